@@ -30,15 +30,15 @@ from penstock.bench.turns import in_turn
 BARS_PART = "contenders"
 LIMITS = (WRITE_LIMIT, RECEIVE_LIMIT)
 RATES = {
-    20_000: (5_000, 10_000, 20_000),
-    200_000: (1_500, 3_000, 6_000),
-    2_000_000: (200, 400, 800),
-    20_000_000: (20, 40, 80),
+    20_000: (5_000, 10_000, 20_000, 40_000),
+    200_000: (1_500, 3_000, 6_000, 12_000),
+    2_000_000: (200, 400, 800, 1_600),
+    20_000_000: (20, 40, 80, 160),
 }
-"""Offered frames per second; in addition, as fast as possible."""
+"""Offered frames per second, the last ones more than can be taken; in addition, as fast as possible."""
 PACED_SECONDS = 0.8
 """Length of a series at such a rate."""
-SOCKETS = ((1, 1), (1, 2), (2, 2))
+SOCKETS = ((1, 1), (1, 2), (2, 2), (4, 2))
 """PULL sockets, and ZeroMQ's I/O threads on both sides."""
 WORKERS = ((1, 1), (2, 1), (4, 1), (1, 2), (2, 2))
 """Threads that compress frames, and ZeroMQ's."""

@@ -22,6 +22,8 @@ NAIVE_FRAMES = {20_000: 3_000, 200_000: 2_000, 2_000_000: 400, 20_000_000: 60}
 def cases(frame_bytes: int, frames: int, naive_frames: int, *, limits: bool = True) -> list[Case]:
     """Return all contenders, writing, with frames of one size; the receiver's rivals are next to it.
 
+    The receiver has two turns: with the number of frames announced, and without.
+
     Args:
         limits: whether to include the compiled limits.
     """
@@ -29,10 +31,12 @@ def cases(frame_bytes: int, frames: int, naive_frames: int, *, limits: bool = Tr
     found = [
         replace(ours, contender=NAIVE, frames=naive_frames),
         replace(ours, contender=BARE),
+        replace(ours, announced=False),
         ours,
     ]
     if limits:
         found.append(replace(ours, contender=WRITE_LIMIT))
+        found.append(replace(ours, storage="live"))
         found.append(replace(ours, contender=RECEIVE_LIMIT, storage="live"))
     return found
 

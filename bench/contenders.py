@@ -224,6 +224,7 @@ def generator(endpoint: str, case: Case, file: Path | None, folder: Path) -> Ite
         *PENSTOCK, "generate", "--json", "--endpoint", endpoint, "--frame-bytes", str(case.frame_bytes),
         "--frames", str(case.frames), "--rate", str(case.rate), "--io-threads", str(case.io_threads),
         "--wait-peers", str(case.sockets), "--filename", str(file or ""),
+        *([] if case.announced else ["--unannounced"]),
     )  # fmt: skip
     written = 0 if case.storage == "live" else case.nbytes
     with warm(folder, written) as free, Child("generator", argv, line_with("data")) as child:

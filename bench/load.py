@@ -28,6 +28,8 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     frame_bytes: int
     frames: int
     storage: Storage = "ram"
+    announced: bool = True
+    """Whether the start message says how many frames will come."""
     rate: float = 0.0
     """Offered frames per second; 0: as fast as possible."""
     sockets: int = 1
@@ -50,7 +52,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
     frames: int
     seconds: float
-    """From its start message to its closed file; of the limits, from the first frame to the last."""
+    """From its start message to its closed file; of the limits, to the last frame."""
     cpu: dict[str, float]
     """Seconds of processor time, user and system, of each thread or process: see `THREADS`."""
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from penstock.bench.campaign import BARS_PART
 from penstock.bench.compare import SIZES
 from penstock.bench.load import THREADS
-from penstock.bench.plots import FIGURES, STORAGES, competitors, name_of, unwritten
+from penstock.bench.plots import FIGURES, STORAGES, competitors
 from penstock.bench.report import size, what
-from penstock.bench.results import Measurement, Results, mean, verdicts_on
+from penstock.bench.results import Measurement, Results, mean, name_of, verdicts_on
 from penstock.bench.writers import BAR, ratio
 
 FIRST = """\
@@ -91,11 +91,11 @@ def _bars(results: Results, folder: Path) -> str:
 def _contenders(results: Results, folder: Path) -> str:
     rows = [
         (
-            size(nbytes), name_of(row), _error(row.rate),
+            size(nbytes), name_of(row.case), _error(row.rate),
             f"{row.rate[0] * nbytes / 1e9:.2f}", _error(row.thread_us), _error(row.cpu_us),
         )
         for nbytes in SIZES
-        for row in (*competitors(results, nbytes), *unwritten(results, nbytes))
+        for row in competitors(results, nbytes)
     ]  # fmt: skip
     return _section(
         "Contenders", folder, "contenders", "Frames per second and GB/s of each contender, by frame size",
@@ -143,11 +143,11 @@ def _disk(results: Results, folder: Path) -> str:
 def _cpu(results: Results, folder: Path) -> str:
     rows = [
         (
-            size(nbytes), name_of(row),
+            size(nbytes), name_of(row.case),
             *(f"{share:,.1f}" if (share := row.share_us(thread)) > 0.05 else "" for thread in THREADS),
         )
         for nbytes in SIZES
-        for row in (*competitors(results, nbytes), *unwritten(results, nbytes))
+        for row in competitors(results, nbytes)
     ]  # fmt: skip
     return _section(
         "Processor time per frame", folder, "cpu",
@@ -167,7 +167,7 @@ def _sockets(results: Results, folder: Path) -> str:
     ]  # fmt: skip
     return _section(
         "Sockets and I/O threads", folder, "sockets",
-        "Frames per second for one and two PULL sockets and I/O threads",
+        "Frames per second for one to four PULL sockets and I/O threads",
         ("frame", "", "sockets", "I/O threads", "frames/s", "GB/s", "all threads, µs per frame"), rows,
     )  # fmt: skip
 

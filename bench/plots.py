@@ -21,7 +21,7 @@ from penstock.bench.contenders import (
 from penstock.bench.load import THREADS
 from penstock.bench.profile import KINDS
 from penstock.bench.report import size
-from penstock.bench.results import Measurement, Results
+from penstock.bench.results import LIVE, UNANNOUNCED, Measurement, Results, name_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,7 +32,10 @@ BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY, YELLOW, GREY = (
     "#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#f0e442", "#8c959f",
 )  # fmt: skip
 INK, GRID = "#24292f", "#d8dee4"
-COLOURS = {PENSTOCK_RECEIVER: BLUE, BARE: SKY, NAIVE: VERMILION, WRITE_LIMIT: GREY, RECEIVE_LIMIT: "#c4ccd4"}
+COLOURS = {
+    PENSTOCK_RECEIVER: BLUE, UNANNOUNCED: PURPLE, LIVE: GREEN, BARE: SKY, NAIVE: VERMILION, WRITE_LIMIT: GREY,
+    RECEIVE_LIMIT: "#c4ccd4",
+}  # fmt: skip
 STORAGES = {"live": ("live only", GREEN), "ram": ("RAM disk", BLUE), "disk": ("disk", ORANGE)}
 THREAD_COLOURS = dict(zip(THREADS, (BLUE, SKY, GREEN, PURPLE, "#c4ccd4"), strict=True))
 KIND_COLOURS = dict(
@@ -68,20 +71,17 @@ def draw_all(results: Results, folder: Path) -> list[Path]:
 
 
 def contenders(results: Results) -> Figure:
-    """Draw the frame rates of all contenders, writing to the RAM disk."""
-    figure, panels = _panels(2, 2, 9.6, 4.8)
+    """Draw the frame rates of all contenders, writing to the RAM disk or live only."""
+    figure, panels = _panels(2, 2, 9.6, 5.8)
     for axes, nbytes in zip(panels, SIZES, strict=True):
-        rows = [
-            row for name in CONTENDERS for row in results.of(BARS_PART, frame_bytes=nbytes, contender=name)
-        ]
-        rows = [row for row in rows if row.case.contender == RECEIVE_LIMIT or row.case.storage != "live"]
+        rows = competitors(results, nbytes)
         for place, row in enumerate(rows):
             rate, error = row.rate
-            axes.barh(place, rate, xerr=error, color=COLOURS[row.case.contender], height=0.7)
+            axes.barh(place, rate, xerr=error, color=COLOURS[name_of(row.case)], height=0.7)
             axes.annotate(
                 f"{rate:,.0f}", (rate + error, place), xytext=(5, 0), textcoords="offset points", va="center"
             )
-        axes.set_yticks(range(len(rows)), [row.case.contender for row in rows])
+        axes.set_yticks(range(len(rows)), [name_of(row.case) for row in rows])
         axes.invert_yaxis()
         axes.margins(x=0.22)
         axes.grid(axis="y", visible=False)
@@ -131,9 +131,7 @@ def cpu(results: Results) -> Figure:
     """Draw the processor time per frame, by thread and process."""
     figure, panels = _panels(2, 2, 9.6, 5.6)
     for axes, nbytes in zip(panels, SIZES, strict=True):
-        rows = [
-            row for name in CONTENDERS for row in results.of(BARS_PART, frame_bytes=nbytes, contender=name)
-        ]
+        rows = competitors(results, nbytes)
         for place, row in enumerate(rows):
             left = 0.0
             for thread, meaning in THREADS.items():
@@ -143,7 +141,7 @@ def cpu(results: Results) -> Figure:
                     label=meaning if not place else None,
                 )  # fmt: skip
                 left += share
-        names = [name_of(row) for row in rows]
+        names = [name_of(row.case) for row in rows]
         axes.set_yticks(range(len(rows)), names)
         axes.invert_yaxis()
         axes.grid(axis="y", visible=False)
@@ -263,20 +261,9 @@ def competitors(results: Results, nbytes: int) -> list[Measurement]:
     return [row for name in CONTENDERS for row in results.of(BARS_PART, frame_bytes=nbytes, contender=name)]
 
 
-def unwritten(results: Results, nbytes: int) -> list[Measurement]:
-    """Return the receiver without writing, as fast as possible."""
-    return results.of("offered", frame_bytes=nbytes, storage="live", rate=0.0)
-
-
 def _rate(results: Results, nbytes: int, contender: str) -> float | None:
     found = results.of(BARS_PART, frame_bytes=nbytes, contender=contender)
     return found[0].rate[0] if found else None
-
-
-def name_of(row: Measurement) -> str:
-    """Return the contender's name; the receiver without writing has another one."""
-    live = row.case.contender == PENSTOCK_RECEIVER and row.case.storage == "live"
-    return row.case.contender + (", live only" if live else "")
 
 
 def _gigabytes(axes: Axes, nbytes: int, *, along_x: bool = False) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from rich.table import Table
 
 from penstock.bench.contenders import PENSTOCK_RECEIVER
-from penstock.bench.results import Measurement, Verdict
+from penstock.bench.results import Measurement, Verdict, name_of
 
 
 def size(nbytes: int) -> str:
@@ -31,7 +31,7 @@ def table(measured: list[Measurement]) -> Table:
         rate, error = measurement.rate
         found.add_row(
             size(case.frame_bytes) if case.frame_bytes != before else "",
-            f"[bold]{case.contender}" if case.contender == PENSTOCK_RECEIVER else case.contender,
+            f"[bold]{name_of(case)}" if case.contender == PENSTOCK_RECEIVER else case.contender,
             f"{rate:,.0f} ± {error:,.0f}", f"{rate * case.frame_bytes / 1e9:.2f}",
             f"{measurement.thread_us[0]:,.1f}", f"{measurement.cpu_us[0]:,.1f}",
         )  # fmt: skip
@@ -55,7 +55,8 @@ def bars(verdicts: list[Verdict]) -> Table:
 
 def what(verdict: Verdict) -> str:
     """Return what a bar compares."""
-    return "frame rate" if verdict.bar.least_rate is not None else "thread's CPU per frame"
+    what = "frame rate" if verdict.bar.least_rate is not None else "thread's CPU per frame"
+    return what if verdict.bar.of == PENSTOCK_RECEIVER else f"{what}, {verdict.bar.of.partition(', ')[2]}"
 
 
 def summary(measured: list[Measurement], verdicts: list[Verdict]) -> dict[str, Any]:
@@ -71,7 +72,7 @@ def summary(measured: list[Measurement], verdicts: list[Verdict]) -> dict[str, A
         ],
         "contenders": [
             {
-                "frame_bytes": found.case.frame_bytes, "contender": found.case.contender,
+                "frame_bytes": found.case.frame_bytes, "contender": name_of(found.case),
                 "rates": [round(run.rate, 1) for run in found.runs],
                 "thread_us": [round(run.thread_us, 1) for run in found.runs],
                 "cpu_us": [round(run.cpu_us, 1) for run in found.runs],

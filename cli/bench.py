@@ -6,7 +6,7 @@ need a C compiler (apt-get install gcc); without one, they and their bars are le
 Exit status: 0 every bar is reached, 1 one is not, 2 it cannot be measured here.
 
 With --figures it measures everything that the performance page shows (throughput against offered rate,
-sockets and I/O threads, workers, writers, disk, start and end of series over Tango, profiles), ten times
+sockets and I/O threads, workers, writers, disk, start and end of series over Tango, profiles), five times
 each, writes results.json and draws the plots. It continues an interrupted run; what was measured already is
 only drawn.
 
@@ -60,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="shorten the series to finish within this time",
     )
     figures.add_argument(
-        "--repeats", type=whole(1), default=10, metavar="N", help="runs of each case (%(default)s)"
+        "--repeats", type=whole(1), default=5, metavar="N", help="runs of each case (%(default)s)"
     )
     figures.add_argument("--ram", type=Path, default=RAM_DISK, metavar="DIR", help="RAM disk (%(default)s)")
     figures.add_argument(

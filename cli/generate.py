@@ -75,6 +75,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--frames", type=whole(1), default=100, metavar="N", help="frames to send (%(default)s)"
     )
     parser.add_argument(
+        "--unannounced", action="store_true",
+        help="do not say beforehand how many frames will come, as many detectors cannot",
+    )  # fmt: skip
+    parser.add_argument(
         "--dtype", default="uint16", choices=("uint8", "uint16", "uint32", "int32", "float32"),
         help="pixel type (%(default)s)",
     )  # fmt: skip
@@ -288,6 +292,7 @@ def _plan(args: argparse.Namespace) -> Plan:
     _check_numbers(args)
     return Plan(
         frames=args.frames,
+        announced=not args.unannounced,
         shape=shape,
         dtype=args.dtype,
         compression=args.compression,

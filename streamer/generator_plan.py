@@ -17,6 +17,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """The series to send."""
 
     frames: int
+    announced: bool = True
+    """False if the start message does not say how many frames will come."""
     shape: tuple[int, ...]
     """Shape of a frame of each stream: (rows, cols), or (k, rows, cols) for k blobs."""
     dtype: str = "uint16"

@@ -80,7 +80,7 @@ class Stream:
         header = Header(
             filename=plan.filename,
             series=self._series,
-            frames=plan.frames,
+            frames=plan.frames if plan.announced else None,
             shape=plan.shape,
             type=plan.dtype,
             compression=plan.compression,
@@ -93,10 +93,13 @@ class Stream:
             overwrite=plan.overwrite,
         )
         exposure = 1 / plan.rate if plan.rate else EXPOSURE
+        acquisition: dict[str, Any] = {"trigger_mode": "INTERNAL", "frames_per_trigger": 1}
+        if plan.announced:
+            acquisition["triggers"] = plan.frames
         metadata: dict[str, Any] = {
             "exptime": exposure,
             "count_time": exposure,
-            "acquisition": {"trigger_mode": "INTERNAL", "triggers": plan.frames, "frames_per_trigger": 1},
+            "acquisition": acquisition,
             **self._place,
         }
         if plan.rate:

@@ -16,7 +16,7 @@ MACHINE = Machine(
     kernel="Linux 6.1", huge_pages="madvise", load=0.1, python="3.11.2", libraries={"libzmq": "4.3.5"},
     storage={"ram": "tmpfs", "disk": "ext4"},
 )  # fmt: skip
-RATES = {PENSTOCK_RECEIVER: 900.0, BARE: 950.0, NAIVE: 50.0, WRITE_LIMIT: 1000.0, RECEIVE_LIMIT: 2000.0}
+RATES = {PENSTOCK_RECEIVER: 900.0, BARE: 950.0, NAIVE: 50.0, WRITE_LIMIT: 700.0, RECEIVE_LIMIT: 2000.0}
 """Frames a second: of every case, whatever its frame size."""
 
 

@@ -108,6 +108,13 @@ def test_nothing_is_lost_when_the_receiver_reads_only_after_the_last_frame(
     assert len(generator.receive_series()) == 502
 
 
+def test_it_need_not_say_how_many_frames_will_come(generate: Callable[..., Generator]) -> None:
+    start, *frames, end = generate("--shape", "8,16", "--frames", "5", "--unannounced").receive_series()
+    assert start.header.frames is None
+    assert "triggers" not in start.metadata["acquisition"]
+    assert (len(frames), end.sent) == (5, 5)
+
+
 def test_it_keeps_the_rate(generate: Callable[..., Generator]) -> None:
     generator = generate("--shape", "4,4", "--frames", "100", "--rate", "400")
     generator.receive_series()
