@@ -6,6 +6,11 @@ import os
 import signal
 import sys
 from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import distribution
 
 # Also for whoever calls .venv/bin/pytest without the Makefile: tests start PyDatabaseds, device
 # servers and `penstock` by name.
@@ -24,3 +29,18 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 os.environ.setdefault("QT_API", "pyqt5")
 os.environ.setdefault("PYTEST_QT_API", "pyqt5")
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> distribution.Distribution | None:
+    """Replace that of `--dist loadfile`."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    config.option.loadscopereorder = False
+    return distribution.Distribution(config, log)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Begin with what takes long, if several processes share the tests."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        items.sort(key=distribution.place)

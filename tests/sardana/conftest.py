@@ -1,26 +1,44 @@
-"""One laboratory with Sardana for the tests of a file."""
+"""One laboratory with Sardana for all files that do not need one of their own."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import tango
 
+from penstock.sardana import plugin
+from penstock.sardana.laboratory import servers
 from penstock.sardana.laboratory.laboratory import Laboratory, Unit
+
+OWN = Path(__file__).parent / "plugins"
 
 # Seconds, set before Tango is used for the first time: a device in a forked process (DeviceTestContext) takes
 # as long to end, five by default.
 os.environ.setdefault("ORBscanGranularity", "1")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def laboratory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laboratory]:
-    """A small simulated detector, motors, a timer, Sardana."""
-    folder: Path = tmp_path_factory.mktemp("laboratory")
+    """A small simulated detector, motors, a timer, Sardana, which also finds the plugins of this folder."""
+    register = servers.register_sardana
+
+    def register_with_own(database: tango.Database, folder: Path, *, plugins: bool) -> None:
+        register(database, folder, plugins=plugins)
+        for device, name, ours, own in (
+            (servers.POOL, "PoolPath", plugin.CONTROLLERS, OWN / "controllers"),
+            (servers.MACRO_SERVER, "MacroPath", plugin.MACROS, OWN / "macros"),
+        ):
+            database.put_device_property(device, {name: [str(ours), str(own)]})
+
     unit = Unit("sim", {"SensorWidth": 64, "SensorHeight": 32})
-    with Laboratory(folder, [unit]) as laboratory:
+    with contextlib.ExitStack() as stack:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(servers, "register_sardana", register_with_own)
+            laboratory = stack.enter_context(Laboratory(tmp_path_factory.mktemp("laboratory"), [unit]))
         yield laboratory
 
 

@@ -14,10 +14,9 @@ import numpy as np
 import pytest
 import tango
 
-from penstock.sardana import door, plugin
+from penstock.sardana import door
 from penstock.sardana.door import MacroRun
-from penstock.sardana.laboratory import servers
-from penstock.sardana.laboratory.laboratory import SARDANA, Laboratory, Unit
+from penstock.sardana.laboratory.laboratory import SARDANA, Laboratory
 from tests.sardana.scan_file import ScanFile
 
 OWN = Path(__file__).parent / "plugins"
@@ -25,27 +24,13 @@ SCAN = ("ascan", "mot01", "0", "1", "4", "0.01")
 
 
 @pytest.fixture(scope="module")
-def laboratory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laboratory]:
-    """Also finds the controllers and macros of this folder; the channel fail01 fails on request."""
-    register = servers.register_sardana
-
-    def register_with_own(database: tango.Database, folder: Path, *, plugins: bool) -> None:
-        register(database, folder, plugins=plugins)
-        for device, name, ours, own in (
-            (servers.POOL, "PoolPath", plugin.CONTROLLERS, OWN / "controllers"),
-            (servers.MACRO_SERVER, "MacroPath", plugin.MACROS, OWN / "macros"),
-        ):
-            database.put_device_property(device, {name: [str(ours), str(own)]})
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(servers, "register_sardana", register_with_own)
-        unit = Unit("sim", {"SensorWidth": 64, "SensorHeight": 32})
-        with Laboratory(tmp_path_factory.mktemp("laboratory"), [unit]) as laboratory:
-            laboratory.define("defctrl", "FailingCounter", "failctrl")
-            laboratory.define("defelem", "fail01", "failctrl", "1")
-            laboratory.define("defmeas", "mixed", "ct01", "sim", "fail01")
-            laboratory.define("set_meas_conf", "ValueRefEnabled", "True", "[", "sim", "]", "mixed")
-            yield laboratory
+def laboratory(laboratory: Laboratory) -> Laboratory:
+    """Has a channel fail01 that fails on request."""
+    laboratory.define("defctrl", "FailingCounter", "failctrl")
+    laboratory.define("defelem", "fail01", "failctrl", "1")
+    laboratory.define("defmeas", "mixed", "ct01", "sim", "fail01")
+    laboratory.define("set_meas_conf", "ValueRefEnabled", "True", "[", "sim", "]", "mixed")
+    return laboratory
 
 
 @pytest.fixture

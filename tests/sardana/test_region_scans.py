@@ -12,7 +12,7 @@ import tango
 
 from penstock.receiver.models import Rectangle
 from penstock.sardana.door import MacroRun
-from penstock.sardana.laboratory.laboratory import TIMER, TRIGGERS, Laboratory, Unit
+from penstock.sardana.laboratory.laboratory import GROUP, TIMER, TRIGGERS, Laboratory
 from penstock.sardana.reference import parse
 
 PEAK, EDGE = Rectangle(x=10, y=5, width=20, height=8), Rectangle(x=0, y=0, width=4, height=1)
@@ -22,24 +22,24 @@ OF = {"sum": np.sum, "mean": np.mean, "max": np.max}
 
 
 @pytest.fixture(scope="module")
-def laboratory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laboratory]:
+def laboratory(laboratory: Laboratory) -> Iterator[Laboratory]:
     """Two regions, one of them where each frame bears its number, and a counter for each of some values."""
-    unit = Unit("sim", {"SensorWidth": 64, "SensorHeight": 32})
-    with Laboratory(tmp_path_factory.mktemp("laboratory"), [unit]) as laboratory:
-        laboratory.receiver().put_rois({"peak": PEAK, "edge": EDGE})
-        laboratory.define("defctrl", "PenstockRegions", "regctrl", "DetectorDevice", unit.device)
-        for axis, (name, (region, value)) in enumerate(COUNTERS.items(), 1):
-            laboratory.define("defelem", name, "regctrl", str(axis))
-            laboratory.device(name).Region, laboratory.device(name).RegionValue = region, value
-        laboratory.define("defmeas", STEPS, TIMER, "sim", *COUNTERS)
-        laboratory.define("defmeas", FLY, "sim", *COUNTERS)
-        laboratory.define("set_meas_conf", "ValueRefEnabled", "True", "[", "sim", "]", STEPS)
-        laboratory.define("set_meas_conf", "ValueRefEnabled", "True", "[", "sim", "]", FLY)
-        for parameter, value in (("Synchronizer", TRIGGERS), ("Synchronization", "Trigger")):
-            laboratory.define("set_meas_conf", parameter, value, "[", "sim", *COUNTERS, "]", FLY)
-        motor = laboratory.device("mot01")
-        motor.Acceleration = motor.Deceleration = 0.1
-        yield laboratory
+    laboratory.receiver().put_rois({"peak": PEAK, "edge": EDGE})
+    laboratory.define(
+        "defctrl", "PenstockRegions", "regctrl", "DetectorDevice", laboratory.units["sim"].device
+    )
+    for axis, (name, (region, value)) in enumerate(COUNTERS.items(), 1):
+        laboratory.define("defelem", name, "regctrl", str(axis))
+        laboratory.device(name).Region, laboratory.device(name).RegionValue = region, value
+    laboratory.define("defmeas", STEPS, TIMER, "sim", *COUNTERS)
+    laboratory.define("defmeas", FLY, "sim", *COUNTERS)
+    laboratory.define("set_meas_conf", "ValueRefEnabled", "True", "[", "sim", "]", STEPS)
+    laboratory.define("set_meas_conf", "ValueRefEnabled", "True", "[", "sim", "]", FLY)
+    for parameter, value in (("Synchronizer", TRIGGERS), ("Synchronization", "Trigger")):
+        laboratory.define("set_meas_conf", parameter, value, "[", "sim", *COUNTERS, "]", FLY)
+    yield laboratory
+    laboratory.receiver().put_rois({})
+    laboratory.define("senv", "ActiveMntGrp", GROUP)
 
 
 def columns(laboratory: Laboratory) -> dict[str, np.ndarray]:
@@ -130,7 +130,8 @@ def test_a_lost_trigger_leaves_its_own_point_empty(laboratory: Laboratory, lost:
 
 @pytest.mark.parametrize("way", [pytest.param("stop", marks=pytest.mark.slow), "abort"])
 def test_an_interrupted_scan_leaves_it_idle(laboratory: Laboratory, way: str) -> None:
-    laboratory.device("sim").MissingTriggerTime = 10.0
+    channel = laboratory.device("sim")
+    usual, channel.MissingTriggerTime = channel.MissingTriggerTime, 10.0
     laboratory.device(TRIGGERS).Missed = json.dumps([*range(2, 60)])
     laboratory.define("senv", "ActiveMntGrp", FLY)
     counter = laboratory.device("edgesum")
@@ -142,6 +143,7 @@ def test_an_interrupted_scan_leaves_it_idle(laboratory: Laboratory, way: str) ->
         laboratory.wait_idle()
     finally:
         laboratory.device(TRIGGERS).Missed = "[]"
+        channel.MissingTriggerTime = usual
     assert run.ending in ("stop", "abort"), (run.ending, run.error)
     assert counter.State() is tango.DevState.ON, counter.Status()
 
