@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.receiver.files import lease, storage
+from penstock.receiver.files.reserve import Reserve
 from penstock.receiver.files.stores import disk_file
 from penstock.receiver.files.stores.disk_file import DiskFile
 
@@ -22,6 +23,7 @@ class OpenFile:
     Args:
         path: final path of the file.
         folder: descriptor of its folder, see `storage.open_folder`.
+        reserve: bytes to reserve for closing it, see `reserve.bytes_for`.
 
     Raises:
         StorageError: the disk does not even have the space reserved for closing a file.
@@ -32,10 +34,10 @@ class OpenFile:
     disk: DiskFile
     """The file as HDF5 reads and writes it."""
 
-    def __init__(self, path: Path, folder: int) -> None:
+    def __init__(self, path: Path, folder: int, reserve: int) -> None:
         self.path = path
         self._lease = -1
-        self._reserve: storage.Reserve | None = storage.Reserve(folder)
+        self._reserve: Reserve | None = Reserve(folder, reserve)
 
     def create(self, folder: int, *, swmr: bool) -> str:
         """Create the file under a temporary name and return that name.

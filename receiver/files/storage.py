@@ -11,7 +11,6 @@ import errno
 import logging
 import os
 import shutil
-import tempfile
 import unicodedata
 from pathlib import Path
 
@@ -29,6 +28,9 @@ NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 
 RESERVE_BYTES = 4 * 2**20
 """Enough for what HDF5 has to write when the disk is full: chunk index and account of one second."""
+
+BYTES_PER_PART, BYTES_PER_FRAME = 2**17, 2**9
+"""Enough for each dataset that grows with the frames, and for each of its frames."""
 
 LEAST_BYTES = RESERVE_BYTES + 2**21
 """Smallest size of a file besides its frames: its structure, and the space reserved for closing it."""
@@ -328,37 +330,19 @@ def _give_free_name(draft: str, name: str, folder: int) -> None:
         os.unlink(draft, dir_fd=folder)
 
 
-class Reserve:
-    """Reserved space, so that a file can still be closed when the disk is full.
+def closing_bytes(frames: int | None, parts: int = 1) -> int:
+    """Return the most bytes that HDF5 has to write when a file is closed.
+
+    Few frames need less than `RESERVE_BYTES`, which a RAM disk reserves no faster than a whole file of one
+    frame is written.
 
     Args:
-        folder: descriptor as returned by `open_folder`.
-
-    Raises:
-        StorageError: the disk does not even have that much: HDF5 could not close the file.
+        frames: most frames in the file; `None` if unknown.
+        parts: number of datasets of images or of values of regions.
     """
-
-    def __init__(self, folder: int) -> None:
-        self._file = None
-        try:
-            self._file = tempfile.TemporaryFile(dir=by_descriptor(folder))  # noqa: SIM115 (held until release)
-            os.posix_fallocate(self._file.fileno(), 0, RESERVE_BYTES)
-        except OSError as error:
-            self.release()
-            name = os.readlink(by_descriptor(folder))
-            if error.errno in (errno.ENOSPC, errno.EDQUOT):
-                raise StorageError(
-                    "disk_full",
-                    f"{name} has no {RESERVE_BYTES / 1e6:.3g} MB left, which are reserved for closing a file "
-                    f"({error.strerror}); free some space or choose another folder",
-                ) from error
-            log.warning("no space reserved in %s: %s", name, error)
-
-    def release(self) -> None:
-        """Release the space; may be called again."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+    if frames is None:
+        return RESERVE_BYTES
+    return min(RESERVE_BYTES, parts * (BYTES_PER_PART + frames * BYTES_PER_FRAME))
 
 
 def sync(path: Path) -> None:

@@ -24,6 +24,7 @@ from penstock.receiver.files.open_file import OpenFile
 from penstock.receiver.files.per_frame import PerFrame
 from penstock.receiver.files.remedies import STAYS, gone, not_created, not_written
 from penstock.receiver.files.reopened import Reopened, count_what_reads
+from penstock.receiver.files.reserve import bytes_for
 from penstock.receiver.files.stores import FrameFormat, FrameStore, Writing, disk_file
 from penstock.receiver.files.stores.allocation import make_room
 from penstock.receiver.files.stores.modules import ModuleStore
@@ -40,7 +41,7 @@ log = logging.getLogger(__name__)
 ROWS_PER_STEP = 1024
 """Fewest frames by which datasets grow at once: a resize takes as long as a frame."""
 ROOM_BYTES = 2**20
-"""Space that a flush may need besides the values per frame."""
+"""Most space that a flush may need besides the values per frame."""
 
 
 class WriterError(Exception):
@@ -89,7 +90,9 @@ class SeriesWriter:
         self._store: FrameStore | None = None
         folder = storage.open_folder(path)
         try:
-            self._open = OpenFile(path, folder)
+            reserve = bytes_for(series)
+            self._room = min(ROOM_BYTES, reserve)
+            self._open = OpenFile(path, folder, reserve)
             try:
                 if reopened is None:
                     self._create(folder, source, begun)
@@ -109,7 +112,7 @@ class SeriesWriter:
             raise WriterError(not_created(path, error)) from error
         try:
             self._open.hold_lease()  # before the file is visible: nobody can replace it
-            make_room(self._open.disk.descriptor, ROOM_BYTES)  # before HDF5 has much to write
+            make_room(self._open.disk.descriptor, self._room)  # before HDF5 has much to write
             begun(path.with_name(draft))
             self._structure = structure.create(self._file, path, self.detector, self._series, source)
             self._rows = PerFrame(self._structure.detector, self._account, self._series.rois)
@@ -231,7 +234,7 @@ class SeriesWriter:
             if not self._rows.unwritten:
                 return
             self._check_place()
-            make_room(self._open.disk.descriptor, ROOM_BYTES + self._rows.room)
+            make_room(self._open.disk.descriptor, self._room + self._rows.room)
             disk_file.flush(self._file)  # a frame must be in the file before its status says so
             self._rows.write()
             self._rows.write_others()

@@ -83,7 +83,7 @@ def _fill(descriptor: int, data: Any, places: Iterable[int], nbytes: int) -> Non
     places = list(places)
     disk = os.fstatvfs(descriptor)
     # The reserved space is for the account, without which the file cannot be opened.
-    if len(places) * nbytes + storage.RESERVE_BYTES > disk.f_bavail * disk.f_frsize:
+    if places and len(places) * nbytes + storage.closing_bytes(len(data)) > disk.f_bavail * disk.f_frsize:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     fill = np.full(data.chunks, data.fillvalue, data.dtype).tobytes()
     for place in places:

@@ -13,6 +13,7 @@ import pytest
 
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.files import lease, storage
+from penstock.receiver.files.reserve import Reserve
 from penstock.receiver.files.storage import StorageError
 from tests import hostile
 from tests.receiver.disks import small_file_system
@@ -167,12 +168,12 @@ def test_what_is_kept_back_comes_back(tmp_path: Path) -> None:
     with small_file_system(tmp_path / "disk", 16) as disk:
         before = shutil.disk_usage(disk).free
         folder = storage.open_folder(disk / "x.h5")
-        reserve = storage.Reserve(folder)
+        kept = Reserve(folder)
         os.close(folder)
         assert list(disk.iterdir()) == [], "it has no name"
         assert shutil.disk_usage(disk).free <= before - storage.RESERVE_BYTES
-        reserve.release()
-        reserve.release()
+        kept.release()
+        kept.release()
         assert shutil.disk_usage(disk).free == before
 
 
@@ -181,7 +182,7 @@ def test_a_disk_without_space_to_close_a_file_is_refused(tmp_path: Path) -> None
         folder = storage.open_folder(disk / "x.h5")
         try:
             with pytest.raises(StorageError, match="has no 4.19 MB left.* free some space") as refusal:
-                storage.Reserve(folder)
+                Reserve(folder)
         finally:
             os.close(folder)
         assert refusal.value.kind == "disk_full"
@@ -196,7 +197,7 @@ def test_where_space_cannot_be_kept_back_a_file_is_written_without(
 
     monkeypatch.setattr(os, "posix_fallocate", cannot)
     folder = storage.open_folder(root / "x.h5")
-    storage.Reserve(folder).release()
+    Reserve(folder).release()
     os.close(folder)
     assert f"no space reserved in {root}" in caplog.text
 

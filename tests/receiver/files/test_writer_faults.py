@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import shutil
@@ -12,17 +13,27 @@ import hdf5plugin  # noqa: F401  (registers the filters)
 import numpy as np
 import pytest
 
-from penstock.receiver.files import storage, structure
+from penstock.receiver.files import structure
+from penstock.receiver.files.reserve import bytes_for
 from penstock.receiver.files.storage import StorageError
 from penstock.receiver.files.writer import FileGoneError, SeriesWriter, WriterError
+from penstock.receiver.series.running_series import RunningSeries
+from penstock.stins.messages import Frame
 from tests.receiver.disks import small_file_system
-from tests.receiver.files.written import Written, record
+from tests.receiver.files.written import DETECTOR, Written, record
 from tests.receiver.sample_series import frame, start
-from tests.streams import pixels
+from tests.streams import image, pixels
 
 
 def fails(*_: object) -> None:
     raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+
+def fill(disk: Path) -> None:
+    """Take all the space that is left."""
+    with contextlib.suppress(OSError), open(disk / "other", "wb", buffering=0) as file:
+        while True:
+            file.write(bytes(4096))
 
 
 @pytest.mark.parametrize("how", ["removed", "moved", "replaced"])
@@ -81,17 +92,21 @@ def test_a_disk_without_space_to_close_a_file_gets_none(tmp_path: Path) -> None:
         assert list(disk.iterdir()) == []
 
 
-@pytest.mark.parametrize("pages", [0, 1, 2, 5, 200])
+@pytest.mark.parametrize(
+    ("frames", "pages"), [(None, 0), (None, 1), (None, 2), (None, 5), (None, 200), (1, 0), (1, 5)]
+)
 def test_a_disk_that_has_hardly_more_than_what_is_kept_back_gets_no_file_and_ends_no_process(
-    tmp_path: Path, pages: int
+    tmp_path: Path, frames: int | None, pages: int
 ) -> None:
+    opening = start(frames=frames)
     with small_file_system(tmp_path / "disk", 12) as disk:
-        free = shutil.disk_usage(disk).free - storage.RESERVE_BYTES - pages * 4096
+        kept = -(-bytes_for(RunningSeries(opening)) // 4096)  # in pages
+        free = shutil.disk_usage(disk).free - (kept + pages) * 4096
         (disk / "other").write_bytes(bytes(free))
         pid = os.fork()
         if pid == 0:
             try:
-                Written(disk / "x.h5", start())
+                Written(disk / "x.h5", opening)
             except WriterError as error:
                 os._exit(7 if "No space left on device" in str(error) else 1)
             finally:
@@ -99,6 +114,27 @@ def test_a_disk_that_has_hardly_more_than_what_is_kept_back_gets_no_file_and_end
         _, status = os.waitpid(pid, 0)
         assert os.waitstatus_to_exitcode(status) == 7
         assert [place.name for place in disk.iterdir()] == ["other"]
+
+
+@pytest.mark.parametrize("images", [1, 2, 40])
+@pytest.mark.parametrize("frames", [1, 100, None])
+def test_what_is_kept_back_closes_a_file_on_a_full_disk(
+    tmp_path: Path, frames: int | None, images: int
+) -> None:
+    channels = tuple(f"channel_{number}" for number in range(images)) if images > 1 else None
+    array = pixels(0, (images, 4, 6) if images > 1 else (4, 6))
+    taken = Frame(
+        image(0, array, series="a"), [part.tobytes() for part in array] if channels else [array.tobytes()]
+    )
+    with small_file_system(tmp_path / "disk", 24) as disk:
+        written = Written(disk / "x.h5", start(frames=frames, channels=channels))
+        written.add(taken)
+        written.writer.flush()
+        fill(disk)
+        written.close("enough")
+        with h5py.File(disk / "x.h5") as file:
+            assert record(file)["stored"] == 1
+            np.testing.assert_array_equal(file[f"{DETECTOR}/data"][0], array[0] if channels else array)
 
 
 def test_a_name_that_is_gone_when_a_beginning_fails_hides_no_cause(
