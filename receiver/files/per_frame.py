@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from penstock.receiver.files.stores.objects import set_attribute
+from penstock.receiver.files.stores.rows import Rows
 from penstock.receiver.models import FrameStatus
 from penstock.receiver.regions import rows as region_rows
 from penstock.receiver.regions.rows import RegionRows
@@ -28,14 +30,19 @@ NEIGHBOURS = 1024
 """Frames at most this far apart are written in one call, with the values between them: a call of HDF5 takes
 as long as writing this many values."""
 STATUS, CHECKSUM = "frame_status", "checksum"
-COLUMNS: Mapping[str, tuple[str, Any, str | None]] = {
-    STATUS: ("uint8", int(FrameStatus.MISSING), None),
-    "trigger": ("int64", -1, None),
-    "sequence_number": ("int64", -1, None),
-    "timestamp": ("float64", np.nan, "s"),
-    "timestamp_hw": ("float64", np.nan, "s"),
+CODES = ", ".join(
+    f"{int(status)} {status.name.lower().replace('_', ' ')}"
+    for status in FrameStatus
+    if status is not FrameStatus.PENDING
+)
+COLUMNS: Mapping[str, tuple[str, float, Mapping[str, str]]] = {
+    STATUS: ("uint8", int(FrameStatus.MISSING), {"codes": CODES}),
+    "trigger": ("int64", -1, {}),
+    "sequence_number": ("int64", -1, {"long_name": "frame number as the detector sent it"}),
+    "timestamp": ("float64", np.nan, {"units": "s"}),
+    "timestamp_hw": ("float64", np.nan, {"units": "s"}),
 }
-"""Datasets with one value per frame: dtype, fill value, units."""
+"""Datasets with one value per frame: dtype, fill value, attributes."""
 BESIDE_STATUS = tuple(name for name in COLUMNS if name != STATUS)
 
 
@@ -46,18 +53,10 @@ def create(detector: Any, planned: int | None) -> None:
         detector: NXdetector group.
         planned: planned number of frames; `None` if unknown.
     """
-    for name, (dtype, fill, units) in COLUMNS.items():
-        dataset = detector.create_dataset(
-            name, (0,), dtype, maxshape=(None,), chunks=(_rows_per_chunk(planned),), fillvalue=fill
-        )
-        if units is not None:
-            dataset.attrs["units"] = units
-    detector[STATUS].attrs["codes"] = ", ".join(
-        f"{int(status)} {status.name.lower().replace('_', ' ')}"
-        for status in FrameStatus
-        if status is not FrameStatus.PENDING
-    )
-    detector["sequence_number"].attrs["long_name"] = "frame number as the detector sent it"
+    for name, (dtype, fill, attributes) in COLUMNS.items():
+        rows = Rows.create(detector, name, dtype, fill, _rows_per_chunk(planned))
+        for key, text in attributes.items():
+            set_attribute(rows.id, key, text)
 
 
 class PerFrame:
@@ -73,9 +72,8 @@ class PerFrame:
         self._detector = detector
         self._regions = RegionRows(detector, regions)
         self._account = account
-        # They stay open: looking one up takes longer than writing it.
-        self._columns = {name: detector[name] for name in COLUMNS}
-        self._checksums = detector.get(CHECKSUM)
+        self._columns = {name: Rows.find(detector, name) for name in COLUMNS}
+        self._checksums = Rows.find(detector, CHECKSUM) if CHECKSUM in detector else None
         self.rows = len(self._columns[STATUS])
         """Length of the datasets."""
         # Index, values in the order of `BESIDE_STATUS`, checksums.
@@ -101,11 +99,11 @@ class PerFrame:
             blobs: number of blobs per frame.
         """
         more = () if blobs == 1 else (blobs,)
-        self._checksums = self._detector.create_dataset(
-            CHECKSUM, (self.rows, *more), f"S{digits(algorithm)}", maxshape=(None, *more),
-            chunks=(_rows_per_chunk(self._account.planned), *more),
-        )  # fmt: skip
-        self._checksums.attrs["algorithm"] = algorithm
+        chunk = _rows_per_chunk(self._account.planned)
+        self._checksums = Rows.create(
+            self._detector, CHECKSUM, f"S{digits(algorithm)}", None, chunk, (self.rows, *more)
+        )
+        set_attribute(self._checksums.id, "algorithm", algorithm)
 
     def add(self, index: int, image: Image) -> None:
         """Add the values of a frame that has been stored."""
@@ -132,17 +130,15 @@ class PerFrame:
         """Return the trigger number of a stored frame; `None` if it has none."""
         found = next((row[1] for row in self._waiting if row[0] == index), None)
         if found is None:
-            found = int(self._columns["trigger"][index])
+            found = int(self._columns["trigger"].read(index, index + 1)[0])
         return None if found < 0 else found
 
     def resize(self, rows: int) -> None:
         """Resize the datasets to this many frames."""
         if rows == self.rows:
             return
-        for dataset in self._columns.values():
-            dataset.resize(rows, axis=0)
-        if self._checksums is not None:
-            self._checksums.resize(rows, axis=0)
+        for column in self._all():
+            column.resize(rows)
         self._regions.resize(rows)
         self.rows = rows
 
@@ -165,14 +161,14 @@ class PerFrame:
             first, end = self._settled, min(account.highest + 1, self.rows)
             statuses = account.statuses(end)[first:]
             statuses[statuses == FrameStatus.PENDING] = FrameStatus.MISSING
-            self._columns[STATUS][first:end] = statuses
+            self._columns[STATUS].write(first, statuses)
             self._others = others
         self._settled = account.gap_start
 
     def finish(self, statuses: np.ndarray[Any, Any]) -> None:
         """Cut the datasets to the length of these statuses (uint8, one per index), and write the statuses."""
         self.resize(len(statuses))
-        self._columns[STATUS][:] = statuses
+        self._columns[STATUS].write(0, statuses)
 
     def _write_waiting(self) -> None:
         if not self._waiting:
@@ -201,32 +197,34 @@ class PerFrame:
             first, last = int(index[run[0]]), int(index[run[-1]])
             gapless = last - first + 1 == len(run)
             for name, values in columns.items():
-                dataset = self._checksums if name == CHECKSUM else self._columns[name]
+                column = self._columns[name] if name in COLUMNS else self._checksums
+                assert column is not None
                 # Values between them are read and written back unchanged.
-                block = values[run] if gapless else dataset[first : last + 1]
+                block = values[run] if gapless else column.read(first, last + 1)
                 if not gapless:
                     block[index[run] - first] = values[run]
-                dataset[first : last + 1] = block
+                column.write(first, block)
 
     def _write_late(self) -> None:
         """Write late values one by one: they are rare."""
         for index, sums in self._late:
             if self._checksums is not None and sums:
-                row = self._checksums[index]
+                row = self._checksums.read(index, index + 1)
                 known = [number for number, value in enumerate(sums) if value]
-                row[known] = [sums[number].encode() for number in known]
-                self._checksums[index] = row
+                row.reshape(-1)[known] = [sums[number].encode() for number in known]
+                self._checksums.write(index, row)
         if self._late:
             self._flush_open()
         for index, _ in self._late:
-            self._columns[STATUS][index] = self._account.status(index)
+            self._columns[STATUS].write(index, np.array([self._account.status(index)]))
         self._late.clear()
 
     def _flush_open(self) -> None:
-        for dataset in self._columns.values():
-            dataset.id.flush()
-        if self._checksums is not None:
-            self._checksums.id.flush()
+        for column in self._all():
+            column.flush()
+
+    def _all(self) -> list[Rows]:
+        return [*self._columns.values(), *([] if self._checksums is None else [self._checksums])]
 
 
 def _rows_per_chunk(planned: int | None) -> int:

@@ -39,7 +39,7 @@ def create_value(parent: Any, name: str, value: Any) -> Any:
         value: text, number, or an array of numbers or texts that is not empty.
     """
     array, kind = _array(value)
-    stored, in_memory = _types(kind)
+    stored, in_memory = types_of(kind)
     dataset = h5d.create(parent.id, name.encode(), stored, _space(array), dcpl=_untimed())
     dataset.write(h5s.ALL, h5s.ALL, array, in_memory)
     return dataset
@@ -95,7 +95,7 @@ def _set(owner: Any, name: str, array: np.ndarray[Any, Any], kind: str) -> None:
     place, key = (owner if isinstance(owner, h5d.DatasetID) else owner.id), name.encode()
     if h5a.exists(place, key):
         h5a.delete(place, key)
-    stored, in_memory = _types(kind)
+    stored, in_memory = types_of(kind)
     attribute = h5a.create(place, key, stored, _space(array))
     attribute.write(array, mtype=in_memory)
     attribute.close()
@@ -118,8 +118,8 @@ def _scalar() -> Any:
 
 
 @cache
-def _types(kind: str) -> tuple[Any, Any]:
-    """Return the type in the file and that in memory."""
+def types_of(kind: str) -> tuple[Any, Any]:
+    """Return the type in the file and that in memory of `UTF8`, `ASCII` or the name of a NumPy type."""
     # By name, since dtypes of texts are equal whatever their encoding.
     dtype = h5py.string_dtype(kind) if kind in (UTF8, ASCII) else np.dtype(kind)
     return h5t.py_create(dtype, logical=True), h5t.py_create(dtype)
