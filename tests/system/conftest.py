@@ -1,4 +1,4 @@
-"""A beamline and one simulated detector, shared by the tests of a module."""
+"""A beamline and one simulated detector, shared by the tests of a module, the detector by most modules."""
 
 from __future__ import annotations
 
@@ -16,10 +16,21 @@ def beamline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Beamline]:
         yield line
 
 
+@pytest.fixture(scope="session")
+def _usual_station(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Station]:
+    """A detector on a beamline of its own."""
+    with Beamline(tmp_path_factory.mktemp("beamline")) as line:
+        yield Station(line)
+
+
 @pytest.fixture(scope="module")
-def shared_station(beamline: Beamline, request: pytest.FixtureRequest) -> Station:
-    """The detector; a module's RECEIVER_CONFIG changes its receiver's configuration."""
-    return Station(beamline, **getattr(request.module, "RECEIVER_CONFIG", {}))
+def shared_station(request: pytest.FixtureRequest) -> Station:
+    """The detector: a module with RECEIVER_CONFIG has one of its own, on its beamline."""
+    config = getattr(request.module, "RECEIVER_CONFIG", None)
+    if config is None:
+        usual: Station = request.getfixturevalue("_usual_station")
+        return usual
+    return Station(request.getfixturevalue("beamline"), **config)
 
 
 @pytest.fixture

@@ -23,6 +23,12 @@ from tests.system.eigers import EigerStation
 
 STREAMS = {"v1": "legacy", "v2": "cbor"}
 
+SETTINGS = (
+    "Energy", "Compression", "TriggerMode", "GateTriggerMode", "SoftwareTriggerMode", "Nexpi",
+    "CountrateCorrectionApplied", "BeamCenterX", "BeamCenterY", "Distance", "nFramesPerTrigger", "nTriggers",
+)  # fmt: skip
+"""What the tests change."""
+
 
 @dataclass
 class Line:
@@ -55,9 +61,25 @@ def line(beamline: Beamline, name: str, stream: str, **unit: Any) -> Iterator[Li
         station.receiver.stop()
 
 
-@pytest.fixture(params=["v1", "v2"])
+@pytest.fixture(scope="module", params=["v1", "v2"])
 def eiger(request: pytest.FixtureRequest, beamline: Beamline) -> Iterator[Line]:
     yield from line(beamline, f"eiger{request.param}", request.param, sensor=(128, 192), pattern="powder")
+
+
+@pytest.fixture(autouse=True)
+def _as_new(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A test leaves the settings that it has found."""
+    if "eiger" not in request.fixturenames:
+        yield
+        return
+    detector = request.getfixturevalue("eiger").station.detector
+    names = [name for name in SETTINGS if name in detector.get_attribute_list()]
+    usual = {name: detector.read_attribute(name).value for name in names}
+    yield
+    for name, value in usual.items():
+        if detector.read_attribute(name).value != value:
+            detector.write_attribute(name, value)
+            wait_state(detector, ON)
 
 
 def test_the_file_has_what_the_box_says_at_its_nexus_names(eiger: Line) -> None:

@@ -25,6 +25,9 @@ from tests.system.beamline import (
     wait_state,
 )
 
+RECEIVER_CONFIG: dict[str, object] = {}
+"""It restarts receiver and server, and starts further ones beside them."""
+
 
 def check_works_again(station: Station) -> None:
     """Reset is all that is needed."""

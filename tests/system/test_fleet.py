@@ -19,6 +19,9 @@ from penstock.gui.model.fleet_row import FOLLOWED, Row, summary
 from penstock.gui.model.link import TangoDevice
 from tests.system.beamline import ON, Beamline, Station, until, wait_state
 
+RECEIVER_CONFIG: dict[str, object] = {}
+"""It counts the devices of the database."""
+
 DETECTOR, RECEIVER = "sim/det/1", "sim/receiver/1"
 
 

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -39,12 +40,17 @@ ODD: dict[str, dict[str, Any]] = {
 
 
 @pytest.fixture
-def odd_station(station: Station) -> Station:
-    """The detector with all defaults, which `calm` does not bring back."""
-    for parameter in (*STANDARD, *Simulator.parameters):
-        if parameter.writable:
-            station.detector.write_attribute(parameter.name, parameter.default)
-    return station
+def odd_station(station: Station) -> Iterator[Station]:
+    """The detector with all defaults, before and after; `calm` does not bring them back."""
+
+    def write_defaults() -> None:
+        for parameter in (*STANDARD, *Simulator.parameters):
+            if parameter.writable:
+                station.detector.write_attribute(parameter.name, parameter.default)
+
+    write_defaults()
+    yield station
+    write_defaults()
 
 
 def settings(detector: tango.DeviceProxy) -> dict[str, Any]:
