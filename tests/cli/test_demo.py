@@ -16,6 +16,7 @@ import pytest
 from penstock.devices._base.processes import PENSTOCK
 
 
+@pytest.mark.slow
 def test_a_viewer_without_a_screen_is_told_before_any_frame_is_taken(tmp_path: Path) -> None:
     environment = {
         name: value
@@ -34,7 +35,8 @@ def test_a_viewer_without_a_screen_is_told_before_any_frame_is_taken(tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("option", "name", "command"), [("--view", "viewer", "view"), ("--panel", "panel", "panel")]
+    ("option", "name", "command"),
+    [("--view", "viewer", "view"), pytest.param("--panel", "panel", "panel", marks=pytest.mark.slow)],
 )
 def test_the_window_is_open_while_the_series_is_taken_and_closing_it_ends_the_demo(
     option: str, name: str, command: str, tmp_path: Path

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -18,9 +19,14 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["receiver", "--schema"], ["--help"], ["check", "--help"], ["completion", "bash"],
-        ["check", "FILE", "FILE"], ["demo", "--out", "FOLDER"],
-        ["check", "--json", "FILE"], ["verify", "FILE"], ["check-storage", "FOLDER"], ["status", "--help"],
+        ["receiver", "--schema"], ["--help"], ["check", "FILE", "FILE"], ["check", "--json", "FILE"],
+        *(
+            pytest.param(arguments, marks=pytest.mark.slow)
+            for arguments in (
+                ["check", "--help"], ["completion", "bash"], ["demo", "--out", "FOLDER"], ["verify", "FILE"],
+                ["check-storage", "FOLDER"], ["status", "--help"],
+            )
+        ),
     ],
     ids=" ".join,
 )  # fmt: skip
@@ -71,12 +77,16 @@ def test_ctrl_c_ends_quietly_with_130(arguments: list[str], waits: str, tmp_path
     assert "Error" not in rest
 
 
-def test_ctrl_c_reaches_the_programs_of_tests_that_a_shell_runs_in_the_background() -> None:
+def test_ctrl_c_reaches_the_programs_of_tests_that_a_shell_runs_in_the_background(
+    tmp_path: Path,
+) -> None:
     test = f"{Path(__file__)}::test_ctrl_c_ends_quietly_with_130"
     in_the_background = ["sh", "-c", "trap '' INT; exec \"$@\"", "sh"]
     done = subprocess.run(
         [*in_the_background, sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", test],
         cwd=ROOT, capture_output=True, text=True, timeout=DEADLINE,
+        # It must not tidy up after earlier runs of all tests: that may take minutes.
+        env=os.environ | {"PYTEST_DEBUG_TEMPROOT": str(tmp_path)},
     )  # fmt: skip
     assert done.returncode == 0, done.stdout
 

@@ -58,7 +58,7 @@ def curve(path: Path) -> tuple[np.ndarray, np.ndarray]:
     ("unit", "lines", "within", "tolerance"),
     [
         ("2th_deg", rings.two_theta(), 0.15, 0.005),
-        ("q_A^-1", rings.momentum_transfer(), 0.08, 0.003),
+        pytest.param("q_A^-1", rings.momentum_transfer(), 0.08, 0.003, marks=pytest.mark.slow),
     ],
 )
 def test_the_rings_stand_at_their_angles_given_nothing_but_the_file(
@@ -109,7 +109,7 @@ print(*result.intensity)
 @pytest.mark.parametrize(
     "turns",
     [
-        [{"type": "rotate", "quarter_turns": 1}],
+        pytest.param([{"type": "rotate", "quarter_turns": 1}], marks=pytest.mark.slow),
         [{"type": "flip", "direction": "up-down"}, {"type": "rotate", "quarter_turns": 3}],
     ],
     ids=["rotate", "flip-rotate"],

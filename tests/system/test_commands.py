@@ -151,7 +151,7 @@ def test_a_server_that_cannot_start_says_so_and_exits_with_a_status(beamline: Be
             assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
 def test_database_ends_cleanly_and_keeps_what_was_registered(tmp_path: Path, number: signal.Signals) -> None:
     folder = tmp_path / "deep" / "folder"
     command = [*PENSTOCK, "database", "--dir", str(folder), "--port", "0"]
@@ -196,7 +196,9 @@ def test_demo_writes_a_file_each_time_and_leaves_nothing_running(tmp_path: Path)
     assert not processes_with(str(tmp_path))
 
 
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "status"), [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.slow)]
+)
 def test_demo_ends_everything_when_it_is_interrupted(
     tmp_path: Path, number: signal.Signals, status: int
 ) -> None:
