@@ -20,6 +20,9 @@ from penstock.gui.model.sentences import message
 from penstock.gui.model.view import DetectorView, Presence
 from tests.system.beamline import Beamline, Station, until
 
+RECEIVER_CONFIG: dict[str, object] = {}
+"""A detector for this file alone."""
+
 Follow = Callable[..., DetectorModel]
 
 

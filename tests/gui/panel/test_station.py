@@ -23,6 +23,8 @@ from tests.system.conftest import beamline, shared_station, station
 
 __all__ = ["beamline", "shared_station", "station"]
 
+RECEIVER_CONFIG: dict[str, object] = {}
+"""A detector for this file alone."""
 DEADLINE = 15_000
 """Milliseconds."""
 
