@@ -26,7 +26,7 @@ from tests.receiver.processes import DEADLINE, ReceiverProcess
 
 CASES = int(os.environ.get("PENSTOCK_FAULT_CASES", "20"))
 """Seeds, each a series of its own."""
-QUICK = range(2, 6)
+QUICK = range(2, 4)
 """Of these, those of every run of the tests; the others are slow: delayed frames have to be waited for."""
 SOCKETS = (1, 2)
 """PULL sockets of the receivers that take them in turn."""

@@ -13,6 +13,8 @@ import tango
 from penstock.sardana.laboratory.laboratory import Laboratory, Unit
 from tests.sardana.scan_file import ScanFile
 
+pytestmark = pytest.mark.slow  # it needs a Sardana of its own
+
 EIGER = Unit("eiger", model="Eiger", options={"sensor": (32, 64), "pattern": "gradient"})
 
 

@@ -72,6 +72,7 @@ def test_continuous_scan_at_100_hz(laboratory: Laboratory) -> None:
         assert file.frame_numbers(unit) == _own_frames(101)
 
 
+@pytest.mark.slow
 def test_continuous_mesh(laboratory: Laboratory) -> None:
     run, file = _scan(
         laboratory, laboratory.fly_group,
@@ -141,6 +142,7 @@ def test_ended_in_the_middle_and_then_another(
     assert file.frame_numbers("sim") == _own_frames(4), again.said()
 
 
+@pytest.mark.slow
 def test_a_scan_paused_for_longer_than_any_gap_limit(laboratory: Laboratory) -> None:
     laboratory.define("senv", "ActiveMntGrp", "step_sim")
     detector = laboratory.detector("sim")
@@ -241,6 +243,7 @@ def test_a_continuous_scan_fails_with_its_detector(laboratory: Laboratory, victi
     assert file.frame_numbers("slow") == _own_frames(4)
 
 
+@pytest.mark.slow
 def test_a_continuous_scan_without_any_trigger_fails(laboratory: Laboratory) -> None:
     trigger = laboratory.device("tg01")
     trigger.Missed = json.dumps(list(range(51)))

@@ -108,6 +108,7 @@ def test_a_killed_receiver_aborts_the_acquisition(station: Station) -> None:
     check_works_again(station)
 
 
+@pytest.mark.slow
 def test_reset_ends_the_series_that_a_restarted_receiver_waits_for(station: Station) -> None:
     station.software_series(10)
     station.trigger()
@@ -149,6 +150,7 @@ def test_a_killed_data_process_costs_the_series_only_what_was_not_flushed(statio
     assert "the receiver was killed and restarted in the series" in station.detector.Status()
 
 
+@pytest.mark.slow
 def test_without_resume_a_restarted_receiver_is_noticed(beamline: Beamline) -> None:
     station = Station(beamline, "ends", resume=False)
     try:
@@ -265,6 +267,7 @@ def test_where_both_are_back_at_once_the_device_ends_their_series(beamline: Beam
         beamline.end(station.server)
 
 
+@pytest.mark.slow
 def test_where_both_are_back_at_once_the_next_series_may_be_armed_at_once(beamline: Beamline) -> None:
     station = Station(beamline, "again", peer_gone=30.0)
     try:
@@ -356,6 +359,7 @@ def test_a_file_that_is_removed_while_it_is_written_is_a_fault_that_says_so(stat
     check_works_again(station)
 
 
+@pytest.mark.slow
 def test_a_paused_software_series_is_ended_by_nobody(station: Station) -> None:
     """Longer than the gap clock, the peer clock and every limit of the device; a held clock tries hours."""
     file = station.software_series(3)

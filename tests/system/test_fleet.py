@@ -211,6 +211,7 @@ def test_a_server_that_hangs_holds_up_no_other_thread(station: Station, beamline
     assert took < 3.0, "the window would have stayed for so long after its end"
 
 
+@pytest.mark.slow
 def test_a_database_that_ends_is_said_and_the_devices_are_followed_on(
     fleet: Fleet, station: Station, beamline: Beamline
 ) -> None:

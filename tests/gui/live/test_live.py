@@ -22,9 +22,10 @@ DEADLINE = 30_000
 """Milliseconds."""
 
 
-@pytest.fixture
-def beamline(tmp_path: Path) -> Iterator[Live]:
-    with live(tmp_path, SensorWidth=120, SensorHeight=90, PixelType="uint16") as running:
+@pytest.fixture(scope="module")
+def beamline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
+    folder = tmp_path_factory.mktemp("live")
+    with live(folder, SensorWidth=120, SensorHeight=90, PixelType="uint16") as running:
         yield running
 
 
@@ -74,18 +75,21 @@ def test_the_command_takes_a_picture_of_the_window(
     assert (image.width(), image.height()) == (1240, 860)
 
 
+@pytest.mark.slow
 def test_a_picture_that_never_comes_is_given_up_with_the_reason(
-    beamline: Live, tmp_path: Path, qtbot: Any, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, qtbot: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     picture = tmp_path / "window.png"
 
-    status = main(["view", beamline.url, "--screenshot", str(picture), "--deadline", "1"])
+    with live(tmp_path) as without_frames:
+        status = main(["view", without_frames.url, "--screenshot", str(picture), "--deadline", "1"])
 
     assert status == 2
     assert not picture.exists()
     assert "0 of 1 frame came from" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_rings_of_a_real_detector_are_on_the_screen(
     qtbot: Any, tmp_path: Path, show: Callable[..., Viewer]
 ) -> None:

@@ -449,8 +449,15 @@ def large_series(streamer: Streamer, path: Path, frames: int) -> str:
     return series
 
 
-@pytest.mark.parametrize("when_full", ["drop_newest", "drop_oldest"])
-@pytest.mark.parametrize("number", [signal.SIGSTOP, signal.SIGKILL])
+@pytest.mark.parametrize(
+    ("number", "when_full"),
+    [
+        (signal.SIGSTOP, "drop_newest"),
+        (signal.SIGKILL, "drop_oldest"),
+        pytest.param(signal.SIGSTOP, "drop_oldest", marks=pytest.mark.slow),
+        pytest.param(signal.SIGKILL, "drop_newest", marks=pytest.mark.slow),
+    ],
+)
 def test_a_consumer_that_is_stopped_or_killed_never_stalls_the_file(
     number: signal.Signals,
     when_full: str,

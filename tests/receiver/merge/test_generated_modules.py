@@ -27,7 +27,7 @@ from tests.receiver.processes import DEADLINE, ReceiverProcess
 
 CASES = 20
 """Seeds, each a series of its own."""
-QUICK = 6
+QUICK = 2
 """Of these, those of every run of the tests."""
 GAP, HEADERS = 0.3, 0.5
 KINDS = ("drop", "duplicate", "reorder", "corrupt", "truncate", "wrong-type")

@@ -126,6 +126,7 @@ def test_a_file_that_was_left_open_is_marked_at_the_next_start(
     assert check_file(path, status) == list(range(20))
 
 
+@pytest.mark.slow
 def test_a_series_whose_streamer_is_gone_too_is_incomplete_two_seconds_after_the_start(
     deaths: Callable[..., Deaths], streamer: Streamer
 ) -> None:
@@ -141,7 +142,13 @@ def test_a_series_whose_streamer_is_gone_too_is_incomplete_two_seconds_after_the
     assert state_of(path) == ("incomplete", reason)
 
 
-@pytest.mark.parametrize("whole", [True, False], ids=["both processes", "data process"])
+@pytest.mark.parametrize(
+    "whole",
+    [
+        pytest.param(True, id="both processes"),
+        pytest.param(False, id="data process", marks=pytest.mark.slow),
+    ],
+)
 def test_a_series_that_still_runs_goes_on_in_its_file(
     whole: bool, deaths: Callable[..., Deaths], streamer: Streamer
 ) -> None:
@@ -179,6 +186,7 @@ def test_a_series_that_still_runs_goes_on_in_its_file(
     assert journal(first.root) == []
 
 
+@pytest.mark.slow
 def test_a_series_that_no_longer_fits_the_configuration_is_marked_and_stands_in_the_history(
     tmp_path: Path, streamer: Streamer, deaths: Callable[..., Deaths]
 ) -> None:
@@ -206,7 +214,13 @@ def test_a_series_that_no_longer_fits_the_configuration_is_marked_and_stands_in_
     assert past.series.id == series
 
 
-@pytest.mark.parametrize("whole", [True, False], ids=["both processes", "data process"])
+@pytest.mark.parametrize(
+    "whole",
+    [
+        pytest.param(True, id="both processes", marks=pytest.mark.slow),
+        pytest.param(False, id="data process"),
+    ],
+)
 def test_segments_go_on_where_nothing_had_been_flushed(
     whole: bool, deaths: Callable[..., Deaths], streamer: Streamer
 ) -> None:
@@ -254,6 +268,7 @@ def test_a_series_goes_on_after_a_kill_of_the_process_that_its_user_sees(
     assert journal(first.root) == []
 
 
+@pytest.mark.slow
 def test_a_series_goes_on_after_a_kill_before_anybody_was_told_of_it(
     deaths: Callable[..., Deaths], streamer: Streamer
 ) -> None:
@@ -290,6 +305,7 @@ def test_no_frame_is_lost_by_a_death_after_a_flush(deaths: Callable[..., Deaths]
     assert state_of(path)[0] == "complete"
 
 
+@pytest.mark.slow
 def test_frames_that_came_broken_stay_corrupt(deaths: Callable[..., Deaths], streamer: Streamer) -> None:
     first = deaths()
     path = first.root / "x.h5"
@@ -309,6 +325,7 @@ def test_frames_that_came_broken_stay_corrupt(deaths: Callable[..., Deaths], str
     assert check_file(path, status) == [0, 2, 3]
 
 
+@pytest.mark.slow
 def test_the_next_series_takes_the_place_of_one_that_does_not_go_on(
     deaths: Callable[..., Deaths], streamer: Streamer
 ) -> None:
@@ -327,6 +344,7 @@ def test_the_next_series_takes_the_place_of_one_that_does_not_go_on(
     assert "the next series has begun" in reason
 
 
+@pytest.mark.slow
 def test_a_data_process_that_dies_again_at_once_is_an_error(
     deaths: Callable[..., Deaths], streamer: Streamer
 ) -> None:
@@ -346,6 +364,7 @@ def test_a_data_process_that_dies_again_at_once_is_an_error(
     assert first.now.ended(streamer.series_of(str(first.root / "y.h5"), 3)).series.complete
 
 
+@pytest.mark.slow
 def test_stop_that_comes_before_the_death_of_the_data_process_is_noticed_ends_the_series(
     deaths: Callable[..., Deaths], streamer: Streamer
 ) -> None:
@@ -364,6 +383,7 @@ def test_stop_that_comes_before_the_death_of_the_data_process_is_noticed_ends_th
     assert "enough" in state_of(path)[1]
 
 
+@pytest.mark.slow
 def test_stop_that_comes_while_the_data_process_starts_again_ends_the_series(
     deaths: Callable[..., Deaths], streamer: Streamer
 ) -> None:
@@ -500,6 +520,7 @@ def test_random_deaths_cost_only_what_was_not_flushed(
     assert status.series.reason.count("killed and restarted") == killed
 
 
+@pytest.mark.slow
 def test_a_series_whose_mask_turns_with_its_frames_goes_on(
     deaths: Callable[..., Deaths], streamer: Streamer
 ) -> None:
