@@ -253,7 +253,13 @@ def test_a_series_whose_format_was_announced_has_its_dataset_from_the_start(path
     written.close()
 
 
-@pytest.mark.parametrize("name", hostile.METADATA)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow) if name == "ten thousand keys" else name
+        for name in hostile.METADATA
+    ],
+)
 def test_any_metadata_leave_a_file_that_opens(name: str, path: Path) -> None:
     write(path, start(frames=1, metadata=hostile.METADATA[name]), [frame(0)], triggered=1)
     seen = []

@@ -498,7 +498,9 @@ def test_a_consumer_gets_frames_of_several_sockets_in_the_order_of_sending(
         assert receiver.ended(series).counts.delivered == 200
 
 
-@pytest.fixture(params=[1, 2], ids=["one socket", "two sockets"])
+@pytest.fixture(
+    params=[pytest.param(1, id="one socket"), pytest.param(2, id="two sockets", marks=pytest.mark.slow)]
+)
 def stalled(
     request: pytest.FixtureRequest,
     start_receiver: Callable[..., ReceiverProcess],

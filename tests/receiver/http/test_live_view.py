@@ -159,6 +159,7 @@ def test_a_live_series_keeps_no_frames(ended: bool, shared: Shared) -> None:
         receiver.client.frame(0)
 
 
+@pytest.mark.slow
 def test_after_the_death_of_the_data_process_what_was_flushed_is_shown(
     receiver: ReceiverProcess, streamer: Streamer
 ) -> None:
@@ -245,6 +246,7 @@ def test_the_name_of_a_channel_may_have_any_character(shared: Shared) -> None:
         assert f"channel {channel}: " in str(caught.value)
 
 
+@pytest.mark.slow
 def test_only_where_it_is_switched_on_old_clients_get_a_pickle_and_of_built_in_types(
     start_receiver: Callable[..., ReceiverProcess], streamer: Streamer
 ) -> None:

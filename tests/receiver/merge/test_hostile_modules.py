@@ -64,7 +64,14 @@ def detector(tmp_path: Path) -> Iterator[Detector]:
     assert alive, "the process has lived through it"
 
 
-@pytest.mark.parametrize("bad", hostile.LAYOUTS, ids=lambda item: item.name)
+@pytest.mark.parametrize(
+    "bad",
+    [
+        hostile.LAYOUTS[0],
+        *(pytest.param(layout, marks=pytest.mark.slow) for layout in hostile.LAYOUTS[1:]),
+    ],
+    ids=lambda item: item.name,
+)
 def test_an_image_beyond_the_memory_is_refused_and_the_next_series_is_taken(
     bad: hostile.BadLayout, detector: Detector
 ) -> None:

@@ -118,8 +118,11 @@ def test_the_live_view_shows_the_assembled_image_with_gaps_and_missing_modules(
 @pytest.mark.parametrize("announced", [True, pytest.param(False, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     ("rotation", "assembled", "shape"),
-    [(0, False, [14, 6]), (90, False, [2, 4, 6]), (90, True, [16, 4])],
-    ids=["virtual", "turned", "assembled"],
+    [
+        pytest.param(0, False, [14, 6], id="virtual"),
+        pytest.param(90, False, [2, 4, 6], id="turned", marks=pytest.mark.slow),
+        pytest.param(90, True, [16, 4], id="assembled", marks=pytest.mark.slow),
+    ],
 )
 def test_the_shape_of_a_stored_frame_is_said_at_the_beginning_or_with_the_first(
     detector: Callable[..., Detector], rotation: float, assembled: bool, shape: list[int], announced: bool
@@ -142,7 +145,7 @@ def test_the_shape_of_a_stored_frame_is_said_at_the_beginning_or_with_the_first(
         assert [file[name].attrs["interpretation"] for name in frames] == ["image"] * len(frames)
 
 
-@pytest.mark.parametrize("assembled", [False, True])
+@pytest.mark.parametrize("assembled", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_the_live_view_says_where_modules_stand_so_that_gaps_are_no_saturated_pixels(
     detector: Callable[..., Detector], assembled: bool
 ) -> None:
@@ -215,6 +218,7 @@ def test_a_dead_module_is_named_within_seconds_and_the_others_go_on(
     assert statuses(sim.receiver.root / "a.h5")[1] == [[STORED] * 2, [STORED, MISSING], [STORED, MISSING]]
 
 
+@pytest.mark.slow
 def test_stop_keeps_what_waits_for_other_modules(detector: Callable[..., Detector]) -> None:
     sim = detector(gap={"seconds": 60})
     sim.start("a.h5", frames=3)
@@ -228,6 +232,7 @@ def test_stop_keeps_what_waits_for_other_modules(detector: Callable[..., Detecto
     assert statuses(sim.receiver.root / "a.h5")[1][1] == [STORED, MISSING]
 
 
+@pytest.mark.slow
 def test_the_policy_fail_ends_in_error_and_a_reset_takes_the_next_series(
     detector: Callable[..., Detector],
 ) -> None:
@@ -250,6 +255,7 @@ def test_the_policy_fail_ends_in_error_and_a_reset_takes_the_next_series(
     assert sim.receiver.ended("b.h5").counts.stored == 1
 
 
+@pytest.mark.slow
 def test_turned_modules_are_stored_and_the_missing_image_is_said(detector: Callable[..., Detector]) -> None:
     sim = detector(rotation=90)
     sim.start("a.h5", frames=1)
@@ -281,6 +287,7 @@ def test_the_transform_turns_them_and_a_late_module_is_counted(detector: Callabl
     assert statuses(sim.receiver.root / "a.h5") == ([STORED, PARTIAL], [[STORED] * 2, [STORED, MISSING]])
 
 
+@pytest.mark.slow
 def test_a_series_that_is_live_only_is_joined_too(detector: Callable[..., Detector]) -> None:
     sim = detector()
     sim.start("", frames=2)

@@ -254,6 +254,7 @@ def test_series_that_end_within_one_breath_are_all_in_it(
     assert [found[0] for found in history_of(receiver)] == sent[::-1]
 
 
+@pytest.mark.slow
 def test_a_live_view_whose_data_process_was_killed_is_in_it_as_incomplete(
     receiver: ReceiverProcess, streamer: Streamer
 ) -> None:

@@ -155,6 +155,7 @@ def test_channels_of_a_stins_stream_are_stored_shown_and_verified(
     assert verified.returncode == 1 and "frames 4 are WRONG" in verified.stdout
 
 
+@pytest.mark.slow
 def test_kill_9_loses_no_channel_of_what_was_flushed(
     start_receiver: Callable[..., ReceiverProcess], streamer: Streamer
 ) -> None:
@@ -176,6 +177,7 @@ def test_kill_9_loses_no_channel_of_what_was_flushed(
         assert detector["series/partial"][()] == 1
 
 
+@pytest.mark.slow
 def test_a_series_of_channels_goes_on_after_the_death_of_its_receiver(
     tmp_path: Path, streamer: Streamer
 ) -> None:
