@@ -18,6 +18,8 @@ from penstock.sardana.door import MacroRun
 from penstock.sardana.laboratory.laboratory import Laboratory, LaboratoryFailed, Unit
 from tests.sardana.scan_file import ScanFile
 
+pytestmark = pytest.mark.slow  # its three detectors need a Sardana of their own
+
 SENSOR = {"SensorWidth": 64, "SensorHeight": 32}
 FAST = Unit("sim", SENSOR)
 BLIND = Unit("blind", {**SENSOR, "TriggerCounter": False})
@@ -72,7 +74,6 @@ def test_continuous_scan_at_100_hz(laboratory: Laboratory) -> None:
         assert file.frame_numbers(unit) == _own_frames(101)
 
 
-@pytest.mark.slow
 def test_continuous_mesh(laboratory: Laboratory) -> None:
     run, file = _scan(
         laboratory, laboratory.fly_group,
@@ -142,7 +143,6 @@ def test_ended_in_the_middle_and_then_another(
     assert file.frame_numbers("sim") == _own_frames(4), again.said()
 
 
-@pytest.mark.slow
 def test_a_scan_paused_for_longer_than_any_gap_limit(laboratory: Laboratory) -> None:
     laboratory.define("senv", "ActiveMntGrp", "step_sim")
     detector = laboratory.detector("sim")
@@ -219,7 +219,6 @@ def test_the_receiver_is_killed_in_the_middle(laboratory: Laboratory) -> None:
     assert file.frame_numbers("slow") == _own_frames(4)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("victim", ["receiver slow", "streamer", "Simulator/slow"])
 def test_a_continuous_scan_fails_with_its_detector(laboratory: Laboratory, victim: str) -> None:
     """Sardana itself takes the scan for a good one: it looks only whether the group still moves."""
@@ -243,7 +242,6 @@ def test_a_continuous_scan_fails_with_its_detector(laboratory: Laboratory, victi
     assert file.frame_numbers("slow") == _own_frames(4)
 
 
-@pytest.mark.slow
 def test_a_continuous_scan_without_any_trigger_fails(laboratory: Laboratory) -> None:
     trigger = laboratory.device("tg01")
     trigger.Missed = json.dumps(list(range(51)))

@@ -154,6 +154,7 @@ def test_values_are_in_the_file_however_it_is_written(
     assert sums_in(path) == [total(pixels(number), PEAK) for number in range(50)]
 
 
+@pytest.mark.slow
 def test_modules_have_values_of_the_assembled_image_without_its_gaps(tmp_path: Path) -> None:
     sim = Detector(tmp_path, transforms=[{"type": "assemble"}])
     try:
@@ -176,6 +177,7 @@ def test_modules_have_values_of_the_assembled_image_without_its_gaps(tmp_path: P
         sim.close()
 
 
+@pytest.mark.slow
 def test_modules_that_are_stored_apart_have_no_values_and_that_is_said(tmp_path: Path) -> None:
     sim = Detector(tmp_path)
     try:

@@ -45,7 +45,10 @@ def send(streamer: Streamer, number: int, blob: bytes | None = None) -> None:
     streamer.frame(number, array, compression="cbf", blobs=[cbf_encode(array) if blob is None else blob])
 
 
-@pytest.mark.parametrize("announced", [{}, {"shape": SHAPE, "type": "int32", "compression": "cbf"}])
+@pytest.mark.parametrize(
+    "announced",
+    [{}, pytest.param({"shape": SHAPE, "type": "int32", "compression": "cbf"}, marks=pytest.mark.slow)],
+)
 def test_a_pilatus_series_becomes_a_bslz4_file_with_the_original_pixels(
     receiver: ReceiverProcess, streamer: Streamer, announced: dict[str, Any]
 ) -> None:
