@@ -264,6 +264,7 @@ def test_a_file_that_may_not_grow_further_ends_in_error_and_keeps_what_was_flush
     assert (status.state, status.series.complete) == ("idle", True)
 
 
+@pytest.mark.slow
 def test_a_file_that_the_disk_made_impossible_to_close_is_marked_by_the_next_start_after_a_clean_shutdown(
     tmp_path: Path, streamer: Streamer
 ) -> None:
@@ -322,8 +323,17 @@ def test_a_full_disk_ends_in_error_and_the_file_is_closed_with_all_that_was_stor
 
 @pytest.mark.parametrize(
     "keys",
-    [{}, {"writers": 2}, {"frames_per_file": 20}, {"swmr": True}],
-    ids=["one", "several", "segments", "swmr"],
+    [
+        pytest.param({}, id="one"),
+        *(
+            pytest.param(keys, id=name, marks=pytest.mark.slow)
+            for name, keys in (
+                ("several", {"writers": 2}),
+                ("segments", {"frames_per_file": 20}),
+                ("swmr", {"swmr": True}),
+            )
+        ),
+    ],
 )
 def test_where_the_disk_is_full_before_the_first_flush_what_was_stored_is_in_the_file_and_counted(
     keys: dict[str, Any], small_disk: Path, tmp_path: Path, streamer: Streamer

@@ -31,7 +31,7 @@ def limit(receiver: ReceiverProcess, size: int) -> None:
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
 
 
-@pytest.mark.parametrize("name", breadth(NAMES, often=("plain", "two threads, packed")))
+@pytest.mark.parametrize("name", breadth(NAMES, often=("plain",)))
 def test_a_series_of_unknown_length_ends_at_the_limit_with_all_that_is_in_its_file(
     name: str, start_receiver: Callable[..., ReceiverProcess], streamer: Streamer
 ) -> None:

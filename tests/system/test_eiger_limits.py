@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import tango
 
 from penstock.streamer.simplon.control_unit import ControlUnit
@@ -11,6 +12,7 @@ from tests.system.eigers import EigerStation
 CONTRADICTING = {"min_value": ["50000"], "max_value": ["60000"]}
 
 
+@pytest.mark.slow
 def test_limits_of_the_database_that_contradict_and_a_single_possible_value(beamline: Beamline) -> None:
     database = tango.Database(*beamline.tango_host.split(":"))
     for name, properties in (

@@ -57,6 +57,7 @@ def frame(number: int) -> np.ndarray:
     return patterns.gradient(SENSOR, "uint16", number)
 
 
+@pytest.mark.slow
 def test_it_is_shown_until_the_receiver_takes_a_series(line: tuple[ControlUnit, EigerStation]) -> None:
     box, station = line
     detector = station.detector

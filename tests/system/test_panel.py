@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from penstock.devices._base.processes import Child
 from tests.system.beamline import ON, Station, until, wait_state
 
@@ -18,6 +20,7 @@ def parse(line: str) -> dict[str, Any] | None:
     return json.loads(line) if line.startswith('{"rows"') else None
 
 
+@pytest.mark.slow
 def test_the_panel_shows_limits_units_and_live_counts(station: Station, tmp_path: Path) -> None:
     snapshots: list[dict[str, Any]] = []
 

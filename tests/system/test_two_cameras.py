@@ -69,6 +69,7 @@ def test_each_device_has_its_own_limits_values_and_events(beamline: Beamline) ->
         beamline.end(server)
 
 
+@pytest.mark.slow
 def test_memorized_settings_come_back_after_a_restart(beamline: Beamline) -> None:
     server = "Simulator/memory"
     receiver = beamline.receiver("memory", 1)
@@ -102,6 +103,7 @@ def test_a_device_without_its_receivers_address_says_so(beamline: Beamline) -> N
         beamline.end(server)
 
 
+@pytest.mark.slow
 def test_a_data_port_that_another_device_has_is_a_fault_that_says_what_to_set(beamline: Beamline) -> None:
     server, port = "Simulator/taken", free_port()
     receiver = beamline.receiver("taken", port)
