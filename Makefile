@@ -34,6 +34,7 @@ export PYTEST_QT_API := pyqt5
 
 ARGS ?=
 # One process more than processors, up to five: tests wait for processes and disks as much as they compute.
+# tests/distribution.py says which files come first, and which ones go to the same process.
 # ARGS='-n 0' runs them in one process, as --pdb needs.
 PARALLEL = -n $(shell echo $$(($$(nproc) + 1))) --maxprocesses 5 --dist loadfile
 
@@ -53,7 +54,7 @@ sardana-demo: $(STAMPS)/sardana ## try Sardana with a simulated detector, at spo
 	@penstock sardana-demo $(ARGS)
 
 .PHONY: test
-test: lint ## lint, types, import contracts, and all tests except the slow ones
+test: lint ## lint, types, import contracts, and all tests except the slow ones: ten minutes on two processors
 	@.ci/debian-packages $(TEST_PACKAGES)
 	QT_QPA_PLATFORM=offscreen pytest -m 'not slow' $(PARALLEL) --durations=25 $(ARGS)
 
@@ -73,7 +74,7 @@ quick: $(STAMPS)/develop ## the tests of pure code, in half a minute: for every 
 	QT_QPA_PLATFORM=offscreen pytest -q -m 'not slow' $(PARALLEL) $(addprefix tests/,$(QUICK)) $(ARGS)
 
 .PHONY: test-slow
-test-slow: $(STAMPS)/develop judges ## the slow tests: many seeds, kills at every moment, every window on a screen
+test-slow: $(STAMPS)/develop judges ## the slow tests: many seeds and variants, most how-tos, kills at every moment, every window on a screen
 	@.ci/debian-packages $(TEST_PACKAGES)
 	@.ci/debian-packages $(XVFB_PACKAGES) || echo "Xvfb is missing: the windows are not drawn on a screen." >&2
 	PENSTOCK_JUDGES=1 QT_QPA_PLATFORM=offscreen pytest -m slow $(PARALLEL) --durations=25 $(ARGS)

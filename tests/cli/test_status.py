@@ -6,12 +6,14 @@ import json
 import socket
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 from penstock.cli.main import main
 from penstock.cli.status import describe
 from penstock.receiver.models import Connection, Status
+from penstock.stins.series import SeriesState
 from tests.receiver.processes import ReceiverProcess
 from tests.streams import Streamer
 
@@ -25,9 +27,35 @@ def streamer() -> Iterator[Streamer]:
 
 @pytest.fixture
 def receiver(tmp_path: Path, streamer: Streamer) -> Iterator[ReceiverProcess]:
+    """One that has taken no series yet."""
     running = ReceiverProcess(tmp_path, streamer.endpoint)
     yield running
     running.close()
+
+
+class Pair(NamedTuple):
+    receiver: ReceiverProcess
+    streamer: Streamer
+
+
+@pytest.fixture(scope="module")
+def _used(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+    streamer = Streamer()
+    receiver = ReceiverProcess(tmp_path_factory.mktemp("used"), streamer.endpoint)
+    yield Pair(receiver, streamer)
+    receiver.close()
+    streamer.close()
+
+
+@pytest.fixture
+def used(_used: Pair) -> Pair:
+    """One that may have taken other series; it is idle."""
+    receiver, streamer = _used
+    if streamer.encoder.state is SeriesState.OPEN:
+        streamer.end()
+        receiver.ended(streamer.series)
+    receiver.client.reset()
+    return _used
 
 
 def status(receiver: ReceiverProcess, *options: str) -> int:
@@ -88,9 +116,8 @@ def test_series_that_is_not_complete_ends_with_1(
     assert "errors since it was started: 1 not_json" in said
 
 
-def test_a_live_view_that_was_stopped_lacks_nothing(
-    receiver: ReceiverProcess, streamer: Streamer, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_live_view_that_was_stopped_lacks_nothing(used: Pair, capsys: pytest.CaptureFixture[str]) -> None:
+    receiver, streamer = used
     streamer.start("", frames=1_000_000)
     streamer.frame(0)
     streamer.end(reason="stop", triggered=1, sent=1)
@@ -98,9 +125,8 @@ def test_a_live_view_that_was_stopped_lacks_nothing(
     assert "only), ended: " in capsys.readouterr().out
 
 
-def test_receiver_in_error_says_why_and_what_to_do(
-    receiver: ReceiverProcess, streamer: Streamer, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_receiver_in_error_says_why_and_what_to_do(used: Pair, capsys: pytest.CaptureFixture[str]) -> None:
+    receiver, streamer = used
     streamer.series_of("/elsewhere/a.h5", 2)
     assert status(receiver, "--wait") == 1
     said = capsys.readouterr().out
@@ -174,9 +200,8 @@ def test_a_host_that_nobody_knows_is_said_to_be_one(capsys: pytest.CaptureFixtur
     assert "no host of this name is known" in capsys.readouterr().err
 
 
-def test_stop_ends_the_series_with_the_reason(
-    receiver: ReceiverProcess, streamer: Streamer, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_stop_ends_the_series_with_the_reason(used: Pair, capsys: pytest.CaptureFixture[str]) -> None:
+    receiver, streamer = used
     path = receiver.root / "a.h5"
     streamer.start(str(path), frames=3)
     streamer.frame(0)
@@ -189,9 +214,8 @@ def test_stop_ends_the_series_with_the_reason(
     assert "no series is running there" in capsys.readouterr().err
 
 
-def test_reset_leaves_error(
-    receiver: ReceiverProcess, streamer: Streamer, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_reset_leaves_error(used: Pair, capsys: pytest.CaptureFixture[str]) -> None:
+    receiver, streamer = used
     streamer.series_of("/elsewhere/a.h5", 2)
     receiver.wait(lambda status: bool(status.error))
     assert main(["reset", receiver.client.url]) == 0
