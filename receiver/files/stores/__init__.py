@@ -10,6 +10,7 @@ import logging
 import os
 from typing import Any
 
+from penstock.receiver.files.limit import most_bytes
 from penstock.receiver.files.stores.channels import ChannelStore
 from penstock.receiver.files.stores.chunked import ChunkedStore
 from penstock.receiver.files.stores.contract import FrameFormat, FrameStore, Writing
@@ -68,8 +69,12 @@ def _has_places(detector: Any, frames: FrameFormat) -> bool:
 
     Without space, the failure would show only at the end, when missing frames are filled.
     """
-    planned = frames.planned or 0
-    if frames.compression != "none" or frames.is_split or not 0 < planned <= MOST_PREALLOCATED:
+    planned = frames.planned
+    if frames.compression != "none" or frames.is_split:
+        return False
+    if planned is None:
+        return most_bytes() is None  # places beyond the limit of a file cannot be had, whatever arrives
+    if not 0 < planned <= MOST_PREALLOCATED:
         return False
     disk = os.fstatvfs(descriptor_of(detector.file))
     return frames.nbytes * planned <= disk.f_bavail * disk.f_frsize

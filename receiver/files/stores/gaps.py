@@ -1,9 +1,9 @@
 """Places of missing frames: they get the fill value, or are hidden.
 
 A place that HDF5 was told never to fill (decision 20) reads as zeros, which could be counts. So the fill
-value is written there at the end. On a full disk there may be no space for it: then `data` becomes a virtual
-dataset in the same file, which shows the stored frames, and the fill value everywhere else. It takes 125
-bytes per run of frames.
+value is written there at the end. On a full disk there may be no space for it, and thousands of frames may be
+missing: then `data` becomes a virtual dataset in the same file, which shows the stored frames, and the fill
+value everywhere else. It takes 125 bytes per run of frames.
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ from penstock.receiver.files.stores.allocation import release
 from penstock.receiver.files.stores.disk_file import descriptor_of
 from penstock.receiver.files.stores.replace_data import STORED_FRAMES, replace_data
 from penstock.receiver.files.stores.write_threads import pwrite_all
+
+MOST_FILLED_BYTES = 2**30
+"""Most bytes that are filled: a detector that counts from elsewhere leaves thousands of places empty."""
 
 
 def close_gaps(data: Any, stored: np.ndarray[Any, Any]) -> OSError | None:
@@ -50,6 +53,9 @@ def close_gaps(data: Any, stored: np.ndarray[Any, Any]) -> OSError | None:
     # the resize: HDF5 reuses the space that it gets back there.
     release(descriptor, (places[index] for index in [*empty, *range(len(stored), len(places))]), nbytes)
     data.resize(len(stored), axis=0)
+    if len(empty) * nbytes > MOST_FILLED_BYTES:
+        show_stored(data, stored)
+        return None
     try:
         _fill(descriptor, data, [places[index] for index in empty], nbytes)
     except OSError as error:

@@ -2,7 +2,8 @@
 
 For uncompressed frames of one blob. HDF5 allocates the chunks when the dataset grows (early allocation, never
 filled) and is asked once for their offsets; a frame then takes no call of HDF5, and several threads may
-write, which HDF5 would not allow. A contiguous dataset could neither grow nor shrink (decision 20).
+write, which HDF5 would not allow. If the number of frames was not announced, places are made in steps. A
+contiguous dataset could neither grow nor shrink (decision 20).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from h5py import h5d, h5p
 
 from penstock.receiver.files.stores import disk_file
 from penstock.receiver.files.stores.allocation import allocate
+from penstock.receiver.files.stores.chunked import stored_frame
 from penstock.receiver.files.stores.contract import FrameFormat, FrameStore, Writing
 from penstock.receiver.files.stores.disk_file import descriptor_of
 from penstock.receiver.files.stores.gaps import close_gaps
@@ -24,13 +26,21 @@ from penstock.receiver.files.stores.space_ahead import SpaceAhead
 from penstock.receiver.files.stores.write_threads import WriteThreads
 from penstock.receiver.processing.fill_value import fill_value
 from penstock.receiver.series.account import IN_FILE
-from penstock.stins.messages import Frame, Image
+from penstock.stins.messages import Buffer, Frame, Image
 
 STEP_BYTES = 2**31
 STEP_ROWS = 2**16
 """Chunks are allocated for this many bytes or frames at once, or for as many frames again as there are.
 Chunks that are never written take no space on the disk once the file is closed, but do so in a file left by a
 kill."""
+LEAST_BYTES, MOST_BYTES = 2**26, 2**30
+"""Least and most bytes at once if the number of frames was not announced: as many frames again as there are,
+but no more than a quarter of the free space."""
+MOST_UNANNOUNCED = 2**16
+"""Most places of such a series, of which HDF5 lists all in each step: the loop waits for it, a tenth of a
+second in the last one. HDF5 writes later frames itself."""
+ROWS_WITHOUT_PLACE = 1024
+"""Rows by which the dataset grows for those at once."""
 
 
 class PreallocatedStore(FrameStore):
@@ -51,6 +61,8 @@ class PreallocatedStore(FrameStore):
         self._space_seconds = writing.space_seconds
         self._offsets: list[int] = []
         self._space: SpaceAhead | None = None
+        self._has_others = False
+        """Whether there are frames without a place; once there are, all later ones are."""
         try:
             self._place(len(self.data))
             if data is None:
@@ -87,8 +99,9 @@ class PreallocatedStore(FrameStore):
     def write(self, index: int, frame: Frame) -> None:
         """Write a frame, or queue it: small ones for a common call, large ones for several writers; waits
         while the queue is full."""
-        if index >= len(self._offsets):
-            self._make_room(index)
+        if index >= len(self._offsets) and (self._has_others or not self._make_room(index)):
+            self._write_without_place(index, frame.blobs[0])
+            return
         offset = self._offsets[index]
         if (space := self._space) is not None:
             space.reached = offset
@@ -97,6 +110,8 @@ class PreallocatedStore(FrameStore):
         self._writers.put(index, frame.blobs[0], offset)
 
     def read(self, index: int) -> Frame:
+        if index >= len(self._offsets):
+            return stored_frame(self.data, index, self._frames)
         self._writers.drain()
         frames = self._frames
         blob = os.pread(self._descriptor, frames.nbytes, self._offsets[index])
@@ -123,16 +138,34 @@ class PreallocatedStore(FrameStore):
             os.close(self._descriptor)
             self._descriptor = -1
 
-    def _make_room(self, index: int) -> None:
-        rows = len(self._offsets)
-        step = max(min(STEP_BYTES // self._frames.nbytes, STEP_ROWS), rows)
+    def _make_room(self, index: int) -> bool:
+        """Make places up to this index, and some more; return whether it has one now."""
+        rows, planned, nbytes = len(self._offsets), self._frames.planned, self._frames.nbytes
+        if planned is not None:
+            step = max(min(STEP_BYTES // nbytes, STEP_ROWS), rows)
+            end = max(index + 1, min(rows + step, planned))
+        else:
+            disk = os.fstatvfs(self._descriptor)
+            step = min(max(rows, LEAST_BYTES // nbytes, 1), max(MOST_BYTES // nbytes, 1))
+            end = min(max(rows, index) + step, MOST_UNANNOUNCED)
+            if index >= end or (end - rows) * nbytes > disk.f_bavail * disk.f_frsize // 4:
+                return False
         self._end_space()
-        self._place(max(index + 1, min(rows + step, self._frames.planned or 0)))
+        self._place(end)
         start, end = self._offsets[rows], self._file.id.get_filesize()
         if self._space_seconds:
             start = allocate(self._descriptor, start, end, self._space_seconds)
             if start < end:
-                self._space = SpaceAhead(self._descriptor, start, end, self._frames.nbytes)
+                self._space = SpaceAhead(self._descriptor, start, end, nbytes)
+        return True
+
+    def _write_without_place(self, index: int, blob: Buffer) -> None:
+        disk, self._has_others = disk_file.disk_of(self._file), True
+        if index >= len(self.data):
+            self.data.resize(index + ROWS_WITHOUT_PLACE, axis=0)
+        disk.frame = blob
+        self.data.id.write_direct_chunk((index, *(0 for _ in self._frames.shape)), blob)
+        disk.frame = None
 
     def _end_space(self) -> None:
         if self._space is not None:

@@ -59,7 +59,7 @@ def series(path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.Monke
     if request.param != "gathered":
         monkeypatch.setattr(preallocated, "MOST_FRAME_BYTES", 0)
 
-    def begin(frames: int = 9, **keys: Any) -> Written:
+    def begin(frames: int | None = 9, **keys: Any) -> Written:
         return Written(path, start(frames=frames, **keys), writers=2 if "threads" in request.param else 1)
 
     return begin
@@ -85,8 +85,8 @@ def test_every_frame_stands_at_its_index_and_what_never_came_is_no_count(
 
 @pytest.mark.parametrize(
     "keys",
-    [{"frames": None}, {"frames": 2**60}, {"frames": stores.MOST_PREALLOCATED + 1}, {"compression": "bslz4"}],
-    ids=["unannounced", "vast", "many", "packed"],
+    [{"frames": 2**60}, {"frames": stores.MOST_PREALLOCATED + 1}, {"compression": "bslz4"}],
+    ids=["vast", "many", "packed"],
 )
 def test_frames_whose_place_or_number_is_not_known_ahead_are_stored_otherwise(
     path: Path, keys: dict[str, Any]
@@ -95,6 +95,67 @@ def test_frames_whose_place_or_number_is_not_known_ahead_are_stored_otherwise(
     written = Written(path, start(**keys), writers=2)
     assert not isinstance(written.store, PreallocatedStore)
     written.close("stopped")
+
+
+@pytest.mark.parametrize("least", [1, 2**26], ids=["in many steps", "in one step"])
+def test_frames_of_an_unannounced_series_have_places_too(
+    path: Path, series: Series, least: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(preallocated, "LEAST_BYTES", least)
+    numbers = [*range(30), 33, 70, 40]
+    written = series(None, shape=SHAPE, type="uint16", compression="none")
+    assert isinstance(written.store, PreallocatedStore)
+    written.add(*(frame(number) for number in numbers))
+    np.testing.assert_array_equal(bytes(written.writer.read(70).blobs[0]), array(70).tobytes())
+    written.close("stopped")
+    with h5py.File(path) as file:
+        data = file["entry/data/data"]
+        assert data.shape == (71, *SHAPE)
+        for index in range(71):
+            expected = array(index) if index in numbers else np.full(SHAPE, FILL)
+            np.testing.assert_array_equal(data[index], expected)
+
+
+@pytest.mark.parametrize("why", ["many", "a disk that is nearly full"])
+def test_where_an_unannounced_series_gets_no_more_places_hdf5_writes_the_frames(
+    path: Path, series: Series, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(preallocated, "LEAST_BYTES", 10 * array(0).nbytes)
+    monkeypatch.setattr(preallocated, "ROWS_WITHOUT_PLACE", 7)
+    if why == "many":
+        monkeypatch.setattr(preallocated, "MOST_UNANNOUNCED", 20)
+    written = series(None, shape=SHAPE, type="uint16", compression="none")
+    written.add(*(frame(number) for number in range(10)))
+    if why != "many":
+        full = os.statvfs_result((4096, 4096, 1000, 0, 0, 0, 0, 0, 0, 255))
+        monkeypatch.setattr(os, "fstatvfs", lambda descriptor: full)
+    written.add(*(frame(number) for number in range(10, 45) if number != 31))
+    monkeypatch.undo()
+    written.writer.flush()
+    np.testing.assert_array_equal(bytes(written.writer.read(44).blobs[0]), array(44).tobytes())
+    written.add(frame(31), frame(50))
+    written.close("stopped")
+    with h5py.File(path) as file:
+        data = file["entry/data/data"]
+        assert data.shape == (51, *SHAPE)
+        for index in range(51):
+            expected = array(index) if index < 45 or index == 50 else np.full(SHAPE, FILL)
+            np.testing.assert_array_equal(data[index], expected)
+
+
+def test_thousands_of_missing_frames_are_shown_as_the_fill_value_not_written(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gaps, "MOST_FILLED_BYTES", 100)
+    written = Written(path, start(frames=None, shape=SHAPE, type="uint16", compression="none"))
+    written.add(frame(0), frame(50))
+    written.close("stopped")
+    with h5py.File(path) as file:
+        data = file["entry/data/data"]
+        assert data.is_virtual
+        np.testing.assert_array_equal(data[0], array(0))
+        np.testing.assert_array_equal(data[50], array(50))
+        assert (data[1:50] == FILL).all()
 
 
 @pytest.mark.parametrize("how", ["stopped", "killed"])
