@@ -22,6 +22,7 @@ from penstock.receiver.files.stores import FrameFormat
 from penstock.receiver.files.stores.contract import describe
 from penstock.receiver.files.stores.objects import (
     create_group,
+    create_text,
     create_value,
     set_ascii,
     set_attribute,
@@ -48,13 +49,10 @@ class Structure:
     """NXentry group."""
     detector: Any
     """NXdetector group."""
-    written: dict[str, int] = dataclasses.field(default_factory=dict)
-    """Counts as they are in the file, by name; those that are not known are written."""
-
-    @property
-    def record(self) -> Any:
-        """NXcollection with the series' id, state and counts."""
-        return self.detector["series"]
+    record: Any
+    """NXcollection with the series' id, state and counts."""
+    written: dict[str, int | str] = dataclasses.field(default_factory=dict)
+    """Values of the record as they are in the file, by name; those that are not known are written."""
 
     def show_frames(self, frames: FrameFormat, data: Any, series: RunningSeries) -> None:
         """Create NXdata, where programs look for frames, and the geometry, which needs the image size.
@@ -90,23 +88,29 @@ class Structure:
 
     def write_counts(self, account: Account) -> None:
         """Write the counts, at every flush: a file left by a kill then says how many frames it has."""
-        counts, record = account.counts(), self.record
+        counts = account.counts()
         for name in COUNTERS:
-            count = getattr(counts, name)
-            if self.written.get(name) != count:
-                write_number(record, name, count)
-                self.written[name] = count
+            self._record(name, getattr(counts, name))
 
     def write_end(self, series: RunningSeries, outcome: Outcome) -> None:
         """Write how the series has ended."""
-        record = self.record
         if series.account.planned is not None:
-            write_number(record, "planned", series.account.planned)
-        set_text(record, "state", "complete" if outcome.complete else "incomplete")
-        set_text(record, "reason", outcome.reason)
-        set_text(record, "index_source", series.index_source)
+            self._record("planned", series.account.planned)
+        self._record("state", "complete" if outcome.complete else "incomplete")
+        self._record("reason", outcome.reason)
+        self._record("index_source", series.index_source)
         write_rows(self.entry, self.detector)
         create_value(self.entry, "end_time", _iso(time.time()))
+
+    def _record(self, name: str, value: int | str) -> None:
+        """Write a value into the record, unless it is there."""
+        if self.written.get(name) == value:
+            return
+        if isinstance(value, str):
+            set_text(self.record, name, value)
+        else:
+            write_number(self.record, name, value)
+        self.written[name] = value
 
     def _link_for_xds(self, data: Any) -> None:
         """Make the names under which neggia and eiger2cbf look for mask, frames and their number."""
@@ -124,8 +128,10 @@ class Structure:
 
 def write_rows(entry: Any, detector: Any) -> None:
     """Write what follows from the number of frames: it for neggia, and the sample's angle at each of them."""
+    if nxmx.SPECIFIC not in detector:
+        return  # a file without it is no NXmx: it has no sample either
     frames = len(detector["frame_status"])
-    if (specific := detector.get(nxmx.SPECIFIC)) is not None and "nimages" in specific:
+    if "nimages" in (specific := detector[nxmx.SPECIFIC]):
         specific["nimages"][()] = frames
     axes = entry.get("/".join((*nxmx.SAMPLE, nxmx.TRANSFORMATIONS)))
     for name in nxmx.DIRECTIONS if axes is not None else ():
@@ -153,8 +159,12 @@ def find(file: h5py.File, detector: str) -> Structure:
         file: file of a series.
         detector: name of the NXdetector group.
     """
-    entry = file["entry"]
-    return Structure(entry, entry["instrument"][detector])
+    return of(file["entry"], file["entry/instrument"][detector])
+
+
+def of(entry: Any, detector: Any) -> Structure:
+    """Return the structure of a file with these groups."""
+    return Structure(entry, detector, detector["series"])
 
 
 def create(file: h5py.File, path: Path, detector: str, series: RunningSeries, source: str) -> Structure:
@@ -191,21 +201,23 @@ def create(file: h5py.File, path: Path, detector: str, series: RunningSeries, so
         if region_rows.GROUP in group:
             _mark_classes(group[region_rows.GROUP])
     record = create_group(group, "series", "NXcollection")
-    planned = series.account.planned
+    planned = -1 if series.account.planned is None else series.account.planned
     create_value(record, "id", _text(series.id))
-    for name, size in CHANGING.items():
-        record.create_dataset(name, (), h5py.string_dtype("utf-8", size))
-    set_text(record, "state", IN_PROGRESS)
-    set_text(record, "reason", "the receiver is still writing, or was killed")
-    create_value(record, "planned", np.int64(-1 if planned is None else planned))
-    set_text(record, "index_source", series.index_source)
+    changing = {
+        "state": IN_PROGRESS,
+        "reason": "the receiver is still writing, or was killed",
+        "index_source": series.index_source,
+    }
+    for name, text in changing.items():
+        create_text(record, name, _text(text), CHANGING[name])
+    create_value(record, "planned", np.int64(planned))
     create_value(record, "source", source)
     create_value(record, "checksum", _text(series.checksum))
     if names := nexus.channel_names(channels):
         create_value(record, "channels", list(names))
     for name in COUNTERS:
         create_value(record, name, np.int64(0))
-    return Structure(entry, group, dict.fromkeys(COUNTERS, 0))
+    return Structure(entry, group, record, {**changing, "planned": planned, **dict.fromkeys(COUNTERS, 0)})
 
 
 def _mark_classes(regions: h5py.Group) -> None:

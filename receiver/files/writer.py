@@ -139,7 +139,7 @@ class SeriesWriter:
     def _continue(self, reopened: Reopened) -> None:
         self._open.adopt(reopened.file)
         detector = reopened.detector
-        self._structure = structure.Structure(reopened.file["entry"], detector)
+        self._structure = structure.of(reopened.file["entry"], detector)
         self._rows = PerFrame(detector, self._account, self._series.rois)
         try:
             self._check_place()

@@ -15,6 +15,7 @@ from h5py import h5a, h5d, h5g, h5p, h5s, h5t
 
 UTF8, ASCII = "utf-8", "ascii"
 """Encodings of texts, which name their types here; other types go by NumPy's name."""
+_INTEGER = np.dtype(np.int64).str
 
 
 def create_group(parent: Any, name: str, nx_class: str) -> Any:
@@ -45,6 +46,21 @@ def create_value(parent: Any, name: str, value: Any) -> Any:
     return dataset
 
 
+def create_text(parent: Any, name: str, text: str, size: int) -> Any:
+    """Create a dataset that holds one text of fixed length, and return its `h5py.h5d.DatasetID`.
+
+    Args:
+        parent: h5py group.
+        name: name of the dataset.
+        text: its value, which is cut to the size.
+        size: size in bytes.
+    """
+    stored, in_memory = _text_types(size)
+    dataset = h5d.create(parent.id, name.encode(), stored, _scalar(), dcpl=_untimed())
+    dataset.write(h5s.ALL, h5s.ALL, np.array(_cut(text, size), f"S{size}"), in_memory)
+    return dataset
+
+
 def write_text(group: Any, name: str, text: str) -> None:
     """Change a dataset that holds one text of fixed length, to which the new one is cut.
 
@@ -54,8 +70,8 @@ def write_text(group: Any, name: str, text: str) -> None:
         text: its new value.
     """
     dataset = h5d.open(group.id, name.encode())
-    content = text.encode()[: dataset.dtype.itemsize].decode(errors="ignore")
-    dataset.write(h5s.ALL, h5s.ALL, np.array(content.encode(), dataset.dtype))
+    size = dataset.get_type().get_size()
+    dataset.write(h5s.ALL, h5s.ALL, np.array(_cut(text, size), f"S{size}"), _text_types(size)[1])
 
 
 def write_number(group: Any, name: str, value: int) -> None:
@@ -66,7 +82,8 @@ def write_number(group: Any, name: str, value: int) -> None:
         name: name of the dataset.
         value: its new value.
     """
-    h5d.open(group.id, name.encode()).write(h5s.ALL, h5s.ALL, np.array(value, np.int64))
+    dataset = h5d.open(group.id, name.encode())
+    dataset.write(h5s.ALL, h5s.ALL, np.array(value, np.int64), types_of(_INTEGER)[1])
 
 
 def set_attribute(owner: Any, name: str, value: Any) -> None:
@@ -108,6 +125,11 @@ def _array(value: Any) -> tuple[np.ndarray[Any, Any], str]:
     return array, array.dtype.str
 
 
+def _cut(text: str, size: int) -> bytes:
+    """Return a text in so many bytes at most, without a part of a character."""
+    return text.encode()[:size].decode(errors="ignore").encode()
+
+
 def _space(array: np.ndarray[Any, Any]) -> Any:
     return h5s.create_simple(array.shape) if array.shape else _scalar()
 
@@ -123,6 +145,13 @@ def types_of(kind: str) -> tuple[Any, Any]:
     # By name, since dtypes of texts are equal whatever their encoding.
     dtype = h5py.string_dtype(kind) if kind in (UTF8, ASCII) else np.dtype(kind)
     return h5t.py_create(dtype, logical=True), h5t.py_create(dtype)
+
+
+@cache
+def _text_types(size: int) -> tuple[Any, Any]:
+    """Return the types of texts of fixed length."""
+    dtype = h5py.string_dtype(UTF8, size)
+    return h5t.py_create(dtype, logical=True), h5t.py_create(dtype, logical=True)
 
 
 @cache
