@@ -8,7 +8,7 @@ own, so a kill may leave gaps: `accompanied` and `forget` mend these at the next
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -43,20 +43,23 @@ COLUMNS: Mapping[str, tuple[str, float, Mapping[str, str]]] = {
     "timestamp_hw": ("float64", np.nan, {"units": "s"}),
 }
 """Datasets with one value per frame: dtype, fill value, attributes."""
+Columns: TypeAlias = Mapping[str, Rows]
 BESIDE_STATUS = tuple(name for name in COLUMNS if name != STATUS)
 
 
-def create(detector: Any, planned: int | None) -> None:
-    """Create the datasets, empty.
+def create(detector: Any, planned: int | None) -> Columns:
+    """Create the datasets, empty, and return them.
 
     Args:
         detector: NXdetector group.
         planned: planned number of frames; `None` if unknown.
     """
+    columns = {}
     for name, (dtype, fill, attributes) in COLUMNS.items():
-        rows = Rows.create(detector, name, dtype, fill, _rows_per_chunk(planned))
+        columns[name] = Rows.create(detector, name, dtype, fill, _rows_per_chunk(planned))
         for key, text in attributes.items():
-            set_attribute(rows.id, key, text)
+            set_attribute(columns[name].id, key, text)
+    return columns
 
 
 class PerFrame:
@@ -66,14 +69,22 @@ class PerFrame:
         detector: NXdetector group with the datasets.
         account: account of the series, which has the statuses.
         regions: regions of interest of the series, whose values are written likewise.
+        columns: the datasets, if they were created just now.
     """
 
-    def __init__(self, detector: Any, account: Account, regions: RegionSeries | None = None) -> None:
+    def __init__(
+        self,
+        detector: Any,
+        account: Account,
+        regions: RegionSeries | None = None,
+        columns: Columns | None = None,
+    ) -> None:
         self._detector = detector
         self._regions = RegionRows(detector, regions)
         self._account = account
-        self._columns = {name: Rows.find(detector, name) for name in COLUMNS}
-        self._checksums = Rows.find(detector, CHECKSUM) if CHECKSUM in detector else None
+        self._columns = dict(columns or {name: Rows.find(detector, name) for name in COLUMNS})
+        is_found = columns is None and CHECKSUM in detector
+        self._checksums = Rows.find(detector, CHECKSUM) if is_found else None
         self.rows = len(self._columns[STATUS])
         """Length of the datasets."""
         # Index, values in the order of `BESIDE_STATUS`, checksums.

@@ -53,6 +53,8 @@ class Structure:
     """NXcollection with the series' id, state and counts."""
     written: dict[str, int | str] = dataclasses.field(default_factory=dict)
     """Values of the record as they are in the file, by name; those that are not known are written."""
+    columns: per_frame.Columns | None = None
+    """Datasets of the values per frame, if they were created just now."""
 
     def show_frames(self, frames: FrameFormat, data: Any, series: RunningSeries) -> None:
         """Create NXdata, where programs look for frames, and the geometry, which needs the image size.
@@ -195,7 +197,7 @@ def create(file: h5py.File, path: Path, detector: str, series: RunningSeries, so
     _write_fields(entry, nexus.fields(series.described, detector, channels))
     if "title" not in entry:
         create_value(entry, "title", path.stem)
-    per_frame.create(group, series.account.planned)
+    columns = per_frame.create(group, series.account.planned)
     if series.rois is not None:
         region_rows.create(group, series.rois.rois)
         if region_rows.GROUP in group:
@@ -217,7 +219,8 @@ def create(file: h5py.File, path: Path, detector: str, series: RunningSeries, so
         create_value(record, "channels", list(names))
     for name in COUNTERS:
         create_value(record, name, np.int64(0))
-    return Structure(entry, group, record, {**changing, "planned": planned, **dict.fromkeys(COUNTERS, 0)})
+    written: dict[str, int | str] = {**changing, "planned": planned, **dict.fromkeys(COUNTERS, 0)}
+    return Structure(entry, group, record, written, columns)
 
 
 def _mark_classes(regions: h5py.Group) -> None:

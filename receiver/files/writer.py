@@ -114,8 +114,8 @@ class SeriesWriter:
             self._open.hold_lease()  # before the file is visible: nobody can replace it
             make_room(self._open.disk.descriptor, self._room)  # before HDF5 has much to write
             begun(path.with_name(draft))
-            self._structure = structure.create(self._file, path, self.detector, self._series, source)
-            self._rows = PerFrame(self._structure.detector, self._account, self._series.rois)
+            made = self._structure = structure.create(self._file, path, self.detector, self._series, source)
+            self._rows = PerFrame(made.detector, self._account, self._series.rois, made.columns)
             self._open.give_name(draft, folder, replace=header.overwrite)
             name = path.name
             if header.shape is not None and header.type is not None and header.compression is not None:

@@ -13,6 +13,7 @@ from collections.abc import Collection
 from functools import partial
 from typing import Any
 
+import h5py
 import numpy as np
 
 from penstock.receiver.files.limit import most_bytes
@@ -20,6 +21,7 @@ from penstock.receiver.files.stores.allocation import check_limit
 from penstock.receiver.files.stores.contract import FILTERS, FrameFormat, FrameStore, Writing
 from penstock.receiver.files.stores.disk_file import disk_of
 from penstock.receiver.files.stores.gaps import show_stored
+from penstock.receiver.files.stores.rows import create_rows
 from penstock.receiver.files.stores.write_threads import WriteThreads
 from penstock.receiver.processing.fill_value import fill_value
 from penstock.receiver.processing.pixel_type import name_of
@@ -59,15 +61,10 @@ class ChunkedStore(FrameStore):
 
     def _create(self, detector: Any, frames: FrameFormat, name: str) -> Any:
         shape = frames.shape
-        return detector.create_dataset(
-            name,
-            (0, *shape),
-            frames.dtype,
-            maxshape=(None, *shape),
-            chunks=(1, 1, *shape[1:]) if self._split else (1, *shape),
-            fillvalue=fill_value(frames.dtype),
-            **FILTERS.get(frames.compression, {}),
-        )
+        chunks = (1, 1, *shape[1:]) if self._split else (1, *shape)
+        kind, fill = np.dtype(frames.dtype), fill_value(frames.dtype)
+        filters = FILTERS.get(frames.compression, {})
+        return h5py.Dataset(create_rows(detector, name, kind, (0, *shape), chunks, fill, **filters))
 
     @property
     def waiting_bytes(self) -> int:

@@ -6,11 +6,11 @@ high-level interface each takes four times as long. What is in the file is the s
 
 from __future__ import annotations
 
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from h5py import h5d, h5p, h5s
+from h5py import h5d, h5p, h5s, h5z
 
 from penstock.receiver.files.stores.objects import types_of
 
@@ -20,13 +20,15 @@ class Rows:
 
     Args:
         dataset: its `h5py.h5d.DatasetID`; it stays open, since opening it takes longer than writing to it.
+        dtype: type of a value.
+        shape: number of rows, and shape of a row.
     """
 
-    def __init__(self, dataset: Any) -> None:
+    def __init__(self, dataset: Any, dtype: np.dtype[Any], shape: tuple[int, ...]) -> None:
         self.id = dataset
-        self.dtype: np.dtype[Any] = dataset.dtype
-        self._in_memory = types_of(self.dtype.str)[1]
-        self._shape: tuple[int, ...] = dataset.shape
+        self.dtype = dtype
+        self._in_memory = types_of(dtype.str)[1]
+        self._shape = shape
 
     @classmethod
     def create(
@@ -42,17 +44,15 @@ class Rows:
             chunk: rows per chunk.
             shape: shape of the dataset now: any number of rows, and the shape of a row.
         """
-        kind = np.dtype(dtype).str
-        space = h5s.create_simple(shape, (h5s.UNLIMITED, *shape[1:]))
-        chunks = (chunk, *shape[1:])
-        # By its text, since no NaN equals another.
-        properties = _properties(kind, None if fill is None else repr(fill), chunks)
-        return cls(h5d.create(parent.id, name.encode(), types_of(kind)[0], space, dcpl=properties))
+        kind = np.dtype(dtype)
+        made = create_rows(parent, name, kind, shape, (chunk, *shape[1:]), fill)
+        return cls(made, kind, shape)
 
     @classmethod
     def find(cls, parent: Any, name: str) -> Rows:
         """Return a dataset that is there already."""
-        return cls(h5d.open(parent.id, name.encode()))
+        dataset = h5d.open(parent.id, name.encode())
+        return cls(dataset, dataset.dtype, dataset.shape)
 
     def __len__(self) -> int:
         return self._shape[0]
@@ -93,11 +93,38 @@ class Rows:
         return h5s.create_simple(values.shape), rows
 
 
-@cache
-def _properties(kind: str, fill: str | None, chunks: tuple[int, ...]) -> Any:
+def create_rows(
+    parent: Any, name: str, dtype: np.dtype[Any], shape: tuple[int, ...], chunks: tuple[int, ...], fill: Any,
+    compression: int | None = None, compression_opts: tuple[int, ...] = (),
+) -> Any:  # fmt: skip
+    """Create a dataset with one row per frame, and return its `h5py.h5d.DatasetID`.
+
+    Args:
+        parent: h5py group.
+        name: name of the dataset.
+        dtype: type of a value.
+        shape: shape of the dataset now: any number of rows, and the shape of a row.
+        chunks: shape of a chunk.
+        fill: what rows have that were never written; `None` for HDF5's default.
+        compression: number of the filter, if any.
+        compression_opts: its options.
+    """
+    kind, space = dtype.str, h5s.create_simple(shape, (h5s.UNLIMITED, *shape[1:]))
+    # By its bytes, since no NaN equals another.
+    value = None if fill is None else np.array(fill, dtype).tobytes()
+    properties = _properties(kind, value, chunks, compression, compression_opts)
+    return h5d.create(parent.id, name.encode(), types_of(kind)[0], space, dcpl=properties)
+
+
+@lru_cache(256)
+def _properties(
+    kind: str, fill: bytes | None, chunks: tuple[int, ...], compression: int | None, options: tuple[int, ...]
+) -> Any:
     properties = h5p.create(h5p.DATASET_CREATE)
     properties.set_chunk(chunks)
+    if compression is not None:
+        properties.set_filter(compression, h5z.FLAG_OPTIONAL, options)
     if fill is not None:
-        properties.set_fill_value(np.array(float(fill)).astype(kind))
+        properties.set_fill_value(np.frombuffer(fill, kind).reshape(()))
     properties.set_obj_track_times(False)
     return properties

@@ -10,7 +10,9 @@ file format specification, III.A.1 (version 1 B-trees), III.B (symbol table node
 from __future__ import annotations
 
 import bisect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from operator import itemgetter
 
 Write = tuple[int, bytes]
 """Offset and data."""
@@ -40,11 +42,17 @@ def in_order(writes: Sequence[Write], is_new: Callable[[int], bool]) -> list[Wri
     return sorted(_latest(writes), key=turn)
 
 
-def _latest(writes: Iterable[Write]) -> list[Write]:
-    """Return the writes without those parts that were overwritten later."""
+_offset = itemgetter(0)
+
+
+def _latest(writes: Sequence[Write]) -> list[Write]:
+    """Return the writes by offset, without those parts that were overwritten later."""
+    ordered = sorted(writes, key=_offset)
+    if all(at + len(data) <= after for (at, data), (after, _) in pairwise(ordered)):
+        return ordered  # as usual, in a tenth of the time
     starts: list[int] = []
     left: dict[int, bytes] = {}
-    for at, data in reversed(list(writes)):
+    for at, data in reversed(writes):
         begin, end = at, at + len(data)
         place = max(0, bisect.bisect_right(starts, at) - 1)
         covered = [
