@@ -121,7 +121,7 @@ class SeriesWriter:
             if header.shape is not None and header.type is not None and header.compression is not None:
                 number = announced_blobs(header.shape, header.channels or ())
                 self._create_frames(header.shape, header.type, header.compression, number)
-                disk_file.flush(self._file)
+                self._publish()
         except (OSError, RuntimeError, ValueError, TypeError) as error:
             self._open.release_reserve()
             self._open.close_quietly()
@@ -187,7 +187,7 @@ class SeriesWriter:
             store = self._store
             if store is None:
                 store = self._create_frames(image.shape, image.type, image.compression, len(frame.blobs))
-                disk_file.flush(self._file)  # the dataset must be found after a kill
+                self._publish()
             if index >= self._rows.rows:
                 self._grow(index)
             store.write(index, frame)
@@ -264,8 +264,6 @@ class SeriesWriter:
             if self._open.disk.error is not None:
                 self._open.disk.finalize()
             failure = failure or self._flush_frames()
-            disk_file.flush(self._file)
-            self._rows.write()
             self._end_reading()
             failure = self._finish(outcome, failure)
             self._check_place()
@@ -305,6 +303,11 @@ class SeriesWriter:
         self._let_others_read()
         return self._store
 
+    def _publish(self) -> None:
+        """Let the dataset of the frames be found after a kill; a series of one frame is closed next."""
+        if self._account.planned != 1:
+            disk_file.flush(self._file)
+
     def _show_frames(self, frames: FrameFormat) -> None:
         assert self._store is not None
         algorithm = self._series.header.checksum
@@ -321,6 +324,8 @@ class SeriesWriter:
         """End SWMR, if it is on, and look everything up again in the reopened file."""
         if not self._file.swmr_mode:
             return
+        disk_file.flush(self._file)  # a frame must be in the file before its status says so
+        self._rows.write()
         self._check_place()
         self._open.end_swmr()
         self._structure = structure.find(self._file, self.detector)
@@ -354,9 +359,10 @@ class SeriesWriter:
         except (OSError, RuntimeError, ValueError) as error:
             failure = self._failed("the end of the frames", error)  # more frames may be lost
             statuses = self._account.statuses(length)
-        disk_file.flush(self._file)
+        disk_file.flush(self._file)  # frames before their statuses
         if failure is not None:
             outcome = Outcome(False, str(failure))
+        self._rows.write()
         self._rows.finish(statuses)
         self._structure.write_counts(self._account)
         disk_file.flush(self._file)  # the state of the series is written last

@@ -12,7 +12,6 @@ from __future__ import annotations
 import bisect
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from operator import itemgetter
 
 Write = tuple[int, bytes]
 """Offset and data."""
@@ -42,14 +41,15 @@ def in_order(writes: Sequence[Write], is_new: Callable[[int], bool]) -> list[Wri
     return sorted(_latest(writes), key=turn)
 
 
-_offset = itemgetter(0)
-
-
 def _latest(writes: Sequence[Write]) -> list[Write]:
     """Return the writes by offset, without those parts that were overwritten later."""
-    ordered = sorted(writes, key=_offset)
-    if all(at + len(data) <= after for (at, data), (after, _) in pairwise(ordered)):
-        return ordered  # as usual, in a tenth of the time
+    newest = dict(writes)
+    ordered = sorted(newest.items())
+    # As usual, in a tenth of the time: they overlap only where a place was written again, as long as before.
+    if all(len(newest[at]) == len(data) for at, data in writes) and all(
+        at + len(data) <= after for (at, data), (after, _) in pairwise(ordered)
+    ):
+        return ordered
     starts: list[int] = []
     left: dict[int, bytes] = {}
     for at, data in reversed(writes):
