@@ -41,7 +41,8 @@ def create_value(parent: Any, name: str, value: Any) -> Any:
     """
     array, kind = _array(value)
     stored, in_memory = types_of(kind)
-    dataset = h5d.create(parent.id, name.encode(), stored, _space(array), dcpl=_untimed())
+    properties = _untimed() if array.shape else _within_the_header()
+    dataset = h5d.create(parent.id, name.encode(), stored, _space(array), dcpl=properties)
     dataset.write(h5s.ALL, h5s.ALL, array, in_memory)
     return dataset
 
@@ -158,4 +159,12 @@ def _text_types(size: int) -> tuple[Any, Any]:
 def _untimed() -> Any:
     properties = h5p.create(h5p.DATASET_CREATE)
     properties.set_obj_track_times(False)
+    return properties
+
+
+@cache
+def _within_the_header() -> Any:
+    """Return the properties of a single value: in the header of its dataset it takes no write of its own."""
+    properties = _untimed().copy()
+    properties.set_layout(h5d.COMPACT)
     return properties
