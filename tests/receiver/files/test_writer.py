@@ -15,8 +15,11 @@ import silx.io.nxdata
 
 from penstock.codecs import bslz4
 from penstock.receiver.files.per_frame import NEIGHBOURS
+from penstock.receiver.files.reserve import bytes_for
+from penstock.receiver.files.stores.disk_file import DiskFile
 from penstock.receiver.files.writer import ROWS_PER_STEP
 from penstock.receiver.models import FrameStatus
+from penstock.receiver.series.running_series import RunningSeries
 from penstock.resources.version import version
 from penstock.stins.messages import EndReason, Frame
 from tests import hostile
@@ -84,6 +87,34 @@ def test_viewers_are_told_that_frames_are_images(
 def test_a_file_of_one_frame_is_small(path: Path) -> None:
     write(path, start(frames=1), [frame(0)])
     assert path.stat().st_size < 60_000, "step scans may write a file per point"
+
+
+def test_a_file_of_one_frame_takes_few_writes_and_none_of_h5pys_slower_calls(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str] = []
+
+    def counted(name: str) -> None:
+        plain = getattr(DiskFile, name)
+
+        def call(*given: Any) -> Any:
+            done.append(name)
+            return plain(*given)
+
+        monkeypatch.setattr(DiskFile, name, call)
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("takes four times as long as HDF5's own call")
+
+    for name in ("write", "finalize"):
+        counted(name)
+    for owner, name in ((h5py.Group, "create_dataset"), (h5py.Dataset, "__setitem__")):
+        monkeypatch.setattr(owner, name, refuse)
+    monkeypatch.setattr(h5py.AttributeManager, "create", refuse)
+    write(path, start(frames=1), [packed(0)])
+    assert done.count("finalize") <= 4, "before it gets its name, its frame, its account, its state"
+    assert done.count("write") <= 115, "HDF5 writes each object for itself"
+    assert bytes_for(RunningSeries(start(frames=1))) < 200_000, "reserved for its end"
 
 
 def test_every_frame_stands_at_its_index(path: Path) -> None:
