@@ -121,7 +121,7 @@ class SeriesWriter:
             if header.shape is not None and header.type is not None and header.compression is not None:
                 number = announced_blobs(header.shape, header.channels or ())
                 self._create_frames(header.shape, header.type, header.compression, number)
-                self._publish()
+                disk_file.flush(self._file)
         except (OSError, RuntimeError, ValueError, TypeError) as error:
             self._open.release_reserve()
             self._open.close_quietly()
@@ -187,7 +187,7 @@ class SeriesWriter:
             store = self._store
             if store is None:
                 store = self._create_frames(image.shape, image.type, image.compression, len(frame.blobs))
-                self._publish()
+                disk_file.flush(self._file)  # the dataset must be found after a kill
             if index >= self._rows.rows:
                 self._grow(index)
             store.write(index, frame)
@@ -302,11 +302,6 @@ class SeriesWriter:
         self._show_frames(frames)
         self._let_others_read()
         return self._store
-
-    def _publish(self) -> None:
-        """Let the dataset of the frames be found after a kill; a series of one frame is closed next."""
-        if self._account.planned != 1:
-            disk_file.flush(self._file)
 
     def _show_frames(self, frames: FrameFormat) -> None:
         assert self._store is not None
