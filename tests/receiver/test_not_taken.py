@@ -22,7 +22,11 @@ def series_is(name: str) -> Callable[[Status], bool]:
     return lambda status: status.series is not None and status.series.id == name and not status.series.active
 
 
-@pytest.mark.parametrize("bad", hostile.STARTS, ids=lambda item: item.name)
+@pytest.mark.parametrize(
+    "bad",
+    [hostile.STARTS[0], *(pytest.param(bad, marks=pytest.mark.slow) for bad in hostile.STARTS[1:])],
+    ids=lambda item: item.name,
+)
 def test_a_start_message_that_is_at_fault_is_refused_and_leaves_idle(
     bad: hostile.BadStart, receiver: ReceiverProcess, streamer: Streamer
 ) -> None:

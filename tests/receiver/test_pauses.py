@@ -60,8 +60,15 @@ def restarted_while_paused(
     return streamer
 
 
-@pytest.mark.parametrize("sockets", [1, 2])
-@pytest.mark.parametrize("name", ["1", None], ids=["named", "unnamed"])
+@pytest.mark.parametrize(
+    ("name", "sockets"),
+    [
+        pytest.param("1", 1, id="named-1"),
+        pytest.param("1", 2, id="named-2", marks=pytest.mark.slow),
+        pytest.param(None, 1, id="unnamed-1", marks=pytest.mark.slow),
+        pytest.param(None, 2, id="unnamed-2", marks=pytest.mark.slow),
+    ],
+)
 def test_no_frame_of_a_streamer_that_died_gets_into_the_file_of_its_successor(
     name: str | None, sockets: int, tmp_path: Path
 ) -> None:
@@ -78,7 +85,7 @@ def test_no_frame_of_a_streamer_that_died_gets_into_the_file_of_its_successor(
     assert stored(second, 100) == list(range(FRAMES))
 
 
-@pytest.mark.parametrize("sockets", [1, 2])
+@pytest.mark.parametrize("sockets", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_a_successor_that_is_set_up_alike_in_every_word_begins_a_new_series(
     sockets: int, tmp_path: Path
 ) -> None:

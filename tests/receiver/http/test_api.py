@@ -322,7 +322,7 @@ def test_half_a_character_in_a_reason_is_escaped_and_the_series_ended(pair: Pair
     pair.streamer.end()
 
 
-@pytest.mark.parametrize("key", ["filename", "endpoint"])
+@pytest.mark.parametrize("key", ["filename", pytest.param("endpoint", marks=pytest.mark.slow)])
 def test_half_a_character_in_a_question_is_refused_with_a_sentence(key: str, tmp_path: Path) -> None:
     receiver = ReceiverProcess(tmp_path, "tcp://127.0.0.1:1")
     try:

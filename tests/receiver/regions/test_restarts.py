@@ -194,6 +194,7 @@ def test_modules_that_are_stored_apart_have_no_values_and_that_is_said(tmp_path:
         sim.close()
 
 
+@pytest.mark.slow
 def test_of_several_channels_the_first_one_counts(receiver: ReceiverProcess, streamer: Streamer) -> None:
     receiver.client.put_rois({"peak": PEAK})
     images = [pixels(number) for number in (3, 4)]

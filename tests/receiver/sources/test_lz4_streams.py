@@ -49,7 +49,9 @@ def messages_v2() -> list[list[bytes]]:
     ]
 
 
-@pytest.mark.parametrize(("version", "messages"), [("v1", messages_v1), ("v2", messages_v2)])
+@pytest.mark.parametrize(
+    ("version", "messages"), [pytest.param("v1", messages_v1, marks=pytest.mark.slow), ("v2", messages_v2)]
+)
 def test_lz4_frames_are_stored_shown_and_read_back(
     tmp_path: Path, streamer: Streamer, version: str, messages: Callable[[], Sequence[Sequence[bytes]]]
 ) -> None:

@@ -104,6 +104,7 @@ def test_what_a_receiver_was_too_slow_for_is_missing_and_the_rest_is_at_its_inde
         assert all((detector["data"][index] == index).all() for index in stored)
 
 
+@pytest.mark.slow
 def test_file_is_where_the_sls_software_would_put_it_and_a_lost_end_costs_nothing(
     receiver: ReceiverProcess, port: Port
 ) -> None:
@@ -117,6 +118,7 @@ def test_file_is_where_the_sls_software_would_put_it_and_a_lost_end_costs_nothin
         assert len(written["entry/data/data"]) == 3
 
 
+@pytest.mark.slow
 def test_hostile_messages_are_counted_and_cost_no_frame(receiver: ReceiverProcess, port: Port) -> None:
     port.send([b"not JSON"])
     port.send(message(0, frames=4, bitmode=12))
@@ -148,6 +150,7 @@ def test_frame_of_which_packets_were_lost_is_stored_and_marked_partial(
         assert np.array_equal(detector["data"][1], pixels(1))
 
 
+@pytest.mark.slow
 def test_detector_receiver_that_dies_ends_its_series(receiver: ReceiverProcess, port: Port) -> None:
     port.send(message(0, frames=4))
     receiver.received(1)

@@ -26,7 +26,7 @@ CHAIN = [{"type": "cbf"}, {"type": "rotate", "quarter_turns": 1}, {"type": "bslz
 SHAPE = (5, 8)
 
 
-@pytest.fixture(params=[1, 3])
+@pytest.fixture(params=[pytest.param(1, marks=pytest.mark.slow), 3])
 def receiver(
     request: pytest.FixtureRequest, start_receiver: Callable[..., ReceiverProcess]
 ) -> ReceiverProcess:
