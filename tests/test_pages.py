@@ -37,21 +37,14 @@ def test_the_how_to_for_a_new_camera_works_as_it_is_written(checkout: Path) -> N
     run(ROOT / "docs/how-to/add-a-camera.md", checkout, environment)
 
 
-@pytest.mark.parametrize(
-    "what",
-    [
-        pytest.param("detector-that-streams", marks=pytest.mark.slow),
-        pytest.param("transform", marks=pytest.mark.slow),
-        "source",
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("what", ["detector-that-streams", "transform", "source"])
 def test_the_how_to_for_a_new_extension_works_as_it_is_written(what: str, checkout: Path) -> None:
     run(ROOT / f"docs/how-to/add-a-{what}.md", checkout, {"PYTHONPATH": str(checkout / "links")})
 
 
-@pytest.mark.parametrize(
-    "page", ["add-a-field-to-the-file.md", pytest.param("add-an-endpoint.md", marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("page", ["add-a-field-to-the-file.md", "add-an-endpoint.md"])
 def test_the_how_to_for_an_addition_to_the_receiver_works_as_it_is_written(page: str, checkout: Path) -> None:
     run(ROOT / "docs/how-to" / page, checkout, {"PYTHONPATH": str(checkout / "links")})
 
@@ -99,7 +92,7 @@ def test_what_is_copied_from_a_page_passes_make_lint(checkout_of_all_pages: tupl
         "tutorial/first-scan.md",
         pytest.param("how-to/run-on-a-control-unit.md", marks=pytest.mark.slow),
         pytest.param("how-to/set-up-a-beamline.md", marks=pytest.mark.slow),
-        "how-to/connect-your-eiger.md",
+        pytest.param("how-to/connect-your-eiger.md", marks=pytest.mark.slow),
         pytest.param("how-to/read-while-it-is-written.md", marks=pytest.mark.slow),
         pytest.param("how-to/look-at-a-scan.md", marks=pytest.mark.slow),
         pytest.param("how-to/integrate-with-pyfai.md", marks=pytest.mark.slow),

@@ -64,7 +64,8 @@ def test_the_window_is_open_while_the_series_is_taken_and_closing_it_ends_the_de
             demo.terminate()
 
 
-@pytest.mark.parametrize("stream", [None, pytest.param("v2", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("stream", [None, "v2"])
 def test_an_eiger_over_its_simulated_control_unit(stream: str | None, tmp_path: Path) -> None:
     options = ["--detector", "eiger", *(["--stream", stream] if stream else [])]
     argv = [*PENSTOCK, "demo", *options, "--frames", "20", "--out", str(tmp_path), "--json"]

@@ -104,10 +104,14 @@ def test_device_that_is_not_registered_gets_the_command_that_does_it(beamline: B
     ("arguments", "words"),
     [
         (("--register", "det"), "three parts"),
-        (("--register", "a/b/c", "--property", "NoSuch=1"), "no property NoSuch"),
-        (("--register", "a/b/c", "--property", "ReceiverUrl"), "NAME=VALUE"),
-        (("--register", "a/b/c", "--class", "Zebra"), "PenstockReceiver"),
-        (("--property", "ReceiverUrl=x"), "--register"),
+        pytest.param(
+            ("--register", "a/b/c", "--property", "NoSuch=1"), "no property NoSuch", marks=pytest.mark.slow
+        ),
+        pytest.param(
+            ("--register", "a/b/c", "--property", "ReceiverUrl"), "NAME=VALUE", marks=pytest.mark.slow
+        ),
+        pytest.param(("--register", "a/b/c", "--class", "Zebra"), "PenstockReceiver", marks=pytest.mark.slow),
+        pytest.param(("--property", "ReceiverUrl=x"), "--register", marks=pytest.mark.slow),
         (("--register", "a/b/c", "--property", "DataPort=abc"), '"abc" is not an integer'),
     ],
 )

@@ -61,7 +61,7 @@ def line(beamline: Beamline, name: str, stream: str, **unit: Any) -> Iterator[Li
         station.receiver.stop()
 
 
-@pytest.fixture(scope="module", params=["v1", "v2"])
+@pytest.fixture(scope="module", params=["v1", pytest.param("v2", marks=pytest.mark.slow)])
 def eiger(request: pytest.FixtureRequest, beamline: Beamline) -> Iterator[Line]:
     yield from line(beamline, f"eiger{request.param}", request.param, sensor=(128, 192), pattern="powder")
 

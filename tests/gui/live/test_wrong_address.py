@@ -149,6 +149,7 @@ def test_the_terminal_is_told_at_once_that_nobody_listens(nobody: str) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_somebody_who_says_nothing_is_told_of_too(mute: str) -> None:
     with view(mute) as running:
         running.until(lambda: running.is_shown)

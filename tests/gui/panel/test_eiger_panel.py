@@ -77,6 +77,7 @@ def test_arm_waits_for_an_energy_that_is_being_set_and_then_takes_a_series(
     past.close()
 
 
+@pytest.mark.slow
 def test_a_box_that_was_switched_off_is_initialised_by_the_panels_reset(
     qtbot: Any, unit: EigerUnit, panel: DetectorPanel
 ) -> None:
@@ -109,6 +110,7 @@ def test_a_box_that_is_off_when_the_device_starts_has_no_values_until_reset(
     assert float(fields["Energy"].editor.text()) == pytest.approx(unit.detector.Energy)
 
 
+@pytest.mark.slow
 def test_period_and_rate_have_room_for_all_their_digits(panel: DetectorPanel) -> None:
     panel.findChild(qt.QTabWidget).setCurrentIndex(0)
     panel.settings.setFixedWidth(panel.settings.minimumSizeHint().width())
