@@ -50,6 +50,7 @@ def test_a_figure_has_a_background_of_its_own_so_that_dark_pages_do_not_swallow_
     assert "fill: #ffffff" in first.attrib["style"]
 
 
+@pytest.mark.slow
 def test_a_figure_is_the_same_whenever_it_is_drawn(folder: Path, tmp_path: Path) -> None:
     draw_all(results(), tmp_path)
 

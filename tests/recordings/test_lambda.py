@@ -218,6 +218,7 @@ def test_validators_find_no_error(taken: Taken, validate: Any) -> None:
     expect_known_warnings(validate(taken.file), validate.__name__, "lambda", f"/{DETECTOR}")
 
 
+@pytest.mark.slow
 def test_a_transform_makes_the_same_image(tmp_path: Path) -> None:
     steps = [{"type": "decompress"}, {"type": "assemble"}, {"type": "bslz4"}]
     taken = take(tmp_path, "bslz4", transforms=steps, workers=2)

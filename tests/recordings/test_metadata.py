@@ -191,6 +191,7 @@ def with_geometry(message: list[bytes]) -> list[bytes]:
 
 
 @pytest.mark.parametrize("name", [EIGER_V1, EIGER_V2])
+@pytest.mark.slow
 def test_geometry_set_at_the_control_unit_is_what_pyfai_integrates_with(name: str, tmp_path: Path) -> None:
     messages = iter(read(recording(name)))
     write(tmp_path / "set.cborseq", [with_geometry(next(messages)), next(messages)])

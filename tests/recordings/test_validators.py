@@ -113,6 +113,7 @@ def test_validator_finds_no_error_in_the_file_of_a_recording(
     expect_known_warnings(validate(series.file), validate.__name__, kind)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("validate", [validators.nxcheck, validators.punx])
 def test_validator_finds_no_error_in_the_file_of_a_stins_series(
     stins_file: Path, validate: Callable[[Path], Report]
@@ -120,6 +121,7 @@ def test_validator_finds_no_error_in_the_file_of_a_stins_series(
     expect_known_warnings(validate(stins_file), validate.__name__, "stins")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("validate", [validators.nxcheck, validators.punx])
 def test_validator_finds_no_error_in_the_file_of_the_demo(
     demo_file: Path, validate: Callable[[Path], Report]
