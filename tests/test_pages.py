@@ -88,7 +88,7 @@ def test_what_is_copied_from_a_page_passes_make_lint(checkout_of_all_pages: tupl
 @pytest.mark.parametrize(
     "page",
     [
-        "tutorial/receive-your-stream.md",
+        pytest.param("tutorial/receive-your-stream.md", marks=pytest.mark.slow),
         "tutorial/first-scan.md",
         pytest.param("how-to/run-on-a-control-unit.md", marks=pytest.mark.slow),
         pytest.param("how-to/set-up-a-beamline.md", marks=pytest.mark.slow),

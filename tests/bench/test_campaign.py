@@ -137,6 +137,7 @@ def test_every_part_is_measured_with_all_frame_sizes_or_says_which() -> None:
     assert receivers == {PENSTOCK_RECEIVER}
 
 
+@pytest.mark.slow
 def test_what_is_there_is_drawn_and_judged_without_measuring(
     disk: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,6 +12,8 @@ from penstock.bench.page import write_page
 from penstock.bench.plots import FIGURES, draw_all
 from tests.bench.canned import MACHINE, results
 
+pytestmark = pytest.mark.slow
+
 SVG = "{http://www.w3.org/2000/svg}"
 UNITS = {
     "contenders": ("frames/s", "GB/s"),

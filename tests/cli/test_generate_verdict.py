@@ -12,6 +12,8 @@ import pytest
 from penstock.devices._base.processes import free_port
 from tests.receiver.processes import DEADLINE, ReceiverProcess
 
+pytestmark = pytest.mark.slow
+
 
 class Bench:
     """A receiver whose streamer is whatever generator runs."""

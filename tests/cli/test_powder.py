@@ -74,6 +74,7 @@ def test_the_rings_stand_at_their_angles_given_nothing_but_the_file(
     assert intensity.max() < 3000  # the bad rows are masked, and the lost frame counts for nothing
 
 
+@pytest.mark.slow
 def test_a_curve_that_is_there_is_not_replaced_unless_asked_for(file: Path, tmp_path: Path) -> None:
     out = tmp_path / f"{file.stem}.xy"
     out.write_text("precious")
@@ -106,6 +107,7 @@ print(*result.intensity)
     assert rings.peaks(radial, intensity, lines, 0.15) == pytest.approx(lines, abs=0.005)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "turns",
     [

@@ -72,6 +72,7 @@ def test_several_series_have_every_frame_at_its_index(
     assert sorted(found.name for found in receiver.root.glob("*.h5")) == ["a.h5", "b.h5"]
 
 
+@pytest.mark.slow
 @COMPRESSIONS
 def test_any_frame_of_the_running_and_of_the_last_series_can_be_seen(
     compression: str, receiver: ReceiverProcess, streamer: Streamer
@@ -103,6 +104,7 @@ def test_after_kill_9_of_the_data_process_several_writers_go_on_in_the_one_file(
     assert wrong(path, FRAMES) == []
 
 
+@pytest.mark.slow
 def test_a_series_of_too_many_segments_is_refused_at_the_check_and_taken_if_it_comes_all_the_same(
     start_receiver: Callable[..., ReceiverProcess], streamer: Streamer
 ) -> None:

@@ -213,6 +213,7 @@ def test_check_finds_the_file_clean(taken: Taken) -> None:
         assert check.process.wait(DEADLINE) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("validate", [validators.nxcheck, validators.punx])
 def test_validators_find_no_error(taken: Taken, validate: Any) -> None:
     expect_known_warnings(validate(taken.file), validate.__name__, "lambda", f"/{DETECTOR}")

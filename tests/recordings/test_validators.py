@@ -105,7 +105,9 @@ def expect_known_warnings(report: Report, validator: str, kind: str, detector: s
     assert came == patterns
 
 
-@pytest.mark.parametrize("validate", [validators.nxcheck, validators.punx])
+@pytest.mark.parametrize(
+    "validate", [validators.nxcheck, pytest.param(validators.punx, marks=pytest.mark.slow)]
+)
 def test_validator_finds_no_error_in_the_file_of_a_recording(
     series: Series, validate: Callable[[Path], Report]
 ) -> None:
@@ -145,7 +147,9 @@ def test_every_reader_finds_the_frames_of_the_demo(demo_file: Path) -> None:
     assert np.array_equal(nxload(str(demo_file)).entry.data.nxsignal.nxvalue, frames)
 
 
-@pytest.mark.parametrize("validate", [validators.nxcheck, validators.punx])
+@pytest.mark.parametrize(
+    "validate", [validators.nxcheck, pytest.param(validators.punx, marks=pytest.mark.slow)]
+)
 def test_validators_are_not_silent_about_a_wrong_file(
     stins_file: Path, tmp_path: Path, validate: Callable[[Path], Report]
 ) -> None:

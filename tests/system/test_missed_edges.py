@@ -18,6 +18,8 @@ from penstock.streamer.triggers import TriggerSource
 from tests.system.accounts import check_account
 from tests.system.beamline import ON, RUNNING, Beamline, Station, until, wait_state
 
+pytestmark = pytest.mark.slow
+
 RECEIVER_CONFIG: dict[str, object] = {}
 """It has two detectors on one beamline."""
 

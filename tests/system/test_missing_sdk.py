@@ -14,6 +14,8 @@ from penstock.streamer.process import ReadyLine
 from tests.pages import steps
 from tests.system.beamline import FAULT, ON, Beamline, until, wait_state
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/how-to/add-a-camera.md"
 FOLDERS = ("cli", "codecs", "receiver", "resources", "stins", "streamer")

@@ -13,6 +13,8 @@ from tests.receiver.processes import DEADLINE, ReceiverProcess
 from tests.streams import Streamer
 from tests.system.beamline import RUNNING, Station, children, until, wait_state
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize(
     "to_parent", [signal.SIGTERM, signal.SIGKILL], ids=["a stop", "its parent was killed"]

@@ -14,6 +14,8 @@ from penstock.devices._base.processes import PENSTOCK, Child, free_port
 from penstock.devices._base.tango_host import TangoHost, tango_host
 from tests.system.beamline import Beamline
 
+pytestmark = pytest.mark.slow
+
 HOME = Path(pwd.getpwuid(os.geteuid()).pw_dir)
 """Where Tango looks for `.tangorc`, whatever HOME says."""
 

@@ -25,6 +25,8 @@ from penstock.streamer.generator_plan import GAP as ROWS_BETWEEN
 from penstock.streamer.generator_plan import Plan
 from tests.receiver.processes import DEADLINE, ReceiverProcess
 
+pytestmark = pytest.mark.slow
+
 CASES = 20
 """Seeds, each a series of its own."""
 QUICK = 2

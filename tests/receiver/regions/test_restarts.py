@@ -110,6 +110,7 @@ def test_a_series_goes_on_with_its_regions_after_a_kill(
     assert set(h5py.File(path)[ROIS]) == {"peak", "left"}
 
 
+@pytest.mark.slow
 def test_a_file_that_is_marked_after_a_kill_has_the_values_of_its_frames(
     start_receiver: Start, streamer: Streamer
 ) -> None:
@@ -212,6 +213,7 @@ def test_of_several_channels_the_first_one_counts(receiver: ReceiverProcess, str
     assert receiver.client.roi_values(series=series).values["peak"].sum == [total(images[0], PEAK)] * 2
 
 
+@pytest.mark.slow
 def test_a_receiver_that_ends_while_a_series_runs_writes_the_values_that_it_has(
     receiver: ReceiverProcess, streamer: Streamer
 ) -> None:

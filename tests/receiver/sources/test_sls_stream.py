@@ -73,6 +73,7 @@ def test_frames_that_publishing_lost_are_missing_at_their_index(
         assert np.array_equal(detector["data"][6], pixels(6))
 
 
+@pytest.mark.slow
 def test_what_a_receiver_was_too_slow_for_is_missing_and_the_rest_is_at_its_index(
     receiver: ReceiverProcess, port: Port
 ) -> None:
