@@ -248,6 +248,8 @@ def flush(file: Any) -> None:
     disk = disk_of(file)
     put_end_ahead(file, disk.descriptor)
     file.flush()
+    # Chunks that were only in HDF5's cache have a place now, within the file even if a write fails.
+    put_end_ahead(file, disk.descriptor)
     error = disk.error
     disk.finalize()
     if error is not None:
@@ -268,6 +270,7 @@ def close(file: Any) -> None:
         return
     try:
         try:
+            file.flush()
             put_end_ahead(file, disk.descriptor)
         except OSError as error:
             disk.error = disk.error or error
