@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,6 +18,25 @@ END = 10 * AHEAD_BYTES
 FRAME = 2**15
 
 
+class Watched(SpaceAhead):
+    """Tells when it is far enough ahead."""
+
+    def __init__(self, descriptor: int, frame_bytes: int = FRAME) -> None:
+        self.is_ahead = threading.Event()
+        super().__init__(descriptor, 0, END, frame_bytes)
+
+    def _wait(self) -> None:
+        self.is_ahead.set()
+        super()._wait()
+
+    def go_on(self, reached: int) -> None:
+        """The loop has come this far."""
+        assert self.is_ahead.wait(DEADLINE)
+        self.is_ahead.clear()
+        self.reached = reached
+        self.wake()
+
+
 @pytest.fixture
 def descriptor(tmp_path: Path) -> Iterator[int]:
     descriptor = os.open(tmp_path / "x", os.O_RDWR | os.O_CREAT)
@@ -27,58 +45,44 @@ def descriptor(tmp_path: Path) -> Iterator[int]:
 
 
 @pytest.fixture
-def space(descriptor: int) -> Iterator[SpaceAhead]:
-    space = SpaceAhead(descriptor, 0, END, FRAME)
+def space(descriptor: int) -> Iterator[Watched]:
+    space = Watched(descriptor)
     yield space
     space.close()
-
-
-def eventually(condition: Callable[[], bool]) -> None:
-    due = time.monotonic() + DEADLINE
-    while not condition():
-        assert time.monotonic() < due
-        time.sleep(0.005)
 
 
 def allocated(descriptor: int) -> int:
     return os.fstat(descriptor).st_blocks * 512
 
 
-def rests(descriptor: int, space: SpaceAhead) -> Callable[[], bool]:
-    return lambda: space.wake_at < END and allocated(descriptor) > 0
-
-
-def test_it_stays_a_little_ahead_of_the_loop(descriptor: int, space: SpaceAhead) -> None:
-    eventually(rests(descriptor, space))
+def test_it_stays_a_little_ahead_of_the_loop(descriptor: int, space: Watched) -> None:
+    assert space.is_ahead.wait(DEADLINE)
     assert AHEAD_BYTES <= allocated(descriptor) < AHEAD_BYTES + 2 * BLOCK_BYTES
-    space.reached = int(space.wake_at)
-    space.wake()
-    eventually(lambda: allocated(descriptor) >= space.reached + AHEAD_BYTES)
-    eventually(rests(descriptor, space))
-    assert allocated(descriptor) < space.reached + AHEAD_BYTES + 2 * BLOCK_BYTES
+    space.go_on(AHEAD_BYTES)
+    assert space.is_ahead.wait(DEADLINE)
+    assert 2 * AHEAD_BYTES <= allocated(descriptor) < 2 * AHEAD_BYTES + 2 * BLOCK_BYTES
 
 
-def test_where_the_loop_was_faster_it_goes_on_from_there(descriptor: int, space: SpaceAhead) -> None:
-    eventually(rests(descriptor, space))
+def test_where_the_loop_was_faster_it_goes_on_from_there(descriptor: int, space: Watched) -> None:
+    assert space.is_ahead.wait(DEADLINE)
     before = allocated(descriptor)
-    space.reached = END - 2 * BLOCK_BYTES
-    space.wake()
-    eventually(lambda: os.fstat(descriptor).st_size == END)
+    space.go_on(END - 2 * BLOCK_BYTES)
+    space._thread.join(DEADLINE)
+    assert os.fstat(descriptor).st_size == END
     assert allocated(descriptor) < before + 4 * BLOCK_BYTES  # nothing behind the loop
 
 
 def test_large_frames_have_space_for_the_next_ones(descriptor: int) -> None:
-    space = SpaceAhead(descriptor, 0, END, AHEAD_BYTES)
+    space = Watched(descriptor, AHEAD_BYTES)
     try:
-        eventually(rests(descriptor, space))
+        assert space.is_ahead.wait(DEADLINE)
         assert allocated(descriptor) >= space_ahead.AHEAD_FRAMES * AHEAD_BYTES
     finally:
         space.close()
 
 
 def test_it_ends_with_its_store_and_where_nothing_can_be_allocated(descriptor: int) -> None:
-    space = SpaceAhead(descriptor, 0, END, FRAME)
-    space.close()
+    Watched(descriptor).close()
     reading, writing = os.pipe()
     SpaceAhead(writing, 0, END, FRAME).close()
     os.close(reading)
