@@ -47,19 +47,27 @@ Columns: TypeAlias = Mapping[str, Rows]
 BESIDE_STATUS = tuple(name for name in COLUMNS if name != STATUS)
 
 
-def create(detector: Any, planned: int | None) -> Columns:
-    """Create the datasets, empty, and return them.
+def create(detector: Any, chunk: int) -> None:
+    """Create the datasets, empty.
 
     Args:
         detector: NXdetector group.
-        planned: planned number of frames; `None` if unknown.
+        chunk: rows per chunk.
     """
-    columns = {}
     for name, (dtype, fill, attributes) in COLUMNS.items():
-        columns[name] = Rows.create(detector, name, dtype, fill, _rows_per_chunk(planned))
+        made = Rows.create(detector, name, dtype, fill, chunk)
         for key, text in attributes.items():
-            set_attribute(columns[name].id, key, text)
-    return columns
+            set_attribute(made.id, key, text)
+
+
+def created(detector: Any) -> Columns:
+    """Return the datasets, which are still empty."""
+    return {name: Rows.find_empty(detector, name, dtype) for name, (dtype, _, _) in COLUMNS.items()}
+
+
+def rows_per_chunk(planned: int | None) -> int:
+    """Return as many rows as are planned, up to `CHUNK`: a file of one frame shall be small."""
+    return CHUNK if planned is None else min(max(planned, 1), CHUNK)
 
 
 class PerFrame:
@@ -110,7 +118,7 @@ class PerFrame:
             blobs: number of blobs per frame.
         """
         more = () if blobs == 1 else (blobs,)
-        chunk = _rows_per_chunk(self._account.planned)
+        chunk = rows_per_chunk(self._account.planned)
         self._checksums = Rows.create(
             self._detector, CHECKSUM, f"S{digits(algorithm)}", None, chunk, (self.rows, *more)
         )
@@ -236,11 +244,6 @@ class PerFrame:
 
     def _all(self) -> list[Rows]:
         return [*self._columns.values(), *([] if self._checksums is None else [self._checksums])]
-
-
-def _rows_per_chunk(planned: int | None) -> int:
-    """Return as many rows as are planned, up to `CHUNK`: a file of one frame shall be small."""
-    return CHUNK if planned is None else min(max(planned, 1), CHUNK)
 
 
 def forget(detector: Any, kept: np.ndarray[Any, Any]) -> None:

@@ -17,12 +17,12 @@ from typing import Any
 import h5py
 import numpy as np
 
-from penstock.receiver.files import geometry, nexus, nxmx, per_frame
+from penstock.receiver.files import geometry, nexus, nxmx, per_frame, template
 from penstock.receiver.files.stores import FrameFormat
 from penstock.receiver.files.stores.contract import describe
 from penstock.receiver.files.stores.objects import (
     create_group,
-    create_text,
+    create_name,
     create_value,
     set_ascii,
     set_attribute,
@@ -33,12 +33,6 @@ from penstock.receiver.regions import rows as region_rows
 from penstock.receiver.series.account import COUNTERS, Account
 from penstock.receiver.series.running_series import Outcome, RunningSeries
 from penstock.resources.version import version
-
-CHANGING = {"state": 16, "reason": 4096, "index_source": 64}
-"""Texts of the record that change during the series, and the size of each in bytes. Texts of variable length
-would move when they change, and a failing write could leave none readable."""
-IN_PROGRESS = "in progress"
-"""State of a file that is being written, or whose writer died."""
 
 
 @dataclasses.dataclass
@@ -92,19 +86,19 @@ class Structure:
         """Write the counts, at every flush: a file left by a kill then says how many frames it has."""
         counts = account.counts()
         for name in COUNTERS:
-            self._record(name, getattr(counts, name))
+            self.record_value(name, getattr(counts, name))
 
     def write_end(self, series: RunningSeries, outcome: Outcome) -> None:
         """Write how the series has ended."""
         if series.account.planned is not None:
-            self._record("planned", series.account.planned)
-        self._record("state", "complete" if outcome.complete else "incomplete")
-        self._record("reason", outcome.reason)
-        self._record("index_source", series.index_source)
+            self.record_value("planned", series.account.planned)
+        self.record_value("state", "complete" if outcome.complete else "incomplete")
+        self.record_value("reason", outcome.reason)
+        self.record_value("index_source", series.index_source)
         write_rows(self.entry, self.detector)
-        create_value(self.entry, "end_time", _iso(time.time()))
+        create_name(self.entry, "end_time", _iso(time.time()))
 
-    def _record(self, name: str, value: int | str) -> None:
+    def record_value(self, name: str, value: int | str) -> None:
         """Write a value into the record, unless it is there."""
         if self.written.get(name) == value:
             return
@@ -187,40 +181,29 @@ def create(file: h5py.File, path: Path, detector: str, series: RunningSeries, so
     for name, text in about.items():
         set_attribute(file, name, text)
     set_ascii(file, "NX_class", "NXroot")
-    entry = create_group(file, "entry", "NXentry")
-    set_attribute(entry, "default", "data")
-    create_value(entry, "start_time", now)
-    set_attribute(create_value(entry, "program_name", "Penstock"), "version", penstock)
-    instrument = create_group(entry, "instrument", "NXinstrument")
-    group = create_group(instrument, detector, "NXdetector")
+    template.copy(file, detector, per_frame.rows_per_chunk(series.account.planned))
+    entry = file["entry"]
+    create_name(entry, "start_time", now)
+    group = entry["instrument"][detector]
     channels = series.header.channels or ()
     _write_fields(entry, nexus.fields(series.described, detector, channels))
     if "title" not in entry:
-        create_value(entry, "title", path.stem)
-    columns = per_frame.create(group, series.account.planned)
+        create_name(entry, "title", _text(path.stem))
+    columns = per_frame.created(group)
     if series.rois is not None:
         region_rows.create(group, series.rois.rois)
         if region_rows.GROUP in group:
             _mark_classes(group[region_rows.GROUP])
-    record = create_group(group, "series", "NXcollection")
-    planned = -1 if series.account.planned is None else series.account.planned
-    create_value(record, "id", _text(series.id))
-    changing = {
-        "state": IN_PROGRESS,
-        "reason": "the receiver is still writing, or was killed",
-        "index_source": series.index_source,
-    }
-    for name, text in changing.items():
-        create_text(record, name, _text(text), CHANGING[name])
-    create_value(record, "planned", np.int64(planned))
-    create_value(record, "source", source)
-    create_value(record, "checksum", _text(series.checksum))
+    record = group["series"]
+    create_name(record, "id", _text(series.id))
+    create_name(record, "source", _text(source))
+    create_name(record, "checksum", _text(series.checksum))
     if names := nexus.channel_names(channels):
         create_value(record, "channels", list(names))
-    for name in COUNTERS:
-        create_value(record, name, np.int64(0))
-    written: dict[str, int | str] = {**changing, "planned": planned, **dict.fromkeys(COUNTERS, 0)}
-    return Structure(entry, group, record, written, columns)
+    made = Structure(entry, group, record, {**template.BEGINNING, **dict.fromkeys(COUNTERS, 0)}, columns)
+    made.record_value("planned", -1 if series.account.planned is None else series.account.planned)
+    made.record_value("index_source", series.index_source)
+    return made
 
 
 def _mark_classes(regions: h5py.Group) -> None:

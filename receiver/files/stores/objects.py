@@ -47,6 +47,22 @@ def create_value(parent: Any, name: str, value: Any) -> Any:
     return dataset
 
 
+def create_name(parent: Any, name: str, text: str) -> None:
+    """Create a dataset that holds a short text which never changes.
+
+    Of fixed length, since HDF5 keeps others in a heap, which takes twice as long.
+
+    Args:
+        parent: h5py group.
+        name: name of the dataset.
+        text: its value.
+    """
+    content = text.encode(errors="surrogateescape")  # as h5py does
+    stored, in_memory = _text_types(max(len(content), 1))
+    dataset = h5d.create(parent.id, name.encode(), stored, _scalar(), dcpl=_within_the_header())
+    dataset.write(h5s.ALL, h5s.ALL, np.array(content, f"S{max(len(content), 1)}"), in_memory)
+
+
 def create_text(parent: Any, name: str, text: str, size: int) -> Any:
     """Create a dataset that holds one text of fixed length, and return its `h5py.h5d.DatasetID`.
 

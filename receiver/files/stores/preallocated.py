@@ -127,7 +127,7 @@ class PreallocatedStore(FrameStore):
         """Cut to this length; missing frames read as the fill value, even on a full disk."""
         self._end_space()
         self._writers.close()
-        error = close_gaps(self.data, np.isin(statuses, IN_FILE))
+        error = close_gaps(self.data, np.isin(statuses, IN_FILE), self._offsets)
         if error is not None:
             raise error
 

@@ -17,6 +17,9 @@ AHEAD_BYTES = 2**24
 """How far it stays ahead of the loop, or `AHEAD_FRAMES` if those are more."""
 AHEAD_FRAMES = 3
 
+NICE = 10
+"""Priority of the thread below that of the loop; see nice(1)."""
+
 
 class SpaceAhead:
     """Allocation of one range of a file, ahead of what is written there in about the order of its places.
@@ -55,6 +58,8 @@ class SpaceAhead:
         self._thread.join()
 
     def _run(self) -> None:
+        # Where no core is free it only takes time from those who receive and write.
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICE)
         try:
             while self._at < self._end and not self._closed:
                 self._at = max(self._at, self.reached)
