@@ -83,6 +83,8 @@ class _Version(argparse.Action):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one subcommand; return its exit status."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    # No command multiplies matrices, and NumPy takes twice as long to start with a thread on every core.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         try:
             return _run(arguments)

@@ -20,6 +20,8 @@ os.environ["PYTHONSAFEPATH"] = "1"
 # A test must never reach a facility's database by accident. Empty, for without it Tango looks into ~/.tangorc
 # and /etc/tangorc.
 os.environ["TANGO_HOST"] = ""
+# As the commands do for themselves; and hundreds of processes import NumPy without them.
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
 # Output that nobody flushes must show up here, not at a user's.
 os.environ.pop("PYTHONUNBUFFERED", None)
 # A shell that runs the tests in the background has them ignore Ctrl-C, and so would all that they start; from

@@ -32,6 +32,7 @@ def checkout(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_the_how_to_for_a_new_camera_works_as_it_is_written(checkout: Path) -> None:
     environment = {"PYTHONPATH": f"{checkout / 'links'}:{checkout / 'tests/vendor'}"}
     run(ROOT / "docs/how-to/add-a-camera.md", checkout, environment)
@@ -67,6 +68,7 @@ def checkout_of_all_pages(checkout: Path) -> tuple[Path, list[str]]:
     return checkout, modules
 
 
+@pytest.mark.slow
 def test_what_is_copied_from_a_page_passes_make_lint(checkout_of_all_pages: tuple[Path, list[str]]) -> None:
     checkout, modules = checkout_of_all_pages
     assert {"penstock.devices.zebra", "penstock.devices.ibex"} <= set(modules)
@@ -118,6 +120,7 @@ def test_the_tutorial_works_for_whom_make_demo_has_taken_the_first_series(tmp_pa
     run(ROOT / "docs/tutorial/first-series.md", tmp_path, {})
 
 
+@pytest.mark.slow
 def test_the_script_of_the_tutorial_works_with_an_eiger_by_changing_the_name(tmp_path: Path) -> None:
     page = (ROOT / "docs/tutorial/first-series.md").read_text()
     script = page.partition("## 4. Control it")[2].partition("```python\n")[2].partition("```")[0]

@@ -88,6 +88,7 @@ def test_a_curve_that_is_there_is_not_replaced_unless_asked_for(file: Path, tmp_
     assert len(curve(out)[0]) == 1000
 
 
+@pytest.mark.slow
 def test_who_has_only_pyfai_and_h5py_gets_the_same_from_the_file(file: Path) -> None:
     program = """
 import json, sys, h5py, hdf5plugin, pyFAI

@@ -127,6 +127,7 @@ def test_a_data_process_that_dies_in_a_series_without_a_name_is_started_again_an
         holds(path, 3)
 
 
+@pytest.mark.slow
 def test_one_that_dies_again_without_having_done_anything_is_an_error_until_reset(
     receiver: ReceiverProcess, streamer: Streamer
 ) -> None:

@@ -137,7 +137,7 @@ def take(folder: Path, compression: str, **keys: Any) -> Taken:
     return Taken(modules, file, status, shown)
 
 
-@pytest.fixture(scope="module", params=["none", "bslz4"])
+@pytest.fixture(scope="module", params=["none", pytest.param("bslz4", marks=pytest.mark.slow)])
 def taken(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Taken:
     return take(tmp_path_factory.mktemp("lambda"), request.param)
 

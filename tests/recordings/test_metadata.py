@@ -102,7 +102,7 @@ def sent(series: Series) -> dict[str, Any]:
 
 def stored(file: h5py.File, path: str) -> Any:
     dataset = file[path]
-    return dataset.asstr()[()] if dataset.dtype.kind == "O" else dataset[()]
+    return dataset.asstr()[()] if h5py.check_string_dtype(dataset.dtype) else dataset[()]
 
 
 def test_each_key_with_a_nexus_name_has_its_value_and_unit(series: Series) -> None:

@@ -225,6 +225,7 @@ def test_another_consumer_that_would_steal_frames(station: Station) -> None:
     check_next_series(station)
 
 
+@pytest.mark.slow
 def test_receiver_of_another_streamer(station: Station) -> None:
     """Told the wrong address, it never connects: Arm waits for a moment, then names both addresses."""
     other = station.beamline.receiver("wrong", 1)

@@ -194,6 +194,7 @@ def test_settings_that_a_power_cut_has_cost_are_named_and_arm_waits_for_each(uni
     unit.take_series()
 
 
+@pytest.mark.slow
 def test_a_power_cut_so_short_that_nobody_saw_it(unit: EigerUnit) -> None:
     unit.box.power(on=False)
     unit.box.power(on=True)
@@ -304,6 +305,7 @@ def texts(file: h5py.File) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 def test_another_client_arms_so_fast_that_only_the_receiver_sees_it(unit: EigerUnit) -> None:
     unit.arm("SOFTWARE", 5)
     unit.trigger()

@@ -253,6 +253,7 @@ def test_a_device_server_and_its_streamer_killed_together_end_their_series(stati
     check_works_again(station)
 
 
+@pytest.mark.slow
 def test_where_both_are_back_at_once_the_device_ends_their_series(beamline: Beamline) -> None:
     """The receiver cannot tell the streamer from the one of before, whose triggered series may pause."""
     station = Station(beamline, "back", peer_gone=30.0)  # however long the restart takes

@@ -20,7 +20,7 @@ METADATA = {
 
 def stored(file: h5py.File, path: str) -> Any:
     dataset = file[path]
-    return dataset.asstr()[()] if dataset.dtype.kind == "O" else dataset[()]
+    return dataset.asstr()[()] if h5py.check_string_dtype(dataset.dtype) else dataset[()]
 
 
 @pytest.fixture

@@ -141,6 +141,7 @@ def test_a_data_port_that_another_program_has_is_a_fault_that_says_what_to_set(b
         beamline.end(server)
 
 
+@pytest.mark.slow
 def test_a_streamer_on_another_host_is_driven_alike(beamline: Beamline) -> None:
     import json
     import os

@@ -268,6 +268,7 @@ def test_turned_modules_are_stored_and_the_missing_image_is_said(detector: Calla
         np.testing.assert_array_equal(file["entry/data/data"][0], [pixels(0), pixels(1)])
 
 
+@pytest.mark.slow
 def test_the_transform_turns_them_and_a_late_module_is_counted(detector: Callable[..., Detector]) -> None:
     sim = detector(rotation=90, transforms=[{"type": "assemble"}, {"type": "bslz4"}], workers=2)
     sim.start("a.h5", frames=2)
