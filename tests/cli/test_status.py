@@ -121,6 +121,7 @@ def test_a_live_view_that_was_stopped_lacks_nothing(used: Pair, capsys: pytest.C
     streamer.start("", frames=1_000_000)
     streamer.frame(0)
     streamer.end(reason="stop", triggered=1, sent=1)
+    receiver.ended(streamer.series)
     assert status(receiver, "--wait") == 0
     assert "only), ended: " in capsys.readouterr().out
 
@@ -128,6 +129,7 @@ def test_a_live_view_that_was_stopped_lacks_nothing(used: Pair, capsys: pytest.C
 def test_receiver_in_error_says_why_and_what_to_do(used: Pair, capsys: pytest.CaptureFixture[str]) -> None:
     receiver, streamer = used
     streamer.series_of("/elsewhere/a.h5", 2)
+    receiver.wait(lambda status: bool(status.error))
     assert status(receiver, "--wait") == 1
     said = capsys.readouterr().out
     assert "sim-1: error" in said
