@@ -6,6 +6,8 @@ Examples:
   penstock generate --shape 512,1024 --dtype uint32 --compression bslz4 --rate 500
   penstock generate --pattern powder --compression bslz4 --checksum crc32 --rate 100
   penstock generate --streams 3 --shape 516,1556 --endpoint tcp://127.0.0.1:9010
+  penstock generate --shape 4096 --rate 1000                   # spectra
+  penstock generate --shape 512,512,3 --dtype uint8 --rate 20  # colours
   penstock generate --shape 2,512,1024 --frames 100 --drop 7,8 --duplicate 20 --lose-end
   penstock generate --filename /data/first.h5 --overwrite --receiver http://127.0.0.1:5000
   penstock generate --frames 1000 --seed 7 --drop 0.01 --reorder 0.05 --checksum crc32 --corrupt 0.002
@@ -66,7 +68,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     size = parser.add_mutually_exclusive_group()
     size.add_argument(
         "--shape", type=_lengths, default=(512, 1024), metavar="ROWS,COLS",
-        help="shape of each stream's frames; K,ROWS,COLS for K blobs (512,1024)",
+        help="shape of each stream's frames; K,ROWS,COLS for K blobs, N for spectra, ROWS,COLS,3 for colours "
+        "(512,1024)",
     )  # fmt: skip
     size.add_argument(
         "--frame-bytes", type=whole(1), metavar="N", help="approximate bytes per frame, instead of --shape"
@@ -278,7 +281,7 @@ def _check_numbers(args: argparse.Namespace) -> None:
 
 def _plan(args: argparse.Namespace) -> Plan:
     from penstock.cli.main import UserError
-    from penstock.stins.blobs import blob_layout
+    from penstock.stins.blobs import blob_layout, has_colours
     from penstock.stins.errors import BlobError
     from penstock.streamer.generator_plan import Plan
 
@@ -289,6 +292,8 @@ def _plan(args: argparse.Namespace) -> Plan:
         blob_layout(shape, args.dtype)
     except BlobError as error:
         raise UserError(str(error)) from error
+    if args.streams > 1 and (len(shape) == 1 or has_colours(shape, parts=1)):
+        raise UserError("modules of one image (--streams) are images: give --shape ROWS,COLS")
     _check_numbers(args)
     return Plan(
         frames=args.frames,

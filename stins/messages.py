@@ -18,6 +18,8 @@ Buffer: TypeAlias = "bytes | bytearray | memoryview"
 
 # Bounds for values that JSON allows: numbers that no file can hold, names that no log can show.
 Number: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+MessageNumber: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**53), le=2**53)]
+"""Differences of these are counts, which have to be exact in JSON."""
 Amount: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 MAX_NAME, MAX_FILENAME = 256, 4096
 """Most characters of a name and of a file name."""
@@ -51,7 +53,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_
     """
 
     filename: FileName | None
-    msg_number: Number | None = None
+    msg_number: MessageNumber | None = None
     # Penstock adds:
     series: Name | None = None
     frames: Amount | None = None
@@ -82,7 +84,7 @@ class Image(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_f
     """Shape: [rows, cols], or [k, rows, cols] with k blobs."""
     type: str
     compression: str
-    msg_number: Number | None = None
+    msg_number: MessageNumber | None = None
     frame: Number | None = None
     """Number within the series, from 0."""
     chunks: tuple[int, ...] | None = None
@@ -118,7 +120,7 @@ class SeriesEnd(
 ):
     """End of a series."""
 
-    msg_number: Number | None = None
+    msg_number: MessageNumber | None = None
     # Penstock adds:
     series: Name | None = None
     reason: Name | None = None

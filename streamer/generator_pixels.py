@@ -9,6 +9,7 @@ from functools import lru_cache
 from math import prod
 
 import numpy as np
+from msgspec.structs import replace
 
 from penstock.codecs import bslz4
 from penstock.streamer import patterns
@@ -31,8 +32,14 @@ def pool_size(plan: Plan) -> int:
 
 
 def pixels(plan: Plan, frame: int, stream: int = 0) -> np.ndarray:
-    """Return a frame of a stream, (rows, cols) or (k, rows, cols); its first pixels hold its blob's
-    number."""
+    """Return a frame of a stream: (rows, cols), (k, rows, cols), a spectrum (n) or colours (rows, cols, 3);
+    its first pixels hold its blob's number."""
+    if len(plan.shape) == 1:
+        (spectrum,) = pixels(replace(plan, shape=(1, *plan.shape)), frame, stream)
+        return np.asarray(spectrum)
+    if plan.has_colours:
+        grey = pixels(replace(plan, shape=plan.shape[:2]), frame, stream)
+        return np.stack([grey, np.fliplr(grey), np.flipud(grey)], axis=-1)
     number = frame % pool_size(plan)
     if plan.pattern == "opaque":
         rng = np.random.default_rng([number, stream])
@@ -56,7 +63,7 @@ def make_pool(plan: Plan, stream: int = 0) -> list[list[bytes]]:
     pool = []
     for frame in range(pool_size(plan)):
         image = pixels(plan, frame, stream)
-        images = list(image) if image.ndim == 3 else [image]
+        images = list(image) if image.ndim == 3 and not plan.has_colours else [image]
         pool.append([bslz4.compress(i) if plan.compression == "bslz4" else i.tobytes() for i in images])
     return pool
 

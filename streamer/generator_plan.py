@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from penstock.stins.blobs import has_colours
 from penstock.streamer.generator_faults import FaultLog, Faults
 from penstock.streamer.patterns import PATTERNS
 
@@ -20,7 +21,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     announced: bool = True
     """False if the start message does not say how many frames will come."""
     shape: tuple[int, ...]
-    """Shape of a frame of each stream: (rows, cols), or (k, rows, cols) for k blobs."""
+    """Shape of a frame of each stream: (rows, cols), (k, rows, cols) for k blobs, (n) for spectra, or
+    (rows, cols, 3) for colours."""
     dtype: str = "uint16"
     compression: str = "none"
     filename: str = ""
@@ -39,6 +41,11 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Send nothing from this frame on, not even an end message."""
     never_end: bool = False
     """Send no end message, but stay connected until told to stop."""
+
+    @property
+    def has_colours(self) -> bool:
+        """Whether a frame is one blob of colours."""
+        return has_colours(self.shape, parts=1)
 
 
 class Module(msgspec.Struct, frozen=True, kw_only=True):

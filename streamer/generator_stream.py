@@ -67,7 +67,7 @@ class Stream:
         place = module(plan, number)
         self._place: dict[str, Any] = {} if place is None else msgspec.structs.asdict(place)
         self._kind = Image if place is None else ModuleImage
-        self._chunks = (1, *plan.shape[1:]) if len(plan.shape) == 3 else None
+        self._chunks = (1, *plan.shape[1:]) if len(plan.shape) == 3 and not plan.has_colours else None
         self._held: list[Held] = []
         self._turns = 0
         self.log = FaultLog()
@@ -104,7 +104,7 @@ class Stream:
         }
         if plan.rate:
             metadata["frame_time"] = exposure
-        if plan.pattern == "powder" and plan.streams == 1:
+        if plan.pattern == "powder" and plan.streams == 1 and len(plan.shape) == 2:
             metadata |= powder_geometry(*plan.shape[-2:])
         parts = self._encoder.start(header, metadata)
         if self._faults.lose_start:

@@ -189,7 +189,9 @@ class SeriesWatchdog:
         record.show_waiting(self._waits.progress())
         if record.own_stream and record.lasts("every frame in", record.every_frame_in) > self._limits.rest:
             self._do.finish()
-        elif record.receiver_silence is None and (cause := self._waits.exceeded()):
+        elif record.receiver_silence is not None or self._silence.warning():
+            return  # frames may have come that nobody could tell us of
+        elif cause := self._waits.exceeded():
             self._do.stop(cause)
 
     def _stopping(self) -> None:

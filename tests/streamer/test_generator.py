@@ -98,6 +98,19 @@ def test_every_type_and_compression_is_what_its_header_says(
         blobs.check(frame)
 
 
+@pytest.mark.parametrize("shape", [(300,), (40, 30, 3)], ids=["spectra", "colours"])
+def test_spectra_and_colours_are_one_blob_each(
+    shape: tuple[int, ...], generate: Callable[..., Generator]
+) -> None:
+    lengths = ",".join(map(str, shape))
+    _, *frames, _ = generate("--shape", lengths, "--dtype", "uint8", "--frames", "3").receive_series()
+    assert [frame.image.shape for frame in frames] == [shape] * 3
+    for frame in frames:
+        blobs.check(frame)
+    received = [np.frombuffer(frame.blobs[0], np.uint8).reshape(shape) for frame in frames]
+    assert not np.array_equal(received[0], received[1])
+
+
 def test_nothing_is_lost_when_the_receiver_reads_only_after_the_last_frame(
     generate: Callable[..., Generator],
 ) -> None:

@@ -24,8 +24,9 @@ from penstock.receiver.files.stores.disk_file import descriptor_of
 from penstock.receiver.files.stores.replace_data import STORED_FRAMES, replace_data
 from penstock.receiver.files.stores.write_threads import pwrite_all
 
-MOST_FILLED_BYTES = 2**30
-"""Most bytes that are filled: a detector that counts from elsewhere leaves thousands of places empty."""
+MOST_FILLED_BYTES, ALWAYS_FILLED = 2**26, 8
+"""Most bytes that are filled, or so many frames, however large: a detector that counts from elsewhere leaves
+thousands of places empty, which nobody wants to wait for, or to have on the disk."""
 
 
 def close_gaps(
@@ -57,7 +58,7 @@ def close_gaps(
     # the resize: HDF5 reuses the space that it gets back there.
     release(descriptor, (places[index] for index in [*empty, *range(len(stored), len(places))]), nbytes)
     data.resize(len(stored), axis=0)
-    if len(empty) * nbytes > MOST_FILLED_BYTES:
+    if len(empty) > ALWAYS_FILLED and len(empty) * nbytes > MOST_FILLED_BYTES:
         show_stored(data, stored)
         return None
     try:

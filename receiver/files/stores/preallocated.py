@@ -33,9 +33,9 @@ STEP_ROWS = 2**16
 """Chunks are allocated for this many bytes or frames at once, or for as many frames again as there are.
 Chunks that are never written take no space on the disk once the file is closed, but do so in a file left by a
 kill."""
-LEAST_BYTES, MOST_BYTES = 2**26, 2**30
+LEAST_BYTES, MOST_BYTES = 2**20, 2**30
 """Least and most bytes at once if the number of frames was not announced: as many frames again as there are,
-but no more than a quarter of the free space."""
+but no more than a quarter of the free space. Little at first: it may be a series of one frame."""
 MOST_UNANNOUNCED = 2**16
 """Most places of such a series, of which HDF5 lists all in each step: the loop waits for it, a tenth of a
 second in the last one. HDF5 writes later frames itself."""

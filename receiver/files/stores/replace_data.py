@@ -10,7 +10,7 @@ STORED_FRAMES = "stored_frames"
 
 
 def replace_data(detector: Any, make: Callable[[], Any], keep_as: str = "") -> Any:
-    """Replace `data` by another dataset, and the link to it in NXdata.
+    """Replace `data` by another dataset, and the link to it in NXdata; other links to it are removed there.
 
     Args:
         detector: NXdetector group of the file, open for writing.
@@ -21,8 +21,10 @@ def replace_data(detector: Any, make: Callable[[], Any], keep_as: str = "") -> A
     attributes = dict(old.attrs)
     plot = detector.file["entry"].get("data")
     linked = plot is not None and "data" in plot
-    if linked:
-        del plot["data"]
+    if plot is not None:
+        # Also the name for neggia, which reads no virtual dataset: it would find what was never written.
+        for name in [name for name in plot if plot[name] == old]:
+            del plot[name]
     if keep_as:
         detector.move("data", keep_as)
         if "target" in attributes:

@@ -202,3 +202,19 @@ def test_triggers_of_a_live_view_and_of_bursts_are_counted_as_such(loop: Limited
     loop.streamer.say(triggered=10)
     loop.wait(10.5)
     assert loop.control.view.waiting == "2 of 4 triggers, the last 10 s ago."
+
+
+def test_no_limit_runs_while_frames_may_wait_unseen(loop: Limited) -> None:
+    loop.trigger_limit = 10.0
+    loop.control.arm(settings(3))
+    loop.frame()
+    loop.receiver.stalled = 20.0
+    loop.wait(30.0)
+    assert loop.state is SeriesState.TAKING
+    assert "frames wait" in loop.control.view.warning
+    loop.receiver.stalled = 0.0
+    loop.frame()
+    loop.wait(9.0)
+    assert loop.state is SeriesState.TAKING
+    loop.wait(2.0)
+    assert loop.state is SeriesState.STOPPING

@@ -38,6 +38,11 @@ from tests.receiver.sample_series import start
 from tests.streams import image, pixels
 
 FILL = 65535
+NXMX: dict[str, Any] = {
+    "beam_center_x": 2.5, "beam_center_y": 1.5, "distance": 0.2, "x_pixel_size": 7.5e-5,
+    "y_pixel_size": 7.5e-5, "incident_energy": 12_398.0,
+}  # fmt: skip
+"""With these a file has the names that neggia looks for."""
 
 
 @pytest.fixture(autouse=True)
@@ -147,15 +152,28 @@ def test_thousands_of_missing_frames_are_shown_as_the_fill_value_not_written(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(gaps, "MOST_FILLED_BYTES", 100)
-    written = Written(path, start(frames=None, shape=SHAPE, type="uint16", compression="none"))
+    announced = {"frames": None, "shape": SHAPE, "type": "uint16", "compression": "none"}
+    written = Written(path, start(metadata=NXMX, **announced))
     written.add(frame(0), frame(50))
     written.close("stopped")
     with h5py.File(path) as file:
         data = file["entry/data/data"]
         assert data.is_virtual
+        assert set(file["entry/data"]) == {"data"}, "neggia's name would show what was never written"
         np.testing.assert_array_equal(data[0], array(0))
         np.testing.assert_array_equal(data[50], array(50))
         assert (data[1:50] == FILL).all()
+
+
+def test_a_few_missing_frames_are_filled_however_large(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gaps, "MOST_FILLED_BYTES", 100)
+    written = Written(path, start(frames=20, metadata=NXMX, shape=SHAPE, type="uint16", compression="none"))
+    written.add(frame(0), frame(9))
+    written.close("stopped")
+    with h5py.File(path) as file:
+        assert not file["entry/data/data"].is_virtual
+        assert file["entry/data/data_000001"] == file["entry/data/data"]
+        assert (file["entry/data/data"][1:9] == FILL).all()
 
 
 @pytest.mark.parametrize("how", ["stopped", "killed"])
