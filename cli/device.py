@@ -36,6 +36,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("instance", nargs="?", metavar="INSTANCE", help="instance name of the server")
     parser.add_argument("--register", metavar="DEVICE", help="register this device (a/b/c), and exit")
     parser.add_argument(
+        "--move", action="store_true", help="register a device that another server or class has until now"
+    )
+    parser.add_argument(
         "--class", dest="kind", metavar="CLASS", help="Tango class to register (default: SERVER)"
     )
     parser.add_argument(
@@ -72,8 +75,8 @@ def run(args: argparse.Namespace) -> int:
         print(f"Tango database {host}", file=sys.stderr)
         _register(args, database, name, classes)
         return 0
-    if args.property or args.kind:
-        raise UserError("--property and --class need --register DEVICE")
+    if args.property or args.kind or args.move:
+        raise UserError("--property, --class and --move need --register DEVICE")
     if not registered(database, name):
         raise UserError(
             f"no device is registered for {name} in the Tango database {host}; "
@@ -122,6 +125,7 @@ def _register(
     from penstock.devices._base.interface import announce
     from penstock.devices._base.registration import register
     from penstock.devices._base.registration_checks import known_properties, value_problem
+    from penstock.devices._base.registration_plan import registered_as
 
     kinds = {kind.__name__.lower(): kind for kind in classes}
     kind = kinds.get((args.kind or classes[0].__name__).lower())
@@ -144,6 +148,12 @@ def _register(
         properties[known[name.lower()]] = value
         if problem := value_problem(kind, known[name.lower()], (value,)):
             raise UserError(f"--property {problem}")
+    has_now, will_have = registered_as(database, args.register), (server, kind.__name__)
+    if has_now is not None and not args.move and [*map(str.lower, has_now)] != [*map(str.lower, will_have)]:
+        raise UserError(
+            f"{args.register} is registered in {has_now[0]}, class {has_now[1]}; nothing was changed. Choose "
+            "another name, or take it from there with --move"
+        )
     register(database, server, kind.__name__, args.register, properties)
     announce(classes, database)
     given = ", ".join(f"{name}={value}" for name, value in properties.items()) or "no properties"

@@ -43,6 +43,8 @@ class SeriesFile:
 
     def __init__(self, path: str | Path, detector: str | None = None) -> None:
         self.path = Path(path)
+        self._chunks: dict[str, set[tuple[int, ...]]] = {}
+        """Corners of the chunks of each dataset, as far as they are known."""
         try:
             self.file = h5py.File(self.path, "r", locking=False)
             """The HDF5 file, for callers who need more than frames and counts."""
@@ -96,18 +98,12 @@ class SeriesFile:
             return (0,)
         if self.channels:
             return (len(data), len(self.channels), *data.shape[1:])
-        return tuple(data.shape) if self._has_index else (1, *data.shape)
+        return tuple(data.shape) if _has_index(data) else (1, *data.shape)
 
     @property
     def interpretation(self) -> str:
         """What a frame is: "image" (or k images), "spectrum", or "rgba-image" for colours."""
-        given = "" if self.data is None else text(self.data.attrs.get("interpretation"))
-        return given if given in ("spectrum", "rgba-image") else "image"
-
-    @property
-    def _has_index(self) -> bool:
-        """True if the first axis of the dataset counts frames; other programs store one image without it."""
-        return self.data is not None and (self.data.ndim > 2 or self.interpretation == "spectrum")
+        return "image" if (data := self.data) is None else _interpretation(data)
 
     @property
     def dtype(self) -> np.dtype[Any] | None:
@@ -136,7 +132,7 @@ class SeriesFile:
         try:
             if self.channels:
                 return np.stack([self.group[name][index] for name in self.channels])
-            return np.asarray(data[index] if self._has_index else data[...])
+            return np.asarray(data[index] if _has_index(data) else data[...])
         except (OSError, RuntimeError, ValueError) as error:
             raise ReaderError(f"frame {index} of {self.path} cannot be read: {error}") from error
 
@@ -160,7 +156,7 @@ class SeriesFile:
             data, index = found
         if data is None or data.chunks is None or data.is_virtual:
             return data is not None
-        return any(_has_chunk(*place) for place in self._places(data, index))
+        return any(self._has_chunk(*place) for place in self._places(data, index))
 
     def absent_files(self) -> list[Path]:
         """Return the files, such as segments, that should hold stored frames, but do not exist."""
@@ -180,14 +176,19 @@ class SeriesFile:
             if (place := self._linked.find(index)) is None:
                 return None
             data, index = place
-        if data is None or data.chunks is None or data.is_virtual or not (self._has_index and data.ndim <= 4):
+        if (
+            data is None
+            or data.chunks is None
+            or data.is_virtual
+            or not (_has_index(data) and data.ndim <= 4)
+        ):
             raise ReaderError(
                 f"the frames of {self.path} are not stored as one chunk per blob in this file; "
                 "verify the files that hold them"
             )
         try:
             found = [
-                dataset.id.read_direct_chunk(corner)[1] if _has_chunk(dataset, corner) else b""
+                dataset.id.read_direct_chunk(corner)[1] if self._has_chunk(dataset, corner) else b""
                 for dataset, corner in self._places(data, index)
             ]
         except (OSError, RuntimeError, ValueError):
@@ -200,8 +201,18 @@ class SeriesFile:
             return [(self.group[name], (index, 0, 0)) for name in self.channels]
         if data.ndim == 4 and self.interpretation != "rgba-image":
             return [(data, (index, part, 0, 0)) for part in range(data.shape[1])]
-        first = index // data.chunks[0] * data.chunks[0] if self._has_index else 0
+        first = index // data.chunks[0] * data.chunks[0] if _has_index(data) else 0
         return [(data, (first, *(0 for _ in data.shape[1:])))]
+
+    def _has_chunk(self, dataset: h5py.Dataset, corner: tuple[int, ...]) -> bool:
+        """Return whether a chunk was ever written. All chunks are listed once: to find one, HDF5 goes through
+        all of them, too. A file that grows has more by and by."""
+        name = f"{dataset.file.filename}:{dataset.name}"
+        if (known := self._chunks.get(name)) is None:
+            known = self._chunks[name] = set()
+            add = known.add
+            dataset.id.chunk_iter(lambda chunk: add(chunk.chunk_offset))
+        return corner in known or dataset.id.get_chunk_info_by_coord(corner).byte_offset is not None
 
     @cached_property
     def _linked(self) -> LinkedFrames | None:
@@ -330,8 +341,14 @@ class SeriesFile:
         return found if not axes or found.ndim in axes else None
 
 
-def _has_chunk(dataset: h5py.Dataset, corner: tuple[int, ...]) -> bool:
-    return dataset.id.get_chunk_info_by_coord(corner).byte_offset is not None
+def _interpretation(data: h5py.Dataset) -> str:
+    given = text(data.attrs.get("interpretation"))
+    return given if given in ("spectrum", "rgba-image") else "image"
+
+
+def _has_index(data: h5py.Dataset) -> bool:
+    """Return whether the first axis counts frames; other programs store one image without it."""
+    return data.ndim > 2 or _interpretation(data) == "spectrum"
 
 
 def text(value: Any) -> str:

@@ -79,7 +79,7 @@ def compare(file: BeamlineFile, database: tango.Database, *, move: bool = False)
     """
     entries, resulting, refusals = [], [], []
     for device in file.devices:
-        place = _registered_as(database, device.name)
+        place = registered_as(database, device.name)
         present = {} if place is None else _present_settings(database, "device", device.name, device.settings)
         moved = (
             ""
@@ -152,7 +152,7 @@ def running(database: tango.Database, server: str) -> bool:
         return False
 
 
-def _registered_as(database: tango.Database, name: str) -> tuple[str, str] | None:
+def registered_as(database: tango.Database, name: str) -> tuple[str, str] | None:
     """Return server and class of a device, `None` if it is not registered."""
     try:
         info = database.get_device_info(name)

@@ -31,6 +31,11 @@ class Numbering:
         self._numbers = MessageNumbers()
         self._origin: int | None = None if origin == "first" else origin
 
+    @property
+    def origin(self) -> int | None:
+        """Number of the first frame; `None` if the first one that arrives says so, and none has."""
+        return self._origin
+
     def count(self, number: int | None) -> None:
         """Count a frame message; `number` is its msg_number."""
         self.messages += 1

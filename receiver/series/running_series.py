@@ -230,7 +230,10 @@ class RunningSeries:
             return []
         if self.account.status(0) is not FrameStatus.MISSING:
             return []
-        return ["index 0 is missing: set source.frame_origin if this detector counts from elsewhere"]
+        return [
+            f"index 0 is missing: source.frame_origin is {self.numbering.origin}; set it if this detector "
+            "counts from elsewhere"
+        ]
 
     def _why_ended(self, cause: str | None) -> list[str]:
         if cause is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from typing import Any
 
 import msgspec
 import pytest
@@ -92,6 +93,16 @@ def test_unknown_keys_of_any_type_are_ignored(message: msgspec.Struct) -> None:
     decoded = codec.decode([text(**raw)])
     inner = {Start: "header", Frame: "image"}.get(type(decoded))
     assert (decoded if inner is None else getattr(decoded, inner)) == message
+
+
+@pytest.mark.parametrize("number", [2**53 + 1, -(2**63), 2**63 - 1])
+@pytest.mark.parametrize("message", [Header(filename=""), SeriesEnd()])
+def test_a_message_number_that_no_count_can_have_is_left_out(message: Any, number: int) -> None:
+    parts = [msgspec.json.encode(msgspec.structs.replace(message, msg_number=number))]
+    left_out: list[StinsError] = []
+    decoded: Any = codec.decode(parts, left_out)
+    assert getattr(decoded, "header", decoded).msg_number is None
+    assert "msg_number" in str(left_out[0])
 
 
 @pytest.mark.parametrize("part", [STINS_MD[0], STINS_MD[2], STINS_MD[3]])

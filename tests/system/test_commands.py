@@ -98,6 +98,14 @@ def test_device_that_is_not_registered_gets_the_command_that_does_it(beamline: B
         database = tango.Database(*beamline.tango_host.split(":"))
         assert database.get_device_info("sim/det/1").exported  # clients still find it
         assert beamline.device("sim/det/1").State() == ON
+        taken = ("device", "Simulator", "other", "--register", "sim/det/1")
+        done = penstock(*taken, tango_host=beamline.tango_host)
+        assert done.returncode == 2
+        assert "is registered in Simulator/cli, class Simulator; nothing was changed" in done.stderr
+        assert database.get_device_info("sim/det/1").exported
+    done = penstock(*taken, "--move", tango_host=beamline.tango_host)
+    assert done.returncode == 0, done.stderr
+    assert database.get_device_info("sim/det/1").ds_full_name == "Simulator/other"
 
 
 @pytest.mark.parametrize(

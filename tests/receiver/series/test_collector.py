@@ -209,8 +209,8 @@ def test_a_foreign_stream_without_a_plan_that_counts_from_one_is_told_so_too() -
     bench = Bench()
     bench.say(start(41, None), frame(1, 42, None), frame(2, 43, None), end(44, None))
     assert bench.sink.outcome.reason == (
-        "2 of 3 frames: 1 missing; index 0 is missing: set source.frame_origin if this detector counts from "
-        "elsewhere"
+        "2 of 3 frames: 1 missing; index 0 is missing: source.frame_origin is 0; set it if this detector "
+        "counts from elsewhere"
     )
 
 
