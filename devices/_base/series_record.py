@@ -72,6 +72,8 @@ class SeriesRecord:
         """True if the receiver was told why the box has ended the series."""
         self.told_to_stop = False
         """True if the receiver was told to stop, since the end message will not reach it."""
+        self.ended_unseen = False
+        """True if the series has ended here while the receiver, which was given up, had not ended it."""
 
     @property
     def view(self) -> SeriesView:
@@ -246,7 +248,18 @@ class SeriesRecord:
             if self._view.series:
                 summary = last_series(self._view, series, verdict, self._named_at)
                 self._view = replace(self._view, last_series=summary)
+            self.ended_unseen = series is not None and series.active
             self.move(event, sentence)
+
+    def amend(self, verdict: str) -> None:
+        """Change LastSeries: the receiver answers again, and has ended the series meanwhile."""
+        with self.lock:
+            self.ended_unseen = False
+            summary = last_series(self._view, self.own_receiver_series, verdict, self._named_at)
+            self._view = replace(self._view, last_series=summary)
+            self._entered = [*self._entered[-MOST_ENTERED:], self._view]
+        log.info("%s", verdict)
+        self._changed()
 
     def catch_up(self) -> None:
         """Evaluate the streamer's latest snapshot again: it may have arrived before the id was known."""

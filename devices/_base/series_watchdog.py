@@ -87,6 +87,7 @@ class SeriesWatchdog:
             SeriesState.STOPPING: self._taking,
             SeriesState.CLOSING: self._closing,
             SeriesState.FAILING: self._failing,
+            SeriesState.FAULT: self._failed,
         }
 
     def check(self) -> None:
@@ -285,6 +286,15 @@ class SeriesWatchdog:
             counts = f"{account_sentence(view).capitalize()}, {view.acquired} acquired."
             verdict = f"{_capital(sentence(record.failure))} {counts}{where}"
             record.end(Event.COUNTED, remedied(f"{sentence(record.failure)} {counts}{where}"), verdict)
+
+    def _failed(self) -> None:
+        """Take over the account of a receiver that was given up, and has ended the series after all."""
+        record = self._record
+        series = record.own_receiver_series
+        if record.ended_unseen and series is not None and not series.active:
+            where = f" in {record.view.filename}" if record.view.filename else ""
+            account = account_sentence(record.view, where)
+            record.amend(f"{_capital(sentence(record.failure))} It answers again: {account}.")
 
     # Parts ------------------------------------------------------------------------------------
 

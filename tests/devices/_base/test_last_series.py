@@ -13,7 +13,7 @@ from penstock.devices._base.series_settings import ENDLESS, live_settings
 from penstock.devices._base.states import SeriesState
 from penstock.receiver.models import Counts
 from tests.devices._base.beamside import refused
-from tests.devices._base.test_series_control import Loop, settings
+from tests.devices._base.test_series_control import LIMITS, Loop, settings
 
 CLIENT = "Python or C++ client, PID 4321 on daq-1"
 KEYS = (
@@ -158,3 +158,27 @@ def test_a_streamer_that_dies_between_two_series_changes_nothing(loop: Loop) -> 
     loop.link.death = "the streamer was killed by signal 9"
     loop.control.step()
     assert loop.state is SeriesState.FAULT and loop.control.view.last_series == before
+
+
+def test_a_receiver_that_was_given_up_and_answers_again_has_the_last_word(loop: Loop) -> None:
+    loop.control.arm(settings(3))
+    loop.frame()
+    loop.wait(0.1)
+    loop.receiver.away = True
+    loop.streamer.say(peers=0)
+    loop.wait(LIMITS.receiver_timeout + LIMITS.final_counts + 1.0)
+    assert loop.state is SeriesState.FAULT
+    given_up = last(loop)
+    assert (given_up["complete"], given_up["counts"]["stored"], given_up["counts"]["pending"]) == (
+        False,
+        1,
+        2,
+    )
+    loop.receiver.away = False
+    loop.receiver.take(2)
+    loop.receiver.end()
+    loop.wait(0.1)
+    assert loop.state is SeriesState.FAULT
+    said = last(loop)
+    assert (said["complete"], said["counts"]["stored"], said["counts"]["pending"]) == (True, 3, 0)
+    assert said["verdict"].endswith("It answers again: 3 of 3 frames stored in /data/x.h5.")
