@@ -374,9 +374,12 @@ def test_consumers_with_addresses_of_their_own_are_taken() -> None:
         ("127.0.0.1:{port}", ["tcp://127.0.0.1:{port}"]),
         ("127.0.0.1:{port}", ["tcp://*:{port}"]),
         ("127.0.0.1:0", ["tcp://127.0.0.1:{port}", "tcp://0.0.0.0:{port}"]),
-        ("127.0.0.1:0", ["tcp://localhost:{port}", "tcp://127.0.0.1:{port}"]),
+        pytest.param(
+            "127.0.0.1:0", ["tcp://localhost:{port}", "tcp://127.0.0.1:{port}"],
+            marks=pytest.mark.skipif(not Path("/etc/hosts").exists(), reason="nobody knows localhost here"),
+        ),
     ],
-)
+)  # fmt: skip
 def test_a_receiver_whose_addresses_overlap_ends_with_a_sentence(
     http: str, endpoints: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
