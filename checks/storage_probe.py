@@ -405,12 +405,12 @@ def _type(folder: Path) -> str:
     """Return type and mount point of the file system, from /proc/self/mountinfo (proc(5))."""
     device = os.stat(folder).st_dev
     wanted = f"{os.major(device)}:{os.minor(device)}"
-    found: dict[str, str] = {}
+    found, path = {}, folder.resolve()
     for line in Path("/proc/self/mountinfo").read_text().splitlines():
         mount, _, rest = line.partition(" - ")
         fields = mount.split()
         # A bind mount shows the same device elsewhere.
-        if fields[2] == wanted and folder.resolve().is_relative_to(fields[4]):
+        if fields[2] == wanted and path.is_relative_to(fields[4]):
             found[fields[4]] = rest.split()[0]
     place = max(found, key=len, default=None)
     return "unknown" if place is None else f"{found[place]} at {place}"

@@ -125,7 +125,7 @@ def _register(
     from penstock.devices._base.interface import announce
     from penstock.devices._base.registration import register
     from penstock.devices._base.registration_checks import known_properties, value_problem
-    from penstock.devices._base.registration_plan import registered_as
+    from penstock.devices._base.registration_plan import registered_as, same
 
     kinds = {kind.__name__.lower(): kind for kind in classes}
     kind = kinds.get((args.kind or classes[0].__name__).lower())
@@ -148,8 +148,8 @@ def _register(
         properties[known[name.lower()]] = value
         if problem := value_problem(kind, known[name.lower()], (value,)):
             raise UserError(f"--property {problem}")
-    has_now, will_have = registered_as(database, args.register), (server, kind.__name__)
-    if has_now is not None and not args.move and [*map(str.lower, has_now)] != [*map(str.lower, will_have)]:
+    has_now = registered_as(database, args.register)
+    if has_now is not None and not args.move and not same(has_now, (server, kind.__name__)):
         raise UserError(
             f"{args.register} is registered in {has_now[0]}, class {has_now[1]}; nothing was changed. Choose "
             "another name, or take it from there with --move"

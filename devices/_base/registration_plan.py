@@ -83,7 +83,7 @@ def compare(file: BeamlineFile, database: tango.Database, *, move: bool = False)
         present = {} if place is None else _present_settings(database, "device", device.name, device.settings)
         moved = (
             ""
-            if place is None or _same(place, (device.server, device.kind))
+            if place is None or same(place, (device.server, device.kind))
             else f"{place[0]}, class {place[1]}"
         )
         if moved and not move:
@@ -163,7 +163,8 @@ def registered_as(database: tango.Database, name: str) -> tuple[str, str] | None
     return info.ds_full_name, info.class_name
 
 
-def _same(one: tuple[str, str], other: tuple[str, str]) -> bool:
+def same(one: tuple[str, str], other: tuple[str, str]) -> bool:
+    """Return whether two pairs of server and class are the same; Tango ignores case."""
     return [part.lower() for part in one] == [part.lower() for part in other]
 
 

@@ -73,7 +73,7 @@ class SeriesRecord:
         self.told_to_stop = False
         """True if the receiver was told to stop, since the end message will not reach it."""
         self.ended_unseen = False
-        """True if the series has ended here while the receiver, which was given up, had not ended it."""
+        """True if the series has ended here before the receiver had ended it."""
 
     @property
     def view(self) -> SeriesView:
@@ -252,7 +252,7 @@ class SeriesRecord:
             self.move(event, sentence)
 
     def amend(self, verdict: str) -> None:
-        """Change LastSeries: the receiver answers again, and has ended the series meanwhile."""
+        """Change LastSeries: the receiver has ended the series since."""
         with self.lock:
             self.ended_unseen = False
             summary = last_series(self._view, self.own_receiver_series, verdict, self._named_at)

@@ -288,13 +288,15 @@ class SeriesWatchdog:
             record.end(Event.COUNTED, remedied(f"{sentence(record.failure)} {counts}{where}"), verdict)
 
     def _failed(self) -> None:
-        """Take over the account of a receiver that was given up, and has ended the series after all."""
+        """Take over the account of a receiver that has ended the series only after the device gave it up."""
         record = self._record
         series = record.own_receiver_series
         if record.ended_unseen and series is not None and not series.active:
             where = f" in {record.view.filename}" if record.view.filename else ""
             account = account_sentence(record.view, where)
-            record.amend(f"{_capital(sentence(record.failure))} It answers again: {account}.")
+            record.amend(
+                f"{_capital(sentence(record.failure))} The receiver has ended the series since: {account}."
+            )
 
     # Parts ------------------------------------------------------------------------------------
 

@@ -181,4 +181,6 @@ def test_a_receiver_that_was_given_up_and_answers_again_has_the_last_word(loop: 
     assert loop.state is SeriesState.FAULT
     said = last(loop)
     assert (said["complete"], said["counts"]["stored"], said["counts"]["pending"]) == (True, 3, 0)
-    assert said["verdict"].endswith("It answers again: 3 of 3 frames stored in /data/x.h5.")
+    assert said["verdict"].endswith(
+        "The receiver has ended the series since: 3 of 3 frames stored in /data/x.h5."
+    )
