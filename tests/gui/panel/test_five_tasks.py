@@ -183,7 +183,8 @@ def test_which_frames_are_missing_is_seen_in_the_series_and_after_it(person: Per
     person.photographs("task-frames-missing-running")
     person.clicks("Stop")
     person.sees(
-        rf"Incomplete. \d+ of {frames} frames stored in .*thaumatin_0001.h5, 4 missing",
+        # Five on a slow machine, where Stop finds the stalled frame exposed already.
+        rf"Incomplete. \d+ of {frames} frames stored in .*thaumatin_0001.h5, [45] missing",
         "Frames missing 7–9, 20", "Ready to arm: .* into thaumatin_0002.h5",
     )  # fmt: skip
     person.photographs("task-frames-missing")
