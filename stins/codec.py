@@ -46,8 +46,16 @@ def decode(parts: Sequence[Buffer], left_out: list[StinsError] | None = None) ->
     """
     if not parts:
         raise RemoteError("no_parts", "message has no parts; the peer does not speak STINS")
+    head = parts[0]
+    if len(head) > MAX_JSON_BYTES:
+        raise RemoteError(
+            "too_large", f"first part of {plural(len(head), 'byte')}; the limit is {MAX_JSON_BYTES}"
+        )
     wrong: list[StinsError] = []
-    message = _header(parts[0], wrong)
+    try:
+        message: Header | Image | SeriesEnd = _decoder.decode(head)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        message = _repaired(head, error, wrong)
     if type(message) is Image:
         if message.type not in ITEM_BYTES:
             message = msgspec.structs.replace(message, type=type_name(message.type))
@@ -56,9 +64,9 @@ def decode(parts: Sequence[Buffer], left_out: list[StinsError] | None = None) ->
         decoded = _start(message, parts[1:], wrong)
     else:
         decoded = message  # type: ignore[assignment]
-    if wrong and left_out is None:
-        raise wrong[0]
-    if wrong and left_out is not None:
+    if wrong:
+        if left_out is None:
+            raise wrong[0]
         left_out += wrong
     return decoded
 
@@ -114,21 +122,9 @@ def encode_end(end: SeriesEnd) -> list[bytes]:
     return [_encoder.encode(end)]
 
 
-def _header(part: Buffer, wrong: list[StinsError]) -> Header | Image | SeriesEnd:
-    if len(part) > MAX_JSON_BYTES:
-        raise RemoteError(
-            "too_large", f"first part of {plural(len(part), 'byte')}; the limit is {MAX_JSON_BYTES}"
-        )
-    try:
-        message: Header | Image | SeriesEnd = _decoder.decode(part)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        message = _repaired(part, error, wrong)
-    if type(message) is Header and message.filename is None:
-        raise RemoteError("wrong_type", 'header: `filename` is null; send a path, or "" for live view only')
-    return message
-
-
 def _start(header: Header, parts: Sequence[Buffer], wrong: list[StinsError]) -> Start:
+    if header.filename is None:
+        raise RemoteError("wrong_type", 'header: `filename` is null; send a path, or "" for live view only')
     if header.type is not None and header.type not in ITEM_BYTES:
         header = msgspec.structs.replace(header, type=type_name(header.type))
     if not parts or not len(parts[0]):

@@ -102,10 +102,10 @@ class Ingest:
         if len(self._sockets) > 1:
             yield from self._in_turn()
             return
-        receive = self._sockets[0].recv
+        receive, at_once = self._sockets[0].recv, int(zmq.NOBLOCK)
         for _ in range(BURST):
             try:
-                part = receive(zmq.NOBLOCK, False)
+                part = receive(at_once, False)
             except zmq.Again:
                 return
             parts = [part.buffer]

@@ -37,6 +37,15 @@ class MessageNumbers:
         else:
             self._insert(number)
 
+    def take_run(self, first: int, count: int) -> None:
+        """Count messages with so many consecutive numbers."""
+        if first == self._next:  # almost always
+            self._next = self._stops[-1] = first + count
+            self.count += count
+        else:
+            for number in range(first, first + count):
+                self.take(number)
+
     def _insert(self, number: int) -> None:
         starts, stops = self._starts, self._stops
         place = bisect_right(starts, number)  # of the range after it

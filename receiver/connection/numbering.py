@@ -42,6 +42,13 @@ class Numbering:
         if number is not None:
             self._numbers.take(number)
 
+    def count_run(self, number: int | None, messages: int) -> None:
+        """Count several frame messages; the msg_number of the first one is `number`, and each other's is one
+        more than that before it."""
+        self.messages += messages
+        if number is not None:
+            self._numbers.take_run(number, messages)
+
     def index(self, image: Image) -> int:
         """Return the index of a counted frame: its number minus the origin; -1 if it cannot be known.
 

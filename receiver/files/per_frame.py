@@ -7,7 +7,7 @@ own, so a kill may leave gaps: `accompanied` and `forget` mend these at the next
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -44,7 +44,6 @@ COLUMNS: Mapping[str, tuple[str, float, Mapping[str, str]]] = {
 }
 """Datasets with one value per frame: dtype, fill value, attributes."""
 Columns: TypeAlias = Mapping[str, Rows]
-BESIDE_STATUS = tuple(name for name in COLUMNS if name != STATUS)
 
 
 def create(detector: Any, chunk: int) -> None:
@@ -95,8 +94,7 @@ class PerFrame:
         self._checksums = Rows.find(detector, CHECKSUM) if is_found else None
         self.rows = len(self._columns[STATUS])
         """Length of the datasets."""
-        # Index, values in the order of `BESIDE_STATUS`, checksums.
-        self._waiting: list[tuple[int, int, int, float, float, tuple[str, ...]]] = []
+        self._waiting: list[tuple[int, Image]] = []
         self._late: list[tuple[int, tuple[str, ...]]] = []
         self._settled = self._others = 0
 
@@ -126,16 +124,11 @@ class PerFrame:
 
     def add(self, index: int, image: Image) -> None:
         """Add the values of a frame that has been stored."""
-        self._waiting.append(
-            (
-                index,
-                -1 if image.trigger is None else image.trigger,
-                -1 if image.frame is None else image.frame,
-                np.nan if image.timestamp is None else image.timestamp,
-                np.nan if image.timestamp_hw is None else image.timestamp_hw,
-                image.checksums or (),
-            )
-        )
+        self._waiting.append((index, image))
+
+    def add_run(self, first: int, images: Iterable[Image]) -> None:
+        """Add the values of consecutive frames that have been stored."""
+        self._waiting += enumerate(images, first)
 
     def complete(self, index: int, image: Image) -> None:
         """Add the values of late modules of a frame that is stored already."""
@@ -147,9 +140,10 @@ class PerFrame:
 
     def trigger(self, index: int) -> int | None:
         """Return the trigger number of a stored frame; `None` if it has none."""
-        found = next((row[1] for row in self._waiting if row[0] == index), None)
-        if found is None:
-            found = int(self._columns["trigger"].read(index, index + 1)[0])
+        for waiting, image in self._waiting:
+            if waiting == index:
+                return image.trigger
+        found = int(self._columns["trigger"].read(index, index + 1)[0])
         return None if found < 0 else found
 
     def resize(self, rows: int) -> None:
@@ -193,15 +187,21 @@ class PerFrame:
         if not self._waiting:
             return
         # A frame that arrived again, because some of its images were corrupt, replaces its earlier values.
-        rows = {row[0]: row for row in self._waiting}
-        *numbers, sums = zip(*(rows[index] for index in sorted(rows)), strict=True)
-        index, *values = (np.array(column) for column in numbers)
+        rows = dict(self._waiting)
         self._waiting.clear()
-        columns = dict(zip(BESIDE_STATUS, values, strict=True))
+        indices = sorted(rows)
+        images = [rows[each] for each in indices]
+        index = np.array(indices)
+        columns = {
+            "trigger": _integers([image.trigger for image in images]),
+            "sequence_number": _integers([image.frame for image in images]),
+            "timestamp": np.array([image.timestamp for image in images], np.float64),  # NaN for None
+            "timestamp_hw": np.array([image.timestamp_hw for image in images], np.float64),
+        }
         if self._checksums is not None:
             more = self._checksums.shape[1:]
             blank = ("",) * (more[0] if more else 1)
-            known = [values or blank for values in sums]
+            known = [image.checksums or blank for image in images]
             columns[CHECKSUM] = np.array(known, self._checksums.dtype).reshape(-1, *more)
         self._write_columns(index, columns)
         # Values before statuses: a reader that follows the file (SWMR), and a file left by a kill, have no
@@ -244,6 +244,14 @@ class PerFrame:
 
     def _all(self) -> list[Rows]:
         return [*self._columns.values(), *([] if self._checksums is None else [self._checksums])]
+
+
+def _integers(values: Sequence[int | None]) -> np.ndarray[Any, Any]:
+    """Return int64, -1 for `None`."""
+    try:
+        return np.array(values, np.int64)
+    except TypeError:
+        return np.array([-1 if value is None else value for value in values], np.int64)
 
 
 def forget(detector: Any, kept: np.ndarray[Any, Any]) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -195,6 +195,28 @@ class SeriesWriter:
         except (OSError, RuntimeError, ValueError) as error:
             raise self._failed(f"frame {index}", error) from error
         self._rows.add(index, image)
+
+    @property
+    def gathers(self) -> bool:
+        """Whether `add_run` may be called."""
+        return self._store is not None and self._store.gathers
+
+    def add_run(self, first: int, frames: Sequence[Frame]) -> None:
+        """Store consecutive sound frames of one plain blob each, if `gathers`.
+
+        Raises:
+            WriterError: none of them is stored; earlier frames stay.
+        """
+        assert self._store is not None
+        end = first + len(frames)
+        try:
+            if end > self._rows.rows:
+                self._grow(end - 1)
+            self._store.write_run(first, [frame.blobs[0] for frame in frames])
+            self._open.disk.check()
+        except (OSError, RuntimeError, ValueError) as error:
+            raise self._failed(f"frames {first} to {end - 1}", error) from error
+        self._rows.add_run(first, [frame.image for frame in frames])
 
     def complete(self, index: int, frame: Frame) -> None:
         """Add late modules to a frame that is stored already.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
@@ -125,6 +125,23 @@ class Outputs:
         self.latest = index
         self.frames += 1
         self.nbytes += sum(map(len, frame.blobs))
+
+    @property
+    def gathers(self) -> bool:
+        """See `Sink.gathers`."""
+        goes_elsewhere = self.forwarder.consumers or self.regions.active is not None
+        return not goes_elsewhere and (self.writer is None or self.writer.gathers)
+
+    def frame_run(
+        self, series: RunningSeries, first: int, frames: Sequence[Frame], status: FrameStatus
+    ) -> None:
+        """Hand consecutive plain frames to the file and the live view; see `Sink.frame_run`."""
+        if self.writer is not None and status in IN_FILE:
+            self.writer.add_run(first, frames)
+        last = self.latest = first + len(frames) - 1
+        self.last_frame.offer(series.id, last, frames[-1])
+        self.frames += len(frames)
+        self.nbytes += len(frames) * len(frames[0].blobs[0])
 
     def late_modules(self, series: RunningSeries, index: int, frame: Frame) -> None:
         """Write modules that arrived after their frame; consumers and live view already have the frame."""

@@ -89,6 +89,7 @@ class Pipeline:
         self._arrivals, self._processor, self._collector = stages.of(config, self.outputs, self._budget)
         self.ingest = self._arrivals.ingest
         self._prefetch = Prefetch(self._processor, config.workers) if self._processor.parallel else None
+        self._gathers = self._prefetch is None and config.source.sockets == 1
         self._looked_at = self._all_read_at = clock()
         self._held_back = 0.0  # seconds for which the collector's clock has stood still
         self._drained = 0
@@ -256,6 +257,7 @@ class Pipeline:
             receive(parts, at)
             done = clock()
             if done >= times.due:
+                self._settled()
                 times.turn(before, done, outputs.frames)
             before = done
             if several:
@@ -286,17 +288,23 @@ class Pipeline:
             self._collector.undecodable(error)
             self.outputs.bad_message(error)
             return
-        if times.on:
-            times.lap("decode")
         try:
+            if times.on:
+                times.lap("decode")
+            elif self._gathers and not isinstance(event, tuple) and self._collector.gather(event):
+                return
             if self._prefetch is None and not isinstance(event, tuple):
-                self._collector.handle(event, now)
+                if self._settled():
+                    self._collector.handle(event, now)
+                else:
+                    self._drop(parts)
                 return
         except StinsError as error:
             self.outputs.bad_message(error)
         except FAULTS as error:
             self._fail(error)
         else:
+            self._settled()
             self._pass_on(event if isinstance(event, tuple) else (event,), now)
 
     def _release(self, now: float) -> None:
@@ -325,10 +333,17 @@ class Pipeline:
                     self._handle(ready.message, now, ready.result)
 
     def _drain(self, now: float) -> None:
-        """Hand on all frames that threads transform."""
+        """Hand on all frames that threads transform, or that were gathered."""
+        self._settled()
         if self._prefetch is not None:
             for ready in self._prefetch.drain():
                 self._handle(ready.message, now, ready.result)
+
+    def _settled(self) -> bool:
+        """Hand on the frames that were gathered; return whether the receiver is not in Error then."""
+        if self._gathers:
+            self._guarded(self._collector.settle)
+        return self.machine.state is not State.ERROR
 
     def _handle(self, message: Message, now: float, result: Result | None = None) -> None:
         """Handle a message in its turn, at once or after waiting."""

@@ -152,6 +152,12 @@ class FrameProcessor:
         self._format = format
         return frame
 
+    def passes(self, frame: Frame) -> bool:
+        """Return whether a frame that `process` has returned was neither transformed nor compressed nor had
+        its checksum verified, and has one blob."""
+        is_plain = frame.image.compression == "none" and len(frame.blobs) == 1
+        return is_plain and self._chain is None and self._checksum is None
+
     def _check_sent(self, frame: Frame, expected: SentFormat | None, name: str) -> SentFormat:
         """Return the format of the series: that of this frame if it was not known before.
 

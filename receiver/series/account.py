@@ -159,6 +159,19 @@ class Account:
         if index == self.gap_start:
             self._advance()
 
+    def take_run(self, first: int, count: int, status: FrameStatus) -> None:
+        """Enter consecutive frames of one status, beyond the highest index seen."""
+        end = first + count
+        if end > len(self._bytes):
+            self._grow_to(max(end, 2 * len(self._bytes)))
+        self._bytes[first:end] = bytes((status,)) * count
+        self._tally[_NOTHING_YET] -= count
+        self._tally[status] += count
+        self.received += count
+        self.highest = end - 1
+        if first == self.gap_start:
+            self.gap_start = end
+
     def refuse(self, index: int) -> None:
         """Enter a sound frame that could not be stored, which ends the series: it is missing, even if no
         total was announced."""

@@ -67,6 +67,7 @@ class Collector:
     ) -> None:
         self._sink = sink
         self._entry = entry
+        self._run = entry.run
         self._several_sockets = config.source.sockets > 1
         self._known = KnownStarts()
         self._unconfirmed: Start | None = None
@@ -113,6 +114,26 @@ class Collector:
             self._start(message, now)
         else:
             self._end(message, now)
+
+    def gather(self, message: Message) -> bool:
+        """Take a message if it is a frame that merely continues the one before; return whether it is.
+
+        Such frames are entered into their series together, by `settle` at the latest; call that before
+        anything but `gather`.
+
+        Raises:
+            Exception: see `settle`.
+        """
+        return self._run is not None and self._run.take(message)
+
+    def settle(self) -> None:
+        """Enter the gathered frames.
+
+        Raises:
+            Exception: the sink could not take them.
+        """
+        if self._run is not None:
+            self._run.settle()
 
     def tick(self, now: float, connections: int) -> None:
         """Advance the clocks; call it a few times per second and whenever connections change.

@@ -16,15 +16,22 @@ from typing import Protocol
 from penstock.receiver.connection.numbering import Origin
 from penstock.receiver.models import FrameStatus
 from penstock.receiver.processing.frame_processor import FrameProcessor, Result
+from penstock.receiver.series.run import Run
 from penstock.receiver.series.running_series import ResumedSeries, RunningSeries
 from penstock.receiver.series.sink import Sink
 from penstock.stins.errors import BlobError, StinsError
 from penstock.stins.messages import Frame, Start
 from penstock.stins.texts import of_series, plural
 
+WHOLE = (FrameStatus.STORED, FrameStatus.DELIVERED)
+
 
 class Entry(Protocol):
     """Interface for the entry of frames: plain ones, or those joined from several modules."""
+
+    @property
+    def run(self) -> Run | None:
+        """The run that continues the frame entered last; `None` if each frame is entered by itself."""
 
     def begin(self, start: Start, resumed: ResumedSeries | None) -> RunningSeries:
         """Return the series that a start message announces.
@@ -56,6 +63,7 @@ class FrameEntry:
         self._sink = sink
         self._processor = processor
         self._origin = origin
+        self.run = Run(sink)
 
     def begin(self, start: Start, resumed: ResumedSeries | None) -> RunningSeries:
         """Return the series that a start message announces.
@@ -106,6 +114,8 @@ class FrameEntry:
             account.refuse(index)
             raise
         account.take(index, status)
+        if index == account.highest and status in WHOLE and self._processor.passes(frame):
+            self.run.open(series, index, frame, status)
 
 
 def out_of_range(sink: Sink, series: RunningSeries, index: int, frame: Frame) -> None:

@@ -40,6 +40,10 @@ class ModuleEntry:
         """The series that began last."""
         self._laid_out = False
 
+    @property
+    def run(self) -> None:
+        """See `Entry.run`: of each frame several modules arrive."""
+
     def has(self, series: str, index: int) -> bool:
         """Return whether a module of this frame has been entered."""
         running = self._series

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from penstock.receiver.models import FrameStatus
@@ -18,6 +19,23 @@ class Sink(Protocol):
 
     def frame(self, series: RunningSeries, index: int, frame: Frame, status: FrameStatus) -> None:
         """Take a sound frame; it may replace one that was partial."""
+
+    @property
+    def gathers(self) -> bool:
+        """Whether the running series takes several plain frames at once (`frame_run`)."""
+
+    def frame_run(
+        self, series: RunningSeries, first: int, frames: Sequence[Frame], status: FrameStatus
+    ) -> None:
+        """Take consecutive sound frames of one plain blob each and of the same format: all of them, or none
+        if this raises.
+
+        Args:
+            series: the running series.
+            first: index of the first one.
+            frames: the frames; only if `gathers`.
+            status: status of each.
+        """
 
     def late_modules(self, series: RunningSeries, index: int, frame: Frame) -> None:
         """Take sound modules of a frame that was taken without them."""

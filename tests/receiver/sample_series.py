@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.connection.reorder_buffer import ReorderBuffer
+from penstock.receiver.files.storage import StorageError
 from penstock.receiver.models import Counts, FrameStatus
 from penstock.receiver.processing.frame_processor import FrameProcessor
 from penstock.receiver.series.collector import Collector
@@ -32,6 +34,11 @@ class Sink:
         self.refusals: list[str] = []
         self.refuses: Exception | None = None
         self.refused: list[tuple[str | None, str]] = []
+        self.gathers = True
+        self.fails_at: int | None = None
+        """Index of the frame that cannot be stored."""
+        self.runs: list[int] = []
+        """Number of frames in each run."""
         self.dropped = 0
         self.dropped_at_end: list[int] = []
         """Number of frames dropped up to each end message of a series that was not taken."""
@@ -43,7 +50,17 @@ class Sink:
         self.begun.append(series)
 
     def frame(self, series: RunningSeries, index: int, frame: Frame, status: FrameStatus) -> None:
+        if index == self.fails_at:
+            raise StorageError("disk_full", "the disk is full")
         self.frames.append((series.id, index, status))
+
+    def frame_run(
+        self, series: RunningSeries, first: int, frames: Sequence[Frame], status: FrameStatus
+    ) -> None:
+        if self.fails_at in range(first, first + len(frames)):
+            raise StorageError("disk_full", "the disk is full")
+        self.runs.append(len(frames))
+        self.frames += [(series.id, index, status) for index in range(first, first + len(frames))]
 
     def late_modules(self, series: RunningSeries, index: int, frame: Frame) -> None:
         raise AssertionError("there are no modules")
@@ -105,12 +122,17 @@ class Bench:
         self.connections = 1
 
     def say(self, *messages: Message) -> None:
-        """Messages arrive, now."""
+        """Messages arrive, now, in one turn of the loop."""
         for message in messages:
             self.collector.on_message(self.now)
+            if self.buffer is None:
+                if self.collector.gather(message):
+                    continue
+                self.collector.settle()
             for ready in [message] if self.buffer is None else self.buffer.put(message, 0, self.now):
                 self.collector.handle(ready, self.now)
             self._release()
+        self.collector.settle()
 
     def _release(self) -> None:
         while self.buffer is not None and (ready := self.buffer.release(self.now)) is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ import hdf5plugin
 import numpy as np
 
 from penstock.receiver.files.stores.objects import set_ascii, set_attribute
-from penstock.stins.messages import Frame
+from penstock.stins.messages import Buffer, Frame
 
 FILTERS: Mapping[str, Mapping[str, Any]] = {
     "bslz4": dict(hdf5plugin.Bitshuffle(cname="lz4")),
@@ -110,6 +110,16 @@ class FrameStore(ABC):
     @abstractmethod
     def write(self, index: int, frame: Frame) -> None:
         """Store the blobs of a frame, for which `grow` has made room."""
+
+    @property
+    def gathers(self) -> bool:
+        """Whether the store has `write_run`."""
+        return False
+
+    def write_run(self, first: int, blobs: Sequence[Buffer]) -> None:
+        """Store consecutive frames of one plain blob each, for which `grow` has made room: all of them, or
+        none if this raises; only if `gathers`."""
+        raise NotImplementedError
 
     @abstractmethod
     def read(self, index: int) -> Frame:

@@ -20,7 +20,7 @@ import h5py
 import numpy as np
 
 from penstock.receiver.files.stores.superblock import marked_for_swmr, put_end_ahead
-from penstock.receiver.files.stores.write_order import in_order
+from penstock.receiver.files.stores.write_order import Write, in_order
 from penstock.receiver.files.stores.write_threads import pwrite_all
 from penstock.stins.messages import Buffer
 
@@ -55,7 +55,7 @@ class DiskFile:
         """Queues that blob for its offset if there are several writers; see `write_threads`."""
         self._name = f"penstock-{next(_numbers)}"
         self._at = 0
-        self._kept: list[tuple[int, bytes]] = []
+        self._kept: list[Write] = []
         self._size: int | None = None
         """Size to which the file was truncated or extended since the last flush."""
         self._top = 0  # end of the last kept write
@@ -157,8 +157,8 @@ class DiskFile:
         if self.error is not None:
             raise OSError(*self.error.args)
 
-    def finalize(self) -> None:
-        """Write what is kept in memory.
+    def finalize(self) -> list[Write]:
+        """Write what is kept in memory, and return it.
 
         Raises:
             OSError: it cannot be written.
@@ -173,7 +173,8 @@ class DiskFile:
             raise
         self.error, self._size, self._top = None, None, 0
         self._used.update(at for at, _ in self._kept)
-        self._kept.clear()
+        writes, self._kept = self._kept, []
+        return writes
 
     def forget(self) -> None:
         """Close the descriptor and drop what was not written, without an error."""
@@ -238,8 +239,11 @@ def path_of(file: Any) -> str:
     return os.fspath(file.filename if disk is None else disk.path)
 
 
-def flush(file: Any) -> None:
+def flush(file: Any) -> list[Write]:
     """Hand everything that was written into an h5py file to the kernel.
+
+    Returns:
+        What HDF5 itself has written since the last flush, unless that went into the file at once (SWMR).
 
     Raises:
         OSError: a write failed, even if it succeeded the second time.
@@ -250,10 +254,10 @@ def flush(file: Any) -> None:
     file.flush()
     # Chunks that were only in HDF5's cache have a place now, within the file even if a write fails.
     put_end_ahead(file, disk.descriptor)
-    error = disk.error
-    disk.finalize()
+    error, writes = disk.error, disk.finalize()
     if error is not None:
         raise OSError(*error.args)
+    return writes
 
 
 def close(file: Any) -> None:

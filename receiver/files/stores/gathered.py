@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 
 from penstock.receiver.files.stores.write_threads import pwrite_all
 from penstock.stins.messages import Buffer
@@ -15,11 +15,11 @@ from penstock.stins.messages import Buffer
 MOST_FRAME_BYTES = 2**16
 """Largest frame that is gathered."""
 GATHERED_FRAMES = 32
-"""Most frames that are written in one call."""
+"""As soon as so many frames wait, they are written before the next one is taken."""
 
 
 class GatheredWrites:
-    """Blobs that wait until enough adjacent ones have come, or until `drain`; one call then writes them all.
+    """Blobs that wait until enough have come, or until `drain`; one call writes all that are adjacent.
 
     Used by the loop alone, in place of `WriteThreads`, whose interface it has.
 
@@ -32,10 +32,11 @@ class GatheredWrites:
         self.lost: set[int] = set()
         """Indices of frames that were taken and could not be written."""
         self._descriptor = descriptor
-        self._blobs: list[Buffer] = []
         self._indices: list[int] = []
-        self._start = self._end = 0
-        """Where the waiting blobs belong."""
+        self._parts: list[tuple[int, list[Buffer]]] = []
+        """Where adjacent blobs begin in the file, and the blobs; all of them in the order of `_indices`."""
+        self._end = -1
+        """Where the last blob ends."""
 
     def put(self, index: int, blob: Buffer, offset: int) -> None:
         """Take the blob of a frame that belongs at this offset.
@@ -43,15 +44,24 @@ class GatheredWrites:
         Raises:
             OSError: earlier frames, in `lost`, could not be written; this one was not taken.
         """
-        if offset != self._end or len(self._blobs) >= GATHERED_FRAMES:
+        self.put_run(index, (blob,), (offset,))
+
+    def put_run(self, first: int, blobs: Sequence[Buffer], offsets: Sequence[int]) -> None:
+        """Take the blobs, of equal size, of consecutive frames.
+
+        Raises:
+            OSError: earlier frames, in `lost`, could not be written; none of these was taken.
+        """
+        if len(self._indices) >= GATHERED_FRAMES:
             self.drain()
-        if not self._blobs:
-            self._start = self._end = offset
-        self._blobs.append(blob)
-        self._indices.append(index)
-        size = len(blob)
-        self.waiting_bytes += size
-        self._end += size
+        size = len(blobs[0])
+        for blob, offset in zip(blobs, offsets, strict=True):
+            if offset != self._end:
+                self._parts.append((offset, []))
+            self._parts[-1][1].append(blob)
+            self._end = offset + size
+        self._indices += range(first, first + len(blobs))
+        self.waiting_bytes += size * len(blobs)
 
     def drain(self) -> None:
         """Write what waits.
@@ -59,21 +69,17 @@ class GatheredWrites:
         Raises:
             OSError: frames, in `lost`, could not be written.
         """
-        if not self._blobs:
+        if not self._indices:
             return
-        blobs, indices, self._blobs, self._indices = self._blobs, self._indices, [], []
-        self.waiting_bytes = 0
-        done = self._start
+        parts, indices, self._parts, self._indices = self._parts, self._indices, [], []
+        self._end, self.waiting_bytes = -1, 0
+        written = 0
         try:
-            done += os.pwritev(self._descriptor, blobs, done)
-            for blob, end in zip(blobs, self._ends(blobs), strict=True):
-                if end > done:  # the call has written less (write(2))
-                    pwrite_all(self._descriptor, memoryview(blob)[done - end :], done)
-                    done = end
+            for offset, blobs in parts:
+                for count in self._written(blobs, offset):
+                    written += count
         except OSError:
-            self.lost.update(
-                index for index, end in zip(indices, self._ends(blobs), strict=True) if end > done
-            )
+            self.lost.update(indices[written:])
             raise
 
     def close(self) -> None:
@@ -83,8 +89,13 @@ class GatheredWrites:
         except OSError:
             return
 
-    def _ends(self, blobs: Iterable[Buffer]) -> Iterator[int]:
-        """Return where each blob ends in the file."""
-        ends = itertools.accumulate(map(len, blobs), initial=self._start)
-        next(ends)
-        return ends
+    def _written(self, blobs: Sequence[Buffer], offset: int) -> Iterable[int]:
+        """Write adjacent blobs; yield how many have been written by each call."""
+        done = offset + os.pwritev(self._descriptor, blobs, offset)
+        ends = [*itertools.accumulate(map(len, blobs), initial=offset)][1:]
+        yield sum(end <= done for end in ends)
+        for blob, end in zip(blobs, ends, strict=True):
+            if end > done:  # the call has written less (write(2))
+                pwrite_all(self._descriptor, memoryview(blob)[done - end :], done)
+                done = end
+                yield 1

@@ -9,13 +9,13 @@ contiguous dataset could neither grow nor shrink (decision 20).
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
 from h5py import h5d, h5p
 
-from penstock.receiver.files.stores import disk_file
+from penstock.receiver.files.stores import chunk_places, disk_file, space_ahead
 from penstock.receiver.files.stores.allocation import allocate
 from penstock.receiver.files.stores.chunked import stored_frame
 from penstock.receiver.files.stores.contract import FrameFormat, FrameStore, Writing
@@ -103,11 +103,23 @@ class PreallocatedStore(FrameStore):
             self._write_without_place(index, frame.blobs[0])
             return
         offset = self._offsets[index]
-        if (space := self._space) is not None:
-            space.reached = offset
-            if offset >= space.wake_at:
-                space.wake()
+        self._reach(offset)
         self._writers.put(index, frame.blobs[0], offset)
+
+    @property
+    def gathers(self) -> bool:
+        return isinstance(self._writers, GatheredWrites) and not self._has_others
+
+    def write_run(self, first: int, blobs: Sequence[Buffer]) -> None:
+        end = first + len(blobs)
+        if end > len(self._offsets) and not self._make_room(end - 1):
+            for index, blob in enumerate(blobs, first):
+                self._write_without_place(index, blob)
+            return
+        offsets = self._offsets[first:end]
+        self._reach(offsets[-1])
+        assert isinstance(self._writers, GatheredWrites)
+        self._writers.put_run(first, blobs, offsets)
 
     def read(self, index: int) -> Frame:
         if index >= len(self._offsets):
@@ -155,9 +167,16 @@ class PreallocatedStore(FrameStore):
         start, end = self._offsets[rows], self._file.id.get_filesize()
         if self._space_seconds:
             start = allocate(self._descriptor, start, end, self._space_seconds)
-            if start < end:
+            if start < end and space_ahead.has_core():
                 self._space = SpaceAhead(self._descriptor, start, end, nbytes)
         return True
+
+    def _reach(self, offset: int) -> None:
+        """Let the space be allocated ahead of what is written there."""
+        if (space := self._space) is not None:
+            space.reached = offset
+            if offset >= space.wake_at:
+                space.wake()
 
     def _write_without_place(self, index: int, blob: Buffer) -> None:
         disk, self._has_others = disk_file.disk_of(self._file), True
@@ -174,10 +193,17 @@ class PreallocatedStore(FrameStore):
 
     def _place(self, rows: int) -> None:
         """Let HDF5 allocate the chunks, and keep their offsets."""
+        if rows == len(self.data) == 0:
+            return
         self.data.resize(rows, axis=0)
         # The index is written before any frame: later flushes do not change it, so that a kill during one of
         # them cannot damage it.
-        disk_file.flush(self._file)
+        writes = disk_file.flush(self._file)
+        places = np.full(rows, chunk_places.NOWHERE)
+        places[: len(self._offsets)] = self._offsets
+        if chunk_places.find(writes, places, self.data.ndim, self._frames.nbytes):
+            self._offsets = places.tolist()
+            return
         self._offsets = [0] * rows
         self.data.id.chunk_iter(self._keep)
 

@@ -8,7 +8,7 @@ import os
 import random
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,15 @@ import pytest
 from penstock.checks.verify import verify
 from penstock.receiver.files import stores
 from penstock.receiver.files.recovery.interrupted import mark_interrupted
-from penstock.receiver.files.stores import gaps, gathered, preallocated, write_threads
+from penstock.receiver.files.stores import (
+    chunk_places,
+    disk_file,
+    gaps,
+    gathered,
+    preallocated,
+    write_threads,
+)
+from penstock.receiver.files.stores.contract import FrameFormat
 from penstock.receiver.files.stores.preallocated import PreallocatedStore
 from penstock.receiver.files.writer import WriterError
 from penstock.receiver.models import FrameStatus
@@ -54,6 +62,13 @@ def small_frames_have_places(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "x.h5"
+
+
+@contextlib.contextmanager
+def new_file(path: Path) -> Iterator[Any]:
+    file = disk_file.open_file(os.open(path, os.O_RDWR | os.O_CREAT), path, "w")
+    yield file
+    disk_file.close(file)
 
 
 Series = Callable[..., Written]
@@ -163,6 +178,41 @@ def test_thousands_of_missing_frames_are_shown_as_the_fill_value_not_written(
         np.testing.assert_array_equal(data[0], array(0))
         np.testing.assert_array_equal(data[50], array(50))
         assert (data[1:50] == FILL).all()
+
+
+@pytest.mark.parametrize("steps", [(1,), (3, 200), (40_000,), (100, 5_000, 5_001)])
+def test_the_places_of_frames_are_those_that_hdf5_names(path: Path, steps: tuple[int, ...]) -> None:
+    with new_file(path) as file:
+        file.create_dataset("other", (2000,), "int32", chunks=(10,))[:] = 7
+        disk_file.flush(file)
+        data = PreallocatedStore._create(
+            file.create_group("detector"), FrameFormat((3, 4), "uint16", "none", None)
+        )
+        places = np.empty(0, np.int64)
+        for rows in steps:
+            data.resize(rows, axis=0)
+            places = np.append(places, np.full(rows - len(places), chunk_places.NOWHERE))
+            assert chunk_places.find(disk_file.flush(file), places, 3, 24)
+            named = np.zeros(rows, np.int64)
+
+            def keep(chunk: Any, named: np.ndarray[Any, Any] = named) -> None:
+                named[chunk.chunk_offset[0]] = chunk.byte_offset
+
+            data.id.chunk_iter(keep)
+            assert np.array_equal(places, named)
+
+
+def test_places_of_frames_are_not_taken_from_the_index_of_another_dataset(path: Path) -> None:
+    with new_file(path) as file:
+        for name in ("one", "other"):
+            group = file.create_group(name)
+            data = PreallocatedStore._create(group, FrameFormat((3, 4), "uint16", "none", None))
+            data.resize(100, axis=0)
+        writes = disk_file.flush(file)
+        assert not chunk_places.find(writes, np.full(101, chunk_places.NOWHERE), 3, 24)
+        assert not chunk_places.find(writes, np.full(100, chunk_places.NOWHERE), 3, 25)
+        assert not chunk_places.find(writes, np.full(100, chunk_places.NOWHERE), 2, 24)
+        assert not chunk_places.find(writes, np.full(100, chunk_places.NOWHERE), 3, 24)
 
 
 def test_a_few_missing_frames_are_filled_however_large(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -312,8 +362,8 @@ def test_frames_next_to_each_other_are_written_by_one_call(
     assert max(calls) == gathered.GATHERED_FRAMES and len(calls) <= 4
     assert written.writer.waiting_bytes == (70 - sum(calls)) * array(0).nbytes
     written.add(frame(90), frame(91))  # not next to the ones before
-    assert sum(calls) == 70
     written.writer.flush()
+    assert sum(calls) == 72 and calls[-1] == 2
     assert sum(calls) == 72
     assert written.writer.waiting_bytes == 0
     written.close("stopped")
@@ -322,6 +372,42 @@ def test_frames_next_to_each_other_are_written_by_one_call(
         for index in range(92):
             expected = array(index) if index < 70 or index >= 90 else np.full(SHAPE, FILL)
             np.testing.assert_array_equal(data[index], expected)
+
+
+@pytest.mark.parametrize("planned", [None, 300])
+def test_frames_that_are_entered_together_stand_at_their_index(path: Path, planned: int | None) -> None:
+    written = Written(path, start(frames=planned))
+    written.add(frame(0))
+    for first in range(1, 299, 32):
+        written.add_run(*map(frame, range(first, min(first + 32, 299))))
+    np.testing.assert_array_equal(written.writer.read(298).blobs[0], array(298).tobytes())
+    written.add(frame(299))
+    written.close(triggered=300)
+    with h5py.File(path) as file:
+        np.testing.assert_array_equal(file["entry/data/data"][()], [array(number) for number in range(300)])
+        assert set(status_of(file)) == {FrameStatus.STORED}
+        assert file[f"{DETECTOR}/sequence_number"][()].tolist() == [*range(300)]
+
+
+def test_of_frames_entered_together_none_is_stored_where_those_before_found_no_space(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(descriptor: int, blobs: list[Any], offset: int) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    written = Written(path, start(frames=100))
+    written.add(frame(0))
+    written.writer.flush()
+    written.add_run(*map(frame, range(1, 33)))
+    monkeypatch.setattr(os, "pwritev", full)
+    with pytest.raises(WriterError, match=r"frames 33 to 64: No space left on device; 1 of 100 frames are"):
+        written.add_run(*map(frame, range(33, 65)))
+    monkeypatch.undo()
+    written.close("the disk is full")
+    assert written.series.account.counts().stored == 1
+    with h5py.File(path) as file:
+        assert np.flatnonzero(status_of(file)).tolist() == [0]
+        assert (file["entry/data/data"][1:] == FILL).all()
 
 
 def test_of_frames_written_by_one_call_those_that_found_space_are_stored(

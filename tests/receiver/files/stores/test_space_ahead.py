@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from penstock.receiver.files.stores import space_ahead
+from penstock.receiver.files.stores import disk_file, preallocated, space_ahead
 from penstock.receiver.files.stores.allocation import BLOCK_BYTES
+from penstock.receiver.files.stores.contract import FrameFormat, Writing
+from penstock.receiver.files.stores.preallocated import PreallocatedStore
 from penstock.receiver.files.stores.space_ahead import AHEAD_BYTES, SpaceAhead
 from tests.receiver.processes import DEADLINE
 
@@ -88,3 +90,19 @@ def test_it_ends_with_its_store_and_where_nothing_can_be_allocated(descriptor: i
     os.close(reading)
     os.close(writing)
     assert "space ahead" not in {thread.name for thread in threading.enumerate()}
+
+
+@pytest.mark.parametrize(("cores", "runs"), [(2, False), (3, True)])
+def test_it_runs_only_where_a_core_is_free_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cores: int, runs: bool
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(cores)))
+    monkeypatch.setattr(preallocated, "allocate", lambda descriptor, start, end, seconds: start)
+    path = tmp_path / "x.h5"
+    file = disk_file.open_file(os.open(path, os.O_RDWR | os.O_CREAT), path, "w")
+    frames = FrameFormat((100, 100), "uint16", "none", 10_000)
+    store = PreallocatedStore(file.create_group("detector"), frames, Writing())
+    names = {thread.name for thread in threading.enumerate()}
+    store.close(synced=False)
+    disk_file.close(file)
+    assert ("space ahead" in names) == runs

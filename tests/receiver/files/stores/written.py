@@ -85,6 +85,13 @@ class Written:
             self.writer.add(index, item)
             self.series.account.take(index, FrameStatus.STORED)
 
+    def add_run(self, *frames: Frame) -> None:
+        """Frames that are entered together."""
+        assert self.writer.gathers
+        first = self.series.account.highest + 1
+        self.writer.add_run(first, frames)
+        self.series.account.take_run(first, len(frames), FrameStatus.STORED)
+
     def close(self, cause: str | None = None, synced: bool = False, **end: Any) -> None:
         """The end message has come, or the series ended for another cause."""
         if cause is None:
