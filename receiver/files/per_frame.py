@@ -7,7 +7,8 @@ own, so a kill may leave gaps: `accompanied` and `forget` mend these at the next
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from array import array
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -94,14 +95,16 @@ class PerFrame:
         self._checksums = Rows.find(detector, CHECKSUM) if is_found else None
         self.rows = len(self._columns[STATUS])
         """Length of the datasets."""
-        self._waiting: list[tuple[int, Image]] = []
+        # Indices and images of frames whose values are not written yet.
+        self._indices = array("q")
+        self._images: list[Image] = []
         self._late: list[tuple[int, tuple[str, ...]]] = []
         self._settled = self._others = 0
 
     @property
     def unwritten(self) -> int:
         """Number of frames with unwritten values; the values of their regions count as one frame."""
-        return len(self._waiting) + len(self._late) + self._regions.unwritten
+        return len(self._images) + len(self._late) + self._regions.unwritten
 
     @property
     def room(self) -> int:
@@ -124,11 +127,13 @@ class PerFrame:
 
     def add(self, index: int, image: Image) -> None:
         """Add the values of a frame that has been stored."""
-        self._waiting.append((index, image))
+        self._indices.append(index)
+        self._images.append(image)
 
-    def add_run(self, first: int, images: Iterable[Image]) -> None:
+    def add_run(self, first: int, images: Sequence[Image]) -> None:
         """Add the values of consecutive frames that have been stored."""
-        self._waiting += enumerate(images, first)
+        self._indices.extend(range(first, first + len(images)))
+        self._images += images
 
     def complete(self, index: int, image: Image) -> None:
         """Add the values of late modules of a frame that is stored already."""
@@ -136,13 +141,14 @@ class PerFrame:
 
     def drop(self, lost: Collection[int]) -> None:
         """Drop the values of frames that could not be stored after all."""
-        self._waiting = [row for row in self._waiting if row[0] not in lost]
+        kept = [each for each in zip(self._indices, self._images, strict=True) if each[0] not in lost]
+        self._indices = array("q", [index for index, _ in kept])
+        self._images = [image for _, image in kept]
 
     def trigger(self, index: int) -> int | None:
         """Return the trigger number of a stored frame; `None` if it has none."""
-        for waiting, image in self._waiting:
-            if waiting == index:
-                return image.trigger
+        if index in self._indices:
+            return self._images[self._indices.index(index)].trigger
         found = int(self._columns["trigger"].read(index, index + 1)[0])
         return None if found < 0 else found
 
@@ -184,19 +190,21 @@ class PerFrame:
         self._columns[STATUS].write(0, statuses)
 
     def _write_waiting(self) -> None:
-        if not self._waiting:
+        if not self._images:
             return
-        # A frame that arrived again, because some of its images were corrupt, replaces its earlier values.
-        rows = dict(self._waiting)
-        self._waiting.clear()
-        indices = sorted(rows)
-        images = [rows[each] for each in indices]
-        index = np.array(indices)
+        index, images = np.array(self._indices), self._images
+        self._indices, self._images = array("q"), []
+        if np.any(np.diff(index) <= 0):
+            # A frame that arrived again, because some of its images were corrupt, replaces its earlier
+            # values.
+            rows = dict(zip(index.tolist(), images, strict=True))
+            index = np.array(sorted(rows))
+            images = [rows[each] for each in index.tolist()]
         columns = {
-            "trigger": _integers([image.trigger for image in images]),
-            "sequence_number": _integers([image.frame for image in images]),
-            "timestamp": np.array([image.timestamp for image in images], np.float64),  # NaN for None
-            "timestamp_hw": np.array([image.timestamp_hw for image in images], np.float64),
+            "trigger": _column([image.trigger for image in images], np.int64, -1),
+            "sequence_number": _column([image.frame for image in images], np.int64, -1),
+            "timestamp": _column([image.timestamp for image in images], np.float64, np.nan),
+            "timestamp_hw": _column([image.timestamp_hw for image in images], np.float64, np.nan),
         }
         if self._checksums is not None:
             more = self._checksums.shape[1:]
@@ -246,12 +254,12 @@ class PerFrame:
         return [*self._columns.values(), *([] if self._checksums is None else [self._checksums])]
 
 
-def _integers(values: Sequence[int | None]) -> np.ndarray[Any, Any]:
-    """Return int64, -1 for `None`."""
-    try:
-        return np.array(values, np.int64)
-    except TypeError:
-        return np.array([-1 if value is None else value for value in values], np.int64)
+def _column(values: list[Any], dtype: type, blank: float) -> np.ndarray[Any, Any]:
+    """Return these values, with `blank` for `None`."""
+    unknown = values.count(None)
+    if unknown == len(values):
+        return np.full(unknown, blank, dtype)
+    return np.array([blank if value is None else value for value in values] if unknown else values, dtype)
 
 
 def forget(detector: Any, kept: np.ndarray[Any, Any]) -> None:

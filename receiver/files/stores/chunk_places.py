@@ -17,21 +17,16 @@ CHUNKS, LEAF = 1, 0
 """Type and level of a node that refers to chunks."""
 TYPE, ENTRIES, FIRST_KEY = 4, 6, 24
 """Offsets in a node: its type, its number of entries, its first key."""
-NOWHERE = -1
 
 
-def find(writes: Iterable[Write], places: np.ndarray[Any, Any], rank: int, nbytes: int) -> bool:
-    """Enter the places of chunks, each one frame, into `places`.
+def find(writes: Iterable[Write], rows: range, rank: int, nbytes: int) -> np.ndarray[Any, Any] | None:
+    """Return the offsets in the file of chunks of one frame each, int64; `None` if they are not all known.
 
     Args:
         writes: what HDF5 has written since these chunks were allocated.
-        places: int64, offset of each frame in the file; `NOWHERE` for those not known yet.
+        rows: their frames.
         rank: number of dimensions of the dataset.
         nbytes: bytes of a chunk, which is not compressed.
-
-    Returns:
-        Whether the places of all frames are known now, and none overlaps another; if not, `places` is of no
-        use.
     """
     entry = np.dtype([("nbytes", "<u4"), ("mask", "<u4"), ("corner", "<u8", rank + 1), ("place", "<u8")])
     leaves: list[bytes] = []
@@ -40,12 +35,12 @@ def find(writes: Iterable[Write], places: np.ndarray[Any, Any], rank: int, nbyte
             size = int.from_bytes(data[ENTRIES : ENTRIES + 2], "little") * entry.itemsize
             leaves.append(data[FIRST_KEY : FIRST_KEY + size])
     if any(len(leaf) % entry.itemsize for leaf in leaves):
-        return False  # there are trees of other datasets
+        return None  # there are trees of other datasets
     found = np.frombuffer(b"".join(leaves), entry)
-    rows = found["corner"][:, 0]
-    if np.any(found["nbytes"] != nbytes) or np.any(found["corner"][:, 1:]) or np.any(rows >= len(places)):
-        return False
-    if np.any(np.bincount(rows.astype(np.int64), minlength=1) > 1):
-        return False
-    places[rows] = found["place"]
-    return bool(np.all(places != NOWHERE) and np.all(np.diff(np.sort(places)) >= nbytes))
+    if np.any(found["nbytes"] != nbytes) or np.any(found["corner"][:, 1:]):
+        return None
+    found = found[found["corner"][:, 0] >= rows.start]  # a leaf may also have earlier ones
+    order = np.argsort(found["corner"][:, 0])
+    if not np.array_equal(found["corner"][order, 0], rows):
+        return None
+    return found["place"][order].astype(np.int64)

@@ -29,10 +29,12 @@ from penstock.receiver.series.account import IN_FILE
 from penstock.stins.messages import Buffer, Frame, Image
 
 STEP_BYTES = 2**31
-STEP_ROWS = 2**16
-"""Chunks are allocated for this many bytes or frames at once, or for as many frames again as there are.
-Chunks that are never written take no space on the disk once the file is closed, but do so in a file left by a
-kill."""
+FIRST_ROWS, STEP_ROWS = 2**16, 2**12
+"""Chunks are allocated for this many bytes or frames at once: first for more, 0.1 s for which only Arm waits,
+later for less, a few milliseconds for which ZeroMQ and the kernel take what arrives. Chunks that are never
+written take no space on the disk once the file is closed, but do so in a file left by a kill."""
+STEP_SECONDS = 0.001
+"""Longest time that the loop waits for the allocation of their space within a series."""
 LEAST_BYTES, MOST_BYTES = 2**20, 2**30
 """Least and most bytes at once if the number of frames was not announced: as many frames again as there are,
 but no more than a quarter of the free space. Little at first: it may be a series of one frame."""
@@ -154,7 +156,7 @@ class PreallocatedStore(FrameStore):
         """Make places up to this index, and some more; return whether it has one now."""
         rows, planned, nbytes = len(self._offsets), self._frames.planned, self._frames.nbytes
         if planned is not None:
-            step = max(min(STEP_BYTES // nbytes, STEP_ROWS), rows)
+            step = max(min(STEP_BYTES // nbytes, STEP_ROWS if rows else FIRST_ROWS), 1)
             end = max(index + 1, min(rows + step, planned))
         else:
             disk = os.fstatvfs(self._descriptor)
@@ -166,7 +168,8 @@ class PreallocatedStore(FrameStore):
         self._place(end)
         start, end = self._offsets[rows], self._file.id.get_filesize()
         if self._space_seconds:
-            start = allocate(self._descriptor, start, end, self._space_seconds)
+            seconds = min(self._space_seconds, STEP_SECONDS) if rows else self._space_seconds
+            start = allocate(self._descriptor, start, end, seconds)
             if start < end and space_ahead.has_core():
                 self._space = SpaceAhead(self._descriptor, start, end, nbytes)
         return True
@@ -199,10 +202,10 @@ class PreallocatedStore(FrameStore):
         # The index is written before any frame: later flushes do not change it, so that a kill during one of
         # them cannot damage it.
         writes = disk_file.flush(self._file)
-        places = np.full(rows, chunk_places.NOWHERE)
-        places[: len(self._offsets)] = self._offsets
-        if chunk_places.find(writes, places, self.data.ndim, self._frames.nbytes):
-            self._offsets = places.tolist()
+        new = range(len(self._offsets), rows)
+        places = chunk_places.find(writes, new, self.data.ndim, self._frames.nbytes)
+        if places is not None:
+            self._offsets += places.tolist()
             return
         self._offsets = [0] * rows
         self.data.id.chunk_iter(self._keep)
