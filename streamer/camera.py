@@ -30,6 +30,8 @@ class Exposure(msgspec.Struct, frozen=True, kw_only=True):
     """Hardware clock at the start of the exposure, in seconds with an arbitrary origin."""
     exposure_time: float | None = None
     """Measured exposure time in seconds, if it differs from the one that was set (gates)."""
+    slot: int | None = None
+    """Number of the lent buffer that has the frame, which is given back; `None` for that of `buffer`."""
 
 
 class Acquisition(Protocol):
@@ -46,11 +48,23 @@ class Acquisition(Protocol):
         """Tell the engine that the hardware is armed and takes triggers. Call it once, in every mode."""
 
     def buffer(self) -> np.ndarray:
-        """Return the next free buffer: uint8, `FrameFormat.frame_bytes` long.
+        """Return the next free buffer: uint8, `FrameFormat.slot_bytes` long.
 
         Raises:
             Overrun: every buffer is still waiting to be sent. A camera does not stop, so this ends
                 the series as a FAULT with its counts.
+        """
+
+    def lend(self) -> tuple[int, np.ndarray] | None:
+        """Lend a free buffer to an SDK that fills several in turn.
+
+        The SDK may write into it, from any thread, until the camera yields an `Exposure` with this `slot`, or
+        until `acquire` ends. So `acquire` returns or raises only once the SDK has given back or revoked all
+        lent buffers; those that were not yielded are free again then.
+
+        Returns:
+            Its number and its memory: uint8, `FrameFormat.slot_bytes` long, at a multiple of 64 bytes; `None`
+            if no buffer is free. If the SDK then loses frames, raise `Overrun`.
         """
 
     def triggered(self, frames: int) -> None:

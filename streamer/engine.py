@@ -28,12 +28,12 @@ from penstock.streamer.orientation import rotated_shape
 from penstock.streamer.parameters import READ_EVERY, Parameters
 from penstock.streamer.protocol import Checked, Description, Prepared, StreamerStatus
 from penstock.streamer.push_socket import PushSocket
-from penstock.streamer.ring import Overrun, Ring
+from penstock.streamer.ring import Ring
 from penstock.streamer.series import ENDINGS, Series
 from penstock.streamer.series_sender import SeriesSender
 from penstock.streamer.settings import Settings, frames_in_words
 from penstock.streamer.states import Event, Machine, State
-from penstock.streamer.unit import CameraError
+from penstock.streamer.unit import CameraError, Overrun
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -231,7 +231,7 @@ class Engine:
                 peer_addresses=peers,
                 readings=self._parameters.readings,
             )
-        used, slots = series.ring.used, series.ring.slots
+        used, slots = series.buffers_used, series.ring.slots
         if state is State.ACQUIRING and series.armed:
             message = f"{series.acquired} of {plural(series.planned, 'frame')}"
             if series.ready_for_trigger:
@@ -306,9 +306,9 @@ class Engine:
                 self._machine.fire(Event.CANCEL, "the hardware is no longer set up as prepared before")
             raise
         self._parameters.have_been_set(settings.camera)
-        if self._ring is None or self._ring.slot_bytes != frames.frame_bytes or self._ring.used:
+        if self._ring is None or self._ring.slot_bytes != frames.slot_bytes or self._ring.used:
             self._ring = None  # freed before its successor is allocated
-            self._ring = Ring(frames.frame_bytes, self._buffer_bytes)
+            self._ring = Ring(frames.slot_bytes, self._buffer_bytes)
         series = Series(
             uuid.uuid4().hex,
             settings,

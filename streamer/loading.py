@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import importlib
 import pkgutil
 import socket
@@ -36,6 +37,24 @@ def load_sdk(module: str, remedy: str) -> Any:
     except (ImportError, OSError) as error:
         raise CameraError(
             f"the SDK's module {module} cannot be imported on {socket.gethostname()} ({error}); {remedy}"
+        ) from error
+
+
+def load_library(file: str, remedy: str) -> ctypes.CDLL:
+    """Load the shared library of an SDK; call it in a camera's `__init__`, not at the top of its file.
+
+    Args:
+        file: its path, or its name for the dynamic loader, such as "libzebra.so.3".
+        remedy: what to do if it is missing, such as "install Acme SDK 3.2".
+
+    Raises:
+        CameraError: it cannot be loaded; the sentence names the file and this host, and ends with the remedy.
+    """
+    try:
+        return ctypes.CDLL(file)
+    except OSError as error:
+        raise CameraError(
+            f"the SDK's library {file} cannot be loaded on {socket.gethostname()} ({error}); {remedy}"
         ) from error
 
 

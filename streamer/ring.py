@@ -8,13 +8,13 @@ from typing import Protocol
 
 import numpy as np
 
+from penstock.streamer.unit import Overrun
+
+ALIGNMENT = 64
+"""A slot begins at a multiple of so many bytes, which SDKs that fill it demand: a line of the cache."""
 LEAST_SLOTS = 2
 """Fewest slots: one is filled while the other is sent."""
 MOST_SLOTS = 65536
-
-
-class Overrun(Exception):
-    """Every buffer is in use: frames are sent more slowly than the camera delivers them."""
 
 
 class Tracker(Protocol):
@@ -26,7 +26,7 @@ class Tracker(Protocol):
 
 
 class Ring:
-    """Equal slots of `slot_bytes` in one block of at most `budget` bytes (but at least two slots).
+    """Equal slots of `slot_bytes`, of at most `budget` bytes together (but at least two slots), in one block.
 
     A slot is acquired by the camera's thread and released by the sender's; a slot that ZeroMQ still reads is
     free once its tracker is done. Pages take memory at first use, so a large budget costs nothing before.
@@ -37,7 +37,10 @@ class Ring:
             raise ValueError(f"a slot of {slot_bytes} bytes")
         self.slot_bytes = slot_bytes
         self.slots = min(MOST_SLOTS, max(LEAST_SLOTS, budget // slot_bytes))
-        self._memory = np.empty((self.slots, slot_bytes), np.uint8)
+        stride = -(-slot_bytes // ALIGNMENT) * ALIGNMENT
+        block = np.empty(self.slots * stride + ALIGNMENT, np.uint8)
+        start = -block.ctypes.data % ALIGNMENT
+        self._memory = block[start : start + self.slots * stride].reshape(self.slots, stride)[:, :slot_bytes]
         self._free = deque(range(self.slots))
         self._in_flight: deque[tuple[int, Tracker]] = deque()
         self._lock = Lock()
@@ -48,15 +51,19 @@ class Ring:
         Raises:
             Overrun: no slot is free.
         """
+        if (slot := self.acquire_if_free()) is None:
+            raise Overrun(
+                f"buffer overrun: all {self.slots} buffers of {self.slot_bytes} bytes wait to be sent; "
+                "take frames more slowly, or raise the receiver's speed or --buffers-mb"
+            )
+        return slot
+
+    def acquire_if_free(self) -> int | None:
+        """Return the number of a free slot; `None` if no slot is free."""
         with self._lock:
             if not self._free:
                 self._sweep()
-            if not self._free:
-                raise Overrun(
-                    f"buffer overrun: all {self.slots} buffers of {self.slot_bytes} bytes wait to be sent; "
-                    "take frames more slowly, or raise the receiver's speed or --buffers-mb"
-                )
-            return self._free.popleft()
+            return self._free.popleft() if self._free else None
 
     def memory(self, slot: int) -> np.ndarray:
         """Return the bytes of a slot: uint8, `slot_bytes` long."""

@@ -19,9 +19,9 @@ from penstock.streamer.camera import Exposure
 from penstock.streamer.clock import Clock
 from penstock.streamer.errors import Refused
 from penstock.streamer.orientation import Orientation
-from penstock.streamer.ring import Overrun, Ring
+from penstock.streamer.ring import Ring
 from penstock.streamer.settings import MOST_TRIGGERS, Settings, TriggerMode
-from penstock.streamer.unit import CameraError, FrameFormat
+from penstock.streamer.unit import CameraError, FrameFormat, Overrun
 
 CAMERA_GRACE = 0.5
 """Seconds that a camera has to end after Abort; after that the series ends without it."""
@@ -102,6 +102,8 @@ class Series:
         self._condition = Condition()
         self._queue: SimpleQueue[Taken | None] = SimpleQueue()
         self._slot: int | None = None
+        self._lent: set[int] = set()
+        """Buffers that the camera's SDK may write into."""
         self._highest = -1
         self._counted = 0
         self._software_triggers = 0
@@ -125,6 +127,13 @@ class Series:
         if self._slot is None:
             self._slot = self.ring.acquire()
         return self.ring.memory(self._slot)
+
+    def lend(self) -> tuple[int, np.ndarray] | None:
+        """See `Acquisition`."""
+        if (slot := self.ring.acquire_if_free()) is None:
+            return None
+        self._lent.add(slot)
+        return slot, self.ring.memory(slot)
 
     def triggered(self, frames: int) -> None:
         """See `Acquisition`."""
@@ -201,18 +210,24 @@ class Series:
 
         Raises:
             CameraError: its index is not above the last one or not below the planned frames, or the camera
-                has not requested a buffer for it.
+                has not requested a buffer for it, or none of that number is lent.
         """
         if self.closed:
             return
-        if self._slot is None:
+        slot = self._slot if exposure.slot is None else exposure.slot
+        if slot is None:
             raise CameraError(f"it gave frame {exposure.index} without asking for a buffer")
+        if exposure.slot is not None and slot not in self._lent:
+            raise CameraError(f"it gave frame {exposure.index} in buffer {slot}, which is not lent to it")
         if not self._highest < exposure.index < self.planned:
             raise CameraError(
                 f"it gave frame {exposure.index} after frame {self._highest}, of {self.planned} planned"
             )
         self.ready()
-        slot, self._slot = self._slot, None
+        if exposure.slot is None:
+            self._slot = None
+        else:
+            self._lent.remove(slot)
         self._highest = exposure.index
         self.acquired += 1
         self._queue.put(Taken(slot, exposure, self.clock.time()))
@@ -221,10 +236,12 @@ class Series:
         self._changed()
 
     def finished(self) -> None:
-        """Note that the camera has ended; nothing more will be queued."""
+        """Note that the camera has ended; nothing more will be queued, and no SDK writes any more."""
         if self._slot is not None:
-            self.ring.release(self._slot)
-            self._slot = None
+            self._lent.add(self._slot)
+        while self._lent:
+            self.ring.release(self._lent.pop())
+        self._slot = None
         with self._condition:
             self.camera_done = True
             self._condition.notify_all()
@@ -235,7 +252,7 @@ class Series:
     def fail(self, error: Exception, camera: str) -> None:
         """End the series as a fault: the camera has raised an exception."""
         if isinstance(error, Overrun):
-            self.lose("overrun")
+            self.lose("overrun", error.frames)
             self.end(EndReason.FAULT, str(error))
         elif isinstance(error, CameraError):
             self.end(EndReason.FAULT, f"{camera}: {error}")
@@ -260,7 +277,7 @@ class Series:
             if not self.ready_for_trigger:
                 why = "still arming" if not self.armed else "still busy with the last one"
                 if self._has_buffer() is False:
-                    why = f"waiting for the receiver: {self.ring.used} of {self.ring.slots} buffers used"
+                    why = f"waiting for the receiver: {self.buffers_used} of {self.ring.slots} buffers used"
                 raise Refused(
                     "not_ready",
                     f"SoftwareTrigger {self._software_triggers} refused, the detector is {why}; "
@@ -305,6 +322,11 @@ class Series:
         if self._software_triggers:
             known = max(known, (self._software_triggers - 1) * self.settings.n_frames_per_trigger + 1)
         return min(known, self.planned)
+
+    @property
+    def buffers_used(self) -> int:
+        """Number of buffers that wait to be sent, without those that an SDK has yet to fill."""
+        return max(0, self.ring.used - len(self._lent))
 
     # The sender's side ------------------------------------------------------------------------
 
@@ -360,4 +382,4 @@ class Series:
         return not (self.aborting or (self.stopping and not exposing))
 
     def _has_buffer(self) -> bool:
-        return self._slot is not None or self.ring.used < self.ring.slots
+        return self._slot is not None or self.buffers_used < self.ring.slots

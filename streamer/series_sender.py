@@ -120,7 +120,7 @@ class SeriesSender:
 
     def _send_frame(self, series: Series, taken: Taken) -> Tracker | None:
         exposure, shape = taken.exposure, series.orientation.shape
-        memory = series.ring.memory(taken.slot)
+        memory = series.ring.memory(taken.slot)[: series.format.frame_bytes]
         blobs = _blobs(memory, exposure.nbytes, shape)
         if series.orientation.active:
             series.orientation(memory)

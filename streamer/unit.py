@@ -22,6 +22,22 @@ class CameraError(Exception):
     """
 
 
+class Overrun(Exception):
+    """A frame was lost because no buffer was free: frames are sent more slowly than the camera delivers them.
+
+    Raised from `acquire` by a camera whose SDK has lost frames for want of buffers; it ends the series as a
+    FAULT, with this sentence.
+
+    Args:
+        sentence: what happened, and what to change.
+        frames: number of lost frames.
+    """
+
+    def __init__(self, sentence: str, frames: int = 1) -> None:
+        super().__init__(sentence)
+        self.frames = frames
+
+
 class FrameFormat(msgspec.Struct, frozen=True, kw_only=True):
     """The format of every frame of a series, before Rotation and flips."""
 
@@ -30,7 +46,14 @@ class FrameFormat(msgspec.Struct, frozen=True, kw_only=True):
     dtype: str
     compression: str = "none"
     frame_bytes: int
-    """Upper limit of the bytes of one frame: the size of a buffer."""
+    """Upper limit of the bytes of one frame: the size of a buffer, if `buffer_bytes` is not larger."""
+    buffer_bytes: int = 0
+    """Size of a buffer into which an SDK puts more than the frame, which comes first."""
+
+    @property
+    def slot_bytes(self) -> int:
+        """Size of a buffer in bytes."""
+        return max(self.frame_bytes, self.buffer_bytes)
 
 
 class Unit(ABC):

@@ -10,9 +10,8 @@ from threading import Event
 import msgspec
 
 from penstock.streamer.camera import Acquisition
-from penstock.streamer.ring import Overrun
 from penstock.streamer.series import CAMERA_GRACE
-from penstock.streamer.unit import CameraError
+from penstock.streamer.unit import CameraError, Overrun
 
 HANG_SECONDS = 20 * CAMERA_GRACE
 

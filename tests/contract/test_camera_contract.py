@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import re
 import subprocess
 import sys
@@ -24,6 +25,7 @@ from penstock.streamer.settings import TriggerMode, Value
 from penstock.streamer.triggers import TriggerSource
 from penstock.streamer.unit import CameraError
 from tests.contract.unit_contract import UnitContract
+from tests.receiver.sample_series import Bench
 from tests.streamer.rig import DEADLINE, FakeCamera, Rig, done, settings
 
 EDGES = (TriggerMode.EXTERNAL_MULTI, TriggerMode.EXTERNAL_MULTI_GATE)
@@ -32,14 +34,22 @@ SHORT, LONG = 0.15, 30.0
 """Exposures that a test waits for, and that it does not, in seconds."""
 AT_ONCE = 3.0
 """Seconds: the engine gives a camera half of one to abort, the rest is for a busy computer."""
-AT_OPEN = "load the SDK when a unit is opened (load_sdk), not at the top of the file"
+AT_OPEN = "load the SDK when a unit is opened (load_sdk, load_library), not at the top of the file"
 ALIKE = (
     "frames share memory: copy in the callback (np.copy) if the SDK takes its frames back; "
     "the stand-in gives each frame other pixels"
 )
 DUE = "a frame that was due and did not come is told by acquisition.triggered()"
-WITHOUT_SDK = """
-import sys; sys.modules["{sdk}"] = None
+WITHOUT_LIBRARY = """
+import ctypes
+class CDLL(ctypes.CDLL):
+    def __init__(self, name, *more, **keys):
+        if "{library}" in str(name):
+            raise OSError(f"{{name}}: cannot open shared object file: No such file or directory")
+        super().__init__(name, *more, **keys)
+ctypes.CDLL = CDLL
+"""
+MADE = """
 from {module} import {name}
 from penstock.devices._base.detector_class import detector_class
 print(detector_class({name}).__name__)
@@ -53,7 +63,10 @@ class CameraContract(UnitContract):
     properties: ClassVar[Mapping[str, Value]] = {}
     """Of the unit, where the defaults do not do."""
     sdk: ClassVar[str | None]
-    """Module that the camera loads when it is opened; `None` if it has none. It has to be said."""
+    """Python module that the camera loads when it is opened; `None` if it has none. This or `library` has to
+    be said."""
+    library: ClassVar[str | None]
+    """Shared library that the camera loads when it is opened: a part of its name."""
     sees_exposures: ClassVar[bool] = True
     """The SDK says when an exposure begins, and the camera passes it on by `Acquisition.triggered`."""
     exposure: ClassVar[float] = 0.001
@@ -77,14 +90,19 @@ class CameraContract(UnitContract):
         """A unit, opened as the streamer does it."""
         return self.camera(complete_properties(self.camera, self.properties))
 
-    def named_sdk(self) -> str | None:
-        """Its `sdk`; whoever forgets it would lose two tests without a word."""
-        if not hasattr(self, "sdk"):
+    def without_sdk(self) -> str:
+        """Statements after which its `sdk` and its `library` are missing; "" if it needs none.
+
+        Whoever forgets to name them would lose two tests without a word.
+        """
+        sdk, library = (getattr(self, name, "") for name in ("sdk", "library"))
+        if sdk == library == "":
             raise NotImplementedError(
-                f'{type(self).__name__} needs sdk = "…": the module that the camera loads when opened; '
-                "None if it has none"
+                f'{type(self).__name__} needs sdk = "…": the module that the camera loads when opened, or '
+                'library = "…": its shared library; None if it has none'
             )
-        return self.sdk
+        missing = f'import sys; sys.modules["{sdk}"] = None\n' if sdk else ""
+        return missing + (WITHOUT_LIBRARY.format(library=library) if library else "")
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         """Each test with `mode` runs in every mode that the camera declares."""
@@ -151,19 +169,24 @@ class CameraContract(UnitContract):
         assert unit.check(wanted) == checked
 
     def test_without_its_sdk_it_is_a_sentence_that_names_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        if sdk := self.named_sdk():
-            monkeypatch.setitem(sys.modules, sdk, None)
+        if missing := self.without_sdk():
+            sdk, library = (getattr(self, name, None) for name in ("sdk", "library"))
+            monkeypatch.setattr(ctypes, "CDLL", ctypes.CDLL)  # to be restored, as the module is
+            if sdk:
+                monkeypatch.setitem(sys.modules, sdk, None)
+            exec(missing, {})
             said = "it was opened without it"
             try:
                 self.open().close()
             except Exception as error:
                 said = repr(error)
-            assert re.search(f"^CameraError.*{sdk} cannot be imported on .*; ", said), f"{said}; {AT_OPEN}"
+            named = f"{sdk} cannot be imported" if sdk else f"{library}[^ ]* cannot be loaded"
+            assert re.search(f"^CameraError.*{named} on .*; ", said), f"{said}; {AT_OPEN}"
 
     def test_its_tango_class_is_made_without_its_sdk(self) -> None:
         """On the Tango host of a streamer that runs elsewhere."""
-        if sdk := self.named_sdk():
-            program = WITHOUT_SDK.format(sdk=sdk, module=self.camera.__module__, name=self.camera.__name__)
+        if missing := self.without_sdk():
+            program = missing + MADE.format(module=self.camera.__module__, name=self.camera.__name__)
             made = subprocess.run(
                 [sys.executable, "-c", program], capture_output=True, text=True, timeout=DEADLINE, check=False
             )
@@ -209,16 +232,36 @@ class CameraContract(UnitContract):
     def test_a_frame_that_does_not_come_is_missing_and_the_series_ends(
         self, rig: Rig, mode: TriggerMode, lost: int
     ) -> None:
-        if lost == 2 and mode in EDGES and not self.sees_exposures:
-            pytest.skip("nothing tells of the last edge: the series waits for Stop")
+        counts = rig.engine.describe().index_source is not IndexSource.ARRIVAL
+        if mode in EDGES and not self.sees_exposures and (lost == 2 or not counts):
+            pytest.skip("nothing tells of this edge: the series waits for Stop")
         self.lose(rig, lost)
         self.arm(rig, mode, 3)
         self.trigger(rig, mode, 3)
         _, frames, end = rig.receive_series()
         account = (end.reason, end.triggered, end.sent, end.lost)
         assert account == ("complete", 3, 2, {"camera": 1}), end.message or DUE
-        if rig.engine.describe().index_source is not IndexSource.ARRIVAL:
+        if counts:
             assert [frame.image.frame for frame in frames] == [index for index in range(3) if index != lost]
+
+    def test_without_counter_and_exposure_signal_a_lost_edge_makes_the_index_uncertain(
+        self, rig: Rig, mode: TriggerMode
+    ) -> None:
+        """Later frames have moved up, the series waits for one more until Stop, and the file says so."""
+        counts = rig.engine.describe().index_source is not IndexSource.ARRIVAL
+        if mode not in EDGES or self.sees_exposures or counts:
+            pytest.skip("it knows of each edge, by a counter or by its exposure")
+        self.lose(rig, 1)
+        self.arm(rig, mode, 3)
+        self.trigger(rig, mode, 3)
+        rig.until(lambda status: status.acquired == 2)
+        rig.engine.stop()
+        start, frames, end = rig.receive_series()
+        assert [frame.image.frame for frame in frames] == [0, 1]
+        assert (end.reason, end.sent) == ("stop", 2)
+        receiver = Bench()
+        receiver.say(start, *frames, end)
+        assert receiver.sink.ended[-1][0].index_source == "arrival, uncertain"
 
     # Stop, Abort, readings
 
@@ -341,6 +384,16 @@ class TestCameraThatDoesNotSeeExposures(TestFakeCamera):
     def open(self) -> Camera:
         camera = FakeCamera({})
         camera.sees_exposures = False
+        return camera
+
+
+class TestCameraWithoutCounterOrExposureSignal(TestFakeCamera):
+    sees_exposures = False
+
+    def open(self) -> Camera:
+        camera = FakeCamera({})
+        camera.sees_exposures = False
+        camera.index_source = IndexSource.ARRIVAL
         return camera
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from penstock.streamer.camera import Acquisition, Camera, Exposure
-from penstock.streamer.settings import TriggerMode
+from penstock.streamer.loading import load_library
+from penstock.streamer.settings import TriggerMode, Value
 from tests.contract.test_camera_contract import CameraContract
 from tests.streamer.rig import FakeCamera, Rig
 
@@ -40,7 +42,10 @@ def rig_of(script: Callable[[FakeCamera, Acquisition], Iterator[Exposure]]) -> R
 
 
 def test_a_test_class_has_to_say_which_sdk(monkeypatch: pytest.MonkeyPatch) -> None:
-    sentence = 'Kudu needs sdk = "…": the module that the camera loads when opened; None if it has none'
+    sentence = (
+        'Kudu needs sdk = "…": the module that the camera loads when opened, or library = "…": its shared '
+        "library; None if it has none"
+    )
     for test in (
         lambda: Kudu().test_without_its_sdk_it_is_a_sentence_that_names_it(monkeypatch),
         Kudu().test_its_tango_class_is_made_without_its_sdk,
@@ -63,11 +68,41 @@ def test_an_sdk_that_is_imported_at_the_top_is_told_where_to_load_it(
         camera: type[Camera] = kudu_at_the_top.KuduCamera
         sdk = "kudu_sdk"
 
-    words = r"load the SDK when a unit is opened \(load_sdk\)"
+    words = r"load the SDK when a unit is opened \(load_sdk, load_library\)"
     with pytest.raises(AssertionError, match=f"it was opened without it; {words}"):
         ImportsAtTheTop().test_without_its_sdk_it_is_a_sentence_that_names_it(monkeypatch)
     with pytest.raises(AssertionError, match=words):
         ImportsAtTheTop().test_its_tango_class_is_made_without_its_sdk()
+
+
+class KuduOfALibrary(FakeCamera):
+    """Loads its library when opened."""
+
+    def __init__(self, properties: Mapping[str, Value]) -> None:
+        super().__init__(properties)
+        self.sdk = load_library("libc.so.6", "install Debian's libc6")
+
+
+class HasALibrary(Kudu):
+    camera = KuduOfALibrary
+    library = "libc.so"
+
+    def open(self) -> Camera:
+        return KuduOfALibrary({})
+
+
+def test_a_shared_library_is_asked_for_like_a_module(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert KuduOfALibrary({}).sdk.getpid() == os.getpid()
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
+    HasALibrary().test_its_tango_class_is_made_without_its_sdk()
+    with monkeypatch.context() as patch:
+        HasALibrary().test_without_its_sdk_it_is_a_sentence_that_names_it(patch)
+
+    class NamesAnother(HasALibrary):
+        library = "libkudu.so"
+
+    with pytest.raises(AssertionError, match="it was opened without it; load the SDK when a unit is opened"):
+        NamesAnother().test_without_its_sdk_it_is_a_sentence_that_names_it(monkeypatch)
 
 
 def test_a_last_frame_that_did_not_come_and_was_not_told_is_told_how() -> None:

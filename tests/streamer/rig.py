@@ -78,7 +78,7 @@ class FakeCamera(Camera):
         self.script: Callable[[Acquisition], Iterator[Exposure]] = self.all_frames
         self.on_prepare: Callable[[], None] = lambda: None
         self.temperature: float | None = 21.5
-        self.edges = 0
+        self.given = self.edges = 0
         self.sees_exposures = True
         self.lost: set[int] = set()
         """Frames that are triggered and do not come."""
@@ -114,7 +114,10 @@ class FakeCamera(Camera):
 
     def edge(self) -> None:
         """An edge at the trigger input, from any thread."""
-        self.edges += 1
+        self.given += 1
+        # Without a counter and without a signal nothing tells of the edge of a frame that does not come.
+        if self.index_source is not IndexSource.ARRIVAL or self.given - 1 not in self.lost:
+            self.edges += 1
         self.wake()
 
     def fail(self) -> None:
@@ -125,7 +128,7 @@ class FakeCamera(Camera):
     def all_frames(self, acquisition: Acquisition) -> Iterator[Exposure]:
         """Every planned frame, after its trigger where there is one."""
         settings = acquisition.settings
-        self.edges, self.error, self.wake = 0, "", acquisition.wake
+        self.given, self.edges, self.error, self.wake = 0, 0, "", acquisition.wake
         acquisition.ready()
         for index in range(settings.frames):
             if acquisition.stopping:
@@ -143,7 +146,7 @@ class FakeCamera(Camera):
                 raise CameraError(self.error)
             if acquisition.aborting:
                 return
-            if index not in self.lost:
+            if index not in self.lost or self.given > self.edges:
                 yield self.frame(acquisition, index)
 
     def frame(self, acquisition: Acquisition, index: int) -> Exposure:

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.streamer.ring import Overrun, Ring
+from penstock.streamer.ring import Ring
+from penstock.streamer.unit import Overrun
 
 
 class Reading:
@@ -47,6 +48,14 @@ def test_a_slot_that_zeromq_still_reads_is_not_given_out() -> None:
     tracker.done = True
     assert ring.used == 1
     assert ring.acquire() == first
+
+
+@pytest.mark.parametrize("size", [1, 63, 64, 65, 100_001])
+def test_every_slot_begins_at_a_multiple_of_64_bytes(size: int) -> None:
+    ring = Ring(size, 10 * size)
+    assert [ring.memory(slot).ctypes.data % 64 for slot in range(10)] == [0] * 10
+    assert {ring.memory(slot).nbytes for slot in range(10)} == {size}
+    assert all(ring.memory(slot).flags.c_contiguous for slot in range(10))
 
 
 def test_slots_do_not_overlap() -> None:
