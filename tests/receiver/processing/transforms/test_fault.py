@@ -29,6 +29,8 @@ def test_a_mistake_in_a_step_ends_the_series_in_error_and_the_next_one_can_be_ta
         },
         ReceiverConfig,
     )  # fmt: skip
+    # However slow the machine, all messages are handled in one turn.
+    monkeypatch.setattr("penstock.receiver.process.pipeline.BURST_SECONDS", 1e6)
     memories = [last_frame.LastFrame(last_frame.create()) for _ in range(2)]
     pipeline = Pipeline("sim-1", config, *memories)
     encoder = SeriesEncoder()
