@@ -14,12 +14,20 @@ import pytest
 
 from penstock.receiver.config import ReceiverConfig, SourceConfig
 from penstock.receiver.models import Counts, PastSeries, Series
+from penstock.receiver.process import history as history_module
 from penstock.receiver.process.history import KEPT, History
 from penstock.stins.series import SeriesEncoder
 from tests.receiver.processes import DEADLINE, ReceiverProcess
 from tests.streams import Streamer
 
 Opened = Callable[..., History]
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For a thread that shares a busy processor."""
+    monkeypatch.setattr(history_module, "LOAD_SECONDS", DEADLINE)
+    monkeypatch.setattr(history_module, "CLOSE_SECONDS", DEADLINE)
 
 
 @pytest.fixture
@@ -165,7 +173,11 @@ def test_receivers_that_share_a_folder_have_files_of_their_own(opened: Opened) -
     assert len(list(opened("a b").path.parent.iterdir())) == 4
 
 
-def test_a_question_does_not_wait_for_ever_for_a_file_that_hangs(opened: Opened, tmp_path: Path) -> None:
+def test_a_question_does_not_wait_for_ever_for_a_file_that_hangs(
+    opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(history_module, "LOAD_SECONDS", 0.5)
+    monkeypatch.setattr(history_module, "CLOSE_SECONDS", 0.5)
     pipe = tmp_path / ".penstock" / "sim-1.series.jsonl"
     pipe.parent.mkdir()
     os.mkfifo(pipe)  # opening it waits for somebody who writes
