@@ -53,7 +53,7 @@ def measure(
         detector.subscribe_event(
             "State", tango.EventType.CHANGE_EVENT, lambda event: states.put((time.time(), event))
         )
-        if staged is not None and staged.box:  # just switched on
+        if staged is not None and staged.initialised_by_reset:  # just switched on
             _until(detector, states, tango.DevState.FAULT)
             detector.Reset()
         _until(detector, states, tango.DevState.ON)

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from penstock.devices._base.stage import Staged
 
 
+DETECTORS = ("simulator", "eiger")
+"""The keys of `devices._base.stage.MODELS` in small letters."""
 FRAMES = 100
 FRAMES_IN_A_WINDOW = 1000
 """Long enough to look at: twenty seconds."""
@@ -59,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--detector",
-        choices=("simulator", "eiger"),
+        choices=DETECTORS,
         default="simulator",
         help="simulated detector (%(default)s)",
     )
@@ -115,15 +117,15 @@ def _staged(args: argparse.Namespace) -> Staged:
     if args.detector == "eiger":
         return stage.eiger(args.stream or "v1")
     if args.stream is not None:
-        raise UserError(f"--stream {args.stream} is for --detector eiger; the Simulator's stream is STINS")
-    return stage.simulator()
+        raise UserError(f"--stream {args.stream} is for --detector eiger, not for {args.detector}")
+    return next(make() for model, make in stage.MODELS.items() if model.lower() == args.detector)
 
 
 def _same(args: argparse.Namespace) -> str:
     """Return the options that choose the same detector again."""
-    if args.detector != "eiger":
+    if args.detector == "simulator":
         return ""
-    return " --detector eiger" + (f" --stream {args.stream}" if args.stream else "")
+    return f" --detector {args.detector}" + (f" --stream {args.stream}" if args.stream else "")
 
 
 def _take(demonstration: Demonstration, frames: int, console: Console) -> Outcome:

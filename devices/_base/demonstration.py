@@ -121,12 +121,12 @@ class Demonstration:
         database = self._stack.enter_context(start_database(scratch))
         self.tango_host = f"127.0.0.1:{database.answer}"
         self._progress(f"Tango database {self.tango_host} (embedded)")
-        if self._staged.box:
-            self._progress("simulated control unit")
-            self._stack.enter_context(Child("the control unit", self._staged.box, json_line))
+        for stand_in in self._staged.stand_ins:
+            self._progress(stand_in.name)
+            self._stack.enter_context(Child(f"the {stand_in.name}", stand_in.command, json_line))
         self._progress("receiver")
         self.receiver_url = self._stack.enter_context(self._start_receiver()).answer.http
-        self._progress("device server and streamer" if not self._staged.box else "device server")
+        self._progress("device server" if self._staged.streams_itself else "device server and streamer")
         self._register()
         self.server_pid = self._stack.enter_context(self._start_server()).pid
 
@@ -178,7 +178,7 @@ class Demonstration:
             detector.subscribe_event(name, tango.EventType.CHANGE_EVENT, events.put)
         starting = (tango.DevState.INIT, tango.DevState.MOVING)
         _wait(detector, events, lambda state: state not in starting, lambda written: None)
-        if self._staged.box and detector.State() is tango.DevState.FAULT:
+        if self._staged.initialised_by_reset and detector.State() is tango.DevState.FAULT:
             self._progress("Reset: the detector was just switched on and must be initialised")
             detector.Reset()
             _wait(detector, events, lambda state: state not in starting, lambda written: None)

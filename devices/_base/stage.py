@@ -1,7 +1,7 @@
 """The detectors that can be demonstrated without hardware, and the processes that each needs.
 
-The Simulator needs its device server, whose streamer sends the frames; an Eiger also needs a simulated
-control unit, which sends them itself.
+The Simulator needs its device server, whose streamer sends the frames; other detectors also need processes
+that stand in for their hardware: a simulated control unit, which sends the frames itself, or a camera.
 """
 
 from __future__ import annotations
@@ -15,6 +15,16 @@ HOST = "127.0.0.1"
 
 
 @dataclass(frozen=True, kw_only=True)
+class StandIn:
+    """One process that stands in for hardware."""
+
+    name: str
+    """Such as "simulated control unit"."""
+    command: tuple[str, ...]
+    """It prints a line of JSON when ready."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Staged:
     """One simulated detector."""
 
@@ -24,8 +34,12 @@ class Staged:
     """`source` of its receiver's configuration."""
     properties: Mapping[str, object]
     """Device properties beyond ReceiverUrl."""
-    box: tuple[str, ...] = ()
-    """Command of its simulated control unit, which prints a line of JSON when ready; empty if it has none."""
+    stand_ins: tuple[StandIn, ...] = ()
+    """Processes that stand in for its hardware, in the order of their start."""
+    streams_itself: bool = False
+    """True if one of them sends the frames, not our streamer."""
+    initialised_by_reset: bool = False
+    """True if it has just been switched on and needs Reset."""
     triggers: str = ""
     """Its trigger input as HOST:PORT; "" if the device has it as an attribute (TriggerAddress)."""
     look: Mapping[str, object] = field(default_factory=dict)
@@ -57,11 +71,18 @@ def eiger(stream: str = "v1", sensor: tuple[int, int] = (512, 1024), pattern: st
         server="Eiger",
         source={"type": f"dectris-{stream}", "endpoints": [f"tcp://{HOST}:{data}"]},
         properties={"Host": HOST, "Port": http, "Stream": stream, "StreamPort": data},
-        box=(
-            *PENSTOCK, "simplon", "--http", f"{HOST}:{http}", "--stream", stream, "--stream-port", str(data),
-            "--trigger-port", str(triggers), "--sensor", f"{rows}x{columns}",
-            "--pattern", pattern, "--json",
+        stand_ins=(
+            StandIn(
+                name="simulated control unit",
+                command=(
+                    *PENSTOCK, "simplon", "--http", f"{HOST}:{http}", "--stream", stream,
+                    "--stream-port", str(data), "--trigger-port", str(triggers),
+                    "--sensor", f"{rows}x{columns}", "--pattern", pattern, "--json",
+                ),
+            ),
         ),
+        streams_itself=True,
+        initialised_by_reset=True,
         triggers=f"{HOST}:{triggers}",
     )  # fmt: skip
 
@@ -71,5 +92,5 @@ MODELS: Mapping[str, Callable[..., Staged]] = {"Simulator": simulator, "Eiger": 
 
 
 def json_line(line: str) -> bool | None:
-    """Return True for the line with which a simulated control unit reports that it is ready; for `Child`."""
+    """Return True for the line with which a `StandIn` reports that it is ready; for `Child`."""
     return line.startswith("{") or None

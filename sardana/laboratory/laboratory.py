@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -303,8 +304,9 @@ class Laboratory:
 
     def _start_unit(self, unit: Unit, own: Path) -> None:
         staged = self._staged[unit.name] = MODELS[unit.model](**unit.options)
-        if staged.box:
-            self._launch(f"box {unit.name}", lambda: Child(f"box {unit.name}", staged.box, json_line))
+        for stand_in in staged.stand_ins:
+            name = f"{stand_in.name} {unit.name}"
+            self._launch(name, partial(Child, name, stand_in.command, json_line))
         config = own / f"{unit.name}.yaml"
         entry = {
             "source": dict(staged.source),
@@ -344,7 +346,7 @@ class Laboratory:
 
     def _wait_ready(self, unit: Unit) -> None:
         proxy = self.detector(unit.name)
-        limit, initialised = time.monotonic() + READY_WITHIN, not self._staged[unit.name].box
+        limit, initialised = time.monotonic() + READY_WITHIN, not self._staged[unit.name].initialised_by_reset
         while (state := proxy.State()) is not tango.DevState.ON:
             if state is tango.DevState.FAULT and not initialised:
                 initialised = True

@@ -13,7 +13,9 @@ import h5py
 import psutil
 import pytest
 
+from penstock.cli.demo import DETECTORS
 from penstock.devices._base.processes import PENSTOCK
+from penstock.devices._base.stage import MODELS
 
 
 @pytest.mark.slow
@@ -85,7 +87,7 @@ def test_an_eiger_over_its_simulated_control_unit(stream: str | None, tmp_path: 
     ("options", "said"),
     [
         (["--stream", "v2"], "--stream v2 is for --detector eiger"),
-        (["--detector", "pilatus"], "invalid choice: 'pilatus' (choose from 'simulator', 'eiger')"),
+        (["--detector", "zebra"], "invalid choice: 'zebra' (choose from 'simulator', 'eiger'"),
     ],
 )
 def test_a_detector_or_stream_that_is_not_there_is_refused(
@@ -98,6 +100,10 @@ def test_a_detector_or_stream_that_is_not_there_is_refused(
     assert ended.returncode == 2
     assert said in ended.stderr
     assert not list(tmp_path.iterdir())
+
+
+def test_every_simulated_detector_can_be_chosen() -> None:
+    assert tuple(model.lower() for model in MODELS) == DETECTORS
 
 
 def until_it_says(stream: object, text: str, deadline: float) -> None:
