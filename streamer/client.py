@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import itertools
 import logging
-import math
 import time
 from collections.abc import Callable, Mapping
-from threading import Condition, Event, Thread, current_thread
+from threading import Event, Lock, Thread, current_thread
 from typing import TypeVar
 
 import msgspec
 import zmq
 
-from penstock.stins.addresses import is_ipv6
 from penstock.streamer import protocol
 from penstock.streamer.protocol import Checked, Description, Prepared, StreamerStatus
+from penstock.streamer.request_client import TICK_MS, RequestClient, StreamerRefused, StreamerUnavailable
 from penstock.streamer.settings import Settings, Value
 
 __all__ = [
@@ -33,20 +31,6 @@ T = TypeVar("T")
 
 RENEW_EVERY = 1.0
 """Seconds between two renewals of a subscription, and until a restarted streamer is found."""
-TICK_MS = 50
-
-
-class StreamerUnavailable(Exception):
-    """No answer in time: the streamer is not running, not reachable, or stuck."""
-
-
-class StreamerRefused(Exception):
-    """The streamer refused the request; `kind` is for programs, `message` for people."""
-
-    def __init__(self, kind: str, message: str) -> None:
-        super().__init__(message)
-        self.kind = kind
-        self.message = message
 
 
 class StreamerClient:
@@ -66,13 +50,8 @@ class StreamerClient:
 
     def __init__(self, control: str, timeout: float = 2.0) -> None:
         self.control = control
-        self._timeout = timeout
-        self._context = zmq.Context()
-        self._idle: list[zmq.Socket[bytes]] = []
-        self._lock = Condition()
-        self._asking = 0
-        self._ids = itertools.count(1)
-        self._closed = Event()
+        self._requests = RequestClient(control, timeout)
+        self._lock = Lock()
         self._threads: list[Thread] = []
 
     def describe(self) -> Description:
@@ -155,7 +134,7 @@ class StreamerClient:
             target=self._follow, args=(callback, stale_after, ended), name="streamer status", daemon=True
         )
         with self._lock:  # against a `close` in another thread, which waits for running threads
-            self._refuse_when_closed()
+            self._requests.refuse_when_closed()
             thread.start()
             self._threads.append(thread)
 
@@ -169,103 +148,25 @@ class StreamerClient:
     def close(self) -> None:
         """End the subscriptions and the calls under way, and close the sockets."""
         with self._lock:
-            self._closed.set()
-            self._lock.wait_for(lambda: not self._asking, timeout=1.0)
+            self._requests.close()
         for thread in self._threads:
             if thread is not current_thread():
                 thread.join()
-        with self._lock:
-            for socket in self._idle:
-                socket.close(0)
-            self._idle.clear()
-        self._context.destroy(0)
+        self._requests.destroy()
 
     def _id(self) -> int:
-        return next(self._ids)
+        return self._requests.next_id()
 
     def _ask(self, request: protocol.AnyRequest, kind: type[T], patience: float = 0.0) -> T:
-        socket = self._take_socket()
-        reusable = False
-        try:
-            socket.send(msgspec.json.encode(request), zmq.NOBLOCK)
-            answer = self._await(socket, request, max(patience, self._timeout))
-            reusable = True
-        except zmq.Again:
-            raise StreamerUnavailable(self._silent(request, self._timeout)) from None
-        finally:
-            self._give_socket(socket, reusable=reusable)
-        if answer.refused is not None:
-            raise StreamerRefused(answer.refused.kind, answer.refused.message)
-        try:
-            return msgspec.json.decode(answer.ok, type=kind)
-        except msgspec.DecodeError as error:
-            raise StreamerUnavailable(
-                f"the streamer at {self.control} sent an answer unknown to this version: {error}"
-            ) from error
-
-    def _await(
-        self, socket: zmq.Socket[bytes], request: protocol.AnyRequest, limit: float
-    ) -> protocol.Answer:
-        deadline = time.monotonic() + limit
-        while True:
-            left = max(0.0, deadline - time.monotonic())
-            if not socket.poll(min(TICK_MS, math.ceil(left * 1000))):
-                self._refuse_when_closed()
-                if left:
-                    continue
-                raise StreamerUnavailable(self._silent(request, limit))
-            try:
-                answer = msgspec.json.decode(socket.recv(), type=protocol.Answer)
-            except msgspec.DecodeError as error:
-                raise StreamerUnavailable(
-                    f"the server at {self.control} is not a streamer: {error}"
-                ) from error
-            if answer.id == request.id:
-                return answer
-
-    def _silent(self, request: protocol.AnyRequest, limit: float) -> str:
-        return (
-            f"the streamer at {self.control} did not answer {type(request).__name__.lower()} "
-            f"in {limit:g} s; is its process running?"
-        )
-
-    def _take_socket(self) -> zmq.Socket[bytes]:
-        with self._lock:
-            self._refuse_when_closed()
-            socket = self._idle.pop() if self._idle else self._connect()
-            self._asking += 1
-            return socket
-
-    def _refuse_when_closed(self) -> None:
-        if self._closed.is_set():
-            raise StreamerUnavailable(f"the client of {self.control} is closed")
-
-    def _give_socket(self, socket: zmq.Socket[bytes], *, reusable: bool) -> None:
-        with self._lock:
-            # A socket whose answer may still arrive is not used for another request.
-            if reusable:
-                self._idle.append(socket)
-            else:
-                socket.close(0)
-            self._asking -= 1
-            self._lock.notify_all()
-
-    def _connect(self) -> zmq.Socket[bytes]:
-        socket = self._context.socket(zmq.DEALER)
-        socket.setsockopt(zmq.LINGER, 0)
-        socket.setsockopt(zmq.IPV6, is_ipv6(self.control))
-        socket.setsockopt(zmq.RECONNECT_IVL, 50)
-        socket.setsockopt(zmq.RECONNECT_IVL_MAX, 1000)
-        socket.connect(self.control)
-        return socket
+        return self._requests.ask(request, kind, patience)
 
     def _follow(
         self, callback: Callable[[StreamerStatus | None], None], stale_after: float, ended: Event
     ) -> None:
-        socket = self._connect()
+        socket = self._requests.connect()
         heard, renewed, stale = time.monotonic(), 0.0, False
         try:
-            while not ended.is_set() and not self._closed.is_set():
+            while not ended.is_set() and not self._requests.closed.is_set():
                 now = time.monotonic()
                 if now - renewed >= RENEW_EVERY:
                     renewed = now

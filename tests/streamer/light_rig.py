@@ -1,0 +1,165 @@
+"""A light streamer as a process, its client, a receiver of one socket, and files as camserver writes them."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+
+import numpy as np
+import zmq
+
+from penstock.stins import codec
+from penstock.stins.messages import Frame, Message, SeriesEnd, Start
+from penstock.streamer.light_client import LightClient, LightStatus
+from tests.receiver.processing.transforms.references import cbf_encode
+from tests.streamer.rig import DEADLINE
+
+SCRIPT = Path(__file__).resolve().parent.parent.parent / "streamer" / "light_streamer.py"
+SHAPE = (40, 50)
+IMAGE = {"shape": [*SHAPE], "type": "int32"}
+HEADER = {"filename": "", **IMAGE, "compression": "cbf"}
+
+
+def pixels(number: int) -> np.ndarray:
+    """A frame that differs from all others; two of its pixels are masked."""
+    image = np.random.default_rng(number).poisson(3, SHAPE).astype("int32")
+    image[0, 0], image[0, 1], image[0, 2] = number, -1, -2
+    return image
+
+
+def cbf_file(image: np.ndarray, extra: str = "", size: int | None = None) -> bytes:
+    """The bytes of a file as camserver writes it."""
+    blob = cbf_encode(image)
+    digest = base64.b64encode(hashlib.md5(blob).digest()).decode()
+    rows, columns = image.shape
+    text = f"""###CBF: VERSION 1.5, CBFlib v0.7.8 - PILATUS detectors
+
+data_x
+
+_array_data.header_convention "PILATUS_1.2"
+_array_data.header_contents
+;
+# Detector: PILATUS3 1M, S/N 10-0000
+# 2026-11-25T19:00:00.123
+# Pixel_size 172e-6 m x 172e-6 m
+# Silicon sensor, thickness 0.000450 m
+# Exposure_time 0.0040500 s
+# Exposure_period 0.0050000 s
+{extra};
+
+_array_data.data
+;
+--CIF-BINARY-FORMAT-SECTION--
+Content-Type: application/octet-stream;
+     conversions="x-CBF_BYTE_OFFSET"
+Content-Transfer-Encoding: BINARY
+X-Binary-Size: {len(blob) if size is None else size}
+X-Binary-ID: 1
+X-Binary-Element-Type: "signed 32-bit integer"
+X-Binary-Element-Byte-Order: LITTLE_ENDIAN
+Content-MD5: {digest}
+X-Binary-Number-of-Elements: {image.size}
+X-Binary-Size-Fastest-Dimension: {columns}
+X-Binary-Size-Second-Dimension: {rows}
+X-Binary-Size-Padding: 4095
+
+"""
+    head = text.replace("\n", "\r\n").encode()
+    return (
+        head + b"\x0c\x1a\x04\xd5" + blob + bytes(4095) + b"\r\n--CIF-BINARY-FORMAT-SECTION----\r\n;\r\n\r\n"
+    )
+
+
+class Light:
+    """A light streamer with a client and a receiver."""
+
+    def __init__(self, python: str, folder: Path, *options: str, receiver: bool = True) -> None:
+        self.folder = folder
+        self.process = subprocess.Popen(
+            [python, str(SCRIPT), "--folder", str(folder), "--data", "tcp://127.0.0.1:0",
+             "--control", "tcp://127.0.0.1:0", *options],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        assert self.process.stdout is not None
+        self.ready = json.loads(self.process.stdout.readline())
+        self.client = LightClient(self.ready["control"], timeout=DEADLINE)
+        self.context = zmq.Context()
+        self._names = 0
+        if receiver:
+            self.connect()
+
+    def connect(self) -> None:
+        """Connect a receiver."""
+        self.pull = self.context.socket(zmq.PULL)
+        self.pull.connect(self.ready["data"])
+        self.until(lambda status: status.peers == 1)
+
+    def disconnect(self) -> None:
+        """End the receiver."""
+        self.pull.close(0)
+        self.until(lambda status: status.peers == 0)
+
+    def begin(self, planned: int = 0, series: str = "s1", prefix: str = "", **more: object) -> str:
+        """Begin a series; return the prefix of its files."""
+        self._names += 1
+        prefix = prefix or f"penstock-{series}-{self._names}"
+        given: dict[str, object] = {"header": HEADER, "metadata": {}, "image": IMAGE, "planned": planned}
+        self.client.begin(series, prefix, **{**given, **more})  # type: ignore[arg-type]
+        return prefix
+
+    def write(self, name: str, content: bytes) -> None:
+        """Let a file appear as camserver does, by a rename."""
+        hidden = self.folder / f".{name}"
+        hidden.write_bytes(content)
+        hidden.rename(self.folder / name)
+
+    def write_frames(self, prefix: str, *numbers: int) -> None:
+        for number in numbers:
+            self.write(f"{prefix}_{number:05d}.cbf", cbf_file(pixels(number)))
+
+    def files(self) -> list[str]:
+        return sorted(os.listdir(self.folder))
+
+    def until(self, wanted: Callable[[LightStatus], bool]) -> LightStatus:
+        """Ask for the status until it is as wanted."""
+        deadline = time.monotonic() + DEADLINE
+        while not wanted(status := self.client.status()):
+            assert time.monotonic() < deadline, status
+        return status
+
+    def receive(self) -> Message:
+        assert self.pull.poll(int(DEADLINE * 1000)), f"no message in time: {self.client.status()}"
+        return codec.decode(self.pull.recv_multipart())
+
+    def receive_series(self) -> tuple[Start, list[Frame], SeriesEnd]:
+        """Receive messages up to the end message."""
+        start, frames = self.receive(), []
+        while isinstance(message := self.receive(), Frame):
+            frames.append(message)
+        assert isinstance(start, Start) and isinstance(message, SeriesEnd)
+        return start, frames, message
+
+    def terminate(self) -> str:
+        """End the process as systemd does; return its log."""
+        self.process.terminate()
+        _, log = self.process.communicate(timeout=DEADLINE)
+        return log
+
+    def __enter__(self) -> Light:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.client.close()
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.communicate(timeout=DEADLINE)
+        self.context.destroy(0)
