@@ -18,6 +18,7 @@ import urllib3
 from penstock.receiver.models import (
     Contrast,
     Folders,
+    Method,
     PastSeries,
     Rectangle,
     Refusal,
@@ -85,6 +86,10 @@ class LastFrame(msgspec.Struct, frozen=True):
     outside belong to a gap or to a missing module. Empty if the positions are unknown."""
     interpretation: str = "image"
     """What `array` is: "image" (or k images), "spectrum" or "rgba-image" (colours)."""
+    time: float | None = None
+    """End of its exposure, as its sender says, else when the receiver got it: seconds since 1970 (UTC)."""
+    method: Method = "nth"
+    """How its pixels were reduced, where `downsample` is above 1."""
 
 
 class ReceiverClient:

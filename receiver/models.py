@@ -11,7 +11,7 @@ from enum import IntEnum
 from typing import Literal
 
 StateName = Literal["idle", "running", "error"]
-Method = Literal["nth", "mean", "max"]
+Method = Literal["nth", "mean", "max", "max_valid"]
 Scale = Literal["lin", "log"]
 Colormap = Literal["gray", "viridis"]
 Fate = Literal["missing", "corrupt", "partial", "discarded", "not_triggered"]
@@ -423,7 +423,8 @@ class View:
     downsample: int | None = None
     """Number of rows and columns that are reduced to one; the receiver's own setting if not given."""
     method: Method = "nth"
-    """How pixels are reduced: the first of them, their mean (float32), or their maximum."""
+    """How pixels are reduced: the first of them, their mean (float32), their maximum, or the maximum of those
+    that have a count."""
     channel: str | None = None
     """Name of one channel of the frame, such as a threshold; all channels if not given."""
 

@@ -51,7 +51,7 @@ def answer(shown: UnpackedFrame, requested: FrameRequest, step: int) -> Answer:
         "series": shown.series, "version": shown.version, "x": view.x, "y": view.y,
         "downsample": view.downsample, "method": view.method, "saturation": shown.saturation,
         "channels": shown.channels, "modules": shown.modules,
-        "interpretation": shown.interpretation,
+        "interpretation": shown.interpretation, "time": shown.time,
     }  # fmt: skip
     match requested.format:
         case "png" | "jpeg" as kind:

@@ -42,6 +42,8 @@ class UnpackedFrame:
     """Positions of the modules in the image: pixels outside have no module. Empty if unknown."""
     interpretation: str = "image"
     """What it is, in NeXus' words: "image" (or k images), "spectrum" or "rgba-image"."""
+    time: float | None = None
+    """End of its exposure, or when it was received: seconds since 1970 (UTC); `None` if that is not known."""
 
     def image(self, channel: str | None) -> np.ndarray[Any, Any]:
         """Return the image of one channel, or of all channels for `None`.
@@ -97,7 +99,7 @@ def unpacked(held: Held, version: int = 0) -> UnpackedFrame:
         ) from error
     return UnpackedFrame(
         array, info.index, info.series, info.trigger, version, info.saturation, info.channels, modules,
-        _interpretation(info.shape, len(held.blobs)),
+        _interpretation(info.shape, len(held.blobs)), info.time,
     )  # fmt: skip
 
 
@@ -122,7 +124,7 @@ def from_closed_file(path: str, series: str, index: int) -> UnpackedFrame:
             trigger = int(file.group["trigger"][index]) if "trigger" in file.group else -1
             return UnpackedFrame(
                 array, index, series, None if trigger < 0 else trigger, 0, _saturation(file), file.channels,
-                interpretation=file.interpretation,
+                interpretation=file.interpretation, time=_time(file, index),
             )  # fmt: skip
     except ReaderError as error:
         raise FrameRefused("unreadable", str(error)) from error
@@ -142,6 +144,12 @@ def _check_size(nbytes: int, index: int, series: str) -> None:
             f"frame {index} has {nbytes / 1e6:,.0f} MB once its modules are assembled; more than "
             f"{CAPACITY / 1e6:,.0f} MB is not shown{of_series(series)}",
         )
+
+
+def _time(file: SeriesFile, index: int) -> float | None:
+    times = file.group.get("timestamp")
+    moment = float(times[index]) if times is not None and index < len(times) else np.nan
+    return moment if np.isfinite(moment) else None
 
 
 def _saturation(file: SeriesFile) -> float | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from typing import Any, Literal
@@ -41,6 +42,8 @@ def cut(frame: np.ndarray[Any, Any], view: View, interpretation: str = "image") 
     if interpretation == "spectrum":
         return np.asarray(cut(frame[np.newaxis], view)[0])
     if interpretation == "rgba-image":
+        if view.method == "max_valid":
+            view = replace(view, method="max")  # the greatest value of a colour is a colour
         return np.ascontiguousarray(np.moveaxis(cut(np.moveaxis(frame, -1, 0), view), 0, -1))
     rows, cols = frame.shape[-2:]
     if view.x >= cols or view.y >= rows:
@@ -55,6 +58,8 @@ def cut(frame: np.ndarray[Any, Any], view: View, interpretation: str = "image") 
         region = region[..., ::step, ::step]
     elif step > 1 and view.method == "max":
         region = _blocks(np.maximum, region, step)
+    elif step > 1 and view.method == "max_valid":
+        region = _greatest_counts(region, step)
     elif step > 1:
         # Sums in double precision: 64 x 64 pixels of 32 bits do not fit into less.
         sums = _blocks(np.add, region.astype(np.float64), step)
@@ -147,6 +152,21 @@ def _blocks(operation: np.ufunc, region: np.ndarray[Any, Any], step: int) -> np.
     for axis in (-2, -1):
         region = operation.reduceat(region, np.arange(0, region.shape[axis], step), axis=axis)
     return region
+
+
+def _greatest_counts(region: np.ndarray[Any, Any], step: int) -> np.ndarray[Any, Any]:
+    """Reduce blocks to the greatest of their pixels that have a count (see `_has_value`).
+
+    A block without any becomes what says so: the type's greatest value, or NaN. Negative values, which stand
+    for it in signed and in floating frames, are above no count anyway.
+    """
+    if region.dtype.kind == "u":
+        # One more than the greatest value is 0, below every count; and the other way round at the end.
+        one = region.dtype.type(1)
+        return np.asarray(_blocks(np.maximum, region + one, step) - one)
+    if region.dtype.kind == "f":
+        return _blocks(np.fmax, np.where(np.isfinite(region), region, region.dtype.type(np.nan)), step)
+    return _blocks(np.maximum, region, step)
 
 
 def _lengths(length: int, step: int) -> np.ndarray[Any, Any]:

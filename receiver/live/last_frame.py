@@ -57,6 +57,8 @@ class FrameInfo(msgspec.Struct, frozen=True):
     """Positions of the blobs in the image, if they are modules."""
     covered: tuple[Region, ...] = ()
     """Positions of the modules in an image that was received assembled; empty if unknown."""
+    time: float | None = None
+    """End of its exposure, as its sender says, else when it was received: seconds since 1970 (UTC)."""
 
 
 class Held(msgspec.Struct, frozen=True):
@@ -90,7 +92,7 @@ class LastFrame:
         self._copier = ThreadPoolExecutor(1, "last frame")
         self._copying: Future[None] | None = None
         self._published = 0.0
-        self._newest: tuple[str, int, Frame] | None = None
+        self._newest: tuple[str, int, Frame, float] | None = None
         self._saturation: float | None = None
         self._channels: tuple[str, ...] = ()
 
@@ -104,7 +106,8 @@ class LastFrame:
 
     def offer(self, series: str, index: int, frame: Frame) -> None:
         """Take the newest frame; the next `step` may show it."""
-        self._newest = (series, index, frame)
+        moment = frame.image.timestamp
+        self._newest = (series, index, frame, time.time() if moment is None else moment)
 
     def step(self, now: float) -> None:
         """Show the newest frame if one was requested, at most once per `LEAST_SECONDS`."""
@@ -123,14 +126,21 @@ class LastFrame:
             self.show(*self._newest)
             self._newest = None
 
-    def _copy(self, series: str, index: int, frame: Frame) -> None:
+    def _copy(self, series: str, index: int, frame: Frame, moment: float) -> None:
         try:
-            self.show(series, index, frame)
+            self.show(series, index, frame, moment)
         except Exception:
             log.exception("frame %d cannot be shown%s", index, of_series(series))
 
-    def show(self, series: str, index: int, frame: Frame) -> bool:
-        """Show this frame, requested or not; return false if it is too large for the memory."""
+    def show(self, series: str, index: int, frame: Frame, moment: float | None = None) -> bool:
+        """Show this frame, requested or not; return false if it is too large for the memory.
+
+        Args:
+            series: id of its series.
+            index: its index.
+            frame: the frame.
+            moment: its time, if the frame itself has none.
+        """
         image = frame.image
         layout, covered = (frame.layout, frame.covered) if isinstance(frame, JoinedFrame) else (None, ())
         sizes = tuple(len(blob) for blob in frame.blobs)
@@ -138,6 +148,7 @@ class LastFrame:
             FrameInfo(
                 index, image.trigger, series, image.shape, image.type, image.compression, sizes,
                 self._saturation, self._channels, layout, covered if len(covered) <= MOST_COVERED else (),
+                image.timestamp if moment is None else moment,
             )
         )  # fmt: skip
         if sum(sizes) > CAPACITY or len(info) > _HEAD - _INFO:

@@ -51,6 +51,40 @@ def test_every_type_is_down_sampled_to_the_first_the_mean_or_the_greatest(dtype:
     assert (nth.dtype, greatest.dtype, mean.dtype) == (frame.dtype, frame.dtype, np.float32)
 
 
+NO_COUNT: dict[str, list[float]] = {
+    "uint8": [255], "uint16": [65535], "uint32": [2**32 - 1], "uint64": [2**64 - 1],
+    "int16": [-1], "int32": [-2],
+    "float32": [np.nan, np.inf, -np.inf, -1.0], "float64": [np.nan, np.inf, -1.0],
+}  # fmt: skip
+"""What stands for "no count" in frames of each type."""
+
+
+@pytest.mark.parametrize("dtype", NO_COUNT)
+@pytest.mark.parametrize("step", [2, 3, 64])
+def test_pixels_without_a_count_take_no_part_in_the_greatest_valid_one(dtype: str, step: int) -> None:
+    frame = (FRAME % 100).astype(dtype)
+    has_count = np.random.default_rng(3).random(frame.shape) < 0.3
+    has_count[:step, :step] = False  # a block in which there is none
+    frame[~has_count] = np.resize(np.array(NO_COUNT[dtype], dtype), frame.shape)[~has_count]
+
+    found = cut(frame, View(downsample=step, method="max_valid"))
+
+    assert found.dtype == frame.dtype
+    for row, column in np.ndindex(found.shape):
+        block = (slice(row * step, (row + 1) * step), slice(column * step, (column + 1) * step))
+        if has_count[block].any():
+            assert found[row, column] == frame[block][has_count[block]].max()
+        else:
+            assert np.isnan(found[row, column]) or found[row, column] in NO_COUNT[dtype]
+
+
+def test_a_white_colour_is_a_colour() -> None:
+    colours = np.zeros((4, 4, 3), np.uint8)
+    colours[0, 0] = 255
+    found = cut(colours, View(downsample=2, method="max_valid"), "rgba-image")
+    assert found[0, 0].tolist() == [255, 255, 255]
+
+
 def test_the_mean_of_large_counts_does_not_overflow() -> None:
     frame = np.full((64, 64), 2**32 - 2, np.uint32)
     assert cut(frame, View(downsample=64, method="mean"))[0, 0] == np.float32(2**32 - 2)

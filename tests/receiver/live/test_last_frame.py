@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from penstock.codecs import bslz4
 from penstock.receiver.http.live_view import unpack
@@ -48,6 +50,24 @@ def last_shown(reader: LastFrame) -> tuple[int, int]:
 def test_before_the_first_frame_there_is_none(ends: tuple[LastFrame, LastFrame]) -> None:
     _, reader = ends
     assert (reader.version, reader.read()) == (0, None)
+
+
+def test_a_frame_has_the_time_of_its_exposure_or_else_that_at_which_it_came(
+    ends: tuple[LastFrame, LastFrame],
+) -> None:
+    writer, reader = ends
+    timed = Frame(structs.replace(frame(0).image, timestamp=1234.5), frame(0).blobs)
+    began = time.time()
+    for number, each in enumerate((timed, frame(1))):
+        reader.want()
+        writer.offer("a", number, each)
+        writer.step(1.0 + number)
+        held = reader.read()
+        assert held is not None and held.info.time is not None
+        if number == 0:
+            assert held.info.time == 1234.5
+        else:
+            assert began <= held.info.time <= time.time()
 
 
 def test_while_nobody_looks_nothing_is_copied(ends: tuple[LastFrame, LastFrame]) -> None:
@@ -162,10 +182,10 @@ class Gate(Writer):
     def step(self, now: float) -> None:
         LastFrame.step(self, now)
 
-    def show(self, series: str, index: int, frame: Frame) -> bool:
+    def show(self, series: str, index: int, frame: Frame, moment: float | None = None) -> bool:
         assert self.open.wait(10)
         self.copies += 1
-        return super().show(series, index, frame)
+        return super().show(series, index, frame, moment)
 
 
 def test_the_thread_that_every_frame_passes_does_not_wait_for_the_copy() -> None:
