@@ -163,6 +163,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     latency_time: float
     n_triggers: int
     """Triggers of the series; 0: frames until Stop. Units get a number in its place, see `numbered`."""
+    until_stop: bool = False
+    """The number of triggers is only a limit, and nobody waits for that many: a live view in a mode with
+    triggers."""
     n_frames_per_trigger: int
     trigger_mode: TriggerMode
     filename: str
@@ -187,7 +190,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def planned(self) -> int | None:
         """Number of planned frames; `None` if the series has frames until Stop."""
-        return self.frames or None
+        return None if self.until_stop else self.frames or None
 
     def numbered(self, most_frames: int) -> Settings:
         """Return the settings for a unit, which needs a number: `most_frames` for frames until Stop."""

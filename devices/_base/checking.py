@@ -89,8 +89,8 @@ class Checker:
         )
         if view.state in ACTIVE:
             draft = msgspec.structs.replace(
-                draft, file=view.filename, frames=0 if view.endless else view.planned,
-                seconds=None if view.endless else seconds,
+                draft, file=view.filename, frames=view.planned,
+                seconds=None if view.unplanned else seconds,
             )  # fmt: skip
         try:
             if view.state is not SeriesState.IDLE:

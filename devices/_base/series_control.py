@@ -273,8 +273,7 @@ class SeriesControl:
             if view.state is not SeriesState.ARMING or settings is None:
                 return  # it has failed or was stopped meanwhile
             where = f"into {view.filename}" if view.filename else "for live view, without a file"
-            until_stop = view.endless or view.unplanned
-            frames = "frames until Stop" if until_stop else plural(view.planned, "frame")
+            frames = "frames until Stop" if view.unplanned else plural(view.planned, "frame")
             more = f"; {UNCHECKED}" if self.record.own_stream else ""
             self.record.move(Event.READY, f"Taking {frames}, {settings.trigger_mode}, {where}{more}.")
         self.record.catch_up()

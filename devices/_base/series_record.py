@@ -38,7 +38,7 @@ class SeriesRecord:
         self.lock = threading.RLock()
         self.clock = clock
         self._changed = changed
-        self._view = SeriesView(sentence="The streamer is being started.")
+        self._view = self._before = SeriesView(sentence="The streamer is being started.")
         self._entered: list[SeriesView] = [self._view]
         self._since_state = clock()
         self._since: dict[str, float] = {}
@@ -184,9 +184,10 @@ class SeriesRecord:
             self.ready = False
             self.failure, self.aborted, self.told_to_stop, self.other_consumers = "", False, False, ""
             self.stopped_by, self.ended_alone, self.told_why = "", False, False
-            counts = Counts(planned=settings.planned, pending=settings.frames)
+            self._before = self._view
+            counts = Counts(planned=settings.planned, pending=settings.planned or 0)
             self._view = replace(
-                self._view, series="", filename="", dataset="", planned=settings.frames, acquired=0,
+                self._view, series="", filename="", dataset="", planned=settings.planned or 0, acquired=0,
                 unplanned=settings.planned is None,
                 ready_for_trigger=False, triggered=0, counts=counts, latest_frame=None,
             )  # fmt: skip
@@ -243,13 +244,27 @@ class SeriesRecord:
             verdict: how the series ended, one sentence for later readers.
         """
         with self.lock:
-            self.give_up_pending()
             series = self.own_receiver_series
+            if event is Event.REFUSED and (series is None or not series.taken):
+                self._restore()
+                self.move(event, sentence)
+                return
+            self.give_up_pending()
             if self._view.series:
                 summary = last_series(self._view, series, verdict, self._named_at)
                 self._view = replace(self._view, last_series=summary)
             self.ended_unseen = series is not None and series.active
             self.move(event, sentence)
+
+    def _restore(self) -> None:
+        """Show the series before again: the one that was refused is none."""
+        before = self._before
+        self._view = replace(
+            self._view, series=before.series, filename=before.filename, dataset=before.dataset,
+            planned=before.planned, unplanned=before.unplanned, acquired=before.acquired,
+            triggered=before.triggered, counts=before.counts, latest_frame=before.latest_frame,
+            armed_by=before.armed_by,
+        )  # fmt: skip
 
     def amend(self, verdict: str) -> None:
         """Change LastSeries: the receiver has ended the series since."""

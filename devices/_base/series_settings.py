@@ -16,8 +16,8 @@ from penstock.streamer.settings import Limits, Parameter, Settings, TriggerMode,
 MOST_FRAMES = 2**48
 """Most frames of a series, as of an EIGER; only those that arrive take memory."""
 NO_OBJECT = 'Metadata must be a JSON object such as {"sample": "CeO2"}'
-ENDLESS = 1_000_000
-"""Triggers of a live series: enough for days of viewing."""
+LIVE_TRIGGERS = 1_000_000
+"""Most triggers of a live series in a mode with triggers: enough for days of viewing."""
 
 PERIOD_ATTRIBUTES: tuple[Parameter, ...] = (
     Parameter(
@@ -94,10 +94,11 @@ def frames_of(values: Mapping[str, Any]) -> int:
 
 def live_settings(settings: Settings, mode: TriggerMode | None = None) -> Settings:
     """Return the settings without a file and without an end; in another trigger mode if given."""
+    mode = settings.trigger_mode if mode is None else mode
+    triggers = 0 if mode is TriggerMode.INTERNAL else LIVE_TRIGGERS
     return msgspec.structs.replace(
-        settings, filename="", n_triggers=ENDLESS, n_frames_per_trigger=1,
-        trigger_mode=settings.trigger_mode if mode is None else mode,
-    )  # fmt: skip
+        settings, filename="", n_triggers=triggers, n_frames_per_trigger=1, trigger_mode=mode, until_stop=True
+    )
 
 
 def parse_metadata(text: str) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from penstock.devices._base.series_settings import ENDLESS
 from penstock.devices._base.states import ACTIVE, SeriesState
 from penstock.receiver.models import Counts, Status
 from penstock.stins.texts import plural
@@ -28,8 +27,8 @@ class SeriesView:
     """File as the receiver sees it; "" if nothing is written."""
     planned: int = 0
     unplanned: bool = False
-    """True if the series was armed with nTriggers 0, for frames until Stop: `planned` is 0, and the receiver
-    counts the planned frames at its end."""
+    """True if the series has frames until Stop: `planned` is 0, and the receiver counts the planned frames at
+    its end."""
     acquired: int = 0
     """Frames that the hardware has delivered."""
     counts_frames: bool = True
@@ -69,11 +68,6 @@ class SeriesView:
     def status(self) -> str:
         """The whole text for the user."""
         return " ".join(filter(None, (self.sentence, self.waiting, self.warning)))
-
-    @property
-    def endless(self) -> bool:
-        """True if the series is for live view only and runs until it is stopped."""
-        return not self.filename and self.planned == ENDLESS
 
     @property
     def planned_now(self) -> int:
@@ -134,12 +128,6 @@ def rounded(rate: float) -> float:
     return float(f"{rate:.3g}")
 
 
-def lossless(counts: Counts) -> bool:
-    """Return whether every acquired frame arrived complete, once, and at its index."""
-    wrong = (counts.discarded, counts.partial, counts.corrupt, counts.missing)
-    return not any((*wrong, counts.duplicate, counts.has_losses))
-
-
 def without_pending(counts: Counts) -> Counts:
     """Return the account of a series that no receiver has begun."""
     return replace(counts, not_triggered=counts.not_triggered + counts.pending, pending=0)
@@ -148,9 +136,9 @@ def without_pending(counts: Counts) -> Counts:
 def account_sentence(view: SeriesView, where: str = "") -> str:
     """Return the non-zero counts in words: "5 of 10 frames stored in x.h5, 5 not triggered"."""
     counts = view.counts
-    if view.endless:
+    if view.unplanned and not view.filename:
         first = f"{plural(counts.delivered, 'frame')} for live view"
-        counts = replace(counts, delivered=0, not_triggered=0, pending=0)  # none of them is due
+        counts = replace(counts, delivered=0)
     elif view.unplanned:
         first = f"{plural(counts.stored, 'frame')} stored"
         if counts.delivered and not counts.stored:

@@ -14,7 +14,7 @@ from typing import Protocol
 from penstock.devices._base.early_end import reason_of
 from penstock.devices._base.left_over import LeftOver
 from penstock.devices._base.series_record import SeriesRecord
-from penstock.devices._base.series_view import SeriesView, account_sentence, lossless
+from penstock.devices._base.series_view import SeriesView, account_sentence
 from penstock.devices._base.silence import Silence
 from penstock.devices._base.states import Event, SeriesState
 from penstock.devices._base.trigger_waits import TriggerWaits
@@ -248,8 +248,7 @@ class SeriesWatchdog:
         if series is not None:
             view = record.view
             where = f" in {view.filename}" if view.filename else ""
-            # An endless series without losses has a reason that only counts frames never meant to come.
-            explained = series.reason and not series.complete and not (view.endless and lossless(view.counts))
+            explained = series.reason and not series.complete
             by = record.stopped_by  # which is the receiver's reason too
             why = _beyond_counts(series.reason, view) if explained and not by else ""
             more = f" {record.other_consumers}" if record.other_consumers else ""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from penstock.devices._base.series_record import SeriesRecord
-from penstock.devices._base.series_settings import ENDLESS
 from penstock.stins.texts import plural
 from penstock.streamer.settings import TriggerMode
 
@@ -41,7 +40,7 @@ class TriggerWaits:
         triggers = -(-self._record.triggered_frames // settings.n_frames_per_trigger)
         many = (
             plural(triggers, "trigger")
-            if settings.n_triggers == ENDLESS
+            if settings.planned is None
             else f"{triggers} of {plural(settings.n_triggers, 'trigger')}"
         )
         return f"{many}, the last {_ago(since)} ago."

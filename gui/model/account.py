@@ -19,8 +19,6 @@ FATES: Mapping[str, tuple[str, str]] = {
 }
 """Attribute and word for every status of a frame, in the order of the bar; they sum to nFramesPlanned."""
 WRONG = frozenset({"partial", "missing", "corrupt", "discarded"})
-ENDLESS = 1_000_000
-"""Frames planned of a live view that runs until Stop (Live, Continuous): without a file."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,13 +63,8 @@ class Account:
         return left * frame_time if frame_time > 0.0 and not self.done else None
 
 
-def account(values: Mapping[str, Value | None], *, file: str) -> Account:
-    """From the device's values.
-
-    Args:
-        values: by attribute.
-        file: FileWritten.
-    """
+def account(values: Mapping[str, Value | None]) -> Account:
+    """From the device's values, by attribute."""
 
     def number(name: str) -> int:
         found = values.get(name)
@@ -84,5 +77,5 @@ def account(values: Mapping[str, Value | None], *, file: str) -> Account:
         acquired=number("nFramesAcquired"),
         fates={fate: number(attribute) for fate, (attribute, _) in FATES.items()},
         rate=float(rate) if isinstance(rate, (int, float)) else 0.0,
-        endless=planned < 0 or (not file and planned == ENDLESS),
+        endless=planned < 0,
     )

@@ -21,6 +21,7 @@ from penstock.gui.model.file_name import FileName
 from penstock.gui.model.log import Kind, Log
 from penstock.gui.model.next_file import NextFile
 from penstock.gui.model.view import DetectorView, Edit, Presence
+from penstock.gui.model.who import is_this_process
 from penstock.receiver.client import ReceiverClient, ReceiverUnavailable
 
 _log = logging.getLogger(__name__)
@@ -221,7 +222,8 @@ class DetectorModel:
             if self._arming and series and series != before.values.get("SeriesId"):
                 self._own.add(str(series))
                 self._arming = False
-            after = replace(after, own=str(after.values.get("SeriesId")) in self._own)
+            own = str(after.values.get("SeriesId")) in self._own or is_this_process(after.armed_by)
+            after = replace(after, own=own)
             self._view = after
             if received is None and "State" in values:
                 if before.state == after.state:  # on show already, but not yet noted

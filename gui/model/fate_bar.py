@@ -55,7 +55,7 @@ def legend(account: Account) -> list[tuple[str, str, int]]:
     ones."""
     always = {"stored", "pending"}
     if account.endless:
-        always = {"stored" if account.planned < 0 else "delivered"}
+        always = {"delivered" if account.fates["delivered"] else "stored"}
     return [
         (fate, FATES[fate][1], count)
         for fate, count in visible_fates(account).items()

@@ -128,7 +128,7 @@ def row(found: DirectoryEntry, values: Mapping[str, Value | None], receiver_url:
     state = str(values.get("State") or ASKING)
     status = " ".join(str(values.get("Status") or "").split())
     file = str(values.get("FileWritten" if detector else "FileName") or "")
-    frames = account(values, file=file)
+    frames = account(values)
     known = bool(values.get("SeriesId"))
     rate = values.get("FrameRateMeasured" if detector else "FrameRate")
     # MOVING without a series: a detector's own box takes settings, or is being reset.

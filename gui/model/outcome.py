@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from penstock.gui.model.answers import LastSeries, lost_in_words
+from penstock.gui.model.who import who
 from penstock.gui.model.words import duration, when
 
 
@@ -68,7 +69,7 @@ def ending(last: LastSeries, now: float) -> Ending:
     return Ending(
         outcome=outcome(last), sentence=last.verdict, file=last.file,
         time=span(last.started, last.ended, now), lost=lost_in_words(last.lost, most=12),
-        armed_by=last.armed_by,
+        armed_by=who(last.armed_by),
     )  # fmt: skip
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from penstock.gui.model.plan import PACED_BY_DETECTOR
 from penstock.gui.model.view import DetectorView
+from penstock.gui.model.who import THIS_PANEL
 from penstock.gui.model.words import clock, duration, frames
 
 
@@ -31,7 +32,7 @@ def progress(view: DetectorView) -> Progress:
     account = view.account
     if not account.planned:
         return Progress(frames="Being armed" if view.running and not view.configuring else "No series yet")
-    by = f"armed by {view.armed_by}" if view.armed_by else ""
+    by = f"armed by {THIS_PANEL if view.own else view.armed_by}" if view.own or view.armed_by else ""
     file = str(view.values.get("FileWritten") or "") or "Live view only: nothing is written"
     if account.endless:
         return Progress(
@@ -39,7 +40,7 @@ def progress(view: DetectorView) -> Progress:
             rate=_rate(view),
             left=_left(view),
             file=file,
-            armed_by="armed by this panel" if view.own else by,
+            armed_by=by,
         )
     return Progress(
         # What is lost does not count: of a series whose frames are all missing this is 0.
@@ -49,7 +50,7 @@ def progress(view: DetectorView) -> Progress:
         rate=_rate(view),
         left=_left(view),
         file=file,
-        armed_by="armed by this panel" if view.own else by,
+        armed_by=by,
     )
 
 

@@ -88,7 +88,7 @@ class DetectorView:
     @property
     def account(self) -> Account:
         """The running, or the last, series in figures."""
-        return account(self.values, file=str(self.values.get("FileWritten") or ""))
+        return account(self.values)
 
     @property
     def lacking(self) -> frozenset[str]:

@@ -106,14 +106,14 @@ class StandInReceiver:
             self.series = Series(
                 id=series, filename=None, active=False, complete=False, reason=reason, taken=False
             )
-            self.state, self.counts = "idle", Counts(planned=planned)
+            self.state, self.counts = "idle", Counts(planned=planned or None)
             return
         self.state = "running"
         self.series = Series(
             id=series, filename="/data/x.h5", active=True, shape=self.stores or [2, 2],
             dtype="float32" if self.stores else "uint16", dataset="entry/instrument/stand-in/data",
         )  # fmt: skip
-        self.counts = Counts(planned=planned, pending=planned)
+        self.counts = Counts(planned=planned or None, pending=planned)
 
     def take(self, frames: int) -> None:
         counts = self.counts
@@ -186,7 +186,7 @@ class StandInStreamer:
         self.say(
             state="prepared",
             series=f"series-{self.series}",
-            planned=settings.frames,
+            planned=settings.planned or 0,
             acquired=0,
             end_sent=False,
         )

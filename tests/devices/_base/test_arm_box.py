@@ -11,7 +11,7 @@ import pytest
 from penstock.devices._base import arm_box
 from penstock.devices._base.arming import ArmRefused
 from penstock.devices._base.series_control import UNCHECKED, SeriesControl
-from penstock.devices._base.series_settings import ENDLESS
+from penstock.devices._base.series_settings import live_settings
 from penstock.devices._base.states import SeriesState
 from penstock.receiver.client import ReceiverRefused
 from penstock.receiver.models import Counts
@@ -341,7 +341,7 @@ def test_a_box_that_stays_armed_after_its_last_frame_is_disarmed(patient: BoxLoo
 
 def test_an_endless_series_is_never_thought_to_be_over(patient: BoxLoop) -> None:
     loop = patient
-    loop.control.arm(settings(ENDLESS))
+    loop.control.arm(live_settings(settings(1)))
     loop.receiver.take(5)
     loop.wait(30.0)
     assert "stop" not in loop.streamer.calls

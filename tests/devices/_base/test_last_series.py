@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from penstock.devices._base.arming import ArmRefused
-from penstock.devices._base.series_settings import ENDLESS, live_settings
+from penstock.devices._base.series_settings import live_settings
 from penstock.devices._base.states import SeriesState
 from penstock.receiver.models import Counts
 from tests.devices._base.beamside import refused
@@ -95,13 +95,12 @@ def test_a_fault(loop: Loop) -> None:
 
 def test_a_live_series_has_nothing_that_lacks(loop: Loop) -> None:
     loop.control.arm(live_settings(settings()))
-    loop.receiver.counts = replace(loop.receiver.counts, received=7, delivered=7, pending=ENDLESS - 7)
     loop.receiver.series = replace(
         loop.receiver.series,
         filename=None,
-        lost=[(3, 3, "missing"), (8, ENDLESS - 1, "not_triggered")],  # type: ignore[type-var]
+        lost=[(3, 3, "missing")],  # type: ignore[type-var]
     )
-    loop.receiver.counts = replace(loop.receiver.counts, missing=1, pending=ENDLESS - 8)
+    loop.receiver.counts = replace(loop.receiver.counts, planned=8, received=7, delivered=7, missing=1)
     loop.control.stop()
     finish(loop, "stopped")
     said = last(loop)
@@ -115,21 +114,28 @@ def test_a_live_series_has_nothing_that_lacks(loop: Loop) -> None:
 def test_a_live_series_that_lost_nothing_is_complete(loop: Loop) -> None:
     loop.control.arm(live_settings(settings()))
     loop.control.stop()
-    finish(loop, "stopped")
+    loop.receiver.counts = replace(loop.receiver.counts, planned=0)
+    finish(loop)
     said = last(loop)
     assert said["complete"] is True and said["planned"] == 0
 
 
-def test_a_series_that_was_not_taken(loop: Loop) -> None:
+def test_a_series_that_the_receiver_has_not_taken_is_none(loop: Loop) -> None:
+    loop.control.arm(settings(1), CLIENT)
+    loop.frame()
+    finish(loop)
+    before = loop.control.view
     loop.receiver.refuses = "/data/x.h5: too large"
     with pytest.raises(ArmRefused):
-        loop.control.arm(settings(3), CLIENT)
-    said = last(loop)
-    assert said["series"] == "series-1" and said["complete"] is False
-    assert said["verdict"] == (
-        "Arm was refused: the receiver at http://stand-in refused the series: /data/x.h5: too large."
+        loop.control.arm(settings(3), "somebody else")
+    view = loop.control.view
+    assert view.last_series == before.last_series
+    assert (view.series, view.filename, view.armed_by) == (before.series, before.filename, before.armed_by)
+    assert (view.planned, view.acquired, view.counts) == (1, before.acquired, before.counts)
+    assert loop.sentence == (
+        "Ready. The last Arm was refused: the receiver at http://stand-in refused the series: /data/x.h5: "
+        "too large"
     )
-    assert said["counts"]["stored"] == 0 and said["armed_by"] == CLIENT
 
 
 def test_hardware_that_refuses_after_the_file_was_made(loop: Loop) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from penstock.devices._base.attributes import ValueRefused
 from penstock.devices._base.series_settings import (
-    ENDLESS,
+    LIVE_TRIGGERS,
     frame_time,
     latency_for,
     live_settings,
@@ -47,7 +47,8 @@ def test_every_standard_parameter_reaches_the_settings() -> None:
 def test_live_series_write_nothing_and_do_not_end() -> None:
     armed = settings_of(DEFAULTS | {"TriggerMode": "SOFTWARE", "DestinationFilename": "/data/x.h5"}, [])
     assert live_settings(armed).filename == ""
-    assert live_settings(armed).frames == ENDLESS
+    assert live_settings(armed).frames == LIVE_TRIGGERS and live_settings(armed).planned is None
+    assert live_settings(armed, TriggerMode.INTERNAL).n_triggers == 0
     assert live_settings(armed).trigger_mode is TriggerMode.SOFTWARE
     assert live_settings(armed, TriggerMode.INTERNAL).trigger_mode is TriggerMode.INTERNAL
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -251,6 +253,15 @@ def test_the_own_series_is_stopped_without_a_question(followed: Followed) -> Non
     armed(followed)
     view = followed.until(lambda view: view.own)
     assert stop_question(view) == ""
+
+
+def test_a_series_armed_by_another_window_of_this_program_is_its_own(followed: Followed) -> None:
+    followed.device.appear()
+    client = f"Python or C++ client, PID {os.getpid()} on {socket.gethostname()}.lab.example"
+    followed.device.say(State="RUNNING", SeriesId="series-9", ArmedBy=client, Status="Taking 3 frames.")
+    view = followed.until(lambda view: view.state == "RUNNING" and view.own)
+    assert stop_question(view) == ""
+    assert message(view).text == "Taking 3 frames."
 
 
 def test_a_series_armed_elsewhere_is_shown_as_such_and_stop_asks(followed: Followed) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from penstock.gui.model.account import ENDLESS
 from penstock.gui.model.attribute import Value
 from penstock.gui.model.directory import DirectoryEntry
 from penstock.gui.model.fleet_row import Row, away, faults_first, row, summary
@@ -51,9 +50,7 @@ def test_no_rate_is_shown_when_no_series_runs() -> None:
 
 
 def test_a_live_view_has_no_end() -> None:
-    found = detector(
-        State="RUNNING", SeriesId="s1", FileWritten="", nFramesPlanned=ENDLESS, nFramesDelivered=3456
-    )
+    found = detector(State="RUNNING", SeriesId="s1", FileWritten="", nFramesPlanned=-1, nFramesDelivered=3456)
     assert (found.series, found.frames) == ("live view", "3,456")
 
 
