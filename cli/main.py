@@ -29,6 +29,7 @@ COMMANDS = {
     "database": "run the embedded Tango database",
     "streamer": "run the streamer of one camera, as on a control unit",
     "simplon": "simulate the control unit of a DECTRIS EIGER: REST interface, stream, triggers, faults",
+    "camserver": "simulate camserver of a DECTRIS PILATUS3: commands, CBF files, triggers, faults",
     "generate": "stream frames without Tango, to try out or measure a receiver",
     "replay": "stream a recording of a real detector's messages",
     "view": "watch a receiver live",

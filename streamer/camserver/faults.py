@@ -1,0 +1,26 @@
+"""Faults of a simulated camserver on request."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Faults(msgspec.Struct, forbid_unknown_fields=True):
+    """Faults that last until they are changed; the fields are the keys of the command `faults`."""
+
+    slow: float = 0.0
+    """Additional seconds before each answer."""
+    slow_trim: float = 0.0
+    """Additional seconds that an energy or a threshold takes, as with a large detector."""
+    refuse: dict[str, str] = {}
+    """Words of the refusal by command, such as {"Exposure": "no high voltage"}."""
+    disk_full: bool = False
+    """No image can be written: the exposure ends with 7 ERR."""
+    lost_files: tuple[int, ...] = ()
+    """Numbers of images that are exposed, and whose file does not appear."""
+    both_ends: bool = False
+    """After a kill, 7 ERR comes before 7 OK, as from some versions."""
+    ignore_kills: int = 0
+    """So many of the next K are not taken."""
+    hang: bool = False
+    """Commands are read and not answered."""
