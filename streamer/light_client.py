@@ -45,7 +45,7 @@ class LightClient:
         found = self._requests.ask(protocol.Describe(id=self._id()), LightDescription)
         if found.version.partition(".")[0] != str(protocol.VERSION):
             raise LightUnavailable(
-                f"the light streamer at {self.control} has version {found.version}, and {protocol.VERSION} is "
+                f"the light streamer at {self.control} has version {found.version}; {protocol.VERSION} is "
                 f"needed: copy this Penstock's streamer/light_streamer.py to {found.host}"
             )
         return found
@@ -78,13 +78,7 @@ class LightClient:
         return self._requests.ask(begin, LightStatus)
 
     def finish(
-        self,
-        series: str,
-        reason: str = "complete",
-        message: str = "",
-        *,
-        triggered: int | None = None,
-        planned: int | None = None,
+        self, series: str, reason: str = "complete", message: str = "", *, triggered: int | None = None
     ) -> LightStatus:
         """Let the series end once all its frames are sent; return at once.
 
@@ -92,10 +86,9 @@ class LightClient:
             reason: "complete", "stop" or "fault".
             message: one sentence for the file.
             triggered: frames that were triggered; missing ones are waited for, and counted as lost then.
-            planned: changes the plan.
         """
         finish = protocol.Finish(
-            id=self._id(), series=series, reason=reason, message=message, triggered=triggered, planned=planned
+            id=self._id(), series=series, reason=reason, message=message, triggered=triggered
         )
         return self._requests.ask(finish, LightStatus)
 

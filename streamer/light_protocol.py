@@ -55,8 +55,6 @@ class LightStatus(msgspec.Struct, frozen=True, kw_only=True):
     state: str
     """"idle", "acquiring", "ending" or "fault" (like idle; `message` says why)."""
     message: str = ""
-    warning: str = ""
-    """What prevents the next series, in words; "" if nothing does."""
     series: str = ""
     planned: int = 0
     """Number of planned frames; 0 if they come until `finish`."""
@@ -67,8 +65,8 @@ class LightStatus(msgspec.Struct, frozen=True, kw_only=True):
     sent: int = 0
     """Frames passed to ZeroMQ."""
     lost: dict[str, int] = {}
-    """Frames that will not be sent, by cause: "incomplete", "unreadable", "undelivered", "camera" (triggered,
-    and no file came), "abort", "fault"."""
+    """Frames that will not be sent, by cause: "incomplete" (the file), "undelivered" (no receiver took it),
+    "camera" (triggered, and no file came), "abort", "fault"."""
     beyond_plan: int = 0
     """Files with an index beyond the plan; they were removed unsent."""
     left_over: int = 0
@@ -82,6 +80,8 @@ class LightStatus(msgspec.Struct, frozen=True, kw_only=True):
     held: int = 0
     """Files that ZeroMQ has not sent yet, and that are still there."""
     held_bytes: int = 0
+    largest_bytes: int = 0
+    """Largest frame that was sent since the light streamer was started."""
     peers: int = 0
     """Connected receivers."""
     peer_addresses: tuple[str, ...] = ()
@@ -104,9 +104,9 @@ class Begin(Request, frozen=True, kw_only=True):
     """Header of the STINS start message, with `filename`, without `htype`, `series` and `msg_number`."""
     metadata: Mapping[str, Any] = {}
     """Second part of the start message."""
-    image: Mapping[str, Any] = {}
-    """Defaults for the header of each frame: `shape`, `type`, `exposure_time`. What the CBF says comes
-    first."""
+    image: Mapping[str, Any]
+    """For the header of each frame: `shape`, `type`, and what else is the same for all, such as
+    `exposure_time`."""
     planned: Count = 0
     first: Count = 0
     """Number in the name of the first file."""
@@ -125,8 +125,6 @@ class Finish(Request, frozen=True, kw_only=True):
     message: str = ""
     triggered: Count | None = None
     """Frames that were triggered: as many are waited for, 2 s each, and counted as lost otherwise."""
-    planned: Count | None = None
-    """Changes the plan."""
 
 
 class Abort(Request, frozen=True, kw_only=True):
