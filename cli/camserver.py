@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     parser.add_argument(
         "--folder", type=Path, required=True, metavar="DIR",
-        help="folder of the images until ImgPath names another; made if missing",
+        help="folder of the images until ImgPath names another; one that is made is removed at the end",
     )  # fmt: skip
     parser.add_argument(
         "--tcp", type=_address, default=("127.0.0.1", 0), metavar="HOST:PORT",

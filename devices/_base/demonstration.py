@@ -137,6 +137,7 @@ class Demonstration:
             "source": dict(self._staged.source),
             "http": "127.0.0.1:0",
             "data_root": str(self.folder),
+            **self._staged.receiver,
             **self._receiver,
         }
         config.write_text(json.dumps({"receivers": {self.name: entry}}, indent=2) + "\n")

@@ -6,12 +6,16 @@ that stand in for their hardware: a simulated control unit, which sends the fram
 
 from __future__ import annotations
 
+import os
+import tempfile
+import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from penstock.devices._base.processes import PENSTOCK, free_port
+from penstock.devices._base.processes import PENSTOCK, PYTHON, free_port
 
 HOST = "127.0.0.1"
+RAM_DISK = "/dev/shm"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +38,8 @@ class Staged:
     """`source` of its receiver's configuration."""
     properties: Mapping[str, object]
     """Device properties beyond ReceiverUrl."""
+    receiver: Mapping[str, object] = field(default_factory=dict)
+    """Further keys of its receiver's configuration."""
     stand_ins: tuple[StandIn, ...] = ()
     """Processes that stand in for its hardware, in the order of their start."""
     streams_itself: bool = False
@@ -87,7 +93,47 @@ def eiger(stream: str = "v1", sensor: tuple[int, int] = (512, 1024), pattern: st
     )  # fmt: skip
 
 
-MODELS: Mapping[str, Callable[..., Staged]] = {"Simulator": simulator, "Eiger": eiger}
+def pilatus(sensor: tuple[int, int] = (619, 487), pattern: str = "diffraction") -> Staged:
+    """Return a PILATUS3 with a simulated camserver and a light streamer, on free ports.
+
+    Args:
+        sensor: rows and columns.
+        pattern: pattern of its frames, "diffraction" or "gradient".
+    """
+    camserver, triggers, requests, data = (free_port() for _ in range(4))
+    rows, columns = sensor
+    memory = RAM_DISK if os.access(RAM_DISK, os.W_OK) else tempfile.gettempdir()
+    folder = f"{memory}/penstock-pilatus-{uuid.uuid4().hex[:12]}"  # camserver makes and removes it
+    return Staged(
+        server="Pilatus",
+        source={"type": "stins", "endpoints": [f"tcp://{HOST}:{data}"]},
+        receiver={"transforms": [{"type": "cbf"}, {"type": "bslz4"}]},
+        properties={
+            "Host": HOST, "Port": camserver, "LightStreamer": f"{HOST}:{requests}", "StreamPort": data,
+        },
+        stand_ins=(
+            StandIn(
+                name="simulated camserver",
+                command=(
+                    *PENSTOCK, "camserver", "--folder", folder, "--tcp", f"{HOST}:{camserver}",
+                    "--trigger-port", str(triggers), "--sensor", f"{rows}x{columns}",
+                    "--pattern", pattern, "--json",
+                ),
+            ),
+            StandIn(
+                name="light streamer",
+                command=(
+                    *PYTHON, "-m", "penstock.streamer.light_streamer", "--folder", folder,
+                    "--data", f"tcp://{HOST}:{data}", "--control", f"tcp://{HOST}:{requests}",
+                ),
+            ),
+        ),
+        streams_itself=True,
+        triggers=f"{HOST}:{triggers}",
+    )  # fmt: skip
+
+
+MODELS: Mapping[str, Callable[..., Staged]] = {"Simulator": simulator, "Eiger": eiger, "Pilatus": pilatus}
 """Simulated detectors by the Tango class of the device."""
 
 

@@ -312,6 +312,7 @@ class Laboratory:
             "source": dict(staged.source),
             "http": f"127.0.0.1:{free_port()}",  # kept over a restart
             "data_root": str(self.data),
+            **staged.receiver,
             **unit.receiver,
         }
         config.write_text(json.dumps({"receivers": {unit.name: entry}}, indent=2) + "\n")  # JSON is YAML

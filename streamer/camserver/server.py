@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import logging
 import os
+import shutil
 import socket
 import time
 from collections.abc import Callable
@@ -38,7 +39,8 @@ class SimulatedCamserver:
         """Bind all ports.
 
         Args:
-            folder: where images are written until ImgPath says something else.
+            folder: where images are written until ImgPath says something else; made if it is missing, and
+                then removed at the end.
             tcp: host and port; port 0 for any free one.
             model: key of `images.MODELS`.
             sensor: (rows, cols); `None` for those of the model.
@@ -51,6 +53,7 @@ class SimulatedCamserver:
         Raises:
             OSError: a port is in use, or the folder cannot be made.
         """
+        self._made = None if folder.exists() else folder
         folder.mkdir(parents=True, exist_ok=True)
         self._tcp, self._lock = tcp, Lock()
         self._images = Images(pattern, sensor or MODELS[model], capacity)
@@ -101,6 +104,8 @@ class SimulatedCamserver:
             window.close()
         self._triggers.close()
         self._images.forget()
+        if self._made is not None:
+            shutil.rmtree(self._made, ignore_errors=True)
 
     def __enter__(self) -> SimulatedCamserver:
         return self

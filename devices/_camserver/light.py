@@ -1,0 +1,77 @@
+"""The light streamer beside camserver, as a part of the detector: its errors are those of a box."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from penstock.streamer.light_client import (
+    LightClient,
+    LightDescription,
+    LightRefused,
+    LightStatus,
+    LightUnavailable,
+)
+from penstock.streamer.own_stream.contract import BoxLost
+from penstock.streamer.unit import CameraError
+
+T = TypeVar("T")
+
+BUSY = ("acquiring", "ending")
+"""States in which a series is under way."""
+
+
+class Light:
+    """One light streamer; any thread may use it.
+
+    Args:
+        address: HOST:PORT of its requests.
+
+    Every method but `close` raises:
+        BoxLost: it does not answer.
+        CameraError: it refuses; the sentence is its own.
+    """
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self._client = LightClient(f"tcp://{address}")
+
+    def describe(self) -> LightDescription:
+        """Return its version, and the folder into which camserver has to write."""
+        return self._call(self._client.describe)
+
+    def status(self) -> LightStatus:
+        """Return a snapshot."""
+        return self._call(self._client.status)
+
+    def begin(self, series: str, prefix: str, header: dict[str, Any], **more: Any) -> None:
+        """Send the start message; `more` as in `LightClient.begin`."""
+        metadata = more.pop("metadata")
+        self._call(lambda: self._client.begin(series, prefix, header, metadata, **more))
+
+    def finish(self, series: str, reason: str, message: str, triggered: int | None) -> None:
+        """Send what is in the folder, then the end message; return at once."""
+        self._call(lambda: self._client.finish(series, reason, message, triggered=triggered))
+
+    def abort(self, series: str, message: str) -> None:
+        """Drop what waits, and send the end message."""
+        self._call(lambda: self._client.abort(series, message))
+
+    def reset(self) -> None:
+        """End whatever series is under way."""
+        self._call(self._client.reset)
+
+    def close(self) -> None:
+        """Close the sockets."""
+        self._client.close()
+
+    def _call(self, call: Callable[[], T]) -> T:
+        try:
+            return call()
+        except LightUnavailable as error:
+            raise BoxLost(
+                f"{error}; start the light streamer on the control unit, and check the property "
+                "LightStreamer (call Init after a change); then call Reset"
+            ) from error
+        except LightRefused as error:
+            raise CameraError(f"the light streamer at {self.address} refuses: {error.message}") from error

@@ -1,0 +1,92 @@
+"""Our trigger modes, and camserver's.
+
+[um] 7.3 p. 25-29 and chapter 14 p. 52-53; [ad] lines 1108-1120; [lima] `startAcquisition`.
+
+| ours | command | NImages | once per |
+|---|---|---|---|
+| INTERNAL | Exposure | all | series |
+| SOFTWARE | Exposure | nFramesPerTrigger | trigger |
+| EXTERNAL | ExtTrigger: an edge starts all images | all | series |
+| EXTERNAL_MULTI | ExtMTrigger: an edge starts an image | all | series |
+| EXTERNAL_MULTI_GATE | ExtEnable: NExpFrame gates are an image | all | series |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from penstock.stins.messages import IndexSource
+from penstock.streamer.settings import Settings, TriggerMode
+from penstock.streamer.unit import CameraError
+
+MOST_IMAGES = 65535
+"""Most images of one command ([um] p. 53)."""
+READOUT = 0.95e-3
+"""Seconds by which the period has to be longer than the exposure ([um] p. 53)."""
+LEAST_PERIOD = 2e-3
+"""Seconds ([um] p. 53)."""
+COMMANDS: Mapping[TriggerMode, str] = {
+    TriggerMode.INTERNAL: "Exposure",
+    TriggerMode.SOFTWARE: "Exposure",
+    TriggerMode.EXTERNAL: "ExtTrigger",
+    TriggerMode.EXTERNAL_MULTI: "ExtMTrigger",
+    TriggerMode.EXTERNAL_MULTI_GATE: "ExtEnable",
+}
+BY_EDGES = (TriggerMode.EXTERNAL_MULTI, TriggerMode.EXTERNAL_MULTI_GATE)
+"""Modes in which each image has its own edge."""
+BY_COMMAND = (TriggerMode.INTERNAL, TriggerMode.SOFTWARE)
+"""Modes in which Exposure is given with the trigger, not when it is armed."""
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """What camserver does in a series."""
+
+    mode: TriggerMode
+    command: str
+    images: int
+    """Of each command."""
+    exposures: int
+    """How often the command is given."""
+    exposure: float
+    period: float
+
+    @property
+    def frames(self) -> int:
+        """Of the series."""
+        return self.images * self.exposures
+
+
+def plan(settings: Settings) -> Plan:
+    """Return what camserver has to do.
+
+    Raises:
+        CameraError: it cannot do it.
+    """
+    mode = settings.trigger_mode
+    software = mode is TriggerMode.SOFTWARE
+    images = settings.n_frames_per_trigger if software else settings.frames
+    if mode in BY_EDGES and settings.n_frames_per_trigger > 1:
+        what = "gate" if mode is TriggerMode.EXTERNAL_MULTI_GATE else "edge"
+        raise CameraError(f"each {what} exposes one frame; set nFramesPerTrigger to 1")
+    if images > MOST_IMAGES:
+        each = " for each trigger" if software else " in a series"
+        raise CameraError(
+            f"camserver takes at most {MOST_IMAGES} images{each}, {images} are asked for; take fewer, or use "
+            "TriggerMode SOFTWARE, in which each trigger has so many"
+        )
+    return Plan(
+        mode=mode, command=COMMANDS[mode], images=images, exposures=settings.n_triggers if software else 1,
+        exposure=settings.exposure_time,
+        period=max(settings.exposure_time + max(settings.latency_time, READOUT), LEAST_PERIOD),
+    )  # fmt: skip
+
+
+def index_source(mode: TriggerMode) -> IndexSource:
+    """Return how frames are assigned to triggers.
+
+    camserver numbers its files. If its own clock or answered commands start the images, this number gives the
+    trigger. If each edge starts an image, a missed edge shifts all later ones unnoticed.
+    """
+    return IndexSource.ARRIVAL if mode in BY_EDGES else IndexSource.HARDWARE_COUNTER

@@ -1,0 +1,95 @@
+"""What camserver says while it rests: its state, sensors and free space, asked now and then.
+
+Each question is a line at camserver's window, so that it is not asked every second; during a series it is
+asked nothing ([cct] `interpretMessage` does likewise).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from threading import Lock
+
+from penstock.devices._camserver.client import Camserver
+from penstock.devices._camserver.protocol import Channel, Setup
+from penstock.streamer.settings import Value
+from penstock.streamer.unit import CameraError
+
+STATE_EVERY, READ_EVERY = 3.0, 10.0
+"""Seconds between two questions for the state, and for everything else."""
+HOLD = 60.0
+"""Seconds for which the last values stand during a series."""
+
+
+class Readings:
+    """The readings of one camserver; any thread may use it.
+
+    Args:
+        camserver: which is asked.
+        resting: true while no series of ours runs.
+    """
+
+    def __init__(self, camserver: Camserver, resting: Callable[[], bool]) -> None:
+        self._camserver, self._resting = camserver, resting
+        self._lock = Lock()
+        self.setup, self.version = Setup(), ""
+        self.free_bytes = 0
+        self._channels: dict[int, Channel] = {}
+        self._looked_at = self._read_at = 0.0
+
+    def learn(self) -> None:
+        """Ask everything."""
+        with self._lock:
+            self.version = self._camserver.version()
+            self._look()
+            self._read()
+
+    def state(self) -> Setup:
+        """Return the last setup, asked for now if it is old."""
+        with self._lock:
+            if time.monotonic() - self._looked_at >= STATE_EVERY:
+                self._look()
+            return self.setup
+
+    def free(self) -> int:
+        """Return the free bytes on the RAM disk now."""
+        with self._lock:
+            self.free_bytes = self._camserver.free_bytes()
+            return self.free_bytes
+
+    def read(self, name: str) -> Value:
+        """Return a reading.
+
+        Raises:
+            CameraError: there is none, or it is too old.
+            BoxLost: camserver is lost.
+        """
+        with self._lock:
+            age = time.monotonic() - self._read_at
+            if age >= READ_EVERY and self._resting():
+                self._read()
+            elif age > HOLD:
+                raise CameraError(f"{name} is not asked for during a series")
+        found = self._value(name)
+        if found is None:
+            raise CameraError(f"{self._camserver.address} has no {name}")
+        return found
+
+    def _value(self, name: str) -> Value | None:
+        for kind in ("Temperature", "Humidity"):
+            if name.startswith(kind):
+                channel = self._channels.get(int(name.removeprefix(kind)))
+                return None if channel is None else getattr(channel, kind.lower())
+        return {
+            "DetectorState": self.setup.state or None, "CameraName": self.setup.name or None,
+            "CamserverVersion": self.version or None, "RamDiskFree": self.free_bytes / 1e6,
+        }.get(name)  # fmt: skip
+
+    def _look(self) -> None:
+        self.setup = self._camserver.setup()
+        self._looked_at = time.monotonic()
+
+    def _read(self) -> None:
+        self._channels = self._camserver.channels()
+        self.free_bytes = self._camserver.free_bytes()
+        self._read_at = time.monotonic()
