@@ -33,6 +33,10 @@ class Theme:
     good: str
     warning: str
     bad: str
+    field: str
+    """Behind what can be typed."""
+    locked: str
+    """Behind what can only be read now."""
     edit: str
     """Behind what is typed and not written yet."""
     pressed: str
@@ -63,7 +67,7 @@ _STATE = {
 DARK = Theme(
     dark=True, window="#14171b", panel="#1b1f25", line="#2d343d", text="#dfe4ea", muted="#8e99a6",
     disabled="#5f6a76", accent="#5aa9e6", old="#7a8591", good="#4fc487", warning="#f0b04f", bad="#ff7b72",
-    edit="#4a3c14", pressed="#27506f",
+    field="#0f1215", locked="#262c34", edit="#4a3c14", pressed="#27506f",
     more="#5aa9e6", beside="#0d0f12", groove="#2d343d", handle="#46505c", invalid_pixel="#39424f",
     saturated_pixel="#ff2fd0", state=_STATE,
     fates={
@@ -74,7 +78,7 @@ DARK = Theme(
 LIGHT = Theme(
     dark=False, window="#eef0f3", panel="#ffffff", line="#ccd2d9", text="#1b1f25", muted="#586370",
     disabled="#98a1ab", accent="#1666a8", old="#68737e", good="#1a7a43", warning="#8a5500", bad="#c0262d",
-    edit="#fff0c2", pressed="#cfe3f5",
+    field="#ffffff", locked="#e4e8ed", edit="#fff0c2", pressed="#cfe3f5",
     more="#8fc1ec", beside="#dfe3e8", groove="#dfe3e8", handle="#b4bcc5", invalid_pixel="#b9c0c8",
     saturated_pixel="#ff2fd0", state=_STATE,
     fates={
@@ -116,6 +120,8 @@ def apply(application: qt.QApplication, theme: Theme = DARK) -> None:
         palette.setColor(role, qt.QColor(colour))
     for role in (qt.QPalette.Text, qt.QPalette.ButtonText, qt.QPalette.WindowText):
         palette.setColor(qt.QPalette.Disabled, role, qt.QColor(theme.disabled))
+    for role in (qt.QPalette.Base, qt.QPalette.Button):
+        palette.setColor(qt.QPalette.Disabled, role, qt.QColor(theme.locked))
     application.setPalette(palette)
     application.setStyleSheet(_sheet(theme))
 

@@ -11,14 +11,16 @@ from typing import Any
 
 import msgspec
 
-from penstock.gui.model import free_number
+from penstock.gui.model import free_number, metadata
 from penstock.gui.model.actions import AT_ONCE, Action, why_not
 from penstock.gui.model.answers import read_check, read_last_series
 from penstock.gui.model.attribute import Attribute, BadText, Value
 from penstock.gui.model.calls import Calls, Later
 from penstock.gui.model.device import Device, DeviceRefused, Greeting
 from penstock.gui.model.file_name import FileName
+from penstock.gui.model.labels import label, with_labels
 from penstock.gui.model.log import Kind, Log
+from penstock.gui.model.metadata import METADATA
 from penstock.gui.model.next_file import NextFile
 from penstock.gui.model.view import DetectorView, Edit, Presence
 from penstock.gui.model.who import is_this_process
@@ -112,12 +114,18 @@ class DetectorModel:
 
     # -- what the user does ----------------------------------------------------------------------
 
-    def edit(self, name: str, text: str) -> None:
-        """The user types; nothing is written yet, and no event overwrites it."""
+    def edit(self, name: str, text: str, problem: str = "") -> None:
+        """The user types; nothing is written yet, and no event overwrites it.
+
+        Args:
+            name: of the attribute.
+            text: what is to be written.
+            problem: why it cannot be, where the one who calls knows.
+        """
         with self._lock:
             attribute = self._view.attributes.get(name)
-            edit: Edit | None = Edit(text, self._problem(attribute, text))
-            if attribute is not None and text == attribute.show(self._view.values.get(name)):
+            edit: Edit | None = Edit(text, problem or self._problem(attribute, text))
+            if attribute is not None and not problem and _is_value(attribute, text, self._view.values):
                 edit = None  # typed back to what the device has
             self._view = self._view.with_edit(name, edit)
         self._notify()
@@ -187,8 +195,8 @@ class DetectorModel:
                 self._view, receiver_url=greeting.receiver_url, attributes=attributes, edits=kept
             )
         for name in edits.keys() - kept.keys():
-            text = edits[name].text
-            self.log.add(Kind.TROUBLE, f"{name} {text}: not written, the device has no {name} any more.")
+            text, words = edits[name].text, label(name)
+            self.log.add(Kind.TROUBLE, f"{words} {text}: not written, the device has no {words} any more.")
         self._take(greeting.values)
         with self._lock:  # only now may anything be done: everything is known
             self._view = replace(self._view, presence=Presence.HERE, waits_for="", since=0.0)
@@ -277,12 +285,13 @@ class DetectorModel:
     def _write(self, attribute: Attribute, text: str, before: Value | None) -> bool:
         name = attribute.name
         try:
-            given = attribute.parse(text)
+            given = _parse(attribute, text)
             value = self._device.write(name, given)
         except (DeviceRefused, BadText) as error:
-            self.log.add(Kind.TROUBLE, f"{name} {text}: refused. {error}")
+            why = self._in_labels(str(error))
+            self.log.add(Kind.TROUBLE, f"{attribute.label} {text}: refused. {why}")
             with self._lock:
-                self._view = self._view.with_edit(name, Edit(text, str(error)))
+                self._view = self._view.with_edit(name, Edit(text, why))
             self._notify()
             return False
         self.log.add(Kind.DONE, attribute.change(before, given, value))
@@ -312,8 +321,9 @@ class DetectorModel:
         except DeviceRefused as error:
             with self._lock:
                 self._arming = self._arming and not begins
-            self.log.add(Kind.TROUBLE, f"{action}: refused. {error}")
-            self._refused(str(error))
+            why = self._in_labels(str(error))
+            self.log.add(Kind.TROUBLE, f"{action}: refused. {why}")
+            self._refused(why)
         else:
             self.log.add(Kind.DONE, f"{action}")
         finally:
@@ -334,7 +344,7 @@ class DetectorModel:
             if not self._write_edit(name):
                 edit = self.view().edits.get(name)
                 why = edit.problem if edit is not None else "it was cancelled meanwhile"
-                which = "" if why.startswith(name) else f"{name}: "
+                which = "" if why.startswith(label(name)) else f"{label(name)}: "
                 self._refused(f"{action} was not called: {which}{why}")
                 return False
         return True
@@ -368,6 +378,8 @@ class DetectorModel:
     def _ask_check(self) -> None:
         try:
             check = _read(read_check, self._device.command("Check"))
+            if check is not None:
+                check = replace(check, sentence=self._in_labels(check.sentence))
         except DeviceRefused as error:
             _log.info("%s: Check: %s", self.name, error)
             check = None
@@ -393,7 +405,7 @@ class DetectorModel:
             settings = settings or before.values.get(name) != value
             written_here = name in after.edits and after.edits[name].writing
             if name in before.values and before.values[name] != value and not written_here:
-                self.log.add(Kind.CHANGED, f"{name} is now {attribute.with_unit(value)}")
+                self.log.add(Kind.CHANGED, f"{attribute.label} is now {attribute.with_unit(value)}")
         if after.last != before.last and after.last is not None and "LastSeries" in before.values:
             self.log.add(Kind.SERIES, after.last.verdict)
         if after.state != before.state:
@@ -420,20 +432,36 @@ class DetectorModel:
             self.edit_file(name.next())
             self.write(FILE)
 
+    def _in_labels(self, sentence: str) -> str:
+        """Return what the device says, in the words of the forms."""
+        return with_labels(sentence, self.view().attributes)
+
     def _problem(self, attribute: Attribute | None, text: str) -> str:
         if attribute is None:
             return ""
         if attribute.name == FILE and (problem := self._file.problem(text)):
             return problem
         try:
-            attribute.parse(text)
-        except BadText as error:
+            _parse(attribute, text)
+            if attribute.name == METADATA:
+                metadata.read(text)
+        except (BadText, metadata.BadMetadata) as error:
             return str(error)
         return ""
 
     def _notify(self) -> None:
         for call in self._changed:
             call()
+
+
+def _parse(attribute: Attribute, text: str) -> Value:
+    return attribute.parse(metadata.escaped(text) if attribute.name == METADATA else text)
+
+
+def _is_value(attribute: Attribute, text: str, values: Mapping[str, Value | None]) -> bool:
+    """Return whether the device has what is typed."""
+    now = attribute.show(values.get(attribute.name))
+    return text == now or (attribute.name == METADATA and metadata.same(text, now))
 
 
 def _read(read: Callable[[str], Any], text: str) -> Any:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
-from penstock.gui.model.attribute import Attribute
+if TYPE_CHECKING:  # which has its own label
+    from penstock.gui.model.attribute import Attribute
 
 SECTIONS: Mapping[str, tuple[str, ...]] = {
     "Timing": ("ExposureTime", "FrameTime", "FrameRate", "LatencyTime"),
@@ -52,6 +54,17 @@ def label(name: str) -> str:
         for word in words
     )
     return whole[:1].upper() + whole[1:]
+
+
+def with_labels(text: str, names: Iterable[str]) -> str:
+    """Return a device's sentence with the labels of attributes in place of their names: a reader of forms
+    has seen no others."""
+    told = {name: label(name) for name in names if label(name) != name}
+    if not told:
+        return text
+    # Not in paths and addresses.
+    any_of_them = "|".join(re.escape(name) for name in sorted(told, key=len, reverse=True))
+    return re.sub(rf"(?<![\w/.-])(?:{any_of_them})(?![\w/-])", lambda found: told[found[0]], text)
 
 
 def unit(attribute: Attribute) -> str:

@@ -6,6 +6,7 @@ from pathlib import PurePosixPath
 
 from penstock.gui.message import Message
 from penstock.gui.model.file_name import parse
+from penstock.gui.model.labels import label
 from penstock.gui.model.view import DetectorView, Presence
 from penstock.gui.model.words import capital, clock, size
 
@@ -56,10 +57,10 @@ def arm_sentence(view: DetectorView) -> tuple[bool, str]:
         return False, ""
     for name, edit in view.edits.items():
         if edit.problem:
-            which = "" if edit.problem.startswith(name) else f"{name}: "
+            which = "" if edit.problem.startswith(label(name)) else f"{label(name)}: "
             return True, f"Arm would be refused: {which}{_whole(edit.problem)}"
     if view.edits:
-        names = ", ".join(view.edits)
+        names = ", ".join(map(label, view.edits))
         return (
             False,
             f"Typed and not written yet: {names}. Arm writes {'it' if len(view.edits) == 1 else 'them'}.",
@@ -90,7 +91,7 @@ def file_sentence(view: DetectorView) -> tuple[bool, str]:
     if not view.values.get("DestinationFilename"):
         return False, "Live view only: nothing is written."
     if view.values.get("SaveRaw") is False:
-        return False, "SaveRaw is off: nothing is written, the frames are delivered live only."
+        return False, "Save the frames is off: nothing is written, the frames are delivered live only."
     if check is None:
         return False, ""
     room = "" if check.free_bytes is None else f"{size(check.free_bytes)} free"

@@ -1,14 +1,17 @@
-"""One setting as a field: what is typed stays pending until Enter, a problem is said in words below it."""
+"""One setting as a field: what is typed stays pending until Enter, a problem has a sign, red, and words."""
 
 from __future__ import annotations
 
 from silx.gui import qt
 
+from penstock.gui.elided import ElidedLabel
 from penstock.gui.model.attribute import Attribute
 from penstock.gui.model.detector import DetectorModel
 from penstock.gui.model.labels import explanation, label, unit
+from penstock.gui.model.numbers import grouped
 from penstock.gui.model.sentences import why_locked
 from penstock.gui.model.view import DetectorView, Edit
+from penstock.gui.panel.line import Line
 from penstock.gui.panel.style import look
 
 PENDING_SIGN = "↵"
@@ -18,28 +21,6 @@ NOTHING = "–"
 NOT_TOLD = "The detector has not reported its value yet; it can be set after that."
 UNIT_WIDTH = 38
 SIGN_WIDTH = 14
-
-
-class Line(qt.QLineEdit):
-    """A line of text: Enter writes it, Esc discards it, and leaving it does neither."""
-
-    escaped = qt.Signal()
-
-    def keyPressEvent(self, event: qt.QKeyEvent) -> None:
-        """Esc is the field's own."""
-        if event.key() == qt.Qt.Key_Escape:
-            self.escaped.emit()
-        else:
-            super().keyPressEvent(event)
-
-    def put(self, text: str) -> None:
-        """Show `text`; what is typed next still replaces it where it would have replaced the text before."""
-        if self.text() != text:
-            place, whole = self.cursorPosition(), self.hasFocus() and self.selectedText() == self.text()
-            self.setText(text)
-            self.setCursorPosition(min(place, len(text)) if self.hasFocus() else 0)
-            if whole:
-                self.selectAll()
 
 
 class Choice(qt.QComboBox):
@@ -63,6 +44,21 @@ class Choice(qt.QComboBox):
             self.escaped.emit()
         else:
             super().keyPressEvent(event)
+
+    def paintEvent(self, event: qt.QPaintEvent) -> None:
+        """Paint a choice that does not fit with an ellipsis; the list that drops down has it all."""
+        option = qt.QStyleOptionComboBox()
+        self.initStyleOption(option)
+        room = self.style().subControlRect(
+            qt.QStyle.CC_ComboBox, option, qt.QStyle.SC_ComboBoxEditField, self
+        )
+        option.currentText = self.fontMetrics().elidedText(
+            option.currentText, qt.Qt.ElideRight, room.width() - 2
+        )
+        painter = qt.QStylePainter(self)
+        painter.drawComplexControl(qt.QStyle.CC_ComboBox, option)
+        painter.drawControl(qt.QStyle.CE_ComboBoxLabel, option)
+        painter.end()
 
     def put(self, text: str) -> None:
         """Show `text`, also one that is none of the choices."""
@@ -90,19 +86,12 @@ class Field(qt.QWidget):
         self._line = qt.QHBoxLayout()
         self._line.setContentsMargins(0, 0, 0, 0)
         self._line.setSpacing(6)
-        self._problem = qt.QLabel(self)
-        self._problem.setWordWrap(True)
-        self._problem.setTextFormat(qt.Qt.PlainText)
-        self._problem.setProperty("role", "problem")
-        self._problem.hide()
+        self._problem = ""
+        self._tip = ""
         self._sign = qt.QLabel(self)
         self._sign.setFixedWidth(SIGN_WIDTH)
         self._sign.setProperty("role", "sign")
-        layout = qt.QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(2)
-        layout.addLayout(self._line)
-        layout.addWidget(self._problem)
+        self.setLayout(self._line)
         self.editor = self._make_editor()
         self.editor.setAccessibleName(label(attribute.name))
         self.editor.setObjectName(attribute.name)
@@ -124,8 +113,8 @@ class Field(qt.QWidget):
         self._unit.setMinimumWidth(0)
 
     def problem(self) -> str:
-        """Return the sentence on show; "" where nothing is wrong."""
-        return "" if self._problem.isHidden() else str(self._problem.text())
+        """Return what is wrong with what was typed, as its tool tip begins; "" where nothing is."""
+        return f"{PROBLEM_SIGN} {self._problem}" if self._problem else ""
 
     def show_view(self, view: DetectorView) -> None:
         """Follow the snapshot."""
@@ -136,22 +125,27 @@ class Field(qt.QWidget):
         edit = view.edits.get(self.name)
         known = edit is not None or view.values.get(self.name) is not None
         locked = why_locked(view) or ("" if known or attribute.group != "camera" else NOT_TOLD)
-        self._show_text(view.text(self.name), known=known)
+        value = view.values.get(self.name)
+        whole = view.text(self.name)
+        self._show_text(whole, attribute.brief(value) if edit is None else whole, known=known)
         self._lock(bool(locked))
         self._show_edit(edit)
         look(self.editor, old=not view.here)
-        device = attribute.with_unit(view.values.get(self.name))
-        pending = [] if edit is None else [PENDING, f"The device has {device}."]
-        tip = "\n".join(line for line in (locked, *pending, explanation(attribute)) if line)
-        if tip != self.editor.toolTip():
-            self.editor.setToolTip(tip)
-            self.editor.setAccessibleDescription(tip)
+        pending = [] if edit is None else [PENDING, f"The device has {attribute.with_unit(value)}."]
+        if edit is None and attribute.brief(value) != grouped(whole):
+            pending = [f"{whole} {unit(attribute)}".strip()]
+        lines = (self.problem(), locked, *pending, explanation(attribute))
+        tip = "\n".join(line for line in lines if line)
+        if tip != self._tip:
+            self._tip = tip
+            self._explain(tip)
 
     def _show_edit(self, edit: Edit | None) -> None:
-        problem = edit.problem if edit is not None else ""
-        self._problem.setText(f"{PROBLEM_SIGN} {problem}" if problem else "")
-        self._problem.setVisible(bool(problem))
-        self._sign.setText("" if edit is None or problem else "…" if edit.writing else PENDING_SIGN)
+        self._problem = problem = edit.problem if edit is not None else ""
+        waits = "" if edit is None else "…" if edit.writing else PENDING_SIGN
+        self._sign.setText(PROBLEM_SIGN if problem else waits)
+        self._sign.setToolTip(problem)
+        look(self._sign, role="problem" if problem else "sign")
         look(self.editor, look="problem" if problem else "edit" if edit is not None else "")
 
     # -- of each kind -------------------------------------------------------------------------
@@ -159,8 +153,12 @@ class Field(qt.QWidget):
     def _make_editor(self) -> qt.QWidget:
         raise NotImplementedError
 
-    def _show_text(self, text: str, *, known: bool) -> None:
+    def _show_text(self, text: str, brief: str, *, known: bool) -> None:
         raise NotImplementedError
+
+    def _explain(self, tip: str) -> None:
+        self.editor.setToolTip(tip)
+        self.editor.setAccessibleDescription(tip)
 
     def _lock(self, locked: bool) -> None:
         """Make the field read-only without moving the focus to the next widget, which may be a button."""
@@ -174,15 +172,18 @@ class TextField(Field):
     """A number or a text."""
 
     def _make_editor(self) -> qt.QWidget:
-        line = Line(self)
-        line.textEdited.connect(lambda text: self._model.edit(self.name, text))
+        line = Line(self, number=self.attribute.kind is not str)
+        line.typed.connect(lambda text: self._model.edit(self.name, text))
         line.returnPressed.connect(lambda: self._model.write(self.name))
         line.escaped.connect(lambda: self._model.discard(self.name))
         return line
 
-    def _show_text(self, text: str, *, known: bool) -> None:
-        self.editor.put(text if known else "")
+    def _show_text(self, text: str, brief: str, *, known: bool) -> None:
+        self.editor.put(text if known else "", brief if known else "")
         self.editor.setPlaceholderText("" if known else "not known")
+
+    def _explain(self, tip: str) -> None:
+        self.editor.explain(tip)
 
     def _lock(self, locked: bool) -> None:
         if self.editor.isReadOnly() != locked:
@@ -200,7 +201,7 @@ class ChoiceField(Field):
         box.escaped.connect(lambda: self._model.discard(self.name))
         return box
 
-    def _show_text(self, text: str, *, known: bool) -> None:
+    def _show_text(self, text: str, brief: str, *, known: bool) -> None:
         if not self.editor.view().isVisible():
             self.editor.put(text)
 
@@ -213,7 +214,7 @@ class SwitchField(Field):
         box.clicked.connect(lambda on: self._model.set(self.name, "yes" if on else "no"))
         return box
 
-    def _show_text(self, text: str, *, known: bool) -> None:
+    def _show_text(self, text: str, brief: str, *, known: bool) -> None:
         self.editor.setChecked(text == "yes")
 
 
@@ -221,12 +222,12 @@ class ReadingField(Field):
     """A value that can only be read."""
 
     def _make_editor(self) -> qt.QWidget:
-        text = qt.QLabel(self)
-        text.setTextInteractionFlags(qt.Qt.TextSelectableByMouse)
-        return text
+        return ElidedLabel(self)
 
-    def _show_text(self, text: str, *, known: bool) -> None:
-        self.editor.setText(text or NOTHING)
+    def _show_text(self, text: str, brief: str, *, known: bool) -> None:
+        if self.editor.whole() != (brief or NOTHING):
+            self.editor.set_whole(brief or NOTHING)
+            self._tip = ""  # which the label has just replaced
 
     def _lock(self, locked: bool) -> None:
         """Do nothing: it is always locked."""

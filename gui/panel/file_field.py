@@ -14,9 +14,11 @@ from penstock.gui.model.folders import client_root
 from penstock.gui.model.sentences import file_sentence, why_locked
 from penstock.gui.model.view import DetectorView
 from penstock.gui.panel.background import Background
-from penstock.gui.panel.field import PENDING_SIGN, PROBLEM_SIGN, SIGN_WIDTH, Line
+from penstock.gui.panel.field import PENDING_SIGN, PROBLEM_SIGN, SIGN_WIDTH
 from penstock.gui.panel.folder_dialog import FolderDialog
 from penstock.gui.panel.form import LABEL_WIDTH
+from penstock.gui.panel.line import Line
+from penstock.gui.panel.lines_label import LinesLabel
 from penstock.gui.panel.style import look
 from penstock.receiver.client import ReceiverClient
 
@@ -26,6 +28,10 @@ TIMEOUT = 3.0
 NAME_TIP = (
     "Name of the file. #### stands for the number, with as many digits; .h5 is added where none is.\n"
     "Empty: live view only, nothing is written.\nTango attribute DestinationFilename."
+)
+
+NEXT_TIP = (
+    "Ask the receiver for the next number without a file, and write it: where the number set has one already."
 )
 
 
@@ -65,21 +71,21 @@ class FileField(qt.QWidget):
         self._root = ""
         self._view: DetectorView | None = None
         self._background = Background(self)
-        self.template = Line(self)
+        self.template = Line(self, elide=qt.Qt.ElideMiddle)
         self.number = Number(self)
         self.counts_up = qt.QCheckBox("counts up", self)
-        self.folder = Line(self)
+        self.folder = Line(self, elide=qt.Qt.ElideMiddle)
         self.browse = qt.QPushButton("&Browse…", self)
         self.path = ElidedLabel(self)
         self.next_free = qt.QPushButton("Next f&ree number", self)
-        self._says = qt.QLabel(self)
+        self._says = LinesLabel(2, self)
         self._sign = qt.QLabel(self)
         self._lay_out()
         self._connect()
 
     def says(self) -> str:
         """Return the sentence on show."""
-        return str(self._says.text())
+        return self._says.whole()
 
     def show_view(self, view: DetectorView) -> None:
         """Follow the snapshot."""
@@ -95,14 +101,15 @@ class FileField(qt.QWidget):
         self.counts_up.setChecked(view.counts_up)
         problem = edit.problem if edit is not None else ""
         self.path.set_whole("" if problem else view.text(FILE) if name.template else "")
-        self.path.setVisible(bool(self.path.whole()))
         trouble, words = (True, problem) if problem else file_sentence(view)
-        self._says.setText(f"{PROBLEM_SIGN} {words}" if trouble else words)
-        self._says.setVisible(bool(words))
+        self._says.set_whole(f"{PROBLEM_SIGN} {words}" if trouble else words)
         look(self._says, role="problem" if trouble else "muted")
         taken = view.check is not None and view.check.kind == "file_exists"
-        self.next_free.setVisible(taken and name.numbered and edit is None and not locked)
-        self._sign.setText("" if edit is None else "…" if edit.writing else "" if problem else PENDING_SIGN)
+        self._enable(self.next_free, taken and name.numbered and edit is None and not locked)
+        waits = "" if edit is None else "…" if edit.writing else PENDING_SIGN
+        self._sign.setText(PROBLEM_SIGN if problem else waits)
+        self._sign.setToolTip(problem)
+        look(self._sign, role="problem" if problem else "sign")
         for line in (self.template, self.folder):
             line.setReadOnly(bool(locked))
             look(line, locked=bool(locked), look="problem" if problem else "edit" if edit is not None else "")
@@ -163,7 +170,7 @@ class FileField(qt.QWidget):
         widget.setEnabled(on)
 
     def _explain(self, locked: str, name: FileName) -> None:
-        self.template.setToolTip(f"{locked}\n{NAME_TIP}" if locked else NAME_TIP)
+        self.template.explain(f"{locked}\n{NAME_TIP}" if locked else NAME_TIP)
         unnumbered = "The name has no place for a number: write #### where it belongs."
         tip = locked or ("" if name.numbered else unnumbered)
         self.number.setToolTip(tip or "Stands for the #### in the name.")
@@ -172,7 +179,7 @@ class FileField(qt.QWidget):
             if not name.numbered
             else "The number goes up by one after each series that this panel has armed and that has a file."
         )
-        self.folder.setToolTip(
+        self.folder.explain(
             locked or "Folder below the receiver's data root; it is created if it does not exist."
         )
         self.browse.setToolTip(
@@ -183,11 +190,11 @@ class FileField(qt.QWidget):
                 else "The device names no receiver to ask."
             )
         )
-        self.next_free.setToolTip("Ask the receiver for the next number without a file, and write it.")
+        self.next_free.setToolTip(NEXT_TIP)
 
     def _connect(self) -> None:
-        self.template.textEdited.connect(lambda text: self._edit(template=text))
-        self.folder.textEdited.connect(lambda text: self._edit(folder=text))
+        self.template.typed.connect(lambda text: self._edit(template=text))
+        self.folder.typed.connect(lambda text: self._edit(folder=text))
         self.number.valueChanged.connect(lambda number: self._edit(number=number))
         self.counts_up.clicked.connect(self._model.set_counts_up)
         for line in (self.template, self.folder):
@@ -226,8 +233,6 @@ class FileField(qt.QWidget):
         self._sign.setProperty("role", "sign")
         self.number.setMinimumWidth(90)
         self.path.setProperty("role", "muted")
-        self._says.setWordWrap(True)
-        self._says.setTextFormat(qt.Qt.PlainText)
         for row, widgets in enumerate((
             (self.template, self._sign), (self.number, self.counts_up, None), (self.folder, self.browse),
         )):  # fmt: skip

@@ -6,13 +6,17 @@ from collections.abc import Mapping
 
 from silx.gui import qt
 
+from penstock.gui.elided import ElidedLabel
 from penstock.gui.model.attribute import Attribute
 from penstock.gui.model.detector import FILE, DetectorModel
 from penstock.gui.model.labels import in_sections
+from penstock.gui.model.strip import strip
 from penstock.gui.model.view import DetectorView
-from penstock.gui.panel.field import make_field
+from penstock.gui.panel.field import PROBLEM_SIGN, Field, make_field
 from penstock.gui.panel.file_field import FileField
 from penstock.gui.panel.form import Form
+from penstock.gui.panel.lines_label import LinesLabel
+from penstock.gui.panel.style import look
 
 LEAST_WIDTH = 420
 """Pixels, also before the device has answered."""
@@ -31,8 +35,13 @@ class Settings(qt.QWidget):
         self.camera = Form(self)
         self.file: FileField | None = None
         self.search = qt.QLineEdit(self)
-        self._plan = qt.QLabel(self)
+        self._plan = ElidedLabel(self)
         self._plan.hide()  # until there is a form for it
+        self._view = DetectorView(name=model.name)
+        self._strip = LinesLabel(2, self)
+        self._strip.setObjectName("strip")
+        self._strip.setAccessibleName("About the settings")
+        self._strip.setContentsMargins(14, 5, 10, 5)
         self._none = qt.QLabel("The settings are shown as soon as the device answers.", self)
         self._none.setWordWrap(True)
         self._none.setAlignment(qt.Qt.AlignCenter)
@@ -47,7 +56,14 @@ class Settings(qt.QWidget):
         self._pages.addWidget(self._tabs)
         layout = qt.QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self._pages)
+        layout.setSpacing(0)
+        layout.addWidget(self._pages, 1)
+        layout.addWidget(self._strip)
+        qt.QApplication.instance().focusChanged.connect(self._show_strip)
+
+    def says(self) -> str:
+        """Return the sentence below the forms."""
+        return self._strip.whole()
 
     def minimumSizeHint(self) -> qt.QSize:
         """Of the wider form."""
@@ -69,7 +85,25 @@ class Settings(qt.QWidget):
         self.camera.hide_fields(view.lacking)
         if self.file is not None:
             self.file.show_view(view)
-        self._plan.setText(view.plan.sentence())
+        self._plan.set_whole(view.plan.sentence())
+        self._view = view
+        self._show_strip()
+
+    def _show_strip(self, *_: object) -> None:
+        said = strip(self._view, self._focused())
+        look(self._strip, role="problem" if said.problem else "muted")
+        self._strip.set_whole(f"{PROBLEM_SIGN} {said.words}" if said.problem else said.words)
+
+    def _focused(self) -> str:
+        """Return the attribute of the field that has the focus."""
+        widget = qt.QApplication.focusWidget()
+        while widget is not None and widget is not self:
+            if isinstance(widget, Field):
+                return widget.name
+            if widget is self.file:
+                return FILE
+            widget = widget.parentWidget()
+        return ""
 
     def _make(self, attributes: Mapping[str, Attribute]) -> None:
         chosen = max(0, self._tabs.currentIndex())
@@ -109,7 +143,7 @@ class Settings(qt.QWidget):
                 else:
                     form.add_field(field)
             if title == "Triggers":
-                self._plan = qt.QLabel(form.widget())
+                self._plan = ElidedLabel(form.widget())
                 self._plan.setProperty("role", "muted")
                 self._plan.setAccessibleName("Planned")
                 form.add_note(self._plan)

@@ -31,14 +31,15 @@ def sheet() -> str:
     QLabel[role="sign"] {{ color: {colours.warning}; font-weight: 700; }}
     QLabel[old="true"] {{ color: {colours.old}; }}
     QWidget[role="form"] {{ background: {colours.panel}; }}
-    QLineEdit {{ background: {colours.window}; border: 1px solid {colours.line}; border-radius: 3px;
+    QLineEdit {{ background: {colours.field}; border: 1px solid {colours.line}; border-radius: 3px;
                  padding: 3px 5px; min-height: 18px; }}
     QLineEdit:focus {{ border-color: {colours.accent}; }}
     QLineEdit[look="edit"], QSpinBox[look="edit"], QComboBox[look="edit"] {{ background: {colours.edit}; }}
     QLineEdit[look="edit"] {{ border-color: {colours.warning}; }}
     QLineEdit[look="problem"] {{ background: {colours.edit}; border: 1px solid {colours.bad}; }}
     QComboBox[look="problem"] {{ background: {colours.edit}; }}
-    QLineEdit[locked="true"] {{ background: {colours.panel}; color: {colours.muted};
+    #strip {{ background: {colours.panel}; border-top: 1px solid {colours.line}; }}
+    QLineEdit[locked="true"] {{ background: {colours.locked}; color: {colours.muted};
                                 border: 1px solid {colours.line}; }}
     #actions {{ background: {colours.panel}; border-bottom: 1px solid {colours.line}; }}
     QPushButton[role="action"] {{ background: {colours.window}; border: 1px solid {colours.line};

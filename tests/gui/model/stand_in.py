@@ -30,6 +30,7 @@ ATTRIBUTES = (
     setting("DestinationFilename", str),
     setting("DestinationFileOverwritable", bool),
     setting("SaveRaw", bool),
+    setting("Metadata", str),
     setting("Pattern", str, "camera", choices=("powder", "ramp"), doc="What the frames show."),
     setting("PhotonFlux", float, "camera", unit="1/s", minimum=0.0),
     Attribute(name="SensorTemperature", kind=float, group="reading", unit="degC", format="%.1f"),

@@ -121,7 +121,7 @@ def test_enter_writes_with_the_unit_that_was_typed(followed: Followed) -> None:
     view = followed.until(lambda view: not view.edits)
     assert followed.device.written == [("ExposureTime", 0.02)]
     assert view.values["ExposureTime"] == 0.02
-    assert "ExposureTime: 0.1 s → 0.02 s" in followed.texts(Kind.DONE)
+    assert "Exposure time: 0.1 s → 0.02 s" in followed.texts(Kind.DONE)
 
 
 def test_what_is_no_value_is_said_at_once_and_never_written(followed: Followed) -> None:
@@ -204,7 +204,7 @@ def test_arm_is_not_called_while_something_typed_is_no_value(followed: Followed)
     followed.model.edit("nTriggers", "-3")
     followed.model.do(Action.ARM)
     view = followed.until(lambda view: view.notice)
-    assert "Arm was not called: nTriggers" in view.notice
+    assert "Arm was not called: Triggers" in view.notice
     assert followed.device.called == []
 
 

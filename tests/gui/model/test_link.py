@@ -174,18 +174,31 @@ def test_no_thread_of_ours_stays(station: Station, follow: Follow) -> None:
     assert not [thread.name for thread in threading.enumerate() if thread.name.startswith("penstock")]
 
 
-def test_a_value_that_tango_cannot_carry_is_refused_in_words_and_arm_is_still_possible(
+def test_metadata_takes_any_script_and_is_escaped_on_its_way(station: Station, follow: Follow) -> None:
+    model = follow("sim/det/1")
+    here(model)
+    model.set("Metadata", '{"sample": "α-quartz 样品"}')
+    holds(model, lambda view: not view.edits, "written")
+    assert station.detector.Metadata == '{"sample": "\\u03b1-quartz \\u6837\\u54c1"}'
+    assert any('{"sample": "α-quartz 样品"}' in entry.text for entry in model.log.since())
+
+
+def test_a_text_that_tango_cannot_carry_is_refused_in_words_and_arm_is_still_possible(
     station: Station, follow: Follow
 ) -> None:
     model = follow("sim/det/1")
     here(model)
-    model.set("Metadata", '{"sample": "α-quartz"}')
-    view = holds(model, lambda view: view.edits["Metadata"].problem, "refused")
-    assert '"α" is not' in view.edits["Metadata"].problem
-    assert not view.edits["Metadata"].writing
-    model.set("Metadata", '{"sample": "\\u03b1-quartz"}')
+    model.set("DestinationFilename", str(station.root / "größe_0001.h5"))
     holds(model, lambda view: not view.edits, "written")
-    assert station.detector.Metadata == '{"sample": "\\u03b1-quartz"}'
+    assert station.detector.DestinationFilename.endswith("/größe_0001.h5")
+    model.set("DestinationFilename", str(station.root / "π_0001.h5"))
+    view = holds(model, lambda view: view.edits["DestinationFilename"].problem, "refused")
+    assert view.edits["DestinationFilename"].problem == (
+        'File: Tango carries Western European letters only (Latin-1), and not "π"; choose others'
+    )
+    assert not view.edits["DestinationFilename"].writing
+    model.set("DestinationFilename", "")
+    holds(model, lambda view: not view.edits, "written")
 
 
 def test_a_number_too_large_for_its_type_is_refused_in_words(station: Station) -> None:

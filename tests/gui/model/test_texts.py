@@ -11,6 +11,7 @@ from penstock.gui.model.account import FATES, account
 from penstock.gui.model.answers import lost_in_words, read_last_series
 from penstock.gui.model.attribute import Attribute, BadText
 from penstock.gui.model.file_name import BadName, FileName
+from penstock.gui.model.pasted import one_line
 from penstock.gui.model.plan import plan
 from penstock.gui.model.words import capital, date_and_clock, duration, size, when
 
@@ -30,6 +31,8 @@ def test_a_number_may_bear_a_unit(text: str, value: float) -> None:
     ("attribute", "text", "sentence"),
     [
         (EXPOSURE, "0,1", "the decimal mark is a point"),
+        (EXPOSURE, "1,500 s", "the decimal mark is a point, and thousands need no mark"),
+        (EXPOSURE, "5,000,000", "5,000,000 is outside its limits"),
         (EXPOSURE, "1 h", "is no number, in s or with ms, us, µs, min"),
         (EXPOSURE, "soon", '"soon" is no number'),
         (EXPOSURE, "", "is no number"),
@@ -39,10 +42,15 @@ def test_a_number_may_bear_a_unit(text: str, value: float) -> None:
         (TRIGGERS, "0", "outside its limits, 1 or more"),
         (Attribute(name="Pattern", kind=str, choices=("powder", "ramp")), "rings", "not one of powder, ramp"),
         (Attribute(name="SaveRaw", kind=bool), "perhaps", "neither yes nor no"),
+        (
+            Attribute(name="Faults", kind=str),
+            "drop=π样",
+            'Western European letters only (Latin-1), and not "π样"',
+        ),
     ],
 )
 def test_what_is_no_value_is_refused_with_a_sentence(attribute: Attribute, text: str, sentence: str) -> None:
-    with pytest.raises(BadText, match=attribute.name) as refused:
+    with pytest.raises(BadText, match=attribute.label) as refused:
         attribute.parse(text)
     assert sentence in str(refused.value)
 
@@ -58,12 +66,47 @@ def test_what_is_shown_is_what_is_parsed() -> None:
 
 
 @pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (49.7512437811, "49.75"), (0.0201, "0.0201"), (0.0180001, "0.0180001"), (1 / 3, "0.3333"),
+        (12398.4198, "12,398.42"), (5e6, "5,000,000"), (1.23456789e-7, "1.235e-07"), (1e12, "1e+12"),
+        (-1234.5, "-1,234.5"), (0.0, "0"), (math.inf, "inf"),
+    ],
+)  # fmt: skip
+def test_a_number_is_shown_with_the_digits_that_say_something(value: float, shown: str) -> None:
+    assert EXPOSURE.brief(value) == shown
+
+
+def test_whole_numbers_have_commas_between_thousands_and_take_them() -> None:
+    assert TRIGGERS.brief(2147483647) == "2,147,483,647"
+    assert TRIGGERS.with_unit(1000) == "1,000"
+    assert (TRIGGERS.parse("2,147,483"), TRIGGERS.parse("1,000"), TRIGGERS.parse("10")) == (2147483, 1000, 10)
+    energy = Attribute(name="Energy", kind=float, unit="eV")
+    assert (energy.parse("12,398.5"), energy.parse("1,234,567 eV")) == (12398.5, 1234567.0)
+
+
+@pytest.mark.parametrize(
+    ("pasted", "line"),
+    [
+        ("/data/visitors\n", "/data/visitors"), ("\r\n a\r\n", "a"), ("two\nlines", "two lines"),
+        ("a\tb\x00c", "a bc"), ("gro\u0308\u00dfe", "größe"), ("样品 π", "样品 π"),
+    ],
+)  # fmt: skip
+def test_what_is_pasted_becomes_one_line(pasted: str, line: str) -> None:
+    assert one_line(pasted, len(pasted))[0] == line
+
+
+def test_a_line_end_that_is_pasted_into_a_line_goes_and_the_cursor_stays_behind_it() -> None:
+    assert one_line("scan_new\n_0001", len("scan_new\n")) == ("scan_new_0001", len("scan_new"))
+
+
+@pytest.mark.parametrize(
     ("before", "given", "now", "said"),
     [
-        (0.1, 0.02, 0.02, "ExposureTime: 0.1 s → 0.02 s"),
-        (0.1, 0.1, 0.1, "ExposureTime: 0.1 s → 0.1 s"),
-        (0.1, 0.02, 0.1, "ExposureTime: 0.02 s written; still 0.1 s"),
-        (None, 0.02, 0.02, "ExposureTime: – → 0.02 s"),
+        (0.1, 0.02, 0.02, "Exposure time: 0.1 s → 0.02 s"),
+        (0.1, 0.1, 0.1, "Exposure time: 0.1 s → 0.1 s"),
+        (0.1, 0.02, 0.1, "Exposure time: 0.02 s written; still 0.1 s"),
+        (None, 0.02, 0.02, "Exposure time: – → 0.02 s"),
     ],
 )
 def test_what_came_of_a_write(before: float | None, given: float, now: float, said: str) -> None:
@@ -172,7 +215,7 @@ def test_the_last_series_is_read() -> None:
 def test_a_whole_number_keeps_all_its_digits() -> None:
     mask = Attribute(name="Mask", kind=int, maximum=2147483647.0)
     assert Attribute(name="Mask", kind=int).parse(" 1234567890123456789 ") == 1234567890123456789
-    with pytest.raises(BadText, match="2147483648 is outside its limits, 2147483647 at most"):
+    with pytest.raises(BadText, match="2147483648 is outside its limits, 2,147,483,647 at most"):
         mask.parse("2147483648")
 
 

@@ -7,7 +7,7 @@ import pytest
 from penstock.gui.model.attribute import Attribute
 from penstock.gui.model.device_name import BadDeviceName, checked, key
 from penstock.gui.model.folders import client_root, join_path, relative
-from penstock.gui.model.labels import explanation, in_sections, label, unit
+from penstock.gui.model.labels import explanation, in_sections, label, unit, with_labels
 
 
 @pytest.mark.parametrize(
@@ -46,6 +46,18 @@ def test_an_explanation_names_limits_choices_and_tango() -> None:
     mode = Attribute(name="Mode", kind=str, choices=("a", "b"))
     assert explanation(mode) == "One of a, b.\nTango attribute Mode."
     assert unit(Attribute(name="T", kind=float, unit="degC")) == "°C"
+
+
+def test_a_devices_sentence_speaks_of_labels() -> None:
+    names = ("ExposureTime", "FrameTime", "DestinationFilename", "DestinationFileOverwritable", "Rotation")
+    assert with_labels("shorten ExposureTime, Rotation or FrameTime.", names) == (
+        "shorten Exposure time, Rotation or Period."
+    )
+    taken = "give another name (DestinationFilename), or allow it (DestinationFileOverwritable)"
+    assert with_labels(taken, names) == "give another name (File), or allow it (Replace an existing file)"
+    for path in ("/data/ExposureTime/a.h5 exists", "ExposureTimes", "/data/FrameTime.h5"):
+        assert with_labels(path, names) == path
+    assert with_labels("Ready.", ()) == "Ready."
 
 
 @pytest.mark.parametrize(

@@ -152,6 +152,8 @@ def _scroll_to(widget: qt.QWidget) -> None:
 
 def _words(widget: Any) -> str:
     text = widget.toPlainText() if isinstance(widget, qt.QTextEdit) else widget.text()
+    if isinstance(widget, qt.QLabel):
+        text = text.replace("\n", " ")  # where a line ends is not what is read
     text = html.unescape(re.sub(r"<[^>]*>", "", text)).replace("\xa0", " ")
     return _plain(text).strip()
 

@@ -53,7 +53,7 @@ def test_arm_writes_what_is_typed_and_says_so_before(opened: OpenedPanel) -> Non
     run(opened)
     idle(opened)
     opened.type("ExposureTime", "0.5")
-    opened.until(lambda: "Typed and not written yet: ExposureTime." in opened.panel.actions_bar.says())
+    opened.until(lambda: "Typed and not written yet: Exposure time." in opened.panel.actions_bar.says())
     opened.qtbot.mouseClick(opened.button("Arm"), qt.Qt.LeftButton)
     opened.until(lambda: opened.panel.banner.title() == "RUNNING")
     assert opened.device.written == [("ExposureTime", 0.5)]

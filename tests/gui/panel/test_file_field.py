@@ -71,10 +71,10 @@ def test_without_a_name_it_is_live_view_only(opened: OpenedPanel, file: FileFiel
 
 
 def test_a_name_that_is_taken_offers_the_next_free_number(opened: OpenedPanel, file: FileField) -> None:
-    assert not file.next_free.isVisible()
+    assert not file.next_free.isEnabled()
     opened.device.check.update(ok=False, kind="file_exists", sentence="/data/scan_0002.h5 exists")
     opened.device.say(DestinationFilename="/data/scan_0002.h5")
-    opened.until(file.next_free.isVisible)
+    opened.until(file.next_free.isEnabled)
     assert file.says() == "▲ This file exists already."
 
 

@@ -97,7 +97,7 @@ def test_why_arm_is_refused_is_read_before_it_is_pressed_and_after(person: Perso
 def test_a_value_that_is_none_is_named_where_it_is_typed_and_at_arm(person: Person) -> None:
     person.types("Exposure time", "20 frogs", key=None)
     person.clicks("Arm")
-    person.sees('Arm was not called: ExposureTime: "20 frogs" is no number, in s or with ms')
+    person.sees('Arm was not called: Exposure time: "20 frogs" is no number, in s or with ms')
     person.photographs("task-arm-typed")
     person.types("Exposure time", "20 ms")
     person.sees("Ready to arm: 1 frame, 20")

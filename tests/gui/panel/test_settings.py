@@ -17,6 +17,7 @@ def test_the_form_is_made_of_what_the_device_has(opened: OpenedPanel) -> None:
         "ExposureTime": TextField, "FrameTime": TextField, "FrameRate": TextField, "LatencyTime": TextField,
         "TriggerMode": ChoiceField, "nTriggers": TextField, "nFramesPerTrigger": TextField,
         "DestinationFileOverwritable": SwitchField, "SaveRaw": SwitchField,
+        "Metadata": TextField,
     }  # fmt: skip
     kinds = {name: type(field) for name, field in opened.panel.settings.camera.fields.items()}
     assert kinds == {"Pattern": ChoiceField, "PhotonFlux": TextField, "SensorTemperature": ReadingField}
@@ -25,7 +26,7 @@ def test_the_form_is_made_of_what_the_device_has(opened: OpenedPanel) -> None:
     assert opened.field("SaveRaw").editor.isChecked()
     tip = opened.field("ExposureTime").editor.toolTip()
     assert "Time of one frame." in tip
-    assert "Limits: 1e-05 to 3600 s." in tip
+    assert "Limits: 1e-05 to 3,600 s." in tip
     assert "Tango attribute ExposureTime, in s." in tip
 
 
@@ -71,7 +72,7 @@ def test_a_problem_is_said_in_words_with_a_sign(opened: OpenedPanel) -> None:
     opened.type("ExposureTime", "5000", qt.Qt.Key_Return)
     field = opened.field("ExposureTime")
     opened.until(field.problem)
-    assert field.problem() == "▲ ExposureTime: 5000 is outside its limits, 1e-05 to 3600 s"
+    assert field.problem() == "▲ Exposure time: 5000 is outside its limits, 1e-05 to 3,600 s"
     assert field.editor.property("look") == "problem"
     assert opened.device.written == []
 
@@ -168,7 +169,7 @@ def test_nothing_is_cut_off_at_the_side(opened: OpenedPanel) -> None:
 def test_before_the_device_is_there_nothing_stands_in_its_place(opened: OpenedPanel) -> None:
     settings = opened.panel.settings
     said = [label.text() for label in settings.findChildren(qt.QLabel) if label.isVisible()]
-    assert said == ["The settings are shown as soon as the device answers."]
+    assert [text for text in said if text] == ["The settings are shown as soon as the device answers."]
     assert not [line for line in settings.findChildren(qt.QLineEdit) if line.isVisible()]
 
 

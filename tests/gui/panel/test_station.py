@@ -105,7 +105,7 @@ def test_a_name_that_is_taken_is_refused_before_arm_and_the_next_one_is_found(
     file = panel.settings.file
     assert file is not None
     station.set(DestinationFilename=str(station.root / "taken_0001.h5"))
-    qtbot.waitUntil(file.next_free.isVisible, timeout=DEADLINE)
+    qtbot.waitUntil(file.next_free.isEnabled, timeout=DEADLINE)
     assert "Arm would be refused" in panel.actions_bar.says()
     file.next_free.click()
     qtbot.waitUntil(lambda: file.number.value() == 4 and file.says().startswith("New"), timeout=DEADLINE)
