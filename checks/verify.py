@@ -99,7 +99,7 @@ def verify(series: SeriesFile, progress: Callable[[int], None] | None = None) ->
                 wrong.append(index)
         if progress is not None:
             progress(index + 1)
-    parts = [f"{verified} of {frames} stored frames are as they were received ({algorithm})"]
+    parts = [f"{verified:,} of {frames:,} stored frames are as they were received ({algorithm})"]
     if wrong:
         parts.append(f"frames {ranges(wrong)} are WRONG: they were damaged after they were received")
     if gone:

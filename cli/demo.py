@@ -143,7 +143,7 @@ def _report(outcome: Outcome, console: Console, *, at_panel: bool, same: str) ->
 
     file = outcome.file
     console.print(
-        f"\n[bold]{outcome.counts['stored']} of {plural(outcome.frames, 'frame')}[/bold] in {file} "
+        f"\n[bold]{outcome.counts['stored']:,} of {plural(outcome.frames, 'frame')}[/bold] in {file} "
         f"({file.stat().st_size / 1e6:.1f} MB, {outcome.seconds:.1f} s)\n{outcome.status}\n\nLook at it:"
     )
     missing = "" if find_spec("silx") else f"   # needs: {install_command('gui')}"

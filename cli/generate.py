@@ -193,7 +193,7 @@ def run(args: argparse.Namespace) -> int:
         with _progress(plan.frames) as progress:
             report = generate(plan, pushes, stopping=lambda: bool(signals), progress=progress)
         print(
-            f"{report.sent} of {plural(report.planned, 'frame')} sent; waiting until the last have left",
+            f"{report.sent:,} of {plural(report.planned, 'frame')} sent; waiting until the last have left",
             file=sys.stderr,
         )
     finally:
@@ -367,7 +367,7 @@ def _sentence(report: Report) -> str:
     counts = {kind: sum(len(getattr(log, kind)) for log in report.faults) for kind in FAULTS}
     faults = ", ".join(f"{kind.replace('_', ' ')} {count}" for kind, count in counts.items() if count)
     return (
-        f"{report.sent} of {plural(report.planned, 'frame')} handed over in {report.seconds:.3f} s: "
+        f"{report.sent:,} of {plural(report.planned, 'frame')} handed over in {report.seconds:.3f} s: "
         f"{report.rate:,.0f} frames/s, "
         f"{report.megabytes_per_second:,.0f} MB/s, {report.cpu_microseconds_per_frame:.1f} µs CPU per frame"
         + (f"; faults as requested: {faults}" if faults else "")

@@ -117,7 +117,7 @@ def _row(past: PastSeries) -> tuple[str, ...]:
     started, ended = _text(series.started), _text(series.ended)
     if started[:10] == ended[:10]:
         ended = ended[11:]
-    frames = f"{past.done} of {'?' if counts.planned is None else counts.planned}"
+    frames = f"{past.done:,} of {'?' if counts.planned is None else f'{counts.planned:,}'}"
     verdict = MARKED.get(past.verdict, past.verdict)
     return started, ended, frames, verdict, series.filename or "no file"
 

@@ -9,7 +9,7 @@ MAX_SHOWN = 300
 
 
 def plural(count: int | None, one: str, many: str | None = None) -> str:
-    """Return a number and what is counted: "1 frame", "2 frames", "an unknown number of frames".
+    """Return a number and what is counted: "1 frame", "2,000 frames", "an unknown number of frames".
 
     Args:
         count: `None` if unknown.
@@ -18,13 +18,13 @@ def plural(count: int | None, one: str, many: str | None = None) -> str:
     """
     if count == 1:
         return f"1 {one}"
-    return f"{'an unknown number of' if count is None else count} {many or one + 's'}"
+    return f"{'an unknown number of' if count is None else f'{count:,}'} {many or one + 's'}"
 
 
 def counted(number: int, name: str) -> str:
     """Return a count of an account in words: "2 not triggered", "1 lost message"."""
     words = name.replace("_", " ")
-    return f"{number} {words.removesuffix('s') if number == 1 else words}"
+    return f"{number:,} {words.removesuffix('s') if number == 1 else words}"
 
 
 def named(filename: str | None) -> str:

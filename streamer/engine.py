@@ -233,7 +233,7 @@ class Engine:
             )
         used, slots = series.buffers_used, series.ring.slots
         if state is State.ACQUIRING and series.armed:
-            message = f"{series.acquired} of {plural(series.planned, 'frame')}"
+            message = f"{series.acquired:,} of {plural(series.planned, 'frame')}"
             if series.ready_for_trigger:
                 message += ", waiting for a software trigger"
         if self._series_sender.blocked and state in (State.ACQUIRING, State.ENDING):
@@ -359,7 +359,7 @@ class Engine:
             self._parameters.refresh()
         if series.triggers < series.planned and not series.stopping:
             raise CameraError(
-                f"it ended after {series.triggers} of {plural(series.planned, 'frame')}: acquire returned "
+                f"it ended after {series.triggers:,} of {plural(series.planned, 'frame')}: acquire returned "
                 "before all were accounted for; a frame that was due and did not come is told by "
                 "acquisition.triggered()"
             )
@@ -377,7 +377,7 @@ class Engine:
         if undelivered:
             series.end(
                 EndReason.FAULT,
-                f"no receiver took frames any more: {undelivered} of "
+                f"no receiver took frames any more: {undelivered:,} of "
                 f"{plural(series.acquired, 'frame was', 'frames were')} dropped; "
                 "is the receiver running, and its disk not full?",
             )
@@ -393,7 +393,7 @@ class Engine:
             self._machine.fire(Event.FAULT, series.ending)
         else:
             frames = plural(series.sent if series.plan is None else series.plan, "frame")
-            counts = f"{frames} sent" if series.plan is None else f"{series.sent} of {frames} sent"
+            counts = f"{frames} sent" if series.plan is None else f"{series.sent:,} of {frames} sent"
             self._machine.fire(Event.END, f"{series.ending}, {counts}" if series.ending else counts)
 
     def _finishing(self, cause: str) -> None:

@@ -145,10 +145,10 @@ def account_sentence(view: SeriesView, where: str = "") -> str:
             first = f"{plural(counts.delivered, 'frame')} delivered without storing"
             counts = replace(counts, delivered=0)
     elif counts.delivered and not counts.stored:
-        first = f"{counts.delivered} of {plural(view.planned, 'frame')} delivered without storing"
+        first = f"{counts.delivered:,} of {plural(view.planned, 'frame')} delivered without storing"
         counts = replace(counts, delivered=0)
     else:
-        first = f"{counts.stored} of {plural(view.planned, 'frame')} stored"
+        first = f"{counts.stored:,} of {plural(view.planned, 'frame')} stored"
     parts = [first + where]
     for number, words in (
         (counts.delivered, "delivered without storing"),
@@ -164,5 +164,5 @@ def account_sentence(view: SeriesView, where: str = "") -> str:
         (counts.lost_messages, "messages lost"),
     ):
         if number:
-            parts.append(f"{number} {words}")
+            parts.append(f"{number:,} {words}")
     return ", ".join(parts)

@@ -391,7 +391,7 @@ def _beyond_counts(reason: str, view: SeriesView) -> str:
     """Return the receiver's reason without the counts with which it begins."""
     counts = view.counts
     good = counts.stored + counts.delivered + counts.discarded
-    if reason.startswith(f"{good} of {plural(view.planned_now, 'frame')}: "):
+    if reason.startswith(f"{good:,} of {plural(view.planned_now, 'frame')}: "):
         return reason.partition("; ")[2]
     return reason
 

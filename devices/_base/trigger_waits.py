@@ -41,7 +41,7 @@ class TriggerWaits:
         many = (
             plural(triggers, "trigger")
             if settings.planned is None
-            else f"{triggers} of {plural(settings.n_triggers, 'trigger')}"
+            else f"{triggers:,} of {plural(settings.n_triggers, 'trigger')}"
         )
         return f"{many}, the last {_ago(since)} ago."
 

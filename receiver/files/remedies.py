@@ -73,7 +73,7 @@ def not_written(path: Path, what: str, error: Exception, counts: Counts, series:
     """
     return (
         f"{path}: could not write {what}: {_reason(error)}; "
-        f"{counts.stored} of {plural(counts.planned, 'frame is', 'frames are')} in the file. "
+        f"{counts.stored:,} of {plural(counts.planned, 'frame is', 'frames are')} in the file. "
         f"{remedy(error, path.parent)}, then reset the receiver{more}{of_series(series)}"
     )
 

@@ -203,13 +203,15 @@ class RunningSeries:
             "partial": counts.partial, "missing": counts.missing, "corrupt": counts.corrupt,
             "not triggered": counts.not_triggered,
         }  # fmt: skip
-        what = ", ".join(f"{n} {name}" for name, n in parts.items() if n)
+        what = ", ".join(f"{n:,} {name}" for name, n in parts.items() if n)
         good = counts.stored + counts.delivered + counts.discarded
         if what:
-            said = f"{good} of {plural(counts.planned, 'frame')}: {what}"
+            said = f"{good:,} of {plural(counts.planned, 'frame')}: {what}"
         else:
             said = (
-                f"{good} of {plural(counts.planned, 'planned frame')}" if announced else plural(good, "frame")
+                f"{good:,} of {plural(counts.planned, 'planned frame')}"
+                if announced
+                else plural(good, "frame")
             )
         return said + ", how many more were to come is not known" * (not is_all)
 

@@ -29,7 +29,7 @@ def status_lines(channel: ChannelClient) -> Iterator[str]:
         device = channel.detector
         state, status = device.state(), device.status()
         series, file = device.SeriesId, device.FileWritten
-        frames = f"{device.nFramesAcquired} of {plural(device.nFramesPlanned, 'frame')}"
+        frames = f"{device.nFramesAcquired:,} of {plural(device.nFramesPlanned, 'frame')}"
         armed_by = device.ArmedBy if state in ACTIVE else ""
     except tango.DevFailed as error:
         yield f"{channel.name}  {channel.detector_name}  does not answer"

@@ -49,7 +49,7 @@ def assess(
 
 def _missing(verdict: Verdict, never: int, channel: str, file: str, index_source: str) -> str:
     verb = "is" if never == 1 else "are"
-    first = f"{channel}: {never} of {plural(verdict.planned, 'frame')} {verb} not in {file}"
+    first = f"{channel}: {never:,} of {plural(verdict.planned, 'frame')} {verb} not in {file}"
     if index_source == BY_ARRIVAL:
         return (
             f"{first}: this detector counts frames as they arrive and does not know which triggers it "

@@ -107,7 +107,9 @@ class Watcher:
                 series.ended_early = series.ends_early(now, period, self._detector.dropped())
             frames = plural(series.triggered if series.plan is None else series.plan, "frame")
             counts = (
-                f"{frames} triggered" if series.plan is None else f"{series.triggered} of {frames} triggered"
+                f"{frames} triggered"
+                if series.plan is None
+                else f"{series.triggered:,} of {frames} triggered"
             )
             said = self._machine.message if state is State.ENDING else ""
             self._machine.fire(Event.ENDED, f"{said}, {counts}" if said else counts, seen=seen)

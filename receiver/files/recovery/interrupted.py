@@ -93,7 +93,7 @@ def mark_interrupted(path: str | Path, reason: str) -> Account:
             record[name][()] = getattr(counts, name)
         record["planned"][()] = counts.planned
         set_text(record, "state", "incomplete")
-        holds = f"{counts.stored} of {plural(counts.planned, 'frame is', 'frames are')} in the file"
+        holds = f"{counts.stored:,} of {plural(counts.planned, 'frame is', 'frames are')} in the file"
         if damaged:
             holds += ", whose index was damaged: copy them to another file"
         set_text(record, "reason", f"{reason}; {holds}")

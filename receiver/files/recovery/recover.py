@@ -138,7 +138,9 @@ def _mark(entries: Iterable[Left], reason: str, recovered: Recovered) -> None:
                 continue
             account = mark_interrupted(entry.filename, sentence)
             counts = account.counts()
-            sentence += f"; {counts.stored} of {plural(counts.planned, 'frame is', 'frames are')} in the file"
+            sentence += (
+                f"; {counts.stored:,} of {plural(counts.planned, 'frame is', 'frames are')} in the file"
+            )
             log.warning("%s is marked as incomplete: %s", entry.filename, sentence)
         except Untouched as error:
             sentence = f"{sentence}; {error}"
