@@ -85,7 +85,7 @@ def _check(series: SeriesFile, *, quick: bool) -> Verdict:
 
 def _describe(verdict: Verdict, *, strict: bool) -> Iterator[str]:
     frames, *shape = verdict.shape
-    planned = "unknown" if verdict.planned is None else str(verdict.planned)
+    planned = "unknown" if verdict.planned is None else f"{verdict.planned:,}"
     size = " x ".join(map(str, shape)) or "no frames"
     yield f"{verdict.file}: {'clean' if verdict.is_clean(strict=strict) else 'NOT clean'}"
     kind = f"  {verdict.detector}: {plural(frames, 'frame')} of {size} {verdict.dtype or ''}".rstrip()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from silx.gui import qt
 
 from penstock.gui import theme
+from penstock.gui.clamped import ClampedLabel
 from penstock.gui.message import Message
 
 
@@ -15,23 +16,20 @@ class StateBanner(qt.QFrame):
         super().__init__(parent)
         self.setObjectName("banner")
         self._title = qt.QLabel(self)
-        self._text = qt.QLabel(self)
-        self._text.setWordWrap(True)
-        self._text.setTextFormat(qt.Qt.PlainText)  # a device's own words
-        self._text.setTextInteractionFlags(qt.Qt.TextSelectableByMouse)
-        self._text.setSizePolicy(qt.QSizePolicy.Ignored, qt.QSizePolicy.Preferred)
+        self._text = ClampedLabel(2, self)
         self._title.setAlignment(qt.Qt.AlignCenter)
         self._title.setStyleSheet("font-size: 15pt; font-weight: 700; padding: 0 14px;")
-        self._text.setStyleSheet("font-size: 11.5pt; padding: 4px 0;")
+        font = self._text.font()
+        font.setPointSizeF(11.5)
+        self._text.setFont(font)
         layout = qt.QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 14, 0)
         layout.setSpacing(14)
         layout.addWidget(self._title)
         layout.addWidget(self._text, 1)
         self._kind = ""
-        # Room for two lines from the start: the picture below must not jump with each sentence.
-        self._text.ensurePolished()
-        self.setMinimumHeight(2 * self._text.fontMetrics().lineSpacing() + 22)
+        # Two lines, whatever is said: the picture below must not jump with each sentence.
+        self.setFixedHeight(self._text.sizeHint().height() + 22)
         self._title.setMinimumWidth(170)
 
     def title(self) -> str:
@@ -40,7 +38,7 @@ class StateBanner(qt.QFrame):
 
     def text(self) -> str:
         """Return the sentence on show."""
-        return str(self._text.text())
+        return self._text.whole()
 
     def kind(self) -> str:
         """Key of `theme.Theme.state` on show."""
@@ -49,8 +47,7 @@ class StateBanner(qt.QFrame):
     def show_message(self, message: Message) -> None:
         """Put `message` on show."""
         self._title.setText(message.title)
-        self._text.setText(message.text)
-        self._text.setToolTip(message.text)
+        self._text.set_whole(message.text)
         self.setAccessibleName(f"{message.title}: {message.text}")
         if message.kind == self._kind:
             return

@@ -15,6 +15,15 @@ class ElidedLabel(qt.QLabel):
         self.setSizePolicy(qt.QSizePolicy.Ignored, qt.QSizePolicy.Preferred)
         self.setTextInteractionFlags(qt.Qt.TextSelectableByMouse)
 
+    def minimumSizeHint(self) -> qt.QSize:
+        """Of one line, also while there is no text: nothing below moves when there is."""
+        self.ensurePolished()
+        return super().minimumSizeHint().expandedTo(qt.QSize(0, self.fontMetrics().height()))
+
+    def sizeHint(self) -> qt.QSize:
+        """Likewise."""
+        return super().sizeHint().expandedTo(self.minimumSizeHint())
+
     def whole(self) -> str:
         """Return the text, not shortened."""
         return self._whole

@@ -65,7 +65,7 @@ def settings_of(values: Mapping[str, Value], camera_parameters: Iterable[str]) -
     if frames > MOST_FRAMES:
         raise ValueRefused(
             f"nTriggers {value['nTriggers']} x nFramesPerTrigger {value['nFramesPerTrigger']} "
-            f"= {plural(frames, 'frame')}; a series has {MOST_FRAMES} at most"
+            f"= {plural(frames, 'frame')}; a series has {MOST_FRAMES:,} at most"
         )
     parse_metadata(value["Metadata"])
     return Settings(

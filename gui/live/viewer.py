@@ -18,7 +18,7 @@ class Viewer(LiveView):
 
     def __init__(self, feed: Feed, backend: str = "mpl", parent: qt.QWidget | None = None) -> None:
         super().__init__(feed, backend=backend, parent=parent)
-        self.resize(1240, 860)
+        self.resize(1240, 760)
         self.setMinimumSize(880, 560)
 
     def start(self) -> None:

@@ -63,6 +63,13 @@ class Account:
         return left * frame_time if frame_time > 0.0 and not self.done else None
 
 
+def losses_so_far(account: Account) -> str:
+    """Return what a running series has lost, in a sentence: "2 frames missing, 1 corrupt so far." """
+    lost = [(account.fates[fate], word) for fate, (_, word) in FATES.items() if fate in WRONG]
+    words = [f"{number:,} {word}" for number, word in lost if number]
+    return f"Lost of the running series: {', '.join(words)} so far."
+
+
 def account(values: Mapping[str, Value | None]) -> Account:
     """From the device's values, by attribute."""
 

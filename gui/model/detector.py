@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from penstock.gui.model import free_number, metadata
+from penstock.gui.model.account import losses_so_far
 from penstock.gui.model.actions import AT_ONCE, Action, why_not
 from penstock.gui.model.answers import read_check, read_last_series
 from penstock.gui.model.attribute import Attribute, BadText, Value
@@ -32,6 +33,10 @@ SETTLE = 0.2
 """Seconds between a change of settings and `Check`: changes come in groups."""
 ASK_AGAIN = 3.0
 """Seconds after which `Check` is asked again if its refusal is one of `PASSING`."""
+STILL = 30.0
+"""Seconds after which `Check` is asked again if all was well: a disk fills without any event."""
+LOSSES_EVERY = 5.0
+"""Seconds between two lines about losses of a running series."""
 PASSING = ("unavailable", "not_connected", "other_consumer")
 """Refusals that depend on other programs, not on the settings: no event tells that they have passed."""
 FILE = "DestinationFilename"
@@ -64,6 +69,7 @@ class DetectorModel:
         self._calls = Calls(name, self._on_error)
         self._check_soon = Later(SETTLE, self.ask_check)
         self._check_again = Later(ASK_AGAIN, self._schedule_check)
+        self._check_still = Later(STILL, self._schedule_check)
         self._own: set[str] = set()
         """SeriesId of what this panel has armed."""
         self._arming = False
@@ -74,6 +80,7 @@ class DetectorModel:
         self._started = False
         self._stopped = False
         self._file = NextFile()
+        self._losses_logged, self._losses_at = 0, 0.0
 
     # -- following -----------------------------------------------------------------------------
 
@@ -95,6 +102,7 @@ class DetectorModel:
             self._stopped = True
             self._check_soon.not_now()
             self._check_again.not_now()
+            self._check_still.not_now()
         self._device.stop()
         self._calls.stop()
 
@@ -175,6 +183,10 @@ class DetectorModel:
     def next_free_number(self) -> None:
         """Write the next number for which there is no file yet into DestinationFilename."""
         self._calls.begin(self._next_free_number)
+
+    def say(self, why: str) -> None:
+        """Show why something that the user wanted is not possible, as for a refused command."""
+        self._refused(why)
 
     def set_counts_up(self, on: bool) -> None:
         """Whether the number in the file's name goes up with each series of this panel."""
@@ -387,8 +399,11 @@ class DetectorModel:
             before = self._view.check
             mended = check is not None and check.ok and before is not None and not before.ok
             self._view = replace(self._view, check=check, notice="" if mended else self._view.notice)
-            if check is not None and check.kind in PASSING and not self._stopped:
-                self._check_again.soon()
+            if check is not None and not self._stopped:
+                if check.kind in PASSING:
+                    self._check_again.soon()
+                elif check.ok:
+                    self._check_still.soon()
         self._notify()
 
     # -- what an event means -------------------------------------------------------------------------
@@ -406,6 +421,7 @@ class DetectorModel:
             written_here = name in after.edits and after.edits[name].writing
             if name in before.values and before.values[name] != value and not written_here:
                 self.log.add(Kind.CHANGED, f"{attribute.label} is now {attribute.with_unit(value)}")
+        self._note_losses(after)
         if after.last != before.last and after.last is not None and "LastSeries" in before.values:
             self.log.add(Kind.SERIES, after.last.verdict)
         if after.state != before.state:
@@ -417,6 +433,18 @@ class DetectorModel:
         receiver = (before.values.get("ReceiverQueue") is None) != (after.values.get("ReceiverQueue") is None)
         if settings or receiver or after.state != before.state:
             self._schedule_check()
+
+    def _note_losses(self, view: DetectorView) -> None:
+        """Log what a running series has lost, at once and then from time to time."""
+        lost = view.account.lost if view.running else 0
+        with self._lock:
+            if lost <= self._losses_logged:
+                self._losses_logged = min(lost, self._losses_logged)  # 0 with the next series
+                return
+            if self._losses_logged and self._now() - self._losses_at < LOSSES_EVERY:
+                return
+            self._losses_logged, self._losses_at = lost, self._now()
+        self.log.add(Kind.TROUBLE, losses_so_far(view.account))
 
     def _count_up(self) -> None:
         """The series of this panel has its file: the next one gets the next number."""

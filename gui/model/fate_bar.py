@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from penstock.gui.model.account import FATES, WRONG, Account
 
+Range: TypeAlias = tuple[int, int, str]
+"""First and last frame, and their status."""
 SLIVER = 2
 """Least pixels of a loss: one missing frame of a million has to be seen."""
 MEANING: Mapping[str, str] = {
@@ -33,6 +36,8 @@ class Segment:
     """First pixel."""
     width: int
     """Pixels."""
+    frames: tuple[int, int] | None = None
+    """First and last frame of a loss that stands at its place; `None` where only the number is known."""
 
     @property
     def loss(self) -> bool:
@@ -41,7 +46,11 @@ class Segment:
 
     def words(self) -> str:
         """Return what a tool tip says."""
-        return f"{FATES[self.fate][1]} {self.count:,}: {MEANING[self.fate]}"
+        if self.frames is None:
+            return f"{FATES[self.fate][1]} {self.count:,}: {MEANING[self.fate]}"
+        first, last = self.frames
+        which = f"frame {first:,}" if first == last else f"frames {first:,} to {last:,}"
+        return f"{which} {FATES[self.fate][1]}: {MEANING[self.fate]}"
 
 
 def visible_fates(account: Account) -> dict[str, int]:
@@ -68,12 +77,30 @@ def in_words(account: Account) -> str:
     return ", ".join(f"{word} {count:,}" for _, word, count in legend(account))
 
 
-def segments(account: Account, width: int) -> list[Segment]:
-    """Return the parts of a bar of `width` pixels, from left to right without gaps; losses are never too
-    thin."""
+def segments(account: Account, width: int, lost: Sequence[Range] = ()) -> list[Segment]:
+    """Return the parts of a bar of `width` pixels, from left to right; losses are never too thin.
+
+    Args:
+        account: frames by status.
+        width: pixels.
+        lost: first and last frame of each range of one status, if they are known: these stand at their place
+            in the series, over the others. Without them all parts stand one after the other.
+    """
     counts = {fate: count for fate, count in visible_fates(account).items() if count > 0}
     if not counts or width <= 0:
         return []
+    placed = (
+        [each for each in lost if each[2] in WRONG and counts.get(each[2])] if account.planned > 0 else []
+    )
+    for first, last, fate in placed:
+        counts[fate] -= last - first + 1
+    if any(count < 0 for count in counts.values()):  # of another series, or of another moment
+        return segments(account, width)
+    parts = _in_a_row({fate: count for fate, count in counts.items() if count > 0}, width)
+    return parts + [_at_its_place(each, account, width) for each in placed]
+
+
+def _in_a_row(counts: Mapping[str, int], width: int) -> list[Segment]:
     least = {fate: SLIVER if fate in WRONG else 1 for fate in counts}
     widths: dict[str, float] = {}
     free, frames = float(width), sum(counts.values())
@@ -89,3 +116,10 @@ def segments(account: Account, width: int) -> list[Segment]:
         edge += widths[fate]
         parts.append(Segment(fate, count, left, max(1, round(edge) - left)))
     return parts
+
+
+def _at_its_place(lost: Range, account: Account, width: int) -> Segment:
+    first, last, fate = lost
+    left = round(width * first / account.planned)
+    wide = max(SLIVER, round(width * (last + 1) / account.planned) - left)
+    return Segment(fate, last - first + 1, min(left, width - wide), wide, (first, last))

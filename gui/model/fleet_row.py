@@ -35,6 +35,8 @@ NOBODY = (
     f"its server has been started. Register one with: {REGISTER} ; start it with: {START}"
 )
 
+LAST = "Last series: "
+"""What stands before a problem that is over."""
 FOLLOWED = frozenset(
     {"State", "Status", "nFramesPlanned", "SeriesId", *(name for name, _ in FATES.values())}
     | {"FileWritten", "FrameRateMeasured", "LastSeries"}  # of detectors
@@ -58,6 +60,8 @@ class Row:
     """The device's own sentence; while it is AWAY, why."""
     problem: str = ""
     """What is wrong now or was with the last series, in a sentence; "": nothing."""
+    running: bool = False
+    """A series runs."""
     file: str = ""
     """Of the running, or else of the last, series, as the receiver sees it; "" where nothing is written."""
     live: bool = False
@@ -110,10 +114,11 @@ class Row:
 
     @property
     def gravity(self) -> int:
-        """Place in a list with faults first: 0 in FAULT, 1 away, 2 something else is wrong, 3 well."""
+        """Place in a list with faults first: 0 in FAULT, 1 away, 2 a series that loses frames, 3 one that
+        runs well, 4 the last series was incomplete, 5 well."""
         if self.ill:
             return 0 if self.state == "FAULT" else 1
-        return 2 if self.problem else 3
+        return (2 if self.problem else 3) if self.running else (4 if self.problem else 5)
 
 
 def row(found: DirectoryEntry, values: Mapping[str, Value | None], receiver_url: str = "") -> Row:
@@ -138,6 +143,7 @@ def row(found: DirectoryEntry, values: Mapping[str, Value | None], receiver_url:
         state=state,
         status=status,
         problem=status if state in TROUBLED else _problem(values, frames, running=running),
+        running=running,
         file=file,
         live=known and not file,
         done=frames.whole if known else None,
@@ -196,11 +202,14 @@ def _problem(values: Mapping[str, Value | None], frames: Account, *, running: bo
             last = read_last_series(text)
         except msgspec.MsgspecError as error:
             return f"The account of the last series cannot be read here: {error}."
-        return "" if last is None or last.complete else last.verdict
+        return "" if last is None or last.complete else f"{LAST}{last.verdict}"
     if not frames.lost:
         return ""
-    reason = "" if running else str(values.get("SeriesReason") or "")
-    return reason or f"{', '.join(_losses(frames))} of {plural(frames.planned, 'frame')}."
+    if running:
+        return f"{', '.join(_losses(frames))} so far."
+    reason = str(values.get("SeriesReason") or "")
+    counts = f"{', '.join(_losses(frames))} of {plural(frames.planned, 'frame')}."
+    return f"{LAST}{reason or counts}"
 
 
 def _losses(frames: Account) -> Iterable[str]:

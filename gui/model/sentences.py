@@ -17,6 +17,10 @@ KIND = {
 """Kind of the banner by Tango state; any other is a notice."""
 
 
+REFUSED = "Ready. The last Arm was refused: "
+"""Beginning of a Status after a refused Arm."""
+
+
 def message(view: DetectorView) -> Message:
     """Return the one sentence that the person in front of the screen needs now."""
     if view.presence is Presence.WAITED_FOR:
@@ -26,6 +30,8 @@ def message(view: DetectorView) -> Message:
     if view.presence is Presence.AWAY:
         return Message("away", "AWAY", f"Away since {clock(view.since)}: {view.waits_for}")
     status = capital(view.status.strip() or "The device gives no details.")
+    if view.state == "ON" and view.check is not None and view.check.ok and status.startswith(REFUSED):
+        status = "Ready."  # what the last Arm was refused for is cured
     if view.running and not view.configuring and not view.own and view.armed_by:
         status = f"{status} Armed by {view.armed_by}."
     return Message(KIND.get(view.state, "notice"), view.state, status)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from silx.gui import qt
 
+from penstock.gui.clamped import ClampedLabel
 from penstock.gui.model.actions import Action
 from penstock.gui.model.detector import DetectorModel
 from penstock.gui.model.sentences import arm_sentence, stop_question
@@ -96,8 +97,8 @@ class Actions(qt.QFrame):
         self._asked_about: object = None
         self.buttons = {action: ActionButton(action, self) for action in LOOKS}
         self._shortcuts: dict[Action, qt.QShortcut] = {}
-        self._says = qt.QLabel(self)
-        self._notice = qt.QLabel(self)
+        self._says = ClampedLabel(2, self)
+        self._notice = ClampedLabel(2, self)
         self._lay_out()
         for action, button in self.buttons.items():
             button.clicked.connect(lambda _=False, action=action: self._pressed(action))
@@ -109,11 +110,11 @@ class Actions(qt.QFrame):
 
     def says(self) -> str:
         """Return what Arm would say."""
-        return str(self._says.text())
+        return self._says.whole()
 
     def notice(self) -> str:
         """Return why the last action was refused; "" where it was not."""
-        return str(self._notice.text())
+        return self._notice.whole()
 
     def question(self) -> qt.QMessageBox | None:
         """Return the question that is open: whether to end a series that was armed elsewhere."""
@@ -143,15 +144,15 @@ class Actions(qt.QFrame):
         refused, words = arm_sentence(view)
         if refused and view.notice and view.check is not None and view.check.sentence in view.notice:
             words = ""  # the same twice
-        self._says.setText(f"{PROBLEM_SIGN} {words}" if refused and words else words)
+        self._says.set_whole(f"{PROBLEM_SIGN} {words}" if refused and words else words)
         look(self._says, role="problem" if refused else "muted")
         self._says.setVisible(bool(words))
-        self._notice.setText(
+        self._notice.set_whole(
             f"{PROBLEM_SIGN} {view.notice[0].upper()}{view.notice[1:]}" if view.notice else ""
         )
         self._notice.setVisible(bool(view.notice))
-        self._says.setToolTip(self._says.text())
-        self._notice.setToolTip(self._notice.text())
+        for label in (self._says, self._notice):  # two lines in all
+            label.set_lines(1 if view.notice and words else 2)
 
     def _pressed(self, action: Action) -> None:
         view = self._model.view()
@@ -202,14 +203,10 @@ class Actions(qt.QFrame):
             row.addWidget(button)
         row.addSpacing(8)
         words = qt.QVBoxLayout()
-        words.setSpacing(2)
+        words.setSpacing(0)
         for label, role in ((self._notice, "problem"), (self._says, "muted")):
-            label.setTextFormat(qt.Qt.PlainText)
-            label.setWordWrap(True)
             label.setProperty("role", role)
-            label.setTextInteractionFlags(qt.Qt.TextSelectableByMouse)
-            label.setSizePolicy(qt.QSizePolicy.Ignored, qt.QSizePolicy.Preferred)
             words.addWidget(label)
         row.addLayout(words, 1)
-        # Room for two lines from the start, so that nothing moves when a sentence appears.
-        self.setMinimumHeight(2 * self.fontMetrics().lineSpacing() + 28)
+        # Two lines, whatever is said: nothing moves when a sentence appears.
+        self.setFixedHeight(2 * self.fontMetrics().lineSpacing() + 28)

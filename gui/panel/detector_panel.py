@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from silx.gui import qt
 
@@ -93,6 +93,12 @@ class DetectorPanel(qt.QWidget):
     def set_log_shown(self, shown: bool) -> None:
         """Show the log."""
         self._log.setVisible(shown)
+
+    def open_elsewhere(self, opens: Callable[[str], str]) -> None:
+        """Show the detector's receiver with another program; say why not where that fails."""
+        url = self.model.view().receiver_url
+        if why := opens(url) if url else "The device names no receiver (property ReceiverUrl).":
+            self.model.say(why)
 
     def layout_state(self) -> dict[str, qt.QByteArray]:
         """Return the positions of the splitters by name."""

@@ -1,12 +1,14 @@
-"""One bar with all statuses of frames; losses also differ in height, not by colour alone."""
+"""One bar with all statuses of frames; losses also differ in height and are hatched: not by colour alone."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from silx.gui import qt
 
 from penstock.gui import theme
 from penstock.gui.model.account import Account
-from penstock.gui.model.fate_bar import Segment, in_words, segments
+from penstock.gui.model.fate_bar import Range, Segment, in_words, segments
 
 HEIGHT = 22
 """Pixels; frames that are not lost are drawn `INSET` lower at top and bottom."""
@@ -19,6 +21,7 @@ class FateBar(qt.QWidget):
     def __init__(self, parent: qt.QWidget | None = None) -> None:
         super().__init__(parent)
         self._account: Account | None = None
+        self._lost: Sequence[Range] = ()
         self._old = False
         self._segments: list[Segment] = []
         self.setFixedHeight(HEIGHT)
@@ -29,16 +32,17 @@ class FateBar(qt.QWidget):
         """Return what is on show."""
         return self._segments
 
-    def show_account(self, account: Account, *, old: bool = False) -> None:
+    def show_account(self, account: Account, *, lost: Sequence[Range] = (), old: bool = False) -> None:
         """Show `account`.
 
         Args:
             account: frames by status.
+            lost: which ones are lost, as far as that is known.
             old: whether the device no longer answers.
         """
-        if account == self._account and old == self._old:
+        if (account, lost, old) == (self._account, self._lost, self._old):
             return
-        self._account, self._old = account, old
+        self._account, self._lost, self._old = account, lost, old
         self.setAccessibleDescription(in_words(account))
         self._divide(anew=False)
 
@@ -59,6 +63,8 @@ class FateBar(qt.QWidget):
             inset = 0 if part.loss else INSET
             area = qt.QRect(part.left, inset, part.width, self.height() - 2 * inset)
             painter.fillRect(area, qt.QColor(colours.fates[part.fate]))
+            if part.loss:
+                painter.fillRect(area, qt.QBrush(qt.QColor(colours.panel), qt.Qt.BDiagPattern))
 
     def event(self, event: qt.QEvent) -> bool:
         """Show the tool tip of the part under the cursor."""
@@ -77,7 +83,8 @@ class FateBar(qt.QWidget):
         return min(near, key=lambda part: part.width).words() if near else ""
 
     def _divide(self, *, anew: bool) -> None:
-        parts = segments(self._account, self.width()) if self._account is not None else []
+        account, lost = self._account, self._lost
+        parts = segments(account, self.width(), lost) if account is not None else []
         if anew or parts != self._segments or self._old:
             self._segments = parts
             self.update()

@@ -8,8 +8,10 @@ from collections.abc import Mapping
 from silx.gui import qt
 
 from penstock.gui import theme
+from penstock.gui.clamped import ClampedLabel
 from penstock.gui.model.fleet import Fleet
 from penstock.gui.model.fleet_row import REGISTER, START, Row, summary
+from penstock.gui.panel.elsewhere import open_page
 from penstock.gui.panel.fleet_table import (
     COLUMNS,
     DEVICE,
@@ -29,8 +31,8 @@ WIDTHS = {"State": 100, "Device": 165, "Kind": 72, "Series": 165, "Frames": 126,
 
 WIDEST_NAME = 320
 """Pixels; the tool tip has what is longer."""
-MOST_LINES = 3
-"""Of a sentence in the table; the whole is below it."""
+LINES = 2
+"""Of each row, whatever it says: no row moves under the pointer. The whole sentence is below the table."""
 MARGIN = 12
 """Pixels between two rows' lines."""
 
@@ -53,7 +55,7 @@ class FleetPage(qt.QWidget):
         self._head = qt.QLabel(self)
         self._trouble = _text(self)
         self._empty = _text(self)
-        self._detail = _text(self)
+        self._detail = ClampedLabel(2, self)
         self._filter = qt.QLineEdit(self)
         self._view = qt.QTableView(self)
         self._arrange()
@@ -71,7 +73,7 @@ class FleetPage(qt.QWidget):
 
     def detail(self) -> str:
         """Return the whole sentence of the current row."""
-        return str(self._detail.text())
+        return self._detail.whole()
 
     def names(self) -> list[str]:
         """Devices on show, from top to bottom."""
@@ -124,9 +126,6 @@ class FleetPage(qt.QWidget):
         )
         self._empty.setAlignment(qt.Qt.AlignCenter)
         self._empty.setStyleSheet("font-size: 11.5pt; padding: 40px;")
-        self._detail.setMinimumHeight(2 * self.fontMetrics().lineSpacing() + 8)
-        self._detail.setAlignment(qt.Qt.AlignTop)
-        self._detail.setTextFormat(qt.Qt.PlainText)
         self.setFocusProxy(self._view)
         self._arrange_table(colours)
         top = qt.QHBoxLayout()
@@ -157,6 +156,8 @@ class FleetPage(qt.QWidget):
         view.setAlternatingRowColors(True)
         view.setShowGrid(False)
         view.setTabKeyNavigation(False)
+        view.verticalHeader().setSectionResizeMode(qt.QHeaderView.Fixed)
+        view.verticalHeader().setDefaultSectionSize(LINES * view.fontMetrics().lineSpacing() + MARGIN)
         view.setAccessibleName("Detectors and receivers")
         view.setItemDelegateForColumn(STATE, StateDelegate(view))
         view.setItemDelegateForColumn(SERIES, PathDelegate(view))
@@ -177,8 +178,6 @@ class FleetPage(qt.QWidget):
         self._filter.textChanged.connect(self._set_filter)
         self._view.activated.connect(self._choose)
         self._view.selectionModel().selectionChanged.connect(self._show_detail)
-        self._view.horizontalHeader().sectionResized.connect(self._fit_rows)
-        self._view.horizontalHeader().sortIndicatorChanged.connect(self._fit_rows)
         for keys, call in (
             (qt.QKeySequence.Refresh, self._fleet.look),
             (qt.QKeySequence.Find, self._filter.setFocus),
@@ -208,7 +207,6 @@ class FleetPage(qt.QWidget):
         self._show_emptiness(bool(rows), trouble)
         self._show_detail()
         self._fit_names([row.name for row in rows])
-        self._fit_rows()
 
     def _fit_names(self, names: list[str]) -> None:
         """Widen the column for the longest name when devices appear, until the user drags it."""
@@ -243,25 +241,15 @@ class FleetPage(qt.QWidget):
     def _show_detail(self, *_: object) -> None:
         selected = self._view.selectionModel().selectedRows()
         if len(selected) != 1:
-            self._detail.setText("Enter or a double click opens a detector's panel.")
+            self._detail.set_whole("Enter or a double click opens a detector's panel, or a receiver's page.")
             return
         row = self._sorted.row_at(selected[0])
         parts = [f"{row.name}, {row.server}: {row.says}"]
         if row.file:
             parts.append(f"File: {row.file}")
         if row.kind == "receiver":
-            parts.append(f"A receiver has no panel; its pictures: penstock view {row.receiver_url}")
-        self._detail.setText("  ".join(parts))
-
-    def _fit_rows(self, *_: object) -> None:
-        """Widen the column of problems: the remedy is at the end of the sentence."""
-        metrics = self._view.fontMetrics()
-        room = qt.QRect(0, 0, self._view.columnWidth(SAYS) - 8, MOST_LINES * metrics.lineSpacing())
-        for number in range(self._sorted.rowCount()):
-            problem = self._row(number).problem
-            needed = metrics.boundingRect(room, qt.Qt.TextWordWrap, problem).height() if problem else 0
-            lines = min(MOST_LINES, max(1, round(needed / metrics.lineSpacing())))
-            self._view.setRowHeight(number, lines * metrics.lineSpacing() + MARGIN)
+            parts.append(f"Enter or a double click opens its page, {row.receiver_url}")
+        self._detail.set_whole("  ".join(parts))
 
     def _set_filter(self, text: str) -> None:
         self._sorted.set_filter(text)
@@ -275,6 +263,8 @@ class FleetPage(qt.QWidget):
         row = self._sorted.row_at(index)
         if row.kind == "detector":
             self.chosen.emit(row.name)
+        elif row.receiver_url and (why := open_page(row.receiver_url)):
+            self._detail.set_whole(why)
 
     def _copy(self) -> None:
         qt.QApplication.clipboard().setText(self.text())

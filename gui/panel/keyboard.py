@@ -17,6 +17,8 @@ KEYS: tuple[tuple[str, str], ...] = (
     ("Ctrl+W", "close this detector's tab; its series continues"),
     ("Ctrl+Tab", "next tab"),
     ("Ctrl+P, Ctrl+L", "show or hide the live picture, the log"),
+    ("Ctrl+E", "the picture in the viewer, a window of its own"),
+    ("Ctrl+B", "the web page of this detector's receiver"),
     ("F1", "this list"),
     ("Ctrl+Q", "close the window; all series continue"),
 )

@@ -7,6 +7,7 @@ import time
 from silx.gui import qt
 
 from penstock.gui import theme
+from penstock.gui.clamped import ClampedLabel
 from penstock.gui.elided import ElidedLabel
 from penstock.gui.model.answers import LastSeries
 from penstock.gui.model.detector import DetectorModel
@@ -21,8 +22,6 @@ from penstock.gui.panel.text import heading, tint
 NOTHING_WRITTEN = "Nothing was written."
 LOOKING = "Looking for the file …"
 NONE_YET = "No series has ended since the device server was started."
-MOST_WORDS = 190
-"""Characters of a verdict: two lines beside the settings; tool tip, banner and log have the rest."""
 AGE_MS = 20_000
 """Milliseconds between two updates of "2 min ago"."""
 
@@ -43,17 +42,16 @@ class LastSeriesView(qt.QWidget):
         self._why_not_here = LOOKING
         self._title = heading("Last series", self)
         self._time = qt.QLabel(self)
-        self._verdict = qt.QLabel(self)
+        # All of a fixed height: the picture above must not jump when a series ends.
+        self._verdict = ClampedLabel(2, self)
         self._file = ElidedLabel(self)
-        self._lost = qt.QLabel(self)
-        self._check_result = qt.QLabel(self)
-        for label in (self._verdict, self._lost, self._check_result):
-            label.setWordWrap(True)
-            label.setTextFormat(qt.Qt.PlainText)
-            label.setTextInteractionFlags(qt.Qt.TextSelectableByMouse)
+        self._lost = ClampedLabel(1, self)
+        self._note = ClampedLabel(1, self)
+        """What the check of the file said, or else why the file cannot be opened here."""
+        self._found = ""
+        self._found_good = True
+        self._why = ""
         self._busy = qt.QLabel(self)
-        self._why = qt.QLabel(self)
-        self._why.setWordWrap(True)
         self.open_file = qt.QPushButton("Open in sil&x", self)
         self.copy_path = qt.QPushButton("Copy &path", self)
         self.check = qt.QPushButton("Chec&k file", self)
@@ -75,19 +73,19 @@ class LastSeriesView(qt.QWidget):
 
     def verdict(self) -> str:
         """Return the sentence on show, with its sign and word."""
-        return str(self._verdict.text())
+        return self._verdict.whole()
 
     def lost(self) -> str:
         """Return which frames are not in the file as they should be."""
-        return str(self._lost.text())
+        return self._lost.whole()
 
     def check_result(self) -> str:
         """Return what the check of the file said."""
-        return str(self._check_result.text())
+        return self._found
 
     def why_not(self) -> str:
         """Return why the file cannot be opened on this host; "" where it can."""
-        return str(self._busy.text() or self._why.text())
+        return str(self._busy.text()) or self._why
 
     def look_again(self) -> None:
         """Update how long ago it was, and whether this host sees the file."""
@@ -132,10 +130,11 @@ class LastSeriesView(qt.QWidget):
         tint(self._title, colours.accent)
         self._last = self._model.view().last
         if self._last is None:
-            self._verdict.setText(NONE_YET)
+            self._verdict.set_whole(NONE_YET)
             tint(self._verdict, colours.muted)
-            for label in (self._time, self._lost, self._file):
-                label.setVisible(False)
+            self._time.setText("")
+            self._lost.set_whole("")
+            self._file.set_whole("")
             self._offer()
             return
         self._show_ending(ending(self._last, time.time()), colours)
@@ -144,17 +143,13 @@ class LastSeriesView(qt.QWidget):
     def _show_ending(self, last: Ending, colours: theme.Theme) -> None:
         outcome = last.outcome
         words = f"{outcome.sign} {outcome.word}. {last.sentence}"
-        self._verdict.setText(words if len(words) <= MOST_WORDS else f"{words[:MOST_WORDS].rstrip()} …")
-        self._verdict.setToolTip(words if len(words) > MOST_WORDS else "")
+        self._verdict.set_whole(words)
         tint(self._verdict, colours.text if outcome.good else colours.bad)
         self._time.setText(last.time)
-        self._time.setVisible(bool(last.time))
         tint(self._time, colours.muted)
-        self._lost.setText(f"▲ Frames {last.lost}" if last.lost else "")
-        self._lost.setVisible(bool(last.lost))
+        self._lost.set_whole(f"▲ Frames {last.lost}" if last.lost else "")
         tint(self._lost, colours.bad)
         self._file.set_whole(last.file)
-        self._file.setVisible(bool(last.file))
         tint(self._file, colours.muted)
         self._time.setToolTip(f"Armed by {last.armed_by}" if last.armed_by else "")
         self.setAccessibleName(f"Last series: {self.verdict()}")
@@ -184,10 +179,9 @@ class LastSeriesView(qt.QWidget):
         no_receiver = "" if self._model.view().receiver_url else "The device names no receiver to ask."
         looking = why_not_open == LOOKING
         self._busy.setText(LOOKING if looking else "")
-        self._why.setText("" if none or looking else why_not_open)
-        self._why.setVisible(bool(self._why.text()))
-        for label in (self._busy, self._why):
-            tint(label, theme.current().muted)
+        self._why = "" if none or looking else why_not_open
+        tint(self._busy, theme.current().muted)
+        self._show_note()
         for button, does, why in (
             (self.open_file, "Show the file in silx view", why_not_open),
             (self.copy_path, "Put the file's path into the clipboard", none),
@@ -222,10 +216,13 @@ class LastSeriesView(qt.QWidget):
             self._say_found("The file is being read …", True)
 
     def _say_found(self, words: str, good: bool) -> None:
-        self._check_result.setText(words if good or not words else f"▲ {words}")
-        self._check_result.setVisible(bool(words))
-        tint(self._check_result, theme.current().muted if good else theme.current().bad)
+        self._found, self._found_good = words if good or not words else f"▲ {words}", good
         self._offer()
+
+    def _show_note(self) -> None:
+        self._note.set_whole(self._found or self._why)
+        bad = bool(self._found) and not self._found_good
+        tint(self._note, theme.current().bad if bad else theme.current().muted)
 
     def _lay_out(self) -> None:
         top = qt.QHBoxLayout()
@@ -245,7 +242,5 @@ class LastSeriesView(qt.QWidget):
         for label in (self._verdict, self._lost, self._file):
             layout.addWidget(label)
         layout.addLayout(buttons)
-        layout.addWidget(self._why)
-        layout.addWidget(self._check_result)
+        layout.addWidget(self._note)
         layout.addStretch(1)
-        self._check_result.setVisible(False)

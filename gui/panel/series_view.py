@@ -6,7 +6,7 @@ from silx.gui import qt
 
 from penstock.gui import theme
 from penstock.gui.elided import ElidedLabel
-from penstock.gui.model.account import Account
+from penstock.gui.model.account import WRONG, Account
 from penstock.gui.model.buffers import fills, notice
 from penstock.gui.model.detector import DetectorModel
 from penstock.gui.model.fate_bar import MEANING, legend
@@ -78,7 +78,10 @@ class SeriesView(qt.QWidget):
         self._armed_by.set_whole(said.armed_by)
         tint(self._armed_by, colours.muted)
         account = view.account
-        self.bar.show_account(account, old=old)
+        ended = view.last is not None and view.last.series == view.values.get("SeriesId")
+        self.bar.show_account(
+            account, lost=view.last.lost if view.last is not None and ended else (), old=old
+        )
         self._show_legend(account, colours, ink)
         self._show_fills(view)
         # In the file's place: nothing may jump when a buffer fills and empties.
@@ -91,7 +94,7 @@ class SeriesView(qt.QWidget):
     def _show_legend(self, account: Account, colours: Theme, ink: str) -> None:
         parts = legend(account) if account.planned else []
         text = "&nbsp;&nbsp; ".join(
-            f"<span style='color:{colours.fates[fate]}'>■</span>&nbsp;"
+            f"<span style='color:{colours.fates[fate]}'>{'▨' if fate in WRONG else '■'}</span>&nbsp;"
             f"<span style='color:{colours.muted}'>{word.replace(' ', '&nbsp;')}</span>&nbsp;"
             f"<span style='color:{ink}'>{count:,}</span>"
             for fate, word, count in parts

@@ -14,12 +14,14 @@ from penstock.gui.model.device_name import key
 from penstock.gui.model.sentences import message
 from penstock.gui.panel import keyboard
 from penstock.gui.panel.detector_panel import DetectorPanel
+from penstock.gui.panel.elsewhere import open_page, open_viewer
 from penstock.gui.panel.fleet_page import FleetPage
 from penstock.gui.panel.icons import state_icon
 from penstock.gui.panel.open_dialog import OpenDialog
 
 TITLE = "Penstock"
-FIRST_SIZE = (1280, 800)
+FIRST_SIZE = (1280, 760)
+"""With its title bar it fits on a screen of 1280 x 800."""
 
 
 class Window(qt.QMainWindow):
@@ -164,6 +166,11 @@ class Window(qt.QMainWindow):
         if isinstance(panel, DetectorPanel):
             panel.series.last.show_past()
 
+    def _open_elsewhere(self, opens: Callable[[str], str]) -> None:
+        panel = self.tabs.currentWidget()
+        if isinstance(panel, DetectorPanel):
+            panel.open_elsewhere(opens)
+
     def _ask_open(self) -> None:
         dialog = OpenDialog(self)
         dialog.setAttribute(qt.Qt.WA_DeleteOnClose)
@@ -218,6 +225,9 @@ class Window(qt.QMainWindow):
         view = bar.addMenu("&View")
         picture = self._switch(view, "Live &picture", "Ctrl+P", DetectorPanel.set_picture_shown)
         log = self._switch(view, "&Log", "Ctrl+L", DetectorPanel.set_log_shown)
+        view.addSeparator()
+        self._action(view, "Open the &viewer", "Ctrl+E", lambda: self._open_elsewhere(open_viewer))
+        self._action(view, "Open the receiver's &web page", "Ctrl+B", lambda: self._open_elsewhere(open_page))
         help_ = bar.addMenu("&Help")
         self._action(help_, "&Keyboard", "F1", lambda: keyboard.dialog(self).open())
         return picture, log

@@ -111,7 +111,7 @@ def test_a_series_of_too_many_segments_is_refused_at_the_check_and_taken_if_it_c
     receiver = start_receiver(frames_per_file=2)
     receiver.connected()
     path = receiver.root / "x.h5"
-    says = "8002 frames would be 4001 segments, .* frames_per_file is 2, set it to 3 or more"
+    says = "8,002 frames would be 4,001 segments, .* frames_per_file is 2, set it to 3 or more"
     with pytest.raises(ReceiverRefused, match=says):
         receiver.client.check(SeriesCheck(filename=str(path), frames=8_002))
     series = streamer.start(str(path), frames=8_002, trigger_mode="SOFTWARE")

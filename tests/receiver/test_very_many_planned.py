@@ -52,8 +52,7 @@ receiver = ReceiverClient(url, timeout=5.0)
 counts = receiver.status().counts
 assert sentences.progress(counts) == "3 of 281,474,976,710,656 frames"
 shown = account(
-    {"nFramesPlanned": counts.planned, **{name: getattr(counts, fate) for fate, (name, _) in FATES.items()}},
-    file="x.h5",
+    {"nFramesPlanned": counts.planned, **{name: getattr(counts, fate) for fate, (name, _) in FATES.items()}}
 )
 assert sum(each.width for each in segments(shown, 1000)) == 1000 and in_words(shown) and legend(shown)
 [past] = receiver.history(1)

@@ -149,7 +149,7 @@ def test_taking_that_is_stopped_completes_the_file(laboratory: Laboratory) -> No
     laboratory.end(run)
     assert run.ending == "stop"
     assert detector.State() is tango.DevState.ON
-    assert "of 1000 frames" in run.said("Warning")
+    assert "of 1,000 frames" in run.said("Warning")
     assert detector.FileWritten in run.said("Output")
 
 

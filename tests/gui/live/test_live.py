@@ -72,7 +72,7 @@ def test_the_command_takes_a_picture_of_the_window(
 
     assert status == 0
     image = qt.QImage(str(picture))
-    assert (image.width(), image.height()) == (1240, 860)
+    assert (image.width(), image.height()) == (1240, 760)
 
 
 @pytest.mark.slow

@@ -255,6 +255,21 @@ def test_the_own_series_is_stopped_without_a_question(followed: Followed) -> Non
     assert stop_question(view) == ""
 
 
+def test_losses_of_a_running_series_are_lines_of_the_log(
+    followed: Followed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(detector, "LOSSES_EVERY", 0.0)
+    followed.device.appear()
+    followed.device.say(State="RUNNING", SeriesId="s1", nFramesPlanned=1000, nFramesMissing=2)
+    followed.device.say(nFramesMissing=1200, nFramesCorrupt=1)
+    followed.until(lambda view: view.account.lost == 1201)
+    lines = [text for text in followed.texts(Kind.TROUBLE) if "so far" in text]
+    assert lines == [
+        "Lost of the running series: 2 missing so far.",
+        "Lost of the running series: 1,200 missing, 1 corrupt so far.",
+    ]
+
+
 def test_a_series_armed_by_another_window_of_this_program_is_its_own(followed: Followed) -> None:
     followed.device.appear()
     client = f"Python or C++ client, PID {os.getpid()} on {socket.gethostname()}.lab.example"

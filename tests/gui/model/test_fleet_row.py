@@ -66,7 +66,7 @@ def test_the_status_of_a_troubled_device_is_its_problem(state: str) -> None:
 
 def test_a_last_series_that_is_not_complete_is_a_problem_until_the_next_one_runs() -> None:
     said = {"SeriesId": "s1", "LastSeries": last_series(complete=False)}
-    assert detector(**said).problem == "990 of 1000 frames stored, 10 missing"
+    assert detector(**said).problem == "Last series: 990 of 1000 frames stored, 10 missing"
     assert not detector(**said, State="RUNNING").problem
     assert not detector(SeriesId="s1", LastSeries=last_series(complete=True)).problem
 
@@ -80,14 +80,14 @@ def test_losses_are_said_while_the_series_runs() -> None:
         State="RUNNING", SeriesId="s1", nFramesPlanned=5000, nFramesMissing=1200, nFramesCorrupt=1,
         SeriesReason="waits for something",
     )  # fmt: skip
-    assert found.problem == "1,200 missing, 1 corrupt of 5000 frames."
+    assert found.problem == "1,200 missing, 1 corrupt so far."
 
 
 def test_losses_of_a_receivers_last_series_are_said_in_its_own_words() -> None:
     found = receiver(
         SeriesId="s1", nFramesPlanned=5, nFramesMissing=1, SeriesReason="4 of 5 frames: 1 missing"
     )
-    assert found.problem == "4 of 5 frames: 1 missing"
+    assert found.problem == "Last series: 4 of 5 frames: 1 missing"
 
 
 def test_free_space_that_nobody_knows_is_not_shown() -> None:
@@ -147,4 +147,4 @@ def test_a_detector_that_takes_settings_shows_its_last_series_and_no_rate() -> N
         LastSeries=last_series(complete=False),
     )  # fmt: skip
     assert (found.state, found.rate) == ("MOVING", None)
-    assert found.problem == "990 of 1000 frames stored, 10 missing"
+    assert found.problem == "Last series: 990 of 1000 frames stored, 10 missing"

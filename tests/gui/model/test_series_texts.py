@@ -129,6 +129,28 @@ def test_one_frame_of_a_million_is_seen(width: int) -> None:
     assert all(a.left + a.width == b.left for a, b in pairwise(parts))
 
 
+def test_losses_stand_at_their_place_in_the_series() -> None:
+    lost = [(100, 149, "missing"), (900, 900, "corrupt"), (950, 999, "not_triggered")]
+    view = account(1000, stored=899, missing=50, corrupt=1, not_triggered=50)
+    parts = {part.fate: part for part in segments(view, 1000, lost)}
+    assert (parts["missing"].left, parts["missing"].width) == (100, 50)
+    assert (parts["corrupt"].left, parts["corrupt"].width) == (900, 2)
+    assert parts["missing"].words() == "frames 100 to 149 missing: triggered or sent, but not received"
+    assert parts["corrupt"].words() == "frame 900 corrupt: arrived corrupt, and is not in the file"
+    assert parts["stored"].width + parts["not_triggered"].width == 1000, "the others fill the bar below them"
+
+
+def test_losses_whose_place_is_not_known_stand_after_the_others() -> None:
+    view = account(1000, stored=900, missing=100)
+    places = {(part.frames, part.count) for part in segments(view, 1000, [(10, 19, "missing")]) if part.loss}
+    assert places == {((10, 19), 10), (None, 90)}
+
+
+def test_places_of_another_series_are_not_used() -> None:
+    view = account(10, stored=9, missing=1)
+    assert segments(view, 100, [(10, 19, "missing")]) == segments(view, 100)
+
+
 def test_nothing_planned_is_no_bar() -> None:
     assert segments(account(0), 600) == []
 

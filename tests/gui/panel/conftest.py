@@ -63,6 +63,26 @@ class OpenedPanel:
         return self.panel.actions_bar.findChild(qt.QPushButton, name)
 
 
+class Browser(qt.QObject):
+    """Stands in for the desktop's browser."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.opened: list[str] = []
+
+    @qt.Slot(qt.QUrl)
+    def show_page(self, url: qt.QUrl) -> None:
+        self.opened.append(url.toString())
+
+
+@pytest.fixture
+def browser() -> Iterator[Browser]:
+    one = Browser()
+    qt.QDesktopServices.setUrlHandler("http", one, "show_page")
+    yield one
+    qt.QDesktopServices.unsetUrlHandler("http")
+
+
 @pytest.fixture
 def opened(qtbot: Any) -> Iterator[OpenedPanel]:
     theme.apply(qt.QApplication.instance(), theme.DARK)

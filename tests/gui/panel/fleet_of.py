@@ -102,7 +102,7 @@ def eight() -> Beamtime:
     )  # fmt: skip
     line.detector(
         "p09/basler/1", cls="Basler", State="RUNNING", Status="Live view.", SeriesId="s4",
-        nFramesPlanned=1_000_000, nFramesDelivered=3456, FrameRateMeasured=9.98,
+        nFramesPlanned=-1, nFramesDelivered=3456, FrameRateMeasured=9.98,
     )  # fmt: skip
     line.detector(
         "p09/xspress/1", url=first, cls="Xspress3", State="ON", SeriesId="s5", nFramesPlanned=5000,

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from silx.gui import qt
 
+from penstock.gui.clamped import ClampedLabel
 from penstock.gui.model.detector import DetectorModel
 from penstock.gui.panel.detector_panel import DetectorPanel
 from tests.gui.model.stand_in import StandInDevice
@@ -88,6 +90,60 @@ def test_the_picture_has_more_room_than_what_stands_below_it(qtbot: Any) -> None
     assert panel.rows.sizes()[1:] == [series, log]
     panel.close()
     panel.wait_closed()
+
+
+LONG = (
+    "Streamer of Simulator was killed by signal 9. 0 of 2,000 frames stored, 2,000 missing. File: "
+    + "/data/visitors/2026/11/25" + "/with/a/long/path" * 12 + "/scan_0001.h5. Call Reset."
+)  # fmt: skip
+
+
+def places(panel: DetectorPanel) -> dict[str, tuple[int, int]]:
+    """Upper edge and height of what is in sight, in pixels of the panel."""
+    widgets = {"banner": panel.banner, "actions": panel.actions_bar, "columns": panel.columns,
+               "picture": panel.live, "series": panel.series}  # fmt: skip
+    return {name: (each.mapTo(panel, qt.QPoint(0, 0)).y(), each.height()) for name, each in widgets.items()}
+
+
+@pytest.mark.parametrize("width", [960, 1280, 1920])
+def test_nothing_moves_whatever_is_said(opened: OpenedPanel, width: int) -> None:
+    opened.panel.resize(width, 760)
+    opened.appear(Status="Ready.")
+    opened.until(lambda: opened.panel.banner.text() == "Ready.")
+    before = places(opened.panel)
+    opened.device.refuse["Arm"] = LONG
+    opened.button("Arm").click()
+    opened.until(opened.panel.actions_bar.notice)
+    assert places(opened.panel) == before
+    last = {
+        "series": "s1",
+        "verdict": LONG,
+        "file": "/data/a.h5",
+        "lost": [[n, n, "missing"] for n in range(50)],
+    }
+    opened.device.say(
+        State="FAULT", Status=LONG, LastSeries=json.dumps(last), SeriesId="s1", nFramesPlanned=2000,
+        nFramesMissing=400, nFramesCorrupt=400, nFramesPartial=400, nFramesDiscarded=400,
+        nFramesNotTriggered=400,
+    )  # fmt: skip
+    opened.until(lambda: opened.panel.banner.text() == LONG and opened.panel.series.last.lost())
+    opened.qtbot.waitExposed(opened.panel)
+    assert places(opened.panel) == before
+    on_show = opened.panel.banner.findChildren(ClampedLabel)[0]
+    if "".join(on_show.text().split()) != "".join(LONG.split()):
+        assert "…" in on_show.text() and on_show.toolTip() == LONG
+    assert on_show.text().endswith("Call Reset."), "what to do is in sight"
+
+
+def test_a_refusal_that_is_cured_is_not_told_any_more(opened: OpenedPanel) -> None:
+    opened.device.check.update(ok=False, kind="not_connected", sentence="the receiver is in error")
+    opened.appear(Status="Ready. The last Arm was refused: the receiver is in error")
+    opened.until(lambda: "is in error" in opened.panel.banner.text())
+    opened.until(lambda: "is in error" in opened.panel.actions_bar.says())
+    opened.device.check.update(ok=True, kind="", sentence="")
+    opened.model.ask_check()
+    opened.until(lambda: opened.panel.actions_bar.says().startswith("Ready to arm"))
+    assert opened.panel.banner.text() == "Ready."
 
 
 def test_the_devices_words_are_shown_as_they_are(opened: OpenedPanel) -> None:

@@ -79,6 +79,29 @@ def test_one_missing_frame_of_a_million_is_seen(
     assert red.red() > 150 > red.green()
 
 
+def test_what_is_lost_is_hatched_where_it_was_lost(
+    qtbot: Any, device: StandInDevice, series: SeriesView
+) -> None:
+    lost = {"series": "s1", "complete": False, "lost": [[250, 499, "missing"]]}
+    device.appear(**{**RUNNING, "State": "ON", "SeriesId": "s1", "nFramesPlanned": 1000,
+                     "nFramesWritten": 750, "nFramesMissing": 250, "nFramesPending": 0,
+                     "LastSeries": json.dumps(lost)})  # fmt: skip
+    qtbot.waitUntil(lambda: any(part.frames for part in series.bar.segments()), timeout=DEADLINE)
+    image, width = series.bar.grab().toImage(), series.bar.width()
+    assert "frames 250 to 499 missing" in series.bar.tip_at(round(0.3 * width))
+
+    def colours(first: float, last: float) -> set[str]:
+        return {
+            image.pixelColor(x, y).name()
+            for x in range(round(first * width) + 2, round(last * width) - 2)
+            for y in range(6, image.height() - 6)
+        }
+
+    assert len(colours(0.0, 0.25)) == 1, "frames that are stored are of one colour"
+    assert len(colours(0.25, 0.5)) > 1, "frames that are lost are hatched: not told by colour alone"
+    assert colours(0.5, 1.0) == colours(0.0, 0.25)
+
+
 def test_a_full_buffer_says_which_side_is_slow(qtbot: Any, device: StandInDevice, series: SeriesView) -> None:
     device.appear(**RUNNING, RingFill=90.0)
     qtbot.waitUntil(lambda: "The receiver is slower than the detector" in series.notice(), timeout=DEADLINE)

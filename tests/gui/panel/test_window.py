@@ -11,14 +11,15 @@ from silx.gui import qt
 
 from penstock.gui import theme
 from penstock.gui.model.detector import DetectorModel
+from penstock.gui.model.device import Greeting
 from penstock.gui.model.directory import DirectoryError
 from penstock.gui.panel.actions import LOOKS
 from penstock.gui.panel.keyboard import KEYS
 from penstock.gui.panel.keyboard import dialog as keyboard
 from penstock.gui.panel.open_dialog import OpenDialog
-from penstock.gui.panel.window import Window
-from tests.gui.model.stand_in import StandInDevice
-from tests.gui.panel.conftest import DEADLINE
+from penstock.gui.panel.window import FIRST_SIZE, Window
+from tests.gui.model.stand_in import ATTRIBUTES, VALUES, StandInDevice
+from tests.gui.panel.conftest import DEADLINE, Browser
 
 Open = Callable[..., Window]
 
@@ -230,3 +231,21 @@ def test_a_failure_inside_is_said_and_ends_nothing(
     assert window.failure.isVisible()
     assert window.tabs.isVisible()
     assert "Traceback" in capsys.readouterr().err
+
+
+def test_the_first_size_fits_a_small_screen_with_its_title_bar() -> None:
+    assert FIRST_SIZE[0] <= 1280 and FIRST_SIZE[1] <= 800 - 40
+
+
+def test_the_page_of_the_receiver_is_opened_in_the_browser(
+    opened: Open, devices: dict[str, StandInDevice], qtbot: Any, browser: Browser
+) -> None:
+    window = opened("sim/det/1")
+    (panel,), (device,) = window.panels(), devices.values()
+    qtbot.waitUntil(window.isActiveWindow, timeout=DEADLINE)  # else it takes no keys
+    qtbot.keyClick(window, qt.Qt.Key_B, qt.Qt.ControlModifier)
+    qtbot.waitUntil(lambda: "names no receiver" in panel.actions_bar.notice(), timeout=DEADLINE)
+    assert device.listener is not None
+    device.listener.reached(Greeting(attributes=ATTRIBUTES, receiver_url="http://daq-2:5000", values=VALUES))
+    qtbot.keyClick(window, qt.Qt.Key_B, qt.Qt.ControlModifier)
+    assert browser.opened == ["http://daq-2:5000/"]

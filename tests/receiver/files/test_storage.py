@@ -211,7 +211,9 @@ def test_more_segments_than_one_file_can_show_are_refused_with_the_number_that_f
     storage.check_segments(400_000, 100)
     storage.check_segments(None, 1)
     storage.check_segments(10**9, 0)
-    with pytest.raises(StorageError, match=r"400001 frames would be 4001 segments, .* set it to 101 or more"):
+    with pytest.raises(
+        StorageError, match=r"400,001 frames would be 4,001 segments, .* set it to 101 or more"
+    ):
         storage.check_segments(400_001, 100)
 
 

@@ -200,7 +200,7 @@ class SegmentStore(FrameStore):
     def _begin(self, number: int) -> Segment:
         if number >= storage.MOST_SEGMENTS:
             raise OverLimitError(
-                f"a series has at most {storage.MOST_SEGMENTS} segments, of "
+                f"a series has at most {storage.MOST_SEGMENTS:,} segments, of "
                 f"{plural(self._length, 'frame')} each; "
                 "set frames_per_file higher"
             )

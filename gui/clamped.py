@@ -1,0 +1,91 @@
+"""A label of a fixed number of lines: what does not fit is left out, and the tool tip has the whole text."""
+
+from __future__ import annotations
+
+from silx.gui import qt
+
+ELLIPSIS = "…"
+
+
+class ClampedLabel(qt.QLabel):
+    """For sentences of any length in a place that must not grow: nothing below it moves.
+
+    Args:
+        lines: its height in lines of text, whatever it says.
+    """
+
+    def __init__(self, lines: int = 1, parent: qt.QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._whole = ""
+        self._lines = lines
+        self.setTextFormat(qt.Qt.PlainText)
+        self.setTextInteractionFlags(qt.Qt.TextSelectableByMouse)
+        self.setSizePolicy(qt.QSizePolicy.Ignored, qt.QSizePolicy.Fixed)
+        self.setAlignment(qt.Qt.AlignLeft | qt.Qt.AlignVCenter)
+
+    def whole(self) -> str:
+        """Return the text, not shortened."""
+        return self._whole
+
+    def set_whole(self, text: str) -> None:
+        """Show `text`."""
+        if text != self._whole:
+            self._whole = text
+            self._fit()
+
+    def set_lines(self, lines: int) -> None:
+        """Change the height."""
+        if lines != self._lines:
+            self._lines = lines
+            self.updateGeometry()
+            self._fit()
+
+    def sizeHint(self) -> qt.QSize:
+        """Of so many lines, whatever is said."""
+        self.ensurePolished()
+        margins = self.contentsMargins()
+        height = self._lines * self.fontMetrics().lineSpacing() + margins.top() + margins.bottom()
+        return qt.QSize(80, height)
+
+    def minimumSizeHint(self) -> qt.QSize:
+        """As high as `sizeHint`, and narrow."""
+        return self.sizeHint()
+
+    def resizeEvent(self, event: qt.QResizeEvent) -> None:
+        """Break the lines again."""
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        lines = broken(self._whole, self.font(), self.contentsRect().width(), self._lines)
+        self.setText("\n".join(lines))
+        self.setToolTip(self._whole if lines and ELLIPSIS in lines[-1] else "")
+
+
+def broken(text: str, font: qt.QFont, width: int, most: int) -> list[str]:
+    """Return the text in at most so many lines; where there is more, the last one has "…" in its middle: the
+    end of a sentence is what to do.
+
+    Args:
+        text: one paragraph.
+        font: font of the label.
+        width: pixels of a line.
+        most: number of lines.
+    """
+    text = " ".join(text.split())
+    layout = qt.QTextLayout(text, font)
+    option = qt.QTextOption()
+    option.setWrapMode(qt.QTextOption.WrapAtWordBoundaryOrAnywhere)
+    layout.setTextOption(option)
+    lines: list[str] = []
+    layout.beginLayout()
+    while (line := layout.createLine()).isValid():
+        line.setLineWidth(max(1, width))
+        start = line.textStart()
+        if len(lines) == most - 1:
+            rest = qt.QFontMetrics(font).elidedText(text[start:], qt.Qt.ElideMiddle, max(1, width))
+            lines.append(rest)
+            break
+        lines.append(text[start : start + line.textLength()].rstrip())
+    layout.endLayout()
+    return lines
