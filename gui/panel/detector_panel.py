@@ -118,7 +118,7 @@ class DetectorPanel(qt.QWidget):
         if not self._positioned:
             self._positioned = True
             self.layout().activate()
-            series, log = self.series.minimumHeight(), max(LEAST_LOG, self.rows.height() // 6)
+            series, log = self.series.minimumSizeHint().height(), max(LEAST_LOG, self.rows.height() // 6)
             self.rows.setSizes([self.rows.height() - series - log, series, log])
 
     def closeEvent(self, event: qt.QCloseEvent) -> None:

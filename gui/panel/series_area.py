@@ -26,8 +26,11 @@ class SeriesArea(qt.QWidget):
         layout.setSpacing(0)
         layout.addWidget(self.running, 3, qt.Qt.AlignTop)
         layout.addWidget(self.last, 2, qt.Qt.AlignTop)
-        # As high as the higher of both: the picture above must not jump when a series begins.
-        self.setMinimumHeight(max(each.minimumSizeHint().height() for each in (self.running, self.last)))
+
+    def minimumSizeHint(self) -> qt.QSize:
+        """As high as the higher of both: the picture above must not jump when a series begins."""
+        height = max(each.minimumSizeHint().height() for each in (self.running, self.last))
+        return qt.QSize(super().minimumSizeHint().width(), height)
 
     def show_view(self, view: DetectorView) -> None:
         """Follow the snapshot."""

@@ -129,6 +129,9 @@ def test_nothing_moves_whatever_is_said(opened: OpenedPanel, width: int) -> None
     opened.until(lambda: opened.panel.banner.text() == LONG and opened.panel.series.last.lost())
     opened.qtbot.waitExposed(opened.panel)
     assert places(opened.panel) == before
+    for label in opened.panel.series.last.findChildren(ClampedLabel):
+        lines = label.text().count("\n") + 1
+        assert not label.isVisible() or label.height() >= lines * label.fontMetrics().lineSpacing()
     on_show = opened.panel.banner.findChildren(ClampedLabel)[0]
     if "".join(on_show.text().split()) != "".join(LONG.split()):
         assert "…" in on_show.text() and on_show.toolTip() == LONG
