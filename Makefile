@@ -80,7 +80,7 @@ test-slow: $(STAMPS)/develop judges ## the slow tests: many seeds and variants, 
 	PENSTOCK_JUDGES=1 QT_QPA_PLATFORM=offscreen pytest -m slow $(PARALLEL) --durations=25 $(ARGS)
 
 .PHONY: judges
-judges: $(JUDGES)/tickit/stamp $(JUDGES)/fastcs/stamp $(JUDGES)/hdf5/stamp ## programs of others, with which the slow tests compare ours
+judges: $(JUDGES)/tickit/stamp $(JUDGES)/fastcs/stamp $(JUDGES)/hdf5/stamp $(JUDGES)/python36/stamp ## programs of others, with which the slow tests compare ours
 	@.ci/debian-packages hdf5-tools || echo "h5dump is missing: it does not judge our files." >&2
 
 .PHONY: contract
@@ -114,6 +114,10 @@ bench-sardana: $(STAMPS)/develop ## what a detector costs a Sardana scan, and ho
 .PHONY: bench-eiger
 bench-eiger: $(STAMPS)/develop ## an EIGER 1M at 1 kHz into a file, compared with the limit; its series over Tango, with the Simulator's
 	@python -m penstock.bench.eiger $(ARGS)
+
+.PHONY: bench-light
+bench-light: $(STAMPS)/develop ## the light streamer: 250 CBF files of 2.5 MB per second for 20 s, and its processor time per frame
+	@python -m penstock.bench.light $(ARGS)
 
 .PHONY: figures
 figures: $(STAMPS)/develop ## measure everything for docs/performance on an otherwise idle machine; three quarters of an hour
@@ -199,6 +203,14 @@ $(JUDGES)/hdf5/stamp: Makefile
 	@echo "Installing h5py with HDF5 1.14 and nxmx into $(@D): some 450 MB, half a minute"
 	@$(@D)/bin/pip install --quiet h5py==3.12.1 hdf5plugin==7.1.0 nxmx==0.0.8
 	@touch $@
+
+# The Python of a PILATUS3's control unit, for the light streamer. Its tests are skipped where there is none.
+$(JUDGES)/python36/stamp: Makefile
+	@rm -rf $(@D) && mkdir -p $(@D)
+	@python="$$(.ci/find-python36)"; \
+	    [ -n "$$python" ] || { echo "There is no Python 3.6: the light streamer is not tested on it." >&2; exit 0; }; \
+	    echo "Installing pyzmq into $(@D), with $$python"; \
+	    "$$python" -m venv $(@D) && $(@D)/bin/pip install --quiet pyzmq==25.1.2 && touch $@
 
 # mypy does not follow setuptools' editable finder: give it a tree of links to the folders.
 $(VENV)/types/penstock: $(STAMPS)/venv Makefile

@@ -155,23 +155,20 @@ class Incomplete(Exception):
 def load(path: str) -> Tuple[memoryview, float]:
     """Return the data of a file, and when it was written (Incomplete: it does not hold them all yet)."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        with open(path, "rb", buffering=0) as file:
+            facts = os.fstat(file.fileno())
+            header, found, _ = file.read(HEADER_BYTES).partition(MARK)
+            size, start = SIZE.search(header), len(header) + len(MARK)
+            if not found or size is None:
+                raise Incomplete(f"no header of a CBF in its {facts.st_size} bytes")
+            end = start + int(size.group(1))
+            if end > facts.st_size:
+                raise Incomplete(f"{facts.st_size} of {end} bytes")
+            # The mapping is the RAM disk's own memory, which ZeroMQ hands to the kernel: no copy. A complete
+            # file must not be cut any more: camserver writes no name twice.
+            whole = mmap.mmap(file.fileno(), end, access=mmap.ACCESS_READ)
     except OSError as error:
         raise Incomplete(error.strerror) from None
-    try:
-        facts = os.fstat(descriptor)
-        header, found, _ = os.pread(descriptor, HEADER_BYTES, 0).partition(MARK)
-        size, start = SIZE.search(header), len(header) + len(MARK)
-        if not found or size is None:
-            raise Incomplete(f"no header of a CBF in its {facts.st_size} bytes")
-        end = start + int(size.group(1))
-        if end > facts.st_size:
-            raise Incomplete(f"{facts.st_size} of {end} bytes")
-        # The mapping is the RAM disk's own memory, which ZeroMQ hands to the kernel: no copy. A complete file
-        # must not be cut any more: camserver writes no name twice.
-        whole = mmap.mmap(descriptor, end, access=mmap.ACCESS_READ)
-    finally:
-        os.close(descriptor)
     return memoryview(whole)[start:], facts.st_mtime
 
 
@@ -657,7 +654,7 @@ def main() -> int:
         control = Control(context, args.control, Streamer(folder, push, args.hold_mb * 10**6))
     except (OSError, zmq.ZMQError) as error:
         context.destroy(0)
-        parser.exit(1, f"light streamer: {what}: {error.strerror}; does one run already?\n")
+        parser.exit(1, f"light streamer: {what}: {error.strerror}; does one run already, or may it not?\n")
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: setattr(control, "ending", True))
     print(json.dumps({"control": control.endpoint, "data": push.endpoint, "pid": os.getpid()}), flush=True)

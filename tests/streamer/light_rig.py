@@ -34,7 +34,7 @@ def pixels(number: int) -> np.ndarray:
     return image
 
 
-def cbf_file(image: np.ndarray, extra: str = "", size: int | None = None) -> bytes:
+def cbf_file(image: np.ndarray) -> bytes:
     """The bytes of a file as camserver writes it."""
     blob = cbf_encode(image)
     digest = base64.b64encode(hashlib.md5(blob).digest()).decode()
@@ -52,7 +52,7 @@ _array_data.header_contents
 # Silicon sensor, thickness 0.000450 m
 # Exposure_time 0.0040500 s
 # Exposure_period 0.0050000 s
-{extra};
+;
 
 _array_data.data
 ;
@@ -60,7 +60,7 @@ _array_data.data
 Content-Type: application/octet-stream;
      conversions="x-CBF_BYTE_OFFSET"
 Content-Transfer-Encoding: BINARY
-X-Binary-Size: {len(blob) if size is None else size}
+X-Binary-Size: {len(blob)}
 X-Binary-ID: 1
 X-Binary-Element-Type: "signed 32-bit integer"
 X-Binary-Element-Byte-Order: LITTLE_ENDIAN
@@ -80,10 +80,12 @@ X-Binary-Size-Padding: 4095
 class Light:
     """A light streamer with a client and a receiver."""
 
-    def __init__(self, python: str, folder: Path, *options: str, receiver: bool = True) -> None:
+    def __init__(
+        self, python: str, folder: Path, *options: str, receiver: bool = True, script: Path = SCRIPT
+    ) -> None:
         self.folder = folder
         self.process = subprocess.Popen(
-            [python, str(SCRIPT), "--folder", str(folder), "--data", "tcp://127.0.0.1:0",
+            [python, str(script), "--folder", str(folder), "--data", "tcp://127.0.0.1:0",
              "--control", "tcp://127.0.0.1:0", *options],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
@@ -91,7 +93,7 @@ class Light:
         self.ready = json.loads(self.process.stdout.readline())
         self.client = LightClient(self.ready["control"], timeout=DEADLINE)
         self.context = zmq.Context()
-        self._names = 0
+        self._series = 0
         if receiver:
             self.connect()
 
@@ -108,8 +110,8 @@ class Light:
 
     def begin(self, planned: int = 0, series: str = "s1", prefix: str = "", **more: object) -> str:
         """Begin a series; return the prefix of its files."""
-        self._names += 1
-        prefix = prefix or f"penstock-{series}-{self._names}"
+        self._series += 1
+        prefix = prefix or f"penstock-{series}-{self._series}"
         given: dict[str, object] = {"header": HEADER, "metadata": {}, "image": IMAGE, "planned": planned}
         self.client.begin(series, prefix, **{**given, **more})  # type: ignore[arg-type]
         return prefix
@@ -121,8 +123,16 @@ class Light:
         hidden.rename(self.folder / name)
 
     def write_frames(self, prefix: str, *numbers: int) -> None:
+        """Let the files of these frames appear."""
         for number in numbers:
             self.write(f"{prefix}_{number:05d}.cbf", cbf_file(pixels(number)))
+
+    def link_frames(self, prefix: str, source: Path, *numbers: int) -> None:
+        """Let files of equal content appear, which takes no space."""
+        for number in numbers:
+            hidden = self.folder / ".next"
+            hidden.hardlink_to(source)
+            hidden.rename(self.folder / f"{prefix}_{number:05d}.cbf")
 
     def files(self) -> list[str]:
         return sorted(os.listdir(self.folder))
@@ -134,14 +144,30 @@ class Light:
             assert time.monotonic() < deadline, status
         return status
 
-    def receive(self) -> Message:
-        assert self.pull.poll(int(DEADLINE * 1000)), f"no message in time: {self.client.status()}"
-        return codec.decode(self.pull.recv_multipart())
+    def stalled_receiver(self) -> zmq.Socket[bytes]:
+        """A receiver that queues next to nothing until it is read."""
+        slow = self.context.socket(zmq.PULL)
+        slow.setsockopt(zmq.RCVHWM, 1)
+        slow.setsockopt(zmq.RCVBUF, 4096)
+        slow.connect(self.ready["data"])
+        self.until(lambda status: status.peers == 1)
+        return slow
 
-    def receive_series(self) -> tuple[Start, list[Frame], SeriesEnd]:
+    def receive(self, receiver: zmq.Socket[bytes] | None = None) -> Message:
+        pull = receiver or self.pull
+        assert pull.poll(int(DEADLINE * 1000)), f"no message in time: {self.client.status()}"
+        return codec.decode(pull.recv_multipart())
+
+    def ended(self) -> LightStatus:
+        """The status once the series has ended and ZeroMQ has let go of all files."""
+        return self.until(lambda status: status.state in ("idle", "fault") and not status.held)
+
+    def receive_series(
+        self, receiver: zmq.Socket[bytes] | None = None
+    ) -> tuple[Start, list[Frame], SeriesEnd]:
         """Receive messages up to the end message."""
-        start, frames = self.receive(), []
-        while isinstance(message := self.receive(), Frame):
+        start, frames = self.receive(receiver), []
+        while isinstance(message := self.receive(receiver), Frame):
             frames.append(message)
         assert isinstance(start, Start) and isinstance(message, SeriesEnd)
         return start, frames, message
@@ -159,7 +185,7 @@ class Light:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.client.close()
-        if self.process.poll() is None:
-            self.process.kill()
+        self.process.kill()
+        if self.process.stdout is not None and not self.process.stdout.closed:
             self.process.communicate(timeout=DEADLINE)
         self.context.destroy(0)
