@@ -17,7 +17,9 @@ class ClampedLabel(qt.QLabel):
     def __init__(self, lines: int = 1, parent: qt.QWidget | None = None) -> None:
         super().__init__(parent)
         self._whole = ""
+        self._tip = ""
         self._lines = lines
+        self.setIndent(0)
         self.setTextFormat(qt.Qt.PlainText)
         self.setTextInteractionFlags(qt.Qt.TextSelectableByMouse)
         self.setSizePolicy(qt.QSizePolicy.Ignored, qt.QSizePolicy.Fixed)
@@ -27,10 +29,10 @@ class ClampedLabel(qt.QLabel):
         """Return the text, not shortened."""
         return self._whole
 
-    def set_whole(self, text: str) -> None:
-        """Show `text`."""
-        if text != self._whole:
-            self._whole = text
+    def set_whole(self, text: str, tip: str = "") -> None:
+        """Show `text`; `tip` stands in the tool tip, by default the whole text where a part is left out."""
+        if (text, tip) != (self._whole, self._tip):
+            self._whole, self._tip = text, tip
             self._fit()
 
     def set_lines(self, lines: int) -> None:
@@ -43,9 +45,10 @@ class ClampedLabel(qt.QLabel):
     def sizeHint(self) -> qt.QSize:
         """Of so many lines, whatever is said."""
         self.ensurePolished()
-        margins = self.contentsMargins()
-        height = self._lines * self.fontMetrics().lineSpacing() + margins.top() + margins.bottom()
-        return qt.QSize(80, height)
+        margins, metrics = self.contentsMargins(), self.fontMetrics()
+        # Some fonts have less between their lines than Qt leaves there.
+        height = self._lines * max(metrics.height(), metrics.lineSpacing())
+        return qt.QSize(0, height + margins.top() + margins.bottom())
 
     def minimumSizeHint(self) -> qt.QSize:
         """As high as `sizeHint`, and narrow."""
@@ -56,10 +59,17 @@ class ClampedLabel(qt.QLabel):
         super().resizeEvent(event)
         self._fit()
 
+    def changeEvent(self, event: qt.QEvent) -> None:
+        """Break the lines again in another font."""
+        super().changeEvent(event)
+        if event.type() in (qt.QEvent.FontChange, qt.QEvent.StyleChange):
+            self.updateGeometry()
+            self._fit()
+
     def _fit(self) -> None:
         lines = broken(self._whole, self.font(), self.contentsRect().width(), self._lines)
         self.setText("\n".join(lines))
-        self.setToolTip(self._whole if lines and ELLIPSIS in lines[-1] else "")
+        self.setToolTip(self._tip or (self._whole if lines and ELLIPSIS in lines[-1] else ""))
 
 
 def broken(text: str, font: qt.QFont, width: int, most: int) -> list[str]:

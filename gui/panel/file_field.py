@@ -7,6 +7,7 @@ from typing import Any
 
 from silx.gui import qt
 
+from penstock.gui.clamped import ClampedLabel
 from penstock.gui.elided import ElidedLabel
 from penstock.gui.model.detector import FILE, DetectorModel
 from penstock.gui.model.file_name import FileName
@@ -18,7 +19,6 @@ from penstock.gui.panel.field import PENDING_SIGN, PROBLEM_SIGN, SIGN_WIDTH
 from penstock.gui.panel.folder_dialog import FolderDialog
 from penstock.gui.panel.form import LABEL_WIDTH
 from penstock.gui.panel.line import Line
-from penstock.gui.panel.lines_label import LinesLabel
 from penstock.gui.panel.style import look
 from penstock.receiver.client import ReceiverClient
 
@@ -78,7 +78,7 @@ class FileField(qt.QWidget):
         self.browse = qt.QPushButton("&Browse…", self)
         self.path = ElidedLabel(self)
         self.next_free = qt.QPushButton("Next f&ree number", self)
-        self._says = LinesLabel(2, self)
+        self._says = ClampedLabel(2, self)
         self._sign = qt.QLabel(self)
         self._lay_out()
         self._connect()

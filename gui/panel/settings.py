@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from silx.gui import qt
 
+from penstock.gui.clamped import ClampedLabel
 from penstock.gui.elided import ElidedLabel
 from penstock.gui.model.attribute import Attribute
 from penstock.gui.model.detector import FILE, DetectorModel
@@ -15,7 +16,6 @@ from penstock.gui.model.view import DetectorView
 from penstock.gui.panel.field import PROBLEM_SIGN, Field, make_field
 from penstock.gui.panel.file_field import FileField
 from penstock.gui.panel.form import Form
-from penstock.gui.panel.lines_label import LinesLabel
 from penstock.gui.panel.style import look
 
 LEAST_WIDTH = 420
@@ -38,7 +38,7 @@ class Settings(qt.QWidget):
         self._plan = ElidedLabel(self)
         self._plan.hide()  # until there is a form for it
         self._view = DetectorView(name=model.name)
-        self._strip = LinesLabel(2, self)
+        self._strip = ClampedLabel(2, self)
         self._strip.setObjectName("strip")
         self._strip.setAccessibleName("About the settings")
         self._strip.setContentsMargins(14, 5, 10, 5)
