@@ -132,7 +132,7 @@ class DetectorModel:
         """
         with self._lock:
             attribute = self._view.attributes.get(name)
-            edit: Edit | None = Edit(text, problem or self._problem(attribute, text))
+            edit: Edit | None = Edit(text, problem or self._problem(attribute, text), lasting=bool(problem))
             if attribute is not None and not problem and _is_value(attribute, text, self._view.values):
                 edit = None  # typed back to what the device has
             self._view = self._view.with_edit(name, edit)
@@ -284,7 +284,7 @@ class DetectorModel:
                 edit, attribute = self._view.edits.get(name), self._view.attributes.get(name)
                 if edit is None or attribute is None:
                     return edit is None
-                if edit.problem:  # limits may have changed
+                if edit.problem and not edit.lasting:  # limits may have changed
                     edit = replace(edit, problem=self._problem(attribute, edit.text))
                 if edit.problem:
                     self._view = self._view.with_edit(name, edit)

@@ -30,6 +30,8 @@ class Edit:
     text: str
     problem: str = ""
     """Why it cannot be written, or was refused, in a sentence."""
+    lasting: bool = False
+    """The problem is what was typed, and not what the device says of it: there is nothing to write."""
     writing: bool = False
     """The device has been asked, and has not answered yet."""
 

@@ -11,11 +11,13 @@ from penstock.gui.elided import ElidedLabel
 from penstock.gui.model.attribute import Attribute
 from penstock.gui.model.detector import FILE, DetectorModel
 from penstock.gui.model.labels import in_sections
+from penstock.gui.model.metadata import METADATA
 from penstock.gui.model.strip import strip
 from penstock.gui.model.view import DetectorView
 from penstock.gui.panel.field import PROBLEM_SIGN, Field, make_field
 from penstock.gui.panel.file_field import FileField
 from penstock.gui.panel.form import Form
+from penstock.gui.panel.metadata_page import MetadataPage
 from penstock.gui.panel.style import look
 
 LEAST_WIDTH = 420
@@ -34,6 +36,7 @@ class Settings(qt.QWidget):
         self.series = Form(self)
         self.camera = Form(self)
         self.file: FileField | None = None
+        self.metadata: MetadataPage | None = None
         self.search = qt.QLineEdit(self)
         self._plan = ElidedLabel(self)
         self._plan.hide()  # until there is a form for it
@@ -58,12 +61,22 @@ class Settings(qt.QWidget):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         layout.addWidget(self._pages, 1)
+        line = qt.QFrame(self)
+        line.setObjectName("above-strip")
+        line.setFixedHeight(1)
+        layout.addWidget(line)
         layout.addWidget(self._strip)
         qt.QApplication.instance().focusChanged.connect(self._show_strip)
 
     def says(self) -> str:
         """Return the sentence below the forms."""
         return self._strip.whole()
+
+    def show_tab(self, title: str) -> None:
+        """Bring a page to the front: "Series", "Metadata" or "Camera"."""
+        for place in range(self._tabs.count()):
+            if self._tabs.tabText(place).replace("&", "") == title:
+                self._tabs.setCurrentIndex(place)
 
     def minimumSizeHint(self) -> qt.QSize:
         """Of the wider form."""
@@ -85,6 +98,8 @@ class Settings(qt.QWidget):
         self.camera.hide_fields(view.lacking)
         if self.file is not None:
             self.file.show_view(view)
+        if self.metadata is not None:
+            self.metadata.show_view(view)
         self._plan.set_whole(view.plan.sentence())
         self._view = view
         self._show_strip()
@@ -102,6 +117,8 @@ class Settings(qt.QWidget):
                 return widget.name
             if widget is self.file:
                 return FILE
+            if widget is self.metadata:
+                return METADATA
             widget = widget.parentWidget()
         return ""
 
@@ -111,14 +128,19 @@ class Settings(qt.QWidget):
         for page in (*pages, self.series, self.camera):
             page.deleteLater()
         self._tabs.clear()
-        self.series = self._make_series([each for each in attributes.values() if each.group == "series"])
+        of_series = [each for each in attributes.values() if each.group == "series"]
+        self.series = self._make_series([each for each in of_series if each.name != METADATA])
+        self.metadata = MetadataPage(self._model, self) if METADATA in attributes else None
         own = [each for each in attributes.values() if each.group == "camera"]
         readings = [each for each in attributes.values() if each.group == "reading"]
         self.camera = self._make_camera(own, readings)
         self._tabs.addTab(self.series, "&Series")
-        self._tabs.addTab(self._camera_page(len(own) + len(readings)), "&Camera")
         self._tabs.setTabToolTip(0, "Settings that every detector has")
-        self._tabs.setTabToolTip(1, "Settings and readings of this camera")
+        if self.metadata is not None:
+            place = self._tabs.addTab(self.metadata, "Meta&data")
+            self._tabs.setTabToolTip(place, "Sample, user and whatever else the file should have")
+        place = self._tabs.addTab(self._camera_page(len(own) + len(readings)), "&Camera")
+        self._tabs.setTabToolTip(place, "Settings and readings of this camera")
         self._tabs.setCurrentIndex(chosen)
 
     def _make_series(self, attributes: list[Attribute]) -> Form:

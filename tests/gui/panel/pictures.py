@@ -102,9 +102,9 @@ def idle(beamline: Beamline, station: Station, camera: Photographer) -> None:
             panel = window.open(window.panels()[0].model.name)
             camera.until(lambda p=panel: p.view().here and p.view().check is not None, "checked")
             camera.take("panel_idle", window)
-            panel.settings.findChild(qt.QTabWidget).setCurrentIndex(1)
+            panel.settings.show_tab("Camera")
             camera.take("camera_idle", window)
-            panel.settings.findChild(qt.QTabWidget).setCurrentIndex(0)
+            panel.settings.show_tab("Series")
             keyboard = next(each for each in window.findChildren(qt.QAction) if "Keyboard" in each.text())
             for name, opens, kind in (
                 ("past-series", panel.series.last.show_past, HistoryDialog),

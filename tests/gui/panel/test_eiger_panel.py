@@ -112,7 +112,7 @@ def test_a_box_that_is_off_when_the_device_starts_has_no_values_until_reset(
 
 @pytest.mark.slow
 def test_period_and_rate_have_room_for_all_their_digits(panel: DetectorPanel) -> None:
-    panel.findChild(qt.QTabWidget).setCurrentIndex(0)
+    panel.settings.show_tab("Series")
     panel.settings.setFixedWidth(panel.settings.minimumSizeHint().width())
     qt.QApplication.processEvents()
     for name, text in (("FrameTime", "0.0180001"), ("FrameRate", "55.5552469")):
@@ -126,7 +126,7 @@ def test_period_and_rate_have_room_for_all_their_digits(panel: DetectorPanel) ->
 def test_what_this_model_lacks_is_not_shown_and_nothing_is_cut_off(
     qtbot: Any, unit: EigerUnit, panel: DetectorPanel
 ) -> None:
-    panel.findChild(qt.QTabWidget).setCurrentIndex(1)
+    panel.settings.show_tab("Camera")
     camera = panel.settings.camera
     fields = camera.fields
     qtbot.waitUntil(lambda: fields["Threshold2"].isVisible(), timeout=DEADLINE)

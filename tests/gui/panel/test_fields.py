@@ -51,7 +51,7 @@ def test_a_double_click_replaces_the_whole_number(
 ) -> None:
     opened.appear(**{name: before})
     if name == "PhotonFlux":
-        opened.panel.settings._tabs.setCurrentWidget(opened.panel.settings.camera.parentWidget())
+        opened.panel.settings.show_tab("Camera")
     typed_over(opened, opened.field(name).editor, text)
     opened.until(lambda: opened.device.written)
     assert opened.device.written == [(name, value)]

@@ -17,7 +17,6 @@ def test_the_form_is_made_of_what_the_device_has(opened: OpenedPanel) -> None:
         "ExposureTime": TextField, "FrameTime": TextField, "FrameRate": TextField, "LatencyTime": TextField,
         "TriggerMode": ChoiceField, "nTriggers": TextField, "nFramesPerTrigger": TextField,
         "DestinationFileOverwritable": SwitchField, "SaveRaw": SwitchField,
-        "Metadata": TextField,
     }  # fmt: skip
     kinds = {name: type(field) for name, field in opened.panel.settings.camera.fields.items()}
     assert kinds == {"Pattern": ChoiceField, "PhotonFlux": TextField, "SensorTemperature": ReadingField}
@@ -193,7 +192,7 @@ def test_many_settings_of_a_camera_can_be_searched(opened: OpenedPanel) -> None:
     opened.device.listener.reached(Greeting(attributes=[*ATTRIBUTES, *many], receiver_url=""))  # type: ignore[union-attr]
     opened.device.listener.said({**VALUES, **{each.name: 1.0 for each in many}})  # type: ignore[union-attr]
     opened.until(lambda: "Gain0" in opened.panel.settings.camera.fields)
-    opened.panel.settings._tabs.setCurrentIndex(1)
+    opened.panel.settings.show_tab("Camera")
     opened.qtbot.keyClick(opened.panel.settings.camera, qt.Qt.Key_F, qt.Qt.ControlModifier)
     assert opened.panel.settings.search.hasFocus()
     opened.qtbot.keyClicks(opened.panel.settings.search, "amplif")

@@ -11,6 +11,7 @@ import pytest
 
 pytest.importorskip("silx.gui.plot", reason="the panel needs the extra gui")
 
+import h5py
 from silx.gui import qt
 
 from penstock.cli.main import main
@@ -18,6 +19,7 @@ from penstock.gui.model.detector import DetectorModel
 from penstock.gui.model.link import TangoDevice
 from penstock.gui.panel.detector_panel import DetectorPanel
 from penstock.gui.panel.folder_dialog import FolderDialog
+from tests.gui.panel.test_fields import enters
 from tests.system.beamline import Station
 from tests.system.conftest import beamline, shared_station, station
 
@@ -79,6 +81,28 @@ def test_a_series_from_the_first_letter_typed_to_its_file(
     assert last is not None
     assert (last.complete, last.planned) == (True, 20)
     qtbot.waitUntil(lambda: panel.live.drawn() > 0, timeout=DEADLINE)
+
+
+def test_names_and_metadata_of_any_script_reach_the_file(
+    qtbot: Any, station: Station, panel: DetectorPanel
+) -> None:
+    file, page = panel.settings.file, panel.settings.metadata
+    assert file is not None and page is not None
+    station.set(Metadata='{"beamline": "P09", "sample": {"temperature": 295}}')
+    qtbot.waitUntil(lambda: len(page.rows) == 2, timeout=DEADLINE)
+    qtbot.waitUntil(lambda: file.folder.text() == str(station.root), timeout=DEADLINE)
+    enters(file.template, "größe_####")
+    enters(page.fields["Sample"], "样品 π")
+    enters(page.fields["Title"], "Größe")
+    qtbot.waitUntil(lambda: "Metadata" in panel.view().edits, timeout=DEADLINE)
+    button(panel, "Arm").click()
+    qtbot.waitUntil(lambda: file.number.value() == 2, timeout=DEADLINE)
+    with h5py.File(station.root / "größe_0001.h5") as written:
+        entry = written["entry"]
+        assert entry["sample/name"].asstr()[()] == "样品 π"
+        assert entry["title"].asstr()[()] == "Größe"
+        assert entry["sample/temperature"][()] == 295
+        assert entry["instrument/name"].asstr()[()] == "P09"
 
 
 def test_triggers_come_from_the_button_and_stop_ends_the_series(
