@@ -23,15 +23,9 @@ from penstock.streamer.light_client import LightClient, LightRefused, LightUnava
 from tests.receiver.disks import small_file_system
 from tests.streamer.light_rig import SCRIPT, SHAPE, Light, cbf_file, pixels
 from tests.streamer.rig import DEADLINE
-from tests.third_party import python36
 
 LARGE = (400, 500)
 """Shape of frames whose blobs are sent without a copy."""
-
-
-@pytest.fixture(params=["this Python", pytest.param("Python 3.6", marks=pytest.mark.slow)])
-def python(request: pytest.FixtureRequest) -> str:
-    return sys.executable if request.param == "this Python" else str(python36())
 
 
 @pytest.fixture
