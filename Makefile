@@ -16,8 +16,11 @@ REQUIREMENTS := setup.cfg pyproject.toml constraints.txt
 # Qt and silx need these, even without a screen.
 QT_PACKAGES := libgl1 libglib2.0-0 libfontconfig1 libfreetype6 libx11-6
 
-# Programs that tests call, and pages that tests run. Missing ones are installed like those above.
-TEST_PACKAGES := mount curl iproute2
+# GenICam cameras, and the fake one for tests and `make demo ARGS='--detector genicam'`.
+GENICAM_PACKAGES := libaravis-0.8-0
+
+# Programs and libraries that tests call, and pages that tests run. Missing ones are installed like those above.
+TEST_PACKAGES := mount curl iproute2 libaravis-0.8-0
 
 # A virtual screen, for `make pictures`.
 XVFB_PACKAGES := xvfb xauth libdbus-1-3 libxcb-icccm4 libxcb-keysyms1 libxcb-xinerama0 libxcb-image0 \
@@ -46,6 +49,7 @@ help: ## list the targets
 
 .PHONY: demo
 demo: $(STAMPS)/run ## take a first series: simulated detector, Tango, receiver, NeXus file
+	@$(if $(findstring genicam,$(ARGS)),.ci/debian-packages $(GENICAM_PACKAGES),true)
 	@penstock demo $(ARGS)
 	@echo "The commands are in $(VENV)/bin; in this shell:  . $(VENV)/bin/activate" >&2
 

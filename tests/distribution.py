@@ -18,6 +18,8 @@ LABORATORY = {
     for name in ("detector_step_scans", "hooks", "macros", "region_scans", "triggers")
 }
 """Files that share a laboratory, which takes ten seconds of processor time to start."""
+FAKE_CAMERA = "genicam"
+"""Files with this in their name use the fake GigE Vision camera, of which a computer has one."""
 
 
 class Distribution(LoadFileScheduling):
@@ -25,6 +27,8 @@ class Distribution(LoadFileScheduling):
 
     def _split_scope(self, nodeid: str) -> str:
         file = super()._split_scope(nodeid)
+        if FAKE_CAMERA in file:
+            return "the fake camera"
         return "the laboratory" if file in LABORATORY else file
 
 

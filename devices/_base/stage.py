@@ -133,7 +133,29 @@ def pilatus(sensor: tuple[int, int] = (619, 487), pattern: str = "diffraction") 
     )  # fmt: skip
 
 
-MODELS: Mapping[str, Callable[..., Staged]] = {"Simulator": simulator, "Eiger": eiger, "Pilatus": pilatus}
+def genicam() -> Staged:
+    """Return a GenICam camera: the fake GigE Vision camera of libaravis, of which a computer has one."""
+    data = free_port()
+    return Staged(
+        server="GenICam",
+        source={"type": "stins", "endpoints": [f"tcp://{HOST}:{data}"]},
+        properties={"Address": HOST, "DataPort": data},
+        stand_ins=(
+            StandIn(
+                name="fake GigE Vision camera",
+                command=(*PYTHON, "-m", "penstock.devices._genicam.fake_camera", "--wait", "10"),
+            ),
+        ),
+        look={"AOIWidth": 256, "AOIHeight": 256},
+    )
+
+
+MODELS: Mapping[str, Callable[..., Staged]] = {
+    "Simulator": simulator,
+    "Eiger": eiger,
+    "Pilatus": pilatus,
+    "GenICam": genicam,
+}
 """Simulated detectors by the Tango class of the device."""
 
 

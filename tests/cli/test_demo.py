@@ -87,7 +87,10 @@ def test_an_eiger_over_its_simulated_control_unit(stream: str | None, tmp_path: 
     ("options", "said"),
     [
         (["--stream", "v2"], "--stream v2 is for --detector eiger"),
-        (["--detector", "zebra"], "invalid choice: 'zebra' (choose from 'simulator', 'eiger', 'pilatus'"),
+        (
+            ["--detector", "zebra"],
+            "invalid choice: 'zebra' (choose from 'simulator', 'eiger', 'pilatus', 'genicam'",
+        ),
     ],
 )
 def test_a_detector_or_stream_that_is_not_there_is_refused(

@@ -1,0 +1,309 @@
+"""One open camera: what it is, what it can, and how a series is set up in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from ctypes import c_int
+from dataclasses import dataclass
+from threading import Thread
+from typing import Any
+
+from penstock.devices._genicam import aravis as binding
+from penstock.devices._genicam.aravis import Aravis, Stream, pair
+from penstock.devices._genicam.frame_ids import GIGE, GIGE_EXTENDED, USB3, Kind
+from penstock.devices._genicam.parameters import AUTO
+from penstock.devices._genicam.pixel_formats import PixelFormat
+from penstock.streamer.settings import Limits, Settings, TriggerMode, Value
+from penstock.streamer.unit import CameraError
+
+PACKET_SIZE_REGISTER = 0x0D04
+"""SCPS0, packet size of stream channel 0 ("GigE Vision" 1.2, section 28.42)."""
+BIG_ENDIAN_PIXELS = 0x20000000
+"""Its bit "pixel_endianess", bit 2 counted from the most significant one."""
+ARAVIS_FAKE = ("Aravis", "Fake")
+"""The fake camera of Aravis says little endian, and sends Mono16 as big endian (arvfakecamera.c)."""
+SAFE_PACKET_SIZE = 1400
+"""Bytes of a packet that every network takes: for cameras that cannot send packets to try."""
+EXTENDED_IDS = "GevGVSPExtendedIDMode"
+TEMPERATURE = "DeviceTemperature"
+AUTOMATIC = ("ExposureAuto", "GainAuto")
+"""Automatic controls that would change what was set."""
+
+
+@dataclass(frozen=True)
+class View:
+    """The region that is read out, in pixels."""
+
+    left: int
+    top: int
+    width: int
+    height: int
+
+    def __str__(self) -> str:
+        return f"{self.width} x {self.height} at ({self.left}, {self.top})"
+
+
+class Device:
+    """An open camera, which this process controls.
+
+    Args:
+        unit: properties of the unit.
+
+    Raises:
+        CameraError: no such camera, or another program has it; the library is missing.
+    """
+
+    def __init__(self, unit: Mapping[str, Value]) -> None:
+        self.lib = lib = Aravis()
+        self.name = str(unit["Address"]) or str(unit["SerialNumber"])
+        """Its address, or else its serial number, for sentences too."""
+        self._camera: int | None = self._open(by_address=bool(unit["Address"]))
+        self._device = lib.camera_get_device(self.camera)
+        try:
+            self.is_gige = bool(lib.camera_is_gv_device(self.camera))
+            self._refuse_if_taken()
+            lib.camera_set_range_check_policy(self.camera, binding.ON)
+            lib.camera_set_access_check_policy(self.camera, binding.ON)
+            if self.is_gige:
+                lib.camera_gv_set_packet_size_adjustment(self.camera, binding.OUR_PACKET_SIZE)
+                lib.camera_gv_set_stream_options(self.camera, binding.NO_PACKET_SOCKET)
+            self.vendor, self.model, self.serial = (
+                (ask(self.camera) or b"").decode(errors="replace")
+                for ask in (
+                    lib.camera_get_vendor_name,
+                    lib.camera_get_model_name,
+                    lib.camera_get_device_serial_number,
+                )
+            )
+            self._refuse_other_serial(str(unit["SerialNumber"]))
+            self.big_endian = self._is_big_endian(str(unit["ByteOrder"]))
+            self.ids = self._kind_of_ids(str(unit["FrameIdBits"]))
+            self._packets: tuple[int, float] | None = None
+            self.learn()
+        except CameraError:
+            self.close()
+            raise
+
+    def learn(self) -> None:
+        """Read what the camera can with its present settings."""
+        lib, camera = self.lib, self.camera
+        self.formats = lib.strings(lib.camera_dup_available_pixel_formats_as_strings, camera)
+        self.sources: tuple[str, ...] = self._optional(
+            lambda: lib.strings(lib.camera_dup_available_trigger_sources, camera), ()
+        )
+        self.sensor = self._sensor()
+        low, high = pair(lib.camera_get_exposure_time_bounds, camera)
+        self.exposure = Limits(low / 1e6, high / 1e6)
+        self.gain = Limits()
+        if lib.camera_is_gain_available(camera):
+            self.gain = Limits(*pair(lib.camera_get_gain_bounds, camera))
+        self.has_frame_rate = bool(lib.camera_is_frame_rate_available(camera))
+        self.readout = self._readout()
+
+    @property
+    def camera(self) -> int:
+        """The ArvCamera.
+
+        Raises:
+            CameraError: it was closed, since it did not answer any more.
+        """
+        if self._camera is None:
+            raise CameraError(f"camera {self.name} is not open; see its cable and power, then call Arm again")
+        return self._camera
+
+    @property
+    def lost(self) -> bool:
+        """True if a GigE Vision camera no longer answers, as the library's heartbeat has found."""
+        return self._camera is None or (self.is_gige and not self.lib.gv_device_is_controller(self._device))
+
+    def set_up(self, settings: Settings, form: PixelFormat, view: View) -> None:
+        """Write the settings of a series.
+
+        Raises:
+            CameraError: the camera refuses one, or makes something else of it.
+        """
+        lib, camera = self.lib, self.camera
+        if lib.camera_are_chunks_available(camera):
+            lib.camera_set_chunk_mode(camera, 0)
+        lib.camera_set_acquisition_mode(camera, binding.CONTINUOUS)
+        for feature in AUTOMATIC:
+            if lib.camera_is_feature_available(camera, feature.encode()):
+                lib.camera_set_string(camera, feature.encode(), b"Off")
+        lib.camera_set_pixel_format_from_string(camera, form.name.encode())
+        lib.camera_set_region(camera, view.left, view.top, view.width, view.height)
+        if (got := View(*binding.region(lib, camera))) != view:
+            raise CameraError(f"the camera makes a region of {got} of {view}; choose that, or another AOI")
+        self._set_trigger(settings.trigger_mode, str(settings.camera["TriggerSource"]))
+        lib.camera_set_exposure_time(camera, settings.exposure_time * 1e6)
+        if self.gain.maximum is not None:
+            lib.camera_set_gain(camera, max(float(settings.camera["Gain"]), self.gain.minimum or 0.0))
+        self._set_packets(int(settings.camera["PacketSize"]), float(settings.camera["PacketDelay"]))
+        self.readout = self._readout()
+        if settings.trigger_mode is TriggerMode.INTERNAL:
+            self._set_period(settings)
+
+    def payload(self) -> int:
+        """Return the bytes of a frame as sent."""
+        return int(self.lib.camera_get_payload(self.camera))
+
+    def packet_size(self) -> int:
+        """Return the bytes of a packet of a GigE Vision camera, IP header included."""
+        return int(self.lib.camera_gv_get_packet_size(self.camera))
+
+    def stream(self) -> Stream:
+        """Return a new stream of frames."""
+        return Stream(self.lib, self.camera)
+
+    def start(self) -> None:
+        """Begin to take frames, or triggers."""
+        self.lib.camera_start_acquisition(self.camera)
+
+    def stop(self) -> None:
+        """End it."""
+        self.lib.camera_stop_acquisition(self.camera)
+
+    def trigger(self) -> None:
+        """Give a software trigger."""
+        self.lib.camera_software_trigger(self.camera)
+
+    def temperature(self) -> float:
+        """Return the temperature of the sensor, in degC.
+
+        Raises:
+            CameraError: the camera has none.
+        """
+        return float(self.lib.camera_get_float(self.camera, TEMPERATURE.encode()))
+
+    def close(self) -> None:
+        """Give the camera free; without effect if it is closed."""
+        gone, (camera, self._camera) = self.lost, (self._camera, None)
+        if camera is None:
+            return
+        end = Thread(target=self.lib.g_object_unref, args=(camera,), name="camera is closed", daemon=True)
+        end.start()
+        if not gone:  # or it would be waited for, for seconds
+            end.join()
+
+    # Opening ------------------------------------------------------------------------------------
+
+    def _open(self, *, by_address: bool) -> int:
+        if not self.name:
+            raise CameraError(
+                "the properties SerialNumber and Address are both empty; set one of them. There are: "
+                f"{self.lib.found_in_words()}"
+            )
+        try:
+            name = self.name if by_address else self.lib.id_of(self.name)
+            return int(self.lib.camera_new(name.encode()))
+        except CameraError as error:
+            raise CameraError(
+                f"camera {self.name} cannot be opened ({error}); is it switched on, on a network of this "
+                f"host, and free? Cameras that answer: {self.lib.found_in_words()}"
+            ) from error
+
+    def _refuse_if_taken(self) -> None:
+        if self.lost:
+            raise CameraError(
+                f"camera {self.name} is controlled by another program, perhaps on another host, and a camera "
+                "has one controller; end that program, then call Reset"
+            )
+
+    def _refuse_other_serial(self, wanted: str) -> None:
+        if wanted and self.name != wanted and self.serial != wanted:
+            raise CameraError(
+                f"the camera at {self.name} has the serial number {self.serial}, not {wanted}; correct the "
+                "property Address or SerialNumber"
+            )
+
+    def _is_big_endian(self, said: str) -> bool:
+        if said != AUTO or not self.is_gige:
+            return said == "big"
+        if (self.vendor, self.model) == ARAVIS_FAKE:
+            return True
+        return bool(binding.register(self.lib, self._device, PACKET_SIZE_REGISTER) & BIG_ENDIAN_PIXELS)
+
+    def _kind_of_ids(self, bits: str) -> Kind:
+        if not self.is_gige:
+            return USB3
+        extended = False
+        if self.lib.camera_is_feature_available(self.camera, EXTENDED_IDS.encode()):
+            extended = self.lib.camera_get_string(self.camera, EXTENDED_IDS.encode()) == b"On"
+        return GIGE_EXTENDED if (extended if bits == AUTO else bits == "64") else GIGE
+
+    # Settings -----------------------------------------------------------------------------------
+
+    def _sensor(self) -> tuple[int, int]:
+        """Return the largest width and height: with binning they are less than the sensor's."""
+        width, height = pair(self.lib.camera_get_sensor_size, self.camera, kind=c_int)
+        return self._integer("WidthMax", width), self._integer("HeightMax", height)
+
+    def _integer(self, feature: str, otherwise: int) -> int:
+        has = self.lib.camera_is_feature_available(self.camera, feature.encode())
+        return int(self.lib.camera_get_integer(self.camera, feature.encode())) if has else otherwise
+
+    def _set_trigger(self, mode: TriggerMode, source: str) -> None:
+        self.lib.camera_clear_triggers(self.camera)
+        if mode is TriggerMode.SOFTWARE:
+            self.lib.camera_set_trigger(self.camera, b"Software")
+        elif mode is TriggerMode.EXTERNAL_MULTI:
+            self.lib.camera_set_trigger(self.camera, self.line(source).encode())
+
+    def line(self, source: str) -> str:
+        """Return the input of external triggers.
+
+        Args:
+            source: as set; "" for the first line.
+
+        Raises:
+            CameraError: the camera has no such input.
+        """
+        lines: list[str] = [each for each in self.sources if each != "Software"]
+        if source in lines:
+            return source
+        first = next((each for each in lines if each.startswith("Line")), None)
+        if source or first is None:
+            raise CameraError(
+                f"this camera has no TriggerSource {source or 'that is a line'}; it has "
+                f"{', '.join(self.sources) or 'none'}"
+            )
+        return first
+
+    def _readout(self) -> float:
+        """Return the least dead time in seconds, with the present exposure."""
+        if not self.has_frame_rate:
+            return 0.0
+        fastest = pair(self.lib.camera_get_frame_rate_bounds, self.camera)[1]
+        exposure = self.lib.camera_get_exposure_time(self.camera) / 1e6
+        return max(0.0, 1.0 / fastest - exposure) if fastest > 0.0 else 0.0
+
+    def _set_period(self, settings: Settings) -> None:
+        period = settings.exposure_time + max(settings.latency_time, self.readout)
+        if not self.has_frame_rate:
+            if settings.latency_time > 0.0:
+                raise CameraError("this camera's frame rate cannot be set; set LatencyTime to 0")
+            return
+        slowest, fastest = pair(self.lib.camera_get_frame_rate_bounds, self.camera)
+        rate = min(1.0 / period, fastest)
+        if rate < slowest * (1.0 - 1e-6):
+            raise CameraError(
+                f"a FrameTime of {period:g} s is above the longest of this camera, {1.0 / slowest:g} s; "
+                "shorten LatencyTime or ExposureTime, or use software triggers"
+            )
+        self.lib.camera_set_frame_rate(self.camera, max(rate, slowest))
+
+    def _set_packets(self, size: int, delay: float) -> None:
+        """Set the size of packets, which a camera keeps for its next client, and the delay between them."""
+        if not self.is_gige or self._packets == (size, delay):
+            return
+        self.lib.camera_gv_set_packet_size(self.camera, size or SAFE_PACKET_SIZE)
+        if not size:
+            self.lib.camera_gv_auto_packet_size(self.camera)
+        self.lib.camera_gv_set_packet_delay(self.camera, round(delay * 1e9))
+        self._packets = size, delay
+
+    @staticmethod
+    def _optional(ask: Callable[[], Any], otherwise: Any) -> Any:
+        try:
+            return ask()
+        except CameraError:
+            return otherwise

@@ -1,0 +1,136 @@
+"""From the frame ids of a camera to indices in a series.
+
+| | ids | after the last | begins with |
+|---|---|---|---|
+| GigE Vision | 16 bit | 65535 is followed by 1, 0 is none | 1 |
+| GigE Vision, extended ids | 64 bit | no end | 1; 0 is taken for an id |
+| USB3 Vision | 64 bit | no end | 0 |
+
+Sources: "GigE Vision" 1.2, section 23 (block_id), and 2.0, section 24; "USB3 Vision" 1.0, section 5.3.
+
+Whether ids begin anew with each acquisition or continue is the camera's affair, and is learned from two
+series. Pure: ids in, indices out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+MOST_UNSEEN = 1000
+"""Ids that may be missing between two series, at most, for the later ones to continue the earlier ones."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of ids."""
+
+    first: int
+    """Id that a counter begins with."""
+    ring: int | None = None
+    """Number of different ids, for one that wraps to `first`."""
+
+    def after(self, number: int, ids: int = 1) -> int:
+        """Return the id that comes so many ids after another."""
+        if self.ring is None:
+            return number + ids
+        return (number - self.first + ids) % self.ring + self.first
+
+    def steps(self, start: int, end: int) -> int:
+        """Return the number of ids from one to another; negative for an earlier one."""
+        if self.ring is None:
+            return end - start
+        forward = (end - start) % self.ring
+        return forward if forward <= self.ring // 2 else forward - self.ring
+
+
+GIGE = Kind(first=1, ring=65535)
+GIGE_EXTENDED = Kind(first=1)
+USB3 = Kind(first=0)
+
+
+class Habit(Enum):
+    """What a camera does with its ids when an acquisition begins, in words for the file."""
+
+    UNKNOWN = "unknown: index 0 is the first frame that arrived, and frames lost before it are not known"
+    RESTARTS = "known: the frame ids begin anew with each series"
+    CONTINUES = "known: the frame ids continue those of the series before"
+
+
+class FrameIds:
+    """The frame ids of one open camera, series after series.
+
+    Args:
+        kind: kind of its ids.
+    """
+
+    def __init__(self, kind: Kind) -> None:
+        self.kind = kind
+        self._habit = Habit.UNKNOWN
+        self._before: int | None = None
+        """The last id that was seen in the series before."""
+        self._before_is_last = False
+        """True if no later id can have followed it."""
+        self._newest: int | None = None
+        """The newest id of this series."""
+        self._index = -1
+        self._unknown = 0
+        """Frames of this series without an id, before the first one with an id."""
+
+    @property
+    def start(self) -> Habit:
+        """How index 0 of the next series will be found."""
+        if self._habit is Habit.CONTINUES and not self._before_is_last:
+            return Habit.UNKNOWN
+        return self._habit
+
+    def index(self, number: int) -> int:
+        """Return the index in the series of the frame with this id; that of a late frame is below the last
+        one."""
+        if self._newest is None:
+            self._learn(number)
+            self._newest, self._index = number, max(self._unknown, self._steps_from_origin(number))
+            return self._index
+        steps = self.kind.steps(self._newest, number)
+        if steps <= 0:
+            return self._index + steps
+        self._newest, self._index = number, self._index + steps
+        return self._index
+
+    def lost(self) -> None:
+        """A frame has come whose id is not known."""
+        self._unknown += 1
+
+    def end(self, *, exact: bool) -> None:
+        """End the series.
+
+        Args:
+            exact: True if the camera has sent no frame after the newest.
+        """
+        if self._newest is not None:
+            self._before = self._newest
+            self._before_is_last = exact
+        else:
+            self._before_is_last = self._before_is_last and exact
+        self._newest, self._index, self._unknown = None, -1, 0
+
+    def _learn(self, number: int) -> None:
+        if self._before is None:
+            return
+        unseen = self.kind.steps(self.kind.after(self._before), number)
+        begins = 0 <= number - self.kind.first <= MOST_UNSEEN
+        continues = 0 <= unseen <= MOST_UNSEEN
+        if begins and continues:  # both are possible: a short series came before
+            if self._habit is Habit.UNKNOWN and unseen == 0:
+                self._habit = Habit.CONTINUES
+        elif begins or continues:
+            self._habit = Habit.RESTARTS if begins else Habit.CONTINUES
+        else:
+            self._habit, self._before_is_last = Habit.UNKNOWN, False
+
+    def _steps_from_origin(self, number: int) -> int:
+        if self._habit is Habit.RESTARTS:
+            return self.kind.steps(self.kind.first, number)
+        if self._habit is Habit.CONTINUES and self._before is not None and self._before_is_last:
+            return self.kind.steps(self.kind.after(self._before), number)
+        return 0

@@ -1,0 +1,133 @@
+"""Any GigE Vision or USB3 Vision camera, through Aravis: monochrome, one stream, no chunk data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from penstock.devices._genicam.device import Device, View
+from penstock.devices._genicam.frame_ids import FrameIds
+from penstock.devices._genicam.frames import Frames
+from penstock.devices._genicam.parameters import SETTINGS, UNIT
+from penstock.devices._genicam.pixel_formats import PixelFormat, taken
+from penstock.stins.messages import IndexSource
+from penstock.streamer.camera import Acquisition, Camera, Exposure
+from penstock.streamer.settings import Limits, Settings, TriggerMode, Value
+from penstock.streamer.unit import CameraError, FrameFormat
+
+
+class GenICam(Camera):
+    """One camera, found by its serial number or address."""
+
+    properties = UNIT
+    parameters = SETTINGS
+    trigger_modes = (TriggerMode.INTERNAL, TriggerMode.SOFTWARE, TriggerMode.EXTERNAL_MULTI)
+    index_source = IndexSource.HARDWARE_COUNTER  # of the last prepared series: ids count frames, not edges
+
+    def __init__(self, properties: Mapping[str, Value]) -> None:
+        """See `Camera`."""
+        self._unit = dict(properties)
+        self._open()
+        self._counts: Mapping[str, int] = {}
+        self._form: PixelFormat | None = None
+        self._values: Mapping[str, Value] = {p.name: p.default for p in SETTINGS if p.writable}
+
+    def limits(self) -> Mapping[str, Limits]:
+        """See `Unit`; those of the region depend on its corner."""
+        width, height = self._device.sensor
+        left, top = int(self._values["AOILeft"]), int(self._values["AOITop"])
+        return {
+            "ExposureTime": self._device.exposure,
+            "Gain": Limits(None, self._device.gain.maximum),
+            "AOILeft": Limits(0, width - 1),
+            "AOITop": Limits(0, height - 1),
+            "AOIWidth": Limits(0, width - left),
+            "AOIHeight": Limits(0, height - top),
+        }
+
+    def readout_time(self) -> float:
+        """See `Unit`; what the camera's greatest frame rate leaves beside the exposure."""
+        return self._device.readout
+
+    def apply(self, values: Mapping[str, Value]) -> None:
+        """See `Unit`; written to the camera by `prepare`."""
+        self._values = dict(values)
+
+    def check(self, settings: Settings) -> FrameFormat:
+        """See `Unit`."""
+        if settings.n_frames_per_trigger > 1 and settings.trigger_mode is not TriggerMode.INTERNAL:
+            raise CameraError("each trigger exposes one frame; set nFramesPerTrigger to 1")
+        if settings.trigger_mode is TriggerMode.EXTERNAL_MULTI:
+            self._device.line(str(settings.camera["TriggerSource"]))
+        form, view = self._form_of(settings), self._view_of(settings)
+        dtype = form.dtype(big_endian=self._device.big_endian)
+        size = view.width * view.height * (1 if form.bits == 8 else 2)
+        return FrameFormat(shape=(view.height, view.width), dtype=dtype, frame_bytes=size)
+
+    def prepare(self, settings: Settings) -> FrameFormat:
+        """See `Unit`; opens the camera again if it was unplugged."""
+        if self._device.lost:
+            self._device.close()
+            self._open()
+        frames = self.check(settings)
+        self._form = self._form_of(settings)
+        self._device.set_up(settings, self._form, self._view_of(settings))
+        self._payload = self._device.payload()
+        if self._form.unpack is None and self._payload != frames.frame_bytes:
+            raise CameraError(
+                f"a frame has {self._payload} bytes as sent and {frames.frame_bytes} as pixels; switch off "
+                "what the camera adds to its frames, or choose another PixelFormat"
+            )
+        self._values = dict(settings.camera)
+        internal = settings.trigger_mode is TriggerMode.INTERNAL
+        self.index_source = IndexSource.HARDWARE_COUNTER if internal else IndexSource.ARRIVAL
+        return frames
+
+    def describe(self) -> Mapping[str, object]:
+        """See `Unit`."""
+        described: dict[str, object] = {
+            "description": f"{self._device.vendor} {self._device.model}",
+            "serial_number": self._device.serial,
+            "gain_setting": f"{self._values['Gain']:g}",
+            "frame_id_start": self._ids.start.value,
+        }
+        if self._form is not None:
+            described |= {
+                "pixel_format": self._form.name,
+                "bit_depth_readout": self._form.bits,
+                "saturation_value": self._form.saturation,
+            }
+        return described
+
+    def read(self, name: str) -> Value:
+        """See `Unit`."""
+        if name == "SensorTemperature":
+            return self._device.temperature()
+        if name in ("IncompleteFrames", "MissingPackets", "ResentPackets"):
+            return self._counts.get(name, 0)
+        return super().read(name)
+
+    def acquire(self, acquisition: Acquisition) -> Iterator[Exposure]:
+        """See `Camera`."""
+        if self._form is None:
+            raise CameraError("acquire before prepare")
+        with Frames(self._device, self._ids, acquisition, self._form, self._payload) as frames:
+            self._counts = frames.counts
+            yield from frames.take()
+
+    def close(self) -> None:
+        """See `Unit`."""
+        self._device.close()
+
+    def _open(self) -> None:
+        self._device = Device(self._unit)
+        self._ids = FrameIds(self._device.ids)
+
+    def _form_of(self, settings: Settings) -> PixelFormat:
+        return taken(str(settings.camera["PixelFormat"]), self._device.formats)
+
+    def _view_of(self, settings: Settings) -> View:
+        left, top, width, height = (
+            int(settings.camera[f"AOI{name}"]) for name in ("Left", "Top", "Width", "Height")
+        )
+        columns, rows = self._device.sensor
+        return View(left, top, width or columns - left, height or rows - top)

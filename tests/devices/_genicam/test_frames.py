@@ -1,0 +1,196 @@
+"""The frames of a series from what a camera's stream gives back, whole or not."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator, Mapping
+from typing import cast
+
+import msgspec
+import numpy as np
+import pytest
+
+from penstock.devices._genicam.aravis import Filled, Stream
+from penstock.devices._genicam.device import Device
+from penstock.devices._genicam.frame_ids import GIGE, GIGE_EXTENDED, USB3, FrameIds, Kind
+from penstock.devices._genicam.frames import Frames
+from penstock.devices._genicam.pixel_formats import FORMATS
+from penstock.streamer.camera import Acquisition, Exposure
+from tests.streamer.rig import FakeCamera, Rig
+
+WHOLE, TIMED_OUT, MISSING_PACKETS = 0, 2, 3
+PIXELS = 12
+
+
+class ScriptedStream:
+    """Gives back lent buffers with these ids, statuses and bytes, then nothing."""
+
+    def __init__(self, script: list[tuple[int, int, bytes]], underruns: int) -> None:
+        self._script = script
+        self._underruns = underruns
+        self.lent: list[int] = []
+        self.given_back = 0
+        self.closed = False
+
+    def lend(self, address: int, nbytes: int) -> None:
+        self.lent.append(address)
+
+    def pop(self, timeout: float) -> Filled | None:
+        if not self._script:
+            return None
+        frame_id, status, data = self._script.pop(0)
+        address = self.lent.pop(0)
+        ctypes.memmove(address, data, len(data))
+        return Filled(address=address, handle=address, status=status, frame_id=frame_id, timestamp=None)
+
+    def give_back(self, filled: Filled) -> None:
+        self.given_back += 1
+        self.lent.append(filled.address)
+
+    def forget(self, filled: Filled) -> None:
+        assert not self.closed
+
+    def count(self, name: str) -> int:
+        return self._underruns if name == "n_underruns" else 0
+
+    def close(self) -> None:
+        self.closed = True
+
+
+class ScriptedDevice:
+    name, readout, lost = "scripted", 0.0, False
+
+    def __init__(self, stream: ScriptedStream) -> None:
+        self._stream = stream
+        self.stopped = 0
+
+    def stream(self) -> Stream:
+        return cast(Stream, self._stream)
+
+    def start(self) -> None: ...
+
+    def stop(self) -> None:
+        self.stopped += 1
+
+
+class ScriptedCamera(FakeCamera):
+    """One series from a script."""
+
+    def __init__(
+        self,
+        script: list[tuple[int, int, bytes]],
+        kind: Kind = GIGE,
+        form: str = "Mono16",
+        underruns: int = 0,
+    ) -> None:
+        super().__init__({})
+        self.stream = ScriptedStream(script, underruns)
+        self.device = ScriptedDevice(self.stream)
+        self.ids = FrameIds(kind)
+        self.form = FORMATS[form]
+        self.counts: Mapping[str, int] = {}
+
+    def acquire(self, acquisition: Acquisition) -> Iterator[Exposure]:
+        payload = PIXELS * 2 if self.form.unpack is None else PIXELS * 3 // 2
+        device = cast(Device, self.device)
+        with Frames(device, self.ids, acquisition, self.form, payload) as frames:
+            self.counts = frames.counts
+            yield from frames.take()
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("penstock.devices._genicam.frames.LATE", 0.1)
+    monkeypatch.setattr("penstock.devices._genicam.frames.SETTLE", 0.01)
+
+
+def image(number: int) -> bytes:
+    return np.full(PIXELS, number, np.uint16).tobytes()
+
+
+@pytest.mark.parametrize(
+    ("kind", "ids"),
+    [
+        (GIGE, (65534, 65535, 2, 3)),
+        (GIGE_EXTENDED, (65534, 65535, 65537, 65538)),
+        (USB3, (0, 1, 3, 4)),
+    ],
+)
+def test_each_frame_is_at_the_index_of_its_id(kind: Kind, ids: tuple[int, ...]) -> None:
+    camera = ScriptedCamera([(number, WHOLE, image(number % 1000)) for number in ids], kind)
+    with Rig(camera, buffers=8 * 24) as rig:
+        rig.connect()
+        rig.arm(n_triggers=5)
+        _, frames, end = rig.receive_series()
+        assert [frame.image.frame for frame in frames] == [0, 1, 3, 4]
+        assert [frame.blobs[0][:2] for frame in frames] == [image(number % 1000)[:2] for number in ids]
+        assert (end.reason, end.triggered, end.sent, end.lost) == ("complete", 5, 4, {"camera": 1})
+
+
+@pytest.mark.parametrize("status", [TIMED_OUT, MISSING_PACKETS])
+def test_a_frame_without_some_of_its_packets_is_missing_at_its_index(status: int) -> None:
+    camera = ScriptedCamera([(1, WHOLE, image(1)), (2, status, image(2)), (3, WHOLE, image(3))])
+    with Rig(camera, buffers=8 * 24) as rig:
+        rig.connect()
+        rig.arm(n_triggers=3)
+        _, frames, end = rig.receive_series()
+        assert [(frame.image.frame, frame.blobs[0][:2]) for frame in frames] == [
+            (0, image(1)[:2]), (2, image(3)[:2]),
+        ]  # fmt: skip
+        assert (end.reason, end.lost) == ("complete", {"camera": 1})
+        assert camera.counts["IncompleteFrames"] == 1
+        assert camera.stream.given_back == 1
+        assert camera.stream.closed and camera.device.stopped
+
+
+def test_frames_that_never_come_are_missing_and_the_series_ends() -> None:
+    with Rig(ScriptedCamera([(7, WHOLE, image(7))]), buffers=8 * 24) as rig:
+        rig.connect()
+        rig.arm(n_triggers=3)
+        _, frames, end = rig.receive_series()
+        assert [frame.image.frame for frame in frames] == [0]
+        assert (end.reason, end.triggered, end.lost) == ("complete", 3, {"camera": 2})
+
+
+def test_frames_for_which_no_buffer_was_free_are_an_overrun() -> None:
+    with Rig(ScriptedCamera([(7, WHOLE, image(7))], underruns=4), buffers=8 * 24) as rig:
+        rig.connect()
+        rig.arm(n_triggers=9)
+        end = rig.receive_series()[2]
+        assert (end.reason, end.lost) == ("fault", {"overrun": 4})
+        assert "no buffer was free for 4 frames" in (end.message or "")
+
+
+def test_packed_pixels_are_unpacked_into_a_buffer_of_the_engine() -> None:
+    packed = bytes([0x12, 0xC3, 0xAB]) * (PIXELS // 2)
+    camera = ScriptedCamera([(1, WHOLE, packed), (2, WHOLE, bytes(len(packed)))], form="Mono12Packed")
+    with Rig(camera, buffers=8 * 24) as rig:
+        rig.connect()
+        rig.arm(n_triggers=2)
+        _, (first, second), end = rig.receive_series()
+        assert np.frombuffer(first.blobs[0], "uint16").tolist() == [0x123, 0xABC] * (PIXELS // 2)
+        assert not any(second.blobs[0])
+        assert end.reason == "complete"
+        assert camera.stream.given_back == 2
+
+
+def test_a_lent_buffer_is_sent_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No frame is copied: `buffer` is never asked for, and what was filled is what is sent."""
+    camera = ScriptedCamera([(number, WHOLE, image(number)) for number in (1, 2, 3)])
+    copies: list[str] = []
+    slots: list[Exposure] = []
+    take = camera.acquire
+
+    def counted(acquisition: Acquisition) -> Iterator[Exposure]:
+        monkeypatch.setattr(acquisition, "buffer", lambda: copies.append("copy"))
+        for exposure in take(acquisition):
+            slots.append(msgspec.structs.replace(exposure))
+            yield exposure
+
+    monkeypatch.setattr(camera, "acquire", counted)
+    with Rig(camera, buffers=8 * 24) as rig:
+        rig.connect()
+        rig.arm(n_triggers=3)
+        rig.receive_series()
+        assert copies == []
+        assert [exposure.slot for exposure in slots] == [0, 1, 2]

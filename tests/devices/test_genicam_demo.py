@@ -1,0 +1,34 @@
+"""The demonstration of a GenICam camera, and the file that comes of it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import h5py
+import pytest
+
+from penstock.devices._base.processes import PENSTOCK
+
+
+@pytest.mark.slow
+def test_the_demonstration_takes_a_series_whose_file_is_clean(tmp_path: Path) -> None:
+    argv = [*PENSTOCK, "demo", "--detector", "genicam", "--frames", "20", "--out", str(tmp_path), "--json"]
+
+    ended = subprocess.run(argv, capture_output=True, text=True, timeout=90)
+
+    assert ended.returncode == 0, ended.stderr
+    summary = json.loads(ended.stdout)
+    checked = subprocess.run(
+        [*PENSTOCK, "check", summary["file"]], capture_output=True, text=True, timeout=60
+    )
+    assert (checked.returncode, "clean" in checked.stdout) == (0, True), checked.stdout
+    with h5py.File(summary["file"]) as written:
+        assert written["entry/data/data"].shape == (20, 256, 256)
+        detector = written["entry/instrument/genicam"]
+        assert detector["description"].asstr()[()] == "Aravis Fake"
+        assert detector["serial_number"].asstr()[()] == "GV01"
+        assert detector["saturation_value"][()] == 255
+        assert "index 0 is the first frame that arrived" in detector["frame_id_start"].asstr()[()]
+    assert "penstock demo --detector genicam --panel" in ended.stderr
