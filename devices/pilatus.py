@@ -26,6 +26,8 @@ PIXEL = 172e-6
 """Edge of a pixel in m ([um] 4.2)."""
 DTYPE, ITEM = "int32", 4
 """Type of pixels, and its bytes ([um] 7.2 p. 23: 20 bits of 32, with sign)."""
+EV = 0.5
+"""Difference in eV up to which two energies are the same: camserver keeps whole ones."""
 LEAST_EXPOSURE = 100e-9
 """Seconds that camserver takes ([cs] `ExpTime`)."""
 
@@ -117,9 +119,12 @@ class Pilatus(StreamingDetector):
         plan = modes.plan(settings)
         self._refuse_unless_idle()
         self._local = {p.name: settings.camera.get(p.name, p.default) for p in keys.LOCAL}
-        wanted = [float(settings.camera.get(name, 0.0)) for name in (keys.ENERGY, keys.THRESHOLD)]
-        if [self._trimmed.get(name) for name in (keys.ENERGY, keys.THRESHOLD)] != wanted and all(wanted):
-            self.apply(dict(zip((keys.ENERGY, keys.THRESHOLD), wanted, strict=True)))
+        self._learn_trimmed()  # somebody may have trimmed it at camserver's window
+        trimmed = {p.name: settings.camera[p.name] for p in keys.TRIMMED if p.name in settings.camera}
+        if any(
+            abs(float(value) - float(self._trimmed.get(name, 0.0))) > EV for name, value in trimmed.items()
+        ):
+            self.apply(trimmed)
         if keys.THRESHOLD not in self._trimmed:
             raise CameraError(
                 f"{self._camserver.address} has no threshold; set Energy or Threshold, then call Arm"

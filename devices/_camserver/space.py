@@ -32,7 +32,7 @@ class Space:
     def frame_bytes(self, shape: tuple[int, int]) -> int:
         """Return the bytes that an image of this shape is taken to need."""
         if self._largest:
-            return int(MARGIN * self._largest)
+            return int(MARGIN * self._largest) + HEAD
         rows, columns = shape
         return int(self._bytes_per_pixel * rows * columns) + HEAD
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
@@ -16,6 +17,8 @@ from penstock.streamer.camserver.language import answer, parse
 from penstock.streamer.camserver.settings import NUMBERS, SEND, Refused, Settings
 from penstock.streamer.triggers import Edge
 
+MOST_HEARD = 1000
+"""Last commands that are kept."""
 VERSION = "tvx-7.9.0-0"
 EXPOSE = ("Exposure", "ExtTrigger", "ExtMTrigger", "ExtEnable")
 TEMPERATURES = ((27.3, 12.5), (25.1, 9.8), (-99.0, -99.0))
@@ -47,6 +50,7 @@ class Box:
     def __init__(self, settings: Settings, images: Images) -> None:
         self.settings, self._images = settings, images
         self.faults = Faults()
+        self.heard: deque[str] = deque(maxlen=MOST_HEARD)
         self.controlling: Client | None = None
         self._exposure: Exposure | None = None
         self._listener: Client | None = None
@@ -66,7 +70,7 @@ class Box:
     # Commands
 
     def command(self, line: str, client: Client, *, control: bool) -> None:
-        """Execute a command, and send its answer to the client.
+        """Execute a command, and send its answer to the client; all are in `heard`.
 
         Args:
             line: the command.
@@ -74,6 +78,7 @@ class Box:
             control: whether it may change anything.
         """
         faults = self.faults
+        self.heard.append(line)
         if faults.hang:
             return
         self._pause(faults.slow)
