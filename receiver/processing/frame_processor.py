@@ -59,7 +59,8 @@ class FrameProcessor:
             series is taken: checksums of an unknown algorithm are not verified.
 
         Raises:
-            StinsError: the announced frames are impossible, or take more than the memory limit allows.
+            StinsError: the announced frames are impossible, or cannot be stored, or take more than the memory
+                limit allows.
         """
         header = start.header
         self._checksum = header.checksum if header.checksum in ALGORITHMS else None
@@ -76,6 +77,14 @@ class FrameProcessor:
                 number = blobs.announced_blobs(header.shape, self._channels)
                 self._format = (header.shape, header.type, header.compression, number)
         after = self._announced(start)
+        if after.compression not in (None, *blobs.COMPRESSIONS):
+            # Every frame would be corrupt.
+            step = " Put {type: cbf} first into its transforms." if after.compression in ("cbf", "") else ""
+            raise BlobError(
+                "unknown_compression",
+                f'frames of compression "{after.compression}" are announced, of which the receiver stores '
+                f"{', '.join(blobs.COMPRESSIONS)}.{step}",
+            )
         if self._budget is not None and not admitted:
             self._budget.begin(header, after, self._image_bytes(start))
         unable = None

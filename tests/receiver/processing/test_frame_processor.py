@@ -55,6 +55,16 @@ def test_a_header_with_shape_and_type_but_no_compression_leaves_it_to_the_first_
     made.process(packed())
 
 
+@pytest.mark.parametrize("compression", ["cbf", "zstd"])
+def test_frames_that_cannot_be_stored_are_refused_before_the_first_one(compression: str) -> None:
+    with pytest.raises(
+        BlobError, match=f'"{compression}" are announced, of which the receiver stores'
+    ) as said:
+        processor(shape=[4, 6], type="int32", compression=compression)
+    assert said.value.kind == "unknown_compression"
+    assert ("Put {type: cbf} first" in str(said.value)) is (compression == "cbf")
+
+
 def test_a_plain_frame_may_come_among_packed_ones_but_not_the_other_way_round() -> None:
     made = processor(shape=[4, 6], type="uint16", compression="bslz4")
     made.process(packed(0))

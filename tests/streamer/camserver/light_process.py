@@ -27,13 +27,13 @@ class LightReady(msgspec.Struct):
         return int(self.data.rpartition(":")[2])
 
 
-def start_light(folder: Path) -> Child[LightReady]:
-    """Start one that watches this folder, on free ports."""
+def start_light(folder: Path, data: int = 0, control: int = 0) -> Child[LightReady]:
+    """Start one that watches this folder, at these ports; 0 for free ones."""
     return Child(
         "the light streamer",
         (
             *PYTHON, "-m", "penstock.streamer.light_streamer", "--folder", str(folder),
-            "--data", "tcp://127.0.0.1:0", "--control", "tcp://127.0.0.1:0",
+            "--data", f"tcp://127.0.0.1:{data}", "--control", f"tcp://127.0.0.1:{control}",
         ),
         ready_line(LightReady),
     )  # fmt: skip
