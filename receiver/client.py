@@ -29,6 +29,7 @@ from penstock.receiver.models import (
     Status,
     View,
 )
+from penstock.stins.user_part import UserPart
 
 T = TypeVar("T")
 LIST_SECONDS = 3.0
@@ -119,6 +120,24 @@ class ReceiverClient:
             ReceiverRefused: it could not; the sentence says why.
         """
         return self._json(SeriesCheckResult, "POST", "/series/check", body=series)
+
+    def expect(self, part: UserPart, seconds: float = 0.0) -> SeriesCheckResult:
+        """Let the receiver expect a series of a stream without start messages, in place of any other.
+
+        Args:
+            part: file and plan, under the id of the arming, which the frames bear.
+            seconds: for how long it waits for the first frame; 0 for ever.
+
+        Raises:
+            ReceiverRefused: it could not take the series, or has no such stream; the sentence says why.
+        """
+        body = {**msgspec.to_builtins(part), "seconds": seconds}
+        del body["arm"]
+        return self._json(SeriesCheckResult, "PUT", f"/expected/{part.arm}", body=body, wait=LIST_SECONDS)
+
+    def forget(self, arm: str) -> Status:
+        """Withdraw this series, unless it has begun; return the receiver's status, which shows that."""
+        return self._json(Status, "DELETE", f"/expected/{arm}")
 
     def history(self, limit: int = 20) -> list[PastSeries]:
         """Return the last series, newest first, at most some thousand, without the running one."""

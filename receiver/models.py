@@ -250,6 +250,9 @@ class Status:
     """Grows with every change: `GET /status?seen=VERSION&wait=SECONDS` returns once it differs."""
     waits_for: str = ""
     """While a detector's modules begin a series: those whose start messages are still missing."""
+    expected: str = ""
+    """Id of the series that a device has announced (`PUT /expected/{arm}`) and that has not begun; "" for
+    none."""
     series: Series | None = None
     counts: Counts = field(default_factory=Counts)
     connections: list[Connection] = field(default_factory=list)

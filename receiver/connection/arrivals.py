@@ -7,6 +7,7 @@ from penstock.receiver.connection.events import Event
 from penstock.receiver.connection.ingest import Ingest
 from penstock.receiver.connection.reorder_buffer import ReorderBuffer
 from penstock.receiver.sources import Decoded, create
+from penstock.receiver.sources.expected import ExpectedSeries
 from penstock.stins.errors import StinsError
 from penstock.stins.messages import Message, Start
 
@@ -20,7 +21,9 @@ class Arrivals:
 
     def __init__(self, config: ReceiverConfig) -> None:
         self.ingest = Ingest(config.source)
-        self._source = create(config.source.type)
+        self.expected = ExpectedSeries()
+        """The series that a device has told the receiver to expect."""
+        self._source = create(config.source.type, self.expected)
 
     @property
     def held_bytes(self) -> int:

@@ -33,7 +33,7 @@ from penstock.receiver.http.document import (
 from penstock.receiver.http.frames import Frames
 from penstock.receiver.http.page import ASSETS, HEADERS, Asset
 from penstock.receiver.http.pictures import ViewError
-from penstock.receiver.http.requests import RoisRequest, SeriesCheck, StopRequest
+from penstock.receiver.http.requests import ID, ExpectedSeries, RoisRequest, SeriesCheck, StopRequest
 from penstock.receiver.live.frame_refusal import FrameRefused
 from penstock.receiver.models import (
     Colormap,
@@ -68,6 +68,7 @@ Absent = SkipJsonSchema[None]
 """An optional query value; a query cannot say null, so the OpenAPI document does not either."""
 Length = Annotated[int, Field(ge=1)]
 Step = Annotated[int, Field(ge=1, le=64)]
+Arm = Annotated[str, Path(pattern=f"^{ID}$")]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 
 
@@ -185,6 +186,20 @@ def create_app(supervisor: Supervisor) -> FastAPI:
     def check(series: SeriesCheck) -> SeriesCheckResult:
         """Check whether a series could be taken now; 409 with a sentence if not."""
         return supervisor.check(series)
+
+    @app.put("/expected/{arm}", tags=["series"], responses=refusals(409, 413, 422))
+    async def expect(arm: Arm, series: ExpectedSeries) -> SeriesCheckResult:
+        """Expect a series of a stream without start messages: file and plan for the frames with this id.
+
+        There is one entry, which the next call replaces; it lasts until the series begins, or `seconds`.
+        """
+        return await supervisor.expect(series.part(arm), series.seconds)
+
+    @app.delete("/expected/{arm}", tags=["series"], responses=refusals(409, 422))
+    async def forget(arm: Arm) -> Status:
+        """Do not expect this series any more; without effect on one that has begun, as the status shows."""
+        await supervisor.forget(arm)
+        return supervisor.status
 
     @app.post("/stop", tags=["series"], responses=refusals(409, 413, 422))
     async def stop(request: StopRequest | None = None) -> Status:

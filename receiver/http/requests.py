@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import field
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, StrictBool
@@ -10,10 +11,14 @@ from pydantic.dataclasses import dataclass
 
 from penstock.receiver import models
 from penstock.receiver.config import rectangles
-from penstock.stins.messages import MAX_NAME
+from penstock.stins.messages import MAX_FILENAME, MAX_NAME
+from penstock.stins.user_part import UserPart
 
 MAX_AMOUNT = 2**53
 """Largest number of frames or bytes: beyond it, JSON's numbers are not exact everywhere."""
+
+ID = "[0-9A-Za-z_-]{8,64}"
+"""Pattern of the id of an arming."""
 
 
 def _whole(value: Any) -> Any:
@@ -36,6 +41,31 @@ class SeriesCheck(models.SeriesCheck):
     rotation: Annotated[int, Field(strict=True), BeforeValidator(_whole)] | None = None
     fliplr: StrictBool = False
     flipud: StrictBool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExpectedSeries:
+    """File and plan of a series whose frames will bear the id of its arming, and nothing else."""
+
+    filename: Annotated[str, Field(max_length=MAX_FILENAME)]
+    """Path as the client sees it; "" for live view only."""
+    overwrite: StrictBool = False
+    frames: Amount | None = None
+    """Number of planned frames; 0 if frames come until Stop; left out if only the detector knows it."""
+    frames_per_trigger: Annotated[Amount, Field(ge=1)] | None = None
+    index_source: Annotated[str, Field(max_length=MAX_NAME)] | None = None
+    trigger_mode: Annotated[str, Field(max_length=MAX_NAME)] | None = None
+    frame_time: Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)] | None = None
+    """Seconds from one frame to the next, in trigger mode INTERNAL."""
+    metadata: dict[str, Any] = field(default_factory=dict)
+    """For the file, as in the second part of a STINS start message."""
+    seconds: Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)] = 0.0
+    """For how long its first frame is waited for; 0 for ever."""
+
+    def part(self, arm: str) -> UserPart:
+        """Return it as the user part of this arming."""
+        values = {name: value for name, value in vars(self).items() if name != "seconds"}
+        return UserPart(arm=arm, **values)
 
 
 def _regions(value: Any) -> Any:

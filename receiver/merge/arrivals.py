@@ -24,7 +24,7 @@ class ModuleArrivals(Arrivals):
         super().__init__(config)
         source = config.source
         # A decoder has the state of its stream.
-        self._sources = [create(source.type) for _ in source.endpoints]
+        self._sources = [create(source.type, self.expected) for _ in source.endpoints]
         self._merge = Merge(
             source.endpoints,
             taken,

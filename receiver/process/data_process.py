@@ -65,6 +65,10 @@ def run(link: Link, last_frame: LastFrame, requested_frame: LastFrame, rois: Reg
                         pipeline.reset()
                     case "rois":
                         pipeline.use_rois(command.rois)
+                    case "expect" if command.expected is not None:
+                        pipeline.expect(command.expected, command.seconds)
+                    case "forget":
+                        pipeline.forget(command.series)
                     case "quit" | "leave":
                         log.info("%s ends: %s", setup.name, command.reason)
                         why = command.reason

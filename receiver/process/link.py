@@ -20,6 +20,7 @@ from penstock.receiver.live.requested_frame import FrameAnswer
 from penstock.receiver.models import PastSeries, Status
 from penstock.receiver.process.stage_times import Measures
 from penstock.stins.texts import quoted
+from penstock.stins.user_part import UserPart
 
 if TYPE_CHECKING:
     from penstock.receiver.process.pipeline import Pipeline
@@ -51,16 +52,22 @@ class Command(msgspec.Struct, frozen=True):
     number: int
     """Number of the command; a snapshot has the number of the last one carried out."""
     action: str
-    """"stop", "reset", "rois", "quit", "leave" (the parent is gone), or "frame", which has its own answer."""
+    """"stop", "reset", "rois", "expect", "forget", "quit", "leave" (the parent is gone), or "frame", which
+    has its own answer."""
     reason: str = ""
     series: str = ""
-    """Id of the series that "stop" leaves to its end message; "" to end the running series now."""
+    """Id of the series that "stop" leaves to its end message, "" to end the running series now; or of the one
+    that "forget" is about."""
     failed: bool = False
     """For "stop": the series has failed, or was aborted."""
     index: int = -1
     """Index of the requested frame."""
     rois: dict[str, Rectangle] = {}
     """Regions of interest of the next series."""
+    expected: UserPart | None = None
+    """For "expect": file and plan of the series."""
+    seconds: float = 0.0
+    """For "expect": for how long; 0 for ever."""
 
 
 class Snapshot(msgspec.Struct, frozen=True):
@@ -105,7 +112,7 @@ class Link:
         commands: list[Command] = []
         while True:
             try:
-                message = self._socket.recv(2**16, socket.MSG_DONTWAIT)
+                message = self._socket.recv(LONGEST, socket.MSG_DONTWAIT)
             except BlockingIOError:
                 return commands
             except ConnectionError:

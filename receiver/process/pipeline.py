@@ -42,6 +42,7 @@ from penstock.resources.version import version as software_version
 from penstock.stins.errors import StinsError
 from penstock.stins.messages import Message, Start
 from penstock.stins.texts import named, of_series
+from penstock.stins.user_part import UserPart
 
 log = logging.getLogger(__name__)
 
@@ -122,6 +123,7 @@ class Pipeline:
         """Wait for messages for this time at most, handle them, and advance the clocks."""
         outputs, ingest = self.outputs, self.ingest
         stalled = bool(outputs.forwarder.stalled_by)
+        self._arrivals.expected.tick(self._clock())
         ingest.wait(seconds, writable=outputs.forwarder.unsent(), paused=stalled)
         now = self._clock()
         # The collector's clock stands still while a consumer blocks the stream, while other sockets are read,
@@ -161,6 +163,19 @@ class Pipeline:
     def stop_at_end(self, series: str, why: str, *, failed: bool) -> None:
         """Count frames missing at the end of this series as not triggered: its sender ends it early."""
         self._guarded(lambda: self._collector.stop_at_end(series, why, failed=failed))
+
+    def expect(self, part: UserPart, seconds: float) -> None:
+        """Expect a series of a stream without start messages.
+
+        Args:
+            part: file and plan, under the id of its arming.
+            seconds: for how long; 0 for ever.
+        """
+        self._arrivals.expected.expect(part, self._clock() + seconds if seconds else None)
+
+    def forget(self, arm: str) -> None:
+        """Do not expect the series of this arming any more, unless it has begun."""
+        self._arrivals.expected.forget(arm)
 
     def reset(self) -> None:
         """Leave Error; does nothing in Running: stop the series first."""
@@ -218,6 +233,7 @@ class Pipeline:
             drained=self._drained + self._collector.drained, frame_rate=frame_rate,
             byte_rate=byte_rate, latest_frame=out.latest, rois=out.regions.now(),
             cpu_seconds=times.user + times.system, waits_for=self._arrivals.waits_for,
+            expected=self._arrivals.expected.waiting,
             queue_bytes=queue_bytes, queue_limit_bytes=queue_limit_bytes,
         )  # fmt: skip
 

@@ -30,7 +30,7 @@ from penstock.receiver.live import last_frame
 from penstock.receiver.live.frame_refusal import FrameRefused
 from penstock.receiver.live.requested_frame import SHARE, FrameAnswer
 from penstock.receiver.models import Health, PastSeries, SeriesCheck, SeriesCheckResult, Status
-from penstock.receiver.process import series_check
+from penstock.receiver.process import expecting, series_check
 from penstock.receiver.process.chosen_regions import KeptRegions
 from penstock.receiver.process.folders import DataRoot
 from penstock.receiver.process.free_space import FreeSpace
@@ -41,6 +41,7 @@ from penstock.receiver.process.stage_times import Measures
 from penstock.receiver.regions import memory
 from penstock.receiver.series.running_series import MAX_REASON
 from penstock.stins.texts import quoted
+from penstock.stins.user_part import UserPart
 
 log = logging.getLogger(__name__)
 
@@ -232,6 +233,28 @@ class Supervisor:
             Refused: it could not; the sentence says why.
         """
         return series_check.check(self.name, self._config_in_use, self.status, series)
+
+    async def expect(self, part: UserPart, seconds: float) -> SeriesCheckResult:
+        """Expect a series of a stream without start messages, in place of any other.
+
+        Args:
+            part: file and plan, under the id of its arming.
+            seconds: for how long; 0 for ever.
+
+        Raises:
+            Refused: it could not be taken, or its stream has start messages; the sentence says why.
+        """
+        expecting.check(self.name, self.config, part)
+        question = SeriesCheck(
+            filename=part.filename, frames=part.frames or None, overwrite=part.overwrite, series=part.arm
+        )
+        found = await asyncio.to_thread(self.check, question)
+        await self._command(Command(0, "expect", expected=part, seconds=seconds))
+        return found
+
+    async def forget(self, arm: str) -> None:
+        """Do not expect the series of this arming any more, unless it has begun."""
+        await self._command(Command(0, "forget", series=arm))
 
     async def stop(self, reason: str, series: str = "", *, failed: bool = False) -> None:
         """End the running series; return when its file is closed.

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import NamedTuple, Protocol, TypeAlias
 
+from penstock.receiver.sources.expected import ExpectedSeries
 from penstock.stins.errors import StinsError
 from penstock.stins.messages import Buffer, Message
 
@@ -42,19 +43,27 @@ class Kind(NamedTuple):
     """True: messages are numbered (`msg_number`), so that those of several sockets can be ordered."""
     modular: bool = False
     """True: start messages give the position of a module, so that several streams can form one image."""
+    expects: bool = False
+    """True: there is no start message, and the decoder takes file and plan from an `ExpectedSeries`."""
 
 
 KINDS: Mapping[str, Kind] = {
     "stins": Kind("stins:StinsSource", numbered=True, modular=True),
     "dectris-v1": Kind("dectris_v1:DectrisV1Source"),
     "dectris-v2": Kind("dectris_v2:DectrisV2Source"),
-    "sls": Kind("sls:SlsSource", published=True, modular=True),
+    "sls": Kind("sls:SlsSource", published=True, modular=True, expects=True),
 }
 """The kinds of stream, by `source.type`."""
 
 
-def create(kind: str) -> Source:
-    """Return a new decoder for a stream of this kind, one of `KINDS`."""
+def create(kind: str, expected: ExpectedSeries | None = None) -> Source:
+    """Return a new decoder for a stream.
+
+    Args:
+        kind: one of `KINDS`.
+        expected: entry of the receiver, for kinds without start messages.
+    """
     module, _, name = KINDS[kind].decoder.partition(":")
-    source: Source = getattr(import_module(f"{__name__}.{module}"), name)()
+    decoder = getattr(import_module(f"{__name__}.{module}"), name)
+    source: Source = decoder(expected) if KINDS[kind].expects else decoder()
     return source

@@ -1,4 +1,4 @@
-"""The user part of a DECTRIS start message, and the arming to which it belongs."""
+"""The user part of a vendor's start message, and the arming to which it belongs."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Armings:
                 del self._seen[next(iter(self._seen))]
             self._armed = series, part.arm
             self.frames_per_trigger = part.frames_per_trigger
-            return Start(_announced(header, part), {**part.metadata, **metadata})
+            return Start(announced(header, part), {**part.metadata, **metadata})
         if rest is not None:
             metadata["user"] = rest
         return Start(msgspec.structs.replace(header, filename=filename), metadata)
@@ -69,8 +69,8 @@ class Armings:
         return arm if series == armed and arm else series
 
 
-def _announced(header: Header, part: UserPart) -> Header:
-    """Return the header with the user part's values, but the box's own number of frames."""
+def announced(header: Header, part: UserPart) -> Header:
+    """Return the header with the user part's values, but the box's own number of frames where it has none."""
     return msgspec.structs.replace(
         header,
         filename=part.filename,

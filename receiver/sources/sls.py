@@ -8,6 +8,9 @@ There is no start message: the first frame of an acquisition begins a series. An
 file index or name, another first frame, or a frame index that goes back. `acqIndex` does not help: it is the
 detector's frame number. An acquisition ends with a header without data, which is repeated until the SLS
 software's own client has received it.
+
+Frames of a series that a device has armed bear the id of that arming, under the key `arm` of the additional
+JSON header (`rx_jsonpara`); file and plan are in the receiver's entry for it (`expected`).
 """
 
 from __future__ import annotations
@@ -20,10 +23,13 @@ import msgspec
 import numpy as np
 
 from penstock.receiver.sources import Decoded, _vendor
+from penstock.receiver.sources._user import announced
+from penstock.receiver.sources.expected import ExpectedSeries
 from penstock.stins import blobs
 from penstock.stins.errors import RemoteError
 from penstock.stins.messages import Buffer, Frame, Header, Image, SeriesEnd, Start
 from penstock.stins.texts import plural
+from penstock.stins.user_part import UserPart
 
 TYPES: Mapping[int, str] = {4: "uint8", 8: "uint8", 16: "uint16", 32: "uint32"}
 """Pixel types by `bitmode`, little endian. Pixels of 4 bits are unpacked to one byte each."""
@@ -34,6 +40,9 @@ DETECTORS: Mapping[int, str] = {
     7: "GOTTHARD2",
 }  # fmt: skip
 """Names of detectors, by `detType`."""
+
+ARM = "arm"
+"""Key of the additional JSON header under which a device sends the id of its arming."""
 
 CLOCK = 10_000_000
 """Ticks per second of `timestamp` and of an exposure time in `expLength`."""
@@ -91,14 +100,23 @@ _PER_SERIES = (
 
 
 class SlsSource:
-    """Decoder of the stream of one port."""
+    """Decoder of the stream of one port.
 
-    def __init__(self) -> None:
+    Args:
+        expected: entry of the receiver, which the decoders of all its ports share.
+    """
+
+    def __init__(self, expected: ExpectedSeries | None = None) -> None:
+        self._expected = expected or ExpectedSeries()
         self._running: tuple[object, ...] | None = None
         self._last = (-1, -1)
+        self._part: UserPart | None = None
+        """Of the running acquisition; `None` if it is somebody else's."""
 
     def decode(self, parts: Sequence[Buffer]) -> Decoded:
         """Decode one message: a frame, preceded by the start of its series if it is the first; or the end.
+
+        The start is preceded by an error to be counted if the id of its arming is unknown.
 
         Raises:
             RemoteError: not JSON, missing key, wrong type, unknown bit mode, wrong number of parts.
@@ -107,7 +125,8 @@ class SlsSource:
             raise RemoteError("no_parts", "message has no parts; the peer is no SLS detector receiver")
         if not _vendor.decode(_kind, parts[0], "SLS header").data:
             running, self._running = self._running, None
-            return () if running is None else SeriesEnd()
+            part, self._part = self._part, None
+            return () if running is None else SeriesEnd(series=None if part is None else part.arm)
         header = _vendor.decode(_header, parts[0], "SLS header")
         acquisition = _acquisition(header)
         begins = acquisition != self._running or self._is_back(header)
@@ -116,11 +135,27 @@ class SlsSource:
         except RemoteError as error:
             if begins:
                 raise
-            frame = _vendor.refused(error, header.frame_index, None)
-        decoded: Decoded = (_start(header, parts[0]), frame) if begins else frame
+            frame = _vendor.refused(error, header.frame_index, self._part.arm if self._part else None)
+        begun = self._begun(header, _start(header, parts[0])) if begins else ()
         # Set only now, for a valid message.
         self._running, self._last = acquisition, (header.frame_index, header.timestamp)
-        return decoded
+        if self._part is not None:
+            frame = _of_series(frame, self._part)
+        return (*begun, frame) if begun else frame
+
+    def _begun(self, header: _Header, start: Start) -> tuple[Start | RemoteError, ...]:
+        """Return the start of an acquisition with the file and plan of its arming, if it has one."""
+        self._part = None
+        arm = _arm(header)
+        if not arm:
+            return (start,)
+        self._part = self._expected.begin(arm, self)
+        if self._part is None:
+            # Its name may be that of a file of ours: the settings of an earlier series are still there.
+            return _stale(arm), msgspec.structs.replace(
+                start, header=msgspec.structs.replace(start.header, filename=None)
+            )
+        return (Start(announced(start.header, self._part), {**self._part.metadata, **start.metadata}),)
 
     def _is_back(self, header: _Header) -> bool:
         """Return whether a new acquisition has begun with the same number as the last, whose end was lost."""
@@ -134,7 +169,30 @@ class SlsSource:
 def _acquisition(header: _Header) -> tuple[object, ...]:
     """Return the values that all frames of an acquisition share, and those of the next one rarely do."""
     first = None if header.frame_number is None else header.frame_number - header.frame_index
-    return header.file_index, header.fname, first
+    arm = _arm(header)
+    return (arm, first) if arm else (header.file_index, header.fname, first)
+
+
+def _arm(header: _Header) -> str:
+    """Return the id of the arming of a frame; "" if no device has armed it."""
+    arm = header.user.get(ARM) if isinstance(header.user, Mapping) else None
+    return arm if isinstance(arm, str) else ""
+
+
+def _stale(arm: str) -> RemoteError:
+    return RemoteError(
+        "stale_arm",
+        f"a series has the id {arm}, which is not expected here: either somebody else has started the "
+        "detector after a series of ours, or this receiver was restarted since it was armed; the series is "
+        "taken without a file name, and the file of that arming is left alone",
+    )
+
+
+def _of_series(frame: Frame, part: UserPart) -> Frame:
+    """Return a frame as one of the series of this arming, with its trigger."""
+    per_trigger, number = part.frames_per_trigger, frame.image.frame
+    trigger = None if per_trigger is None or number is None else number // per_trigger
+    return Frame(msgspec.structs.replace(frame.image, series=part.arm, trigger=trigger), frame.blobs)
 
 
 def _checked(header: _Header, parts: Sequence[Buffer]) -> Frame:
@@ -189,6 +247,8 @@ def _start(header: _Header, part: Buffer) -> Start:
     }
     if header.det_type in DETECTORS:
         metadata["description"] = DETECTORS[header.det_type]
+    if isinstance(user, Mapping):
+        user = {key: value for key, value in user.items() if key != ARM} or None
     if user is not None:
         metadata["user"] = user
     frames = planned(header.frame_index, header.progress)

@@ -106,6 +106,8 @@ def test_the_document_says_which_answers_a_call_has_and_no_others(tmp_path: Path
         "get /series": "200 422",
         "get /folders": "200 409 422",
         "post /series/check": "200 409 413 422",
+        "put /expected/{arm}": "200 409 413 422",
+        "delete /expected/{arm}": "200 409 422",
         "post /stop": "200 409 413 422",
         "post /reset": "200 409",
         "get /last_frame": "200 304 404 409 422 500",
@@ -136,6 +138,7 @@ def test_the_calls_are_grouped() -> None:
     assert list(groups) == ["status", "series", "frames", "rois", "configuration"]
     assert groups["series"] == {
         "get /series", "get /folders", "post /series/check", "post /stop", "post /reset",
+        "put /expected/{arm}", "delete /expected/{arm}",
     }  # fmt: skip
     assert all(groups.values())
 
@@ -242,6 +245,11 @@ def test_a_running_series_is_told_with_its_counts(pair: Pair) -> None:
         ("POST", "/series/check", b'{"filename": "", "overwrite": "on"}'),
         ("POST", "/series/check", b'{"filename": "\xff"}'),
         ("POST", "/stop", b'{"reason": ["a"]}'),
+        ("PUT", "/expected/0123456789abcdef", b"{}"),
+        ("PUT", "/expected/0123456789abcdef", b'{"filename": "", "seconds": -1}'),
+        ("PUT", "/expected/0123456789abcdef", b'{"filename": "", "frames_per_trigger": 0}'),
+        ("PUT", "/expected/short", b'{"filename": ""}'),
+        ("DELETE", "/expected/short", None),
     ],
 )
 def test_a_bad_request_is_answered_with_a_kind_and_a_sentence(
