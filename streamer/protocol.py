@@ -12,6 +12,7 @@ from typing import Annotated
 import msgspec
 
 from penstock.stins.messages import IndexSource
+from penstock.stins.user_part import UserPart
 from penstock.streamer.settings import Limits, Parameter, Settings, TriggerMode, Value
 
 LEASE = 5.0
@@ -61,6 +62,9 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     """Type of the receiver's source that takes the frames."""
     values: dict[str, Value] = {}
     """Standard settings as a detector that streams by itself has them, by parameter: it may round them."""
+    expected: UserPart | None = None
+    """File and plan for the receiver, which is told of the series before it is armed; `None` where a start
+    message announces it."""
 
 
 class Checked(msgspec.Struct, frozen=True, kw_only=True):

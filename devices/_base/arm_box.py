@@ -1,7 +1,8 @@
 """Arming of a detector that streams by itself, in a thread of its own: the box may need a minute.
 
 The box sends the start message, with the id of the series, while it is being armed; the device is RUNNING
-once the receiver has begun the series with this id.
+once the receiver has begun the series with this id. If its stream has no start messages, the receiver is told
+of the series before, and the device is RUNNING once the box is armed and the receiver still expects it.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+
+import msgspec
 
 from penstock.devices._base import arming
 from penstock.devices._base.arm_streamer import NO_RECEIVER, NO_STREAMER
@@ -30,6 +33,9 @@ DISARM_LIMIT = 10.0
 TAKEN_LIMIT = 20.0
 """Seconds within which the receiver must have begun the series once the box is armed: a start message with
 the mask and flat field of 16 million pixels has 145 MB."""
+EXPECTED_BEYOND = 60.0
+"""Seconds beyond ArmedTimeLimit for which the receiver expects a series: the limit counts from the end of
+arming, and stopping takes time."""
 UNDO_LIMIT = 0.3
 """Seconds for which a refusal waits while everything is undone; a Tango client waits 3 s for all of Arm."""
 START_LIMIT = 0.5
@@ -43,7 +49,8 @@ class _Ended(Exception):
 
 
 class BoxArming:
-    """The order of arming: configure the box, check the receiver, arm the box, wait for the receiver.
+    """The order of arming: configure the box, check the receiver, tell it of the series if no start message
+    does, arm the box, wait for the receiver.
 
     Args:
         record: of the device's series; its state is ARMING when `arm` is called.
@@ -51,12 +58,15 @@ class BoxArming:
         actions: what the device does next.
         prepared: called with a series that the box has been configured for, from the thread of the arming.
         changed: called at the end of each arming, from its thread; must return at once.
+        armed_limit: returns the most seconds from Arm to the first trigger; 0 for ever.
     """
 
     def __init__(
         self, record: SeriesRecord, receiver: ReceiverClient, actions: Actions,
         prepared: Callable[[Prepared], None], changed: Callable[[], None],
+        armed_limit: Callable[[], float] = lambda: 0.0,
     ) -> None:  # fmt: skip
+        self._armed_limit = armed_limit
         self._record = record
         self._receiver = receiver
         self._do = actions
@@ -69,9 +79,11 @@ class BoxArming:
         Raises:
             ArmRefused: within `ARM_LIMIT`, with the reason; the state is IDLE, or becomes IDLE with the box.
         """
+        limit = self._armed_limit()
         attempt = _Attempt(
-            self._record, self._receiver, self._do, self._prepared, streamer, endpoint, settings, armed_by
-        )
+            self._record, self._receiver, self._do, self._prepared, streamer, endpoint, settings, armed_by,
+            limit + EXPECTED_BEYOND if limit else 0.0,
+        )  # fmt: skip
         thread = threading.Thread(target=self._run, args=(attempt,), name="arming", daemon=True)
         thread.start()
         error = attempt.wait(ARM_LIMIT)
@@ -90,8 +102,9 @@ class _Attempt:
     def __init__(
         self, record: SeriesRecord, receiver: ReceiverClient, actions: Actions,
         prepared: Callable[[Prepared], None], streamer: StreamerClient, endpoint: str, settings: Settings,
-        armed_by: str,
+        armed_by: str, expected_for: float,
     ) -> None:  # fmt: skip
+        self._expected_for = expected_for
         self._record = record
         self._receiver = receiver
         self._do = actions
@@ -139,10 +152,18 @@ class _Attempt:
         with record.lock:
             self._check_still_arming()
             record.name(prepared, found, self._armed_by)
+        if prepared.expected is not None:
+            filename = self._settings.filename if self._settings.save_raw else ""
+            part = msgspec.structs.replace(prepared.expected, filename=filename)
+            self._receiver.expect(part, self._expected_for)
+            self._check_still_arming()
         self._streamer.start(PATIENCE)
         self._check_still_arming()
-        budget = Budget(record.clock, TAKEN_LIMIT)
-        record.on_receiver(arming.await_receiver(self._receiver, prepared.series, budget, self._endpoint))
+        if prepared.expected is not None:
+            record.on_receiver(arming.await_expected(self._receiver, prepared.series))
+        else:
+            budget = Budget(record.clock, TAKEN_LIMIT)
+            record.on_receiver(arming.await_receiver(self._receiver, prepared.series, budget, self._endpoint))
         self._check_still_arming()
         self._do.ready()
 
@@ -216,12 +237,14 @@ class _Attempt:
             status = self._receiver.status(seen=status.version, wait=left)
 
     def _end_at_receiver(self, cause: str) -> None:
-        """End the series at the receiver if its start message has arrived: the next Arm must find it idle."""
+        """End the series at the receiver if it has begun: the next Arm must find it idle."""
         series = self._record.view.series
         if not series:
             return
         try:
-            if self._is(SeriesState.STOPPING):  # its start message may be under way
+            if self._record.expects:
+                self._record.on_receiver(self._receiver.forget(series))
+            elif self._is(SeriesState.STOPPING):  # its start message may be under way
                 self._await_start(series)
             status = arming.await_idle(self._receiver, series, Budget(self._record.clock, 0.2))
             if status.state == "running" and status.series is not None and status.series.id == series:

@@ -172,6 +172,25 @@ def await_receiver(receiver: ReceiverClient, series: str, budget: Budget, endpoi
         status = receiver.status(seen=status.version, wait=min(left, 0.5))
 
 
+def await_expected(receiver: ReceiverClient, series: str) -> Status:
+    """Check that the receiver still expects a series that has no start message, or has begun it.
+
+    Raises:
+        ReceiverUnavailable: the receiver no longer answers.
+        ArmRefused: "receiver_error", "not_taken" or "not_expected".
+    """
+    status = receiver.status()
+    if status.state == "error" or (status.series is not None and status.series.id == series):
+        return await_receiver(receiver, series, Budget(time.monotonic, 0.0))
+    if status.expected != series:
+        raise ArmRefused(
+            "not_expected",
+            f"the receiver at {receiver.url} no longer expects this series: it was restarted meanwhile, or "
+            "another device has announced a series to it; give each detector a receiver of its own",
+        )
+    return status
+
+
 def await_idle(receiver: ReceiverClient, series: str, budget: Budget) -> Status:
     """Wait until the receiver has released a withdrawn series, or the time is up; return its last status."""
     status = receiver.status()

@@ -73,7 +73,7 @@ class SeriesControl:
         )  # fmt: skip
         self.box = Configuring(self.record, lambda: self.streamer, connected, changed)
         self._arm_streamer = StreamerArming(self.record, receiver, link.died, self)
-        self._arm_box = BoxArming(self.record, receiver, self, prepared, self._on_armed)
+        self._arm_box = BoxArming(self.record, receiver, self, prepared, self._on_armed, armed_limit)
         self._box_changed = False
         self._streamer: StreamerClient | None = None
         self._endpoint = ""
@@ -295,6 +295,8 @@ class SeriesControl:
                 self.streamer.abort(cause)
             except NO_STREAMER as error:
                 log.warning("the streamer could not be aborted after a failure: %s", error)
+        if active and record.expects:
+            self.withdraw()
 
     def finish(self) -> None:
         """Disarm the detector's own box: every frame has been received."""
@@ -315,6 +317,18 @@ class SeriesControl:
         """Tell the receiver why the box has ended the series by itself; "" if frames were lost."""
         self.record.stopped_by = why
         self._announce_end(why, failed=True)
+
+    def repeat_end(self) -> None:
+        """Tell the receiver again that Stop or Abort ends the series: it may have begun only since."""
+        self._announce_end(self.record.announced_end, failed=self.record.aborted)
+
+    def withdraw(self) -> None:
+        """Tell the receiver not to expect the series any more; its status shows one that has begun."""
+        try:
+            self.record.on_receiver(self._receiver.forget(self.view.series))
+            self.record.withdrawn = True
+        except NO_RECEIVER as error:
+            log.warning("the receiver could not be told not to expect the series any more: %s", error)
 
     def stop_receiver(self, reason: str) -> None:
         """Have the receiver end the series, with this reason in the file."""
@@ -354,7 +368,8 @@ class SeriesControl:
             streamer = self._streamer
         word = "Abort" if aborted else "Stop"
         if record.own_stream and record.ready:
-            self._announce_end(f"ended by {word.lower()}{f': {cause}' if cause else ''}", failed=aborted)
+            record.announced_end = f"ended by {word.lower()}{f': {cause}' if cause else ''}"
+            self._announce_end(record.announced_end, failed=aborted)
         try:
             if streamer is not None:
                 (streamer.abort if aborted else streamer.stop)(cause)

@@ -68,6 +68,12 @@ class SeriesRecord:
         """True if the box has ended the series although nobody had called Stop or Abort here."""
         self.other_consumers = ""
         """Other consumers that received frames of this series, in words; "" if there were none."""
+        self.expects = False
+        """True if the stream of the series has no start message: the receiver was told to expect it."""
+        self.announced_end = ""
+        """Why Stop or Abort ends the series, as the receiver was told; "" before."""
+        self.withdrawn = False
+        """True if the receiver was told not to expect the series any more."""
         self.told_why = False
         """True if the receiver was told why the box has ended the series."""
         self.told_to_stop = False
@@ -184,6 +190,7 @@ class SeriesRecord:
             self.ready = False
             self.failure, self.aborted, self.told_to_stop, self.other_consumers = "", False, False, ""
             self.stopped_by, self.ended_alone, self.told_why = "", False, False
+            self.expects, self.withdrawn, self.announced_end = False, False, ""
             self._before = self._view
             counts = Counts(planned=settings.planned, pending=settings.planned or 0)
             self._view = replace(
@@ -217,6 +224,7 @@ class SeriesRecord:
         """
         with self.lock:
             self._named_at = time.time()
+            self.expects = prepared.expected is not None
             self._view = replace(
                 self._view, series=prepared.series, filename=found.filename or "",
                 frame_bytes=prepared.frame_bytes, frame_shape=tuple(found.shape) or prepared.shape,
@@ -232,8 +240,10 @@ class SeriesRecord:
     def give_up_pending(self) -> None:
         """Count the pending frames of a series that no receiver has begun as not triggered."""
         with self.lock:
-            if self.own_receiver_series is None and not self.ready:
-                self._view = replace(self._view, counts=without_pending(self._view.counts))
+            if not self.begun:
+                filename = "" if self.expects else self._view.filename
+                counts = without_pending(self._view.counts)
+                self._view = replace(self._view, counts=counts, filename=filename)
 
     def end(self, event: Event, sentence: str, verdict: str) -> None:
         """Change the state by `event`, which ends the series.
@@ -322,6 +332,21 @@ class SeriesRecord:
         with self.lock:
             series = self.receiver_status.series if self.receiver_status is not None else None
             return series if series is not None and series.id == self._view.series else None
+
+    @property
+    def begun(self) -> bool:
+        """True if the receiver has begun this series: its file exists."""
+        with self.lock:
+            if self.own_receiver_series is not None:
+                return True
+            return bool(self._view.counts.received) if self.expects else self.ready
+
+    @property
+    def receiver_expects(self) -> bool:
+        """True if the receiver waits for the first frame of this series."""
+        with self.lock:
+            status = self.receiver_status
+            return bool(self._view.series) and status is not None and status.expected == self._view.series
 
     @property
     def buffers_used(self) -> float:

@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable
 from typing import Protocol
 
+from penstock.devices._base import expected
 from penstock.devices._base.early_end import reason_of
 from penstock.devices._base.left_over import LeftOver
 from penstock.devices._base.series_record import SeriesRecord
@@ -51,6 +52,12 @@ class Actions(Protocol):
 
     def explain(self, why: str) -> None:
         """Tell the receiver why the box has ended the series by itself; "" if frames were lost."""
+
+    def repeat_end(self) -> None:
+        """Tell the receiver again that Stop or Abort ends the series: it may have begun only since."""
+
+    def withdraw(self) -> None:
+        """Tell the receiver not to expect the series any more."""
 
     def stop_receiver(self, reason: str) -> None:
         """Have the receiver end the series, with this reason in the file."""
@@ -178,6 +185,7 @@ class SeriesWatchdog:
                 self._silence.warning()
                 or self._silence.unconnected()
                 or self._record.other_consumers
+                or expected.warning(self._record)
                 or self._slow()
             )
             if self._record.view.state is SeriesState.STOPPING:
@@ -221,13 +229,19 @@ class SeriesWatchdog:
             return
         record = self._record
         if not record.receiver_runs:
-            self._closed()
+            if not record.receiver_expects:
+                self._closed()
+            elif expected.is_over(record, self._limits.end_lost):
+                self._do.withdraw()
             return
         waits = self._silence.warning()
         record.warn(waits)
         if waits or record.receiver_silence is not None:
             return  # it may be closing the file; the receiver itself reports an error
         quiet = record.without_progress()
+        if record.expects and record.announced_end and not record.told_why:
+            record.told_why = True
+            self._do.repeat_end()
         if (
             record.own_stream
             and not record.told_why
@@ -243,9 +257,19 @@ class SeriesWatchdog:
         elif record.told_to_stop and quiet > self._limits.closing:
             self._do.fail(f"the receiver has not closed the file within {quiet:.0f} s of being told to")
 
+    def _without_frames(self) -> None:
+        """Close a series that the receiver has expected in vain."""
+        if why := expected.lost(self._record):
+            self._do.fail(why)
+        else:
+            verdict = expected.verdict(self._record)
+            self._record.end(Event.CLOSED, f"Ready. Last series: {verdict}", verdict)
+
     def _closed(self) -> None:
         record, series = self._record, self._record.own_receiver_series
-        if series is not None:
+        if series is None and record.withdrawn:
+            self._without_frames()
+        elif series is not None:
             view = record.view
             where = f" in {view.filename}" if view.filename else ""
             explained = series.reason and not series.complete
@@ -280,8 +304,7 @@ class SeriesWatchdog:
         if (receiver_done and streamer_done) or record.in_state() > limits.final_counts:
             record.give_up_pending()
             view = record.view
-            begun = record.ready or record.own_receiver_series is not None
-            where = f" File: {view.filename}." if view.filename and begun else ""
+            where = f" File: {view.filename}." if view.filename and record.begun else ""
             counts = f"{account_sentence(view).capitalize()}, {view.acquired} acquired."
             verdict = f"{_capital(sentence(record.failure))} {counts}{where}"
             record.end(Event.COUNTED, remedied(f"{sentence(record.failure)} {counts}{where}"), verdict)
@@ -359,10 +382,12 @@ class SeriesWatchdog:
         if record.lasts("other series", other) > limit:
             self._do.fail("the streamer was restarted and does not know the series")
             return False
-        over = record.receiver_status is not None and not record.receiver_runs
+        over = record.receiver_status is not None and not (record.receiver_runs or record.receiver_expects)
         if record.lasts("receiver over", over) > limit:
             series = record.own_receiver_series
-            if series is None and record.own_stream and record.receiver_takes:
+            if series is None and record.expects:
+                self._do.fail(expected.forgotten(record))
+            elif series is None and record.own_stream and record.receiver_takes:
                 self._do.fail(
                     "another client has ended this series at the detector and armed it again: the receiver "
                     "takes a series that is not of this device; the detector was aborted"

@@ -58,6 +58,14 @@ class StreamingDetector(Unit):
 
     counts_frames: ClassVar[bool] = False
     """True if the box counts the frames of a series: then `Progress.acquired` is never `None`."""
+    sends_start: ClassVar[bool] = True
+    """True if the box's stream begins each series with a start message, which bears the user part.
+
+    False: the device tells the receiver of each series before the box is armed, and frames bear only the id
+    of the arming, `user.arm`; so the receiver begins a series with its first frame.
+    """
+    arm_characters: ClassVar[int] = 32
+    """Number of characters of an arming's id: some boxes pass on short texts only."""
     newest_image: ClassVar[str] = ""
     """Name of the parameter that holds the address of the newest image, a TIFF, or "" while there is none.
 
@@ -104,7 +112,8 @@ class StreamingDetector(Unit):
         """Write the user part, arm, and clear the user part; return when triggers are taken.
 
         The box sends the start message with the user part meanwhile. The user part is cleared also if arming
-        fails, so that a series that somebody else arms never has it.
+        fails, so that a series that somebody else arms never has it. A box whose frames bear the id of the
+        arming has it until the series has ended.
 
         Raises:
             CameraError: the box refuses; the sentence is its own.

@@ -133,7 +133,8 @@ class OwnStreamEngine:
             frames = self._detector.prepare(numbered)
             self._take_over()
             taken = self._detector.as_prepared(numbered)
-            series = Series(uuid.uuid4().hex, taken, frames, complete.planned)
+            ident = uuid.uuid4().hex[: self._detector.arm_characters]
+            series = Series(ident, taken, frames, complete.planned)
             self._machine.fire(Event.PREPARE, f"{frames_in_words(complete.planned)} prepared")
             self._series = series
             return Prepared(
@@ -141,6 +142,7 @@ class OwnStreamEngine:
                 frame_bytes=frames.frame_bytes, frames=complete.frames,
                 index_source=self._detector.index_source, source=self._detector.stream_source(),
                 values=standard_values(taken),
+                expected=None if self._detector.sends_start else self._user_part(series),
             )  # fmt: skip
 
         return self._on_box("prepare", work, lambda error: self._withdraw())

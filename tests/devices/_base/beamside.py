@@ -12,6 +12,7 @@ import msgspec
 from penstock.receiver.client import ReceiverRefused, ReceiverUnavailable
 from penstock.receiver.models import Connection, Counts, Series, SeriesCheck, SeriesCheckResult, Status
 from penstock.stins.messages import IndexSource
+from penstock.stins.user_part import UserPart
 from penstock.streamer.client import (
     Checked,
     Description,
@@ -63,6 +64,34 @@ class StandInReceiver:
         self.free_bytes: int | None = None
         self.stores: list[int] = []
         """Shape that its transforms make of frames, as float32; empty: none do."""
+        self.expected: UserPart | None = None
+        self.expected_for: list[float] = []
+        """For how long each series was to be expected."""
+        self.forgotten: list[str] = []
+
+    def expect(self, part: UserPart, seconds: float = 0.0) -> SeriesCheckResult:
+        self._answer()
+        if self.check_refuses is not None:
+            raise self.check_refuses
+        self.expected = part
+        self.expected_for.append(seconds)
+        return SeriesCheckResult(filename=part.filename, free_bytes=None, connections=self.connections)
+
+    def forget(self, arm: str) -> Status:
+        self._answer()
+        self.forgotten.append(arm)
+        if self.expected is not None and self.expected.arm == arm:
+            self.expected = None
+        return self.snapshot()
+
+    def first_frame(self) -> None:
+        """The first frame of the expected series arrives."""
+        assert self.expected is not None
+        self.begin(self.expected.arm, self.expected.frames or 0)
+        self.expected = None
+
+    def stop_at_end(self, series: str, reason: str, *, failed: bool = False) -> None:
+        self._answer()
 
     def check(self, series: SeriesCheck) -> SeriesCheckResult:
         self._answer()
@@ -96,6 +125,7 @@ class StandInReceiver:
                 )
             ],
             stalled=self.stalled, refused=self.refuses, latest_frame=self.latest_frame,
+            expected="" if self.expected is None else self.expected.arm,
         )  # fmt: skip
 
     def begin(self, series: str, planned: int) -> None:
@@ -306,6 +336,25 @@ class StandInBox(StandInStreamer):
     @staticmethod
     def fresh() -> StreamerStatus:
         return StreamerStatus(state="idle", peers=None, acquired=None)
+
+
+class StandInQuietBox(StandInBox):
+    """A box whose stream has no start message."""
+
+    def prepare(self, settings: Settings, patience: float = 0.0) -> Prepared:
+        prepared = super().prepare(settings, patience)
+        self.say(acquired=0)
+        part = UserPart(arm=prepared.series, filename=settings.filename, frames=settings.frames)
+        return msgspec.structs.replace(prepared, expected=part)
+
+    def start(self, patience: float = 0.0) -> None:
+        deaf, self._receiver.deaf = self._receiver.deaf, True
+        super().start(patience)
+        self._receiver.deaf = deaf
+
+    def idle(self) -> None:
+        """It has come to rest."""
+        self.say(state="idle", end_sent=True)
 
 
 class StandInLink:
