@@ -121,6 +121,13 @@ class StreamingContract(UnitContract):
             for _ in range(triggers):
                 self.edge(rig.unit, self.exposure)
 
+    def no_frames(self, rig: Rig) -> None:
+        """The series that has just ended had no frame; without start messages, there is nothing of it."""
+        if self.detector.sends_start:
+            assert rig.series()[1] == []
+        else:
+            assert rig.engine.status().acquired == 0
+
     # Series
 
     def test_a_series_bears_the_id_of_its_arming_and_has_every_frame(
@@ -161,9 +168,12 @@ class StreamingContract(UnitContract):
 
     def test_nothing_is_sent_before_its_trigger(self, rig: Rig, waiting_mode: TriggerMode) -> None:
         rig.arm(self.exposure, trigger_mode=waiting_mode, n_triggers=2)
-        assert isinstance(rig.receive(), Start)
+        if self.detector.sends_start:
+            assert isinstance(rig.receive(), Start)
         assert not rig._pull.poll(int(3000 * self.exposure))
         self.trigger(rig, waiting_mode, 2)
+        if not self.detector.sends_start:
+            assert isinstance(rig.receive(), Start)
         assert [rig.receive().image.frame for _ in range(2)] == [0, 1]  # type: ignore[union-attr]
 
     # Ends
@@ -175,7 +185,7 @@ class StreamingContract(UnitContract):
         rig.arm(self.exposure, trigger_mode=waiting_mode)
         done(getattr(rig.engine, how)())
         rig.until_state("idle")
-        assert rig.series()[1] == []
+        self.no_frames(rig)
         self.take(rig, waiting_mode, 2)
         assert [frame.image.frame for frame in rig.series()[1]] == [0, 1]
 
@@ -186,7 +196,7 @@ class StreamingContract(UnitContract):
         self.trigger(rig, mode, 1)
         done(rig.engine.abort())
         rig.until_state("idle")
-        assert rig.series()[1] == []
+        self.no_frames(rig)
 
     def test_stop_finishes_the_frame_that_runs(self, rig: Rig) -> None:
         rig.arm(self.frame_that_runs, trigger_mode=TriggerMode.INTERNAL, n_triggers=20)
@@ -320,7 +330,8 @@ class StreamingContract(UnitContract):
         monkeypatch.setattr(watcher, "SILENT_FOR", 0.5)
         if armed:
             rig.arm(self.exposure, trigger_mode=TriggerMode.SOFTWARE)
-            rig.receive()
+            if self.detector.sends_start:
+                rig.receive()
         self.power(rig.unit, on=False)
         rig.until_state("fault")
         self.power(rig.unit, on=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from threading import Condition
@@ -9,7 +10,9 @@ from typing import Any, TypeVar
 
 import zmq
 
-from penstock.receiver.sources import create
+from penstock.receiver.sources import KINDS, create
+from penstock.receiver.sources.expected import ExpectedSeries
+from penstock.stins.errors import StinsError
 from penstock.stins.messages import Frame, Message, SeriesEnd, Start
 from penstock.streamer.own_stream.contract import StreamingDetector
 from penstock.streamer.own_stream.engine import OwnStreamEngine
@@ -33,9 +36,15 @@ class Rig:
     ) -> None:
         self.unit = unit
         self.changed = Condition()
-        self._source = create(source)
+        self.expected = ExpectedSeries()
+        """The receiver's entry, for a stream without start messages."""
+        self.errors: list[StinsError] = []
+        self._source = create(source, self.expected)
+        self._decoded: deque[Message] = deque()
         self._context = zmq.Context()
-        self._pull = self._context.socket(zmq.PULL)
+        self._pull = self._context.socket(zmq.SUB if KINDS[source].published else zmq.PULL)
+        if KINDS[source].published:
+            self._pull.subscribe(b"")
         self._pull.connect(unit.stream_endpoint())
         self.engine = OwnStreamEngine(unit, changed=self.notify, died=died)
 
@@ -60,8 +69,10 @@ class Rig:
         return done(self.engine.prepare(settings(exposure_time=exposure, **changes)))
 
     def arm(self, exposure: float = 0.001, **changes: Any) -> Prepared:
-        """Prepare and arm."""
+        """Prepare and arm; the receiver expects the series if its stream does not announce it."""
         prepared = self.prepare(exposure, **changes)
+        if prepared.expected is not None:
+            self.expected.expect(prepared.expected)
         done(self.engine.start())
         return prepared
 
@@ -77,10 +88,15 @@ class Rig:
 
     def receive(self) -> Message:
         """The next message."""
-        assert self._pull.poll(int(DEADLINE * 1000)), "no message in time"
-        decoded = self._source.decode(self._pull.recv_multipart())
-        assert isinstance(decoded, (Start, Frame, SeriesEnd)), decoded
-        return decoded
+        while not self._decoded:
+            assert self._pull.poll(int(DEADLINE * 1000)), "no message in time"
+            decoded = self._source.decode(self._pull.recv_multipart())
+            for each in decoded if isinstance(decoded, tuple) else (decoded,):
+                if isinstance(each, StinsError):
+                    self.errors.append(each)
+                else:
+                    self._decoded.append(each)
+        return self._decoded.popleft()
 
     def notify(self) -> None:
         """Something has changed."""

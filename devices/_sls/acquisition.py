@@ -1,0 +1,246 @@
+"""One series: slsReceiver listens, the detector is started, and in the end slsReceiver is stopped.
+
+`rx_start`, `start`, `stop` and `rx_stop` of slsDetectorPackage 10 (`Detector.h`; `DetectorImpl::acquire` has
+their order). slsReceiver publishes its end message once it is stopped and everything is sent
+(`Implementation::stopReceiver`, `DataStreamer::SendDummyHeader`), and nobody but the client stops it: a
+thread does, when the detector has come to rest after its last start.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+
+from penstock.devices._sls.client import AT_ONCE, Client
+from penstock.devices._sls.connection import BUSY
+from penstock.devices._sls.modes import Plan
+from penstock.devices._sls.parameters import flat
+from penstock.stins.user_part import UserPart
+from penstock.streamer.own_stream.contract import BoxLost
+from penstock.streamer.unit import CameraError
+
+log = logging.getLogger(__name__)
+
+ARM = "arm"
+"""Key of the additional JSON header under which frames bear the id of the arming."""
+MOST_CHARACTERS = 16
+"""Of that id: a value has 20 characters at most, the last of which is lost (`Module.cpp`,
+`setAdditionalJsonParameter`, `strcpy_safe`)."""
+NO_NAME = ("/", "run")
+"""Defaults of fpath and fname (`docs/src/rawdatafileformat.rst`)."""
+LONGEST_NAME = 999
+"""Most characters of fpath and of fname (`sls_detector_defs.h`, `MAX_STR_LENGTH`)."""
+POLL = 0.02
+"""Seconds between two looks at a running detector."""
+QUICK = 0.005
+"""The same, while somebody waits for its next frame."""
+RX_STOP = 30.0
+"""Seconds for slsReceiver to send what it has received: `stopReceiver` returns after the last frame."""
+
+
+class Acquisition:
+    """The series of one detector, one at a time; its methods may be called from any thread.
+
+    Args:
+        client: client of the detector.
+    """
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._over = threading.Event()
+        """Set: no series runs."""
+        self._over.set()
+        self._ending = threading.Event()
+        """Set: the series is to end now, although not everything was started."""
+        self._starting = threading.Lock()
+        """Held for a start, so that none follows the stop that ends the series."""
+        self._thread: threading.Thread | None = None
+        self._names: tuple[str, str] = NO_NAME
+        """fpath and fname as another client has set them."""
+        self._first = 0
+        self._frames = 0
+        self._starts = 0
+        self._started = 0
+        self._acquired = 0
+
+    @property
+    def is_running(self) -> bool:
+        """True from `arm` until slsReceiver has been stopped."""
+        return not self._over.is_set()
+
+    def arm(self, user: UserPart, plan: Plan) -> None:
+        """Let slsReceiver listen; in modes with edges, start the detector, too.
+
+        Raises:
+            CameraError, BoxLost: it cannot; nothing is left armed, and no name of this series.
+        """
+        status, receivers = self._client.get("status", "rx_status")
+        if self.is_running or set(flat([status, receivers])) & BUSY:
+            raise CameraError(f"{self._client.address} is armed already, perhaps by another client")
+        fpath, fname = (str(flat(each)[0]) for each in self._client.get("fpath", "fname"))
+        # What a series of ours has left behind, which was not ended here, is nobody's choice.
+        is_choice = fpath.startswith("/") and not self._bears_id()
+        self._names = (fpath, fname) if is_choice else NO_NAME
+        (number,) = self._client.get("nextframenumber")
+        self._first = max(flat(number))
+        self._frames = plan.frames * max(plan.triggers, plan.starts)
+        self._starts, self._started, self._acquired = plan.starts, 0, 0
+        self._ending.clear()
+        start = () if plan.starts else (("call", "startDetector"),)
+        try:
+            self._client.do(*_named(user), ("call", "startReceiver"), *start)
+        except CameraError as error:
+            self._give_up(error)
+            raise
+        self._over.clear()
+        self._thread = threading.Thread(target=self._await_end, name="end of the series", daemon=True)
+        self._thread.start()
+
+    def trigger(self, seconds: float) -> None:
+        """Start the detector; return when it has come to rest, or the series has ended.
+
+        Args:
+            seconds: duration of the frames that this starts.
+        """
+        with self._starting:
+            if self._ending.is_set():
+                return
+            self._client.do(("call", "startDetector"))
+            self._started += 1
+        until = time.monotonic() + seconds + AT_ONCE
+        while not self._over.wait(QUICK) and not self._ending.is_set():
+            (status,) = self._client.get("status")
+            if not set(flat(status)) & BUSY:
+                return
+            if time.monotonic() > until:
+                raise CameraError(
+                    f"{self._client.address} is still {status} {AT_ONCE:g} s after its last frame was due; "
+                    "call Reset"
+                )
+
+    def stop(self, frame_time: float) -> None:
+        """End the series after the frame that runs: `stop` would give it up.
+
+        Args:
+            frame_time: seconds from one frame to the next.
+        """
+        if self._over.is_set():
+            return
+        until = time.monotonic() + frame_time + 1.0
+        before = self.acquired()
+        while not self._over.is_set() and time.monotonic() < until:
+            (status,) = self._client.get("status")
+            if "RUNNING" not in flat(status) or self.acquired() != before:
+                break
+            self._over.wait(QUICK)
+        self.abort(frame_time)
+
+    def abort(self, frame_time: float) -> None:
+        """End the series at once; without effect if none runs.
+
+        Args:
+            frame_time: seconds from one frame to the next; PSI's virtual detector finishes the frame.
+        """
+        if self._over.is_set():
+            return
+        self._ending.set()
+        with self._starting:
+            self._client.do(("call", "stopDetector"), seconds=frame_time + AT_ONCE)
+
+    def acquired(self) -> int:
+        """Return how many frames of the series have been taken, as far as slsReceiver has seen them."""
+        if self._over.is_set():
+            return self._acquired
+        (numbers,) = self._client.get("rx_frameindex")  # the detector's own number; 0 before the first frame
+        return self._within(int(max(flat(numbers))) - self._first + 1)
+
+    def reset(self, frame_time: float) -> None:
+        """Stop detector and receiver, whoever has started them, and remove what names a series of ours."""
+        self._ending.set()
+        self._client.do(("call", "stopDetector"), seconds=frame_time + AT_ONCE)
+        if self._thread is not None:
+            self._thread.join(RX_STOP)
+        uses, _ = self._client.get("use_receiver", "status")
+        if all(flat(uses)):
+            self._client.do(("call", "stopReceiver"), seconds=RX_STOP)
+            if self._bears_id():
+                self._clear(NO_NAME)
+        self._over.set()
+
+    def close(self) -> None:
+        """Let the thread end."""
+        self._over.set()
+
+    def _await_end(self) -> None:
+        """Stop slsReceiver when the detector has come to rest after its last start, or was stopped."""
+        while not self._over.is_set():
+            if self._ending.is_set():
+                self._over.wait(POLL)  # until it is at rest
+            else:
+                self._ending.wait(POLL)
+            try:
+                if self._is_at_rest():
+                    self._finish()
+                    return
+            except BoxLost:
+                continue  # the engine gives it up if that lasts
+            except CameraError as error:
+                log.error("the end of the series cannot be seen: %s", error)
+                return
+
+    def _is_at_rest(self) -> bool:
+        started, ending = self._started, self._ending.is_set()  # before the state that they explain
+        status, receivers = self._client.get("status", "rx_status")
+        if not set(flat(receivers)) & BUSY:
+            return True  # another client has stopped the receiver: nothing more will come
+        return not set(flat(status)) & BUSY and (ending or started >= self._starts)
+
+    def _finish(self) -> None:
+        numbers, following = self._client.get("rx_frameindex", "nextframenumber")
+        acquired = int(max(flat(numbers))) - self._first + 1
+        if not self._ending.is_set():
+            # Frames that were taken, and lost behind the last one that slsReceiver has seen.
+            acquired = max(acquired, int(max(flat(following))) - self._first)
+        self._acquired = self._within(acquired)
+        try:
+            self._client.do(("call", "stopReceiver"), seconds=RX_STOP)
+            self._clear(self._names)
+        finally:
+            self._over.set()
+
+    def _within(self, frames: int) -> int:
+        return min(self._frames, max(0, frames))
+
+    def _give_up(self, error: CameraError) -> None:
+        """Leave nothing armed; the first error is the cause."""
+        try:
+            self._client.do(("call", "stopDetector"), ("call", "stopReceiver"), seconds=RX_STOP)
+            self._clear(self._names)
+        except CameraError as worse:
+            log.warning("after %s: %s", error, worse)
+
+    def _bears_id(self) -> bool:
+        (headers,) = self._client.do(("call", "getAdditionalJsonHeader"))
+        return any(ARM in header for header in flat(headers))
+
+    def _clear(self, names: tuple[str, str]) -> None:
+        """Remove the id and the names: the next series may be another client's."""
+        fpath, fname = names
+        self._client.do(
+            ("call", "setAdditionalJsonParameter", ARM, ""), ("put", "fpath", fpath), ("put", "fname", fname)
+        )
+
+
+def _named(user: UserPart) -> tuple[tuple[str, ...], ...]:
+    """Return the steps that give frames the id of the arming, and the name of the file.
+
+    The name is for people and other programs; slsReceiver writes it into its JSON without escaping it.
+    """
+    folder, name = os.path.split(user.filename)
+    plain = user.filename.isprintable() and not set('"\\') & set(user.filename)
+    names: tuple[tuple[str, ...], ...] = (("put", "fpath", NO_NAME[0]), ("put", "fname", NO_NAME[1]))
+    if name and plain and folder.startswith("/") and max(len(folder), len(name)) <= LONGEST_NAME:
+        names = (("put", "fpath", folder), ("put", "fname", name))
+    return (("call", "setAdditionalJsonParameter", ARM, user.arm), *names)

@@ -1,0 +1,192 @@
+"""The client of a detector's modules and of their slsReceivers: slsdet, in child processes.
+
+Each call of this class has a child of its own for as long as it takes (`worker`), so that it may be made
+from any thread, and ends after its time-out. slsdet keeps what it knows of modules and receivers in /dev/shm,
+under the name in its environment variable SLSDETNAME, and all children of one client share that.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from queue import Empty, SimpleQueue
+from typing import Any, TypeAlias
+
+from penstock.streamer.own_stream.contract import BoxLost
+from penstock.streamer.unit import CameraError
+
+Step: TypeAlias = tuple[Any, ...]
+"""A step of a call, see `worker`."""
+
+AT_ONCE = 10.0
+"""Seconds for a call: a module answers in milliseconds, and one that was just switched on in seconds."""
+START = 30.0
+"""Seconds until slsdet is imported."""
+
+NO_ANSWER = re.compile(r"(?:connect to (\w+):|decode host:)(\S+) on port (\d+)")
+"""Of `ClientSocket.cpp`: the kind of the peer, its host and its port."""
+BROKEN = ("TCP socket read", "TCP socket sent")
+"""Of `DataSocket.cpp`: the peer has closed the connection during the call."""
+
+
+class Client:
+    """The client of one detector.
+
+    Args:
+        name: name under which slsdet keeps what it knows.
+        model: name of the class in slsdet, such as "Jungfrau".
+        address: what is named in messages, such as "the JUNGFRAU at bchip001".
+    """
+
+    def __init__(self, name: str, model: str, address: str) -> None:
+        self._name = name
+        self._model = model
+        self.address = address
+        self._lock = threading.Lock()
+        self._idle: list[_Worker] = []
+        self._closed = False
+
+    def check_sdk(self) -> None:
+        """Start a child, which imports slsdet; uses no network.
+
+        Raises:
+            CameraError: slsdet is missing; the sentence has the remedy.
+        """
+        with self._worker():
+            pass
+
+    def do(self, *steps: Step, seconds: float = AT_ONCE) -> list[Any]:
+        """Make the steps one after the other; return their values.
+
+        Args:
+            steps: steps; an error ends them.
+            seconds: time-out for all.
+
+        Raises:
+            CameraError: the detector's software refuses; the sentence is its own.
+            BoxLost: a module or a receiver does not answer.
+        """
+        with self._worker() as worker:
+            answer = worker.ask(steps, seconds)
+        if answer is None:
+            raise BoxLost(
+                f"{self.address} has not answered within {seconds:g} s ({_words(steps)}); is it switched on, "
+                "and its network connected?"
+            )
+        if "error" in answer:
+            raise self._error(str(answer["error"]))
+        return list(answer["ok"])
+
+    def get(self, *names: str) -> list[Any]:
+        """Return properties of the detector: a list if its modules differ.
+
+        Raises:
+            CameraError, BoxLost: see `do`.
+        """
+        return self.do(*(("get", name) for name in names))
+
+    def close(self) -> None:
+        """End the children; a call that is running ends with its own time-out."""
+        with self._lock:
+            self._closed = True
+            workers, self._idle = self._idle, []
+        for worker in workers:
+            worker.end()
+
+    @contextmanager
+    def _worker(self) -> Iterator[_Worker]:
+        with self._lock:
+            worker = self._idle.pop() if self._idle else None
+        worker = worker or _Worker(self._name, self._model)
+        try:
+            yield worker
+        finally:
+            with self._lock:
+                keep = worker.is_alive and not self._closed
+                if keep:
+                    self._idle.append(worker)
+            if not keep:
+                worker.end()
+
+    def _error(self, said: str) -> CameraError:
+        said = " ".join(said.replace("\0", " ").split())
+        if found := NO_ANSWER.search(said):
+            kind, host, port = found.groups()
+            if kind == "Receiver":
+                return BoxLost(f"the slsReceiver at {host}:{port} does not answer; is it running there?")
+            return BoxLost(
+                f"the detector module at {host}:{port} does not answer; is it switched on, and its network "
+                "connected?"
+            )
+        if any(words in said for words in BROKEN):
+            return BoxLost(f"{self.address} has closed the connection: {said}; was it switched off?")
+        return CameraError(f"{self.address} refuses: {said.removeprefix('Detector returned: ')}")
+
+
+class _Worker:
+    """One child process."""
+
+    def __init__(self, name: str, model: str) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "penstock.devices._sls.worker", model],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1,
+            env={**os.environ, "SLSDETNAME": name},
+        )  # fmt: skip
+        self._answers: SimpleQueue[str] = SimpleQueue()
+        threading.Thread(target=self._read, name="slsdet", daemon=True).start()
+        ready = self._next(START)
+        if ready is None or "error" in ready:
+            self.end()
+            said = "it has ended at once" if ready is None else str(ready["error"])
+            raise CameraError(said)
+
+    @property
+    def is_alive(self) -> bool:
+        """False once it has not answered in time: it may hang for minutes."""
+        return self._process.poll() is None and not self._late
+
+    _late = False
+
+    def ask(self, steps: tuple[Step, ...], seconds: float) -> dict[str, Any] | None:
+        """Return the answer; `None` if there is none in time, or the process has died."""
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(json.dumps(steps) + "\n")
+        except OSError:
+            self._late = True
+            return None
+        answer = self._next(seconds)
+        self._late = answer is None
+        return answer
+
+    def end(self) -> None:
+        """End the process, whatever it does."""
+        self._process.kill()
+        self._process.wait()
+        assert self._process.stdin is not None
+        with suppress(OSError):  # what was not written yet is for nobody
+            self._process.stdin.close()
+
+    def _next(self, seconds: float) -> dict[str, Any] | None:
+        try:
+            line = self._answers.get(timeout=seconds)
+        except Empty:
+            return None
+        return dict(json.loads(line)) if line else None
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        with self._process.stdout as answers:
+            for line in answers:
+                self._answers.put(line)
+        self._answers.put("")
+
+
+def _words(steps: tuple[Step, ...]) -> str:
+    return ", ".join(str(step[1]) for step in steps)

@@ -1,0 +1,158 @@
+"""What slsdet has to know of modules, receivers and data network before a series can be taken.
+
+It keeps that in /dev/shm, where it outlives this program; a module keeps its part until it is switched off.
+slsDetectorPackage 10, `docs/src/configcommands.rst`; `Detector.h`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from penstock.devices._sls.client import Client
+from penstock.devices._sls.parameters import flat
+from penstock.streamer.own_stream.contract import BoxState, Progress
+from penstock.streamer.settings import Value
+from penstock.streamer.unit import CameraError
+
+CONTROL, RECEIVER = 1952, 1954
+"""Default ports of a module and of slsReceiver (`docs/src/configcommands.rst`)."""
+SETUP = 120.0
+"""Seconds for everything: each module takes some seconds, longer if it was just switched on."""
+
+BUSY = frozenset({"RUNNING", "WAITING", "TRANSMITTING", "RUN_FINISHED"})
+"""States of modules and receivers with a series (`enums.py`, `runStatus`)."""
+
+
+class Modules:
+    """The modules of one detector, and their receivers, as the device's properties have them.
+
+    Args:
+        unit: properties of the unit.
+
+    Raises:
+        CameraError: a property is wrong.
+    """
+
+    def __init__(self, unit: Mapping[str, Value]) -> None:
+        self.hosts = [_with_port(each, CONTROL, "Host") for each in _list(unit["Host"])]
+        self.config = str(unit["ConfigFile"])
+        if not self.hosts:
+            raise CameraError(
+                "the property Host is empty; set it to the detector's modules, HOST or HOST:PORT"
+            )
+        given = [_with_port(each, RECEIVER, "Receiver") for each in _list(unit["Receiver"])]
+        if len(given) == 1:  # counted up, as rx_tcpport does
+            host, port = given[0]
+            given = [(host, port + number) for number in range(len(self.hosts))]
+        self.receivers = given
+        self.sources = _per_module(unit, "UdpSource", len(self.hosts))
+        self.destinations = _per_module(unit, "UdpDestination", len(self.hosts))
+        if len(given) != len(self.hosts):
+            raise CameraError(
+                f"the property Receiver has {len(given)} addresses for {len(self.hosts)} modules; give one "
+                "for each, or the first one"
+            )
+        self.udp_port, self.stream_port = int(unit["UdpPort"]), int(unit["StreamPort"])
+
+    @property
+    def name(self) -> str:
+        """Name under which slsdet keeps what it knows of these modules."""
+        return "penstock_" + re.sub(r"[^\w.-]", "_", "+".join(map(_joined, self.hosts)))[:100]
+
+    @property
+    def words(self) -> str:
+        """The modules, for messages."""
+        return ", ".join(map(_joined, self.hosts))
+
+    def attach(self, client: Client) -> None:
+        """Let slsdet know the modules, unless it does from before; changes nothing in them.
+
+        Raises:
+            CameraError: they are of another version than slsdet, which says so.
+            BoxLost: one of them does not answer.
+        """
+        if client.do(("call", "size"))[0] == len(self.hosts):
+            hosts, ports = client.get("hostname", "port")
+            known = list(zip(flat(hosts), flat(ports) * len(self.hosts), strict=False))
+            if known[: len(self.hosts)] == self.hosts:
+                return
+        client.do(("put", "hostname", [_joined(each) for each in self.hosts]), seconds=SETUP)
+
+    def state(self, client: Client) -> Progress:
+        """Return the state of modules and receivers together.
+
+        Raises:
+            BoxLost: one of them does not answer.
+        """
+        status, uses, powered = client.get("status", "use_receiver", "powerchip")
+        detector = set(flat(status))
+        if "ERROR" in detector:
+            return Progress(state=BoxState.ERROR, message="a module is in the state ERROR")
+        if detector & BUSY:
+            return Progress(state=BoxState.ARMED)
+        if not all(flat(uses)):
+            return Progress(state=BoxState.UNINITIALISED, message="slsdet knows no slsReceiver for it yet")
+        if not all(flat(powered)):
+            return Progress(state=BoxState.UNINITIALISED, message="the chips have no power")
+        (receivers,) = client.get("rx_status")
+        return Progress(state=BoxState.ARMED if set(flat(receivers)) & BUSY else BoxState.IDLE)
+
+    def configure(self, client: Client) -> None:
+        """Set up receivers and data network, and switch the chips on.
+
+        Raises:
+            CameraError, BoxLost: see `Client.do`.
+        """
+        if self.config:
+            client.do(("call", "loadConfig", self.config), seconds=SETUP)
+        else:
+            client.do(
+                ("put", "udp_dstport", self.udp_port),
+                ("put", "rx_hostname", [_joined(each) for each in self.receivers]),
+                *((("put", "udp_srcip", self.sources),) if self.sources else ()),
+                *((("put", "udp_dstip", self.destinations),) if self.destinations else ()),
+                seconds=SETUP,
+            )
+        client.do(("put", "powerchip", True), seconds=SETUP)
+
+    def publish(self, client: Client) -> None:
+        """Let the receivers publish every frame, at the port of the properties, and write no files.
+
+        Each setting restarts the stream (`setRxZmqPort`), so that only what differs is set.
+        """
+        port, frequency, stream, writes = client.get("rx_zmqport", "rx_zmqfreq", "rx_zmqstream", "fwrite")
+        wanted = {
+            "rx_zmqport": (flat(port)[0], self.stream_port),
+            "rx_zmqfreq": (frequency, 1),
+            "rx_zmqstream": (stream, True),
+            "fwrite": (writes, False),
+        }
+        client.do(*(("put", key, value) for key, (now, value) in wanted.items() if now != value))
+
+
+def _list(value: Value) -> list[str]:
+    return str(value).replace(",", " ").replace("+", " ").split()
+
+
+def _with_port(text: str, default: int, name: str) -> tuple[str, int]:
+    host, _, port = text.partition(":")
+    if not host or (port and not port.isdecimal()) or (":" in text and not port):
+        raise CameraError(f"the property {name} has {text!r}; give HOST or HOST:PORT, separated by blanks")
+    return host, int(port or default)
+
+
+def _joined(address: tuple[str, int]) -> str:
+    return f"{address[0]}:{address[1]}"
+
+
+def _per_module(unit: Mapping[str, Value], name: str, modules: int) -> str | dict[str, str]:
+    """Return one address for all modules, or one for each by its number; "" for none."""
+    given = _list(unit[name])
+    if len(given) not in (0, 1, modules):
+        raise CameraError(
+            f"the property {name} has {len(given)} addresses for {modules} modules; give one for each, or one"
+        )
+    if len(given) < 2:
+        return given[0] if given else ""
+    return {str(number): each for number, each in enumerate(given)}
