@@ -84,7 +84,7 @@ test-slow: $(STAMPS)/develop judges ## the slow tests: many seeds and variants, 
 	PENSTOCK_JUDGES=1 QT_QPA_PLATFORM=offscreen pytest -m slow $(PARALLEL) --durations=25 $(ARGS)
 
 .PHONY: judges
-judges: $(JUDGES)/tickit/stamp $(JUDGES)/fastcs/stamp $(JUDGES)/hdf5/stamp $(JUDGES)/python36/stamp ## programs of others, with which the slow tests compare ours
+judges: $(JUDGES)/tickit/stamp $(JUDGES)/fastcs/stamp $(JUDGES)/hdf5/stamp $(JUDGES)/python36/stamp $(JUDGES)/slsdet/stamp ## programs of others, with which the slow tests compare ours
 	@.ci/debian-packages hdf5-tools || echo "h5dump is missing: it does not judge our files." >&2
 
 .PHONY: contract
@@ -215,6 +215,26 @@ $(JUDGES)/python36/stamp: Makefile
 	    [ -n "$$python" ] || { echo "There is no Python 3.6: the light streamer is not tested on it." >&2; exit 0; }; \
 	    echo "Installing pyzmq into $(@D), with $$python"; \
 	    "$$python" -m venv $(@D) && $(@D)/bin/pip install --quiet pyzmq==25.1.2 && touch $@
+
+# PSI's virtual JUNGFRAU, and slsReceiver, which sends its frames: from the source distribution of its client.
+SLSDET := 10.0.1
+SLS_OFF := $(addprefix -DSLS_USE_,$(addsuffix =OFF,TEXTCLIENT DETECTOR PYTHON))
+
+$(JUDGES)/slsdet/stamp: Makefile
+	@.ci/debian-packages cmake build-essential patch
+	@rm -rf $(@D)
+	@"$$(.ci/find-python)" -m venv $(@D)
+	@echo "Building PSI's virtual JUNGFRAU and slsReceiver in $(@D): 3 MB, one to five minutes"
+	@$(@D)/bin/pip download --quiet --no-deps --no-binary slsdet --dest $(@D)/source slsdet==$(SLSDET)
+	@tar -xzf $(@D)/source/slsdet-$(SLSDET).tar.gz -C $(@D)/source
+	@cmake -S $(@D)/source/slsdet-$(SLSDET) -B $(@D)/build -DCMAKE_BUILD_TYPE=Release \
+	    -DSLS_USE_SIMULATOR=ON -DSLS_USE_RECEIVER=ON -DSLS_USE_RECEIVER_BINARIES=ON $(SLS_OFF) >$(@D)/log 2>&1 && \
+	    nice cmake --build $(@D)/build --parallel $$(nproc) \
+	        --target jungfrauDetectorServer_virtual slsReceiver >>$(@D)/log 2>&1 || \
+	    { tail -n 40 $(@D)/log >&2; exit 1; }
+	@cp $(addprefix $(@D)/build/bin/,jungfrauDetectorServer_virtual slsReceiver config_jungfrau.txt detid_jungfrau.txt) $(@D)/bin
+	@rm -rf $(@D)/source $(@D)/build
+	@touch $@
 
 # mypy does not follow setuptools' editable finder: give it a tree of links to the folders.
 $(VENV)/types/penstock: $(STAMPS)/venv Makefile

@@ -9,6 +9,7 @@ Examples:
   penstock demo --detector eiger --stream v2  the same with its newer stream
   penstock demo --detector pilatus            a PILATUS3 with a simulated camserver and a light streamer
   penstock demo --detector genicam            a GigE Vision camera, the fake one of libaravis
+  penstock demo --detector jungfrau           PSI's own virtual JUNGFRAU (make judges builds it)
   penstock demo --json | jq .file             nothing but JSON on standard output
 
 It starts everything that a beamline has (Tango database, device server, streamer, receiver) on this
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from penstock.devices._base.stage import Staged
 
 
-DETECTORS = ("simulator", "eiger", "pilatus", "genicam")
+DETECTORS = ("simulator", "eiger", "pilatus", "genicam", "jungfrau")
 """The keys of `devices._base.stage.MODELS` in small letters."""
 FRAMES = 100
 FRAMES_IN_A_WINDOW = 1000
@@ -120,7 +121,10 @@ def _staged(args: argparse.Namespace) -> Staged:
         return stage.eiger(args.stream or "v1")
     if args.stream is not None:
         raise UserError(f"--stream {args.stream} is for --detector eiger, not for {args.detector}")
-    return next(make() for model, make in stage.MODELS.items() if model.lower() == args.detector)
+    try:
+        return next(make() for model, make in stage.MODELS.items() if model.lower() == args.detector)
+    except stage.NotBuilt as error:
+        raise UserError(str(error)) from error
 
 
 def _same(args: argparse.Namespace) -> str:

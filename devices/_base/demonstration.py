@@ -123,7 +123,9 @@ class Demonstration:
         self._progress(f"Tango database {self.tango_host} (embedded)")
         for stand_in in self._staged.stand_ins:
             self._progress(stand_in.name)
-            self._stack.enter_context(Child(f"the {stand_in.name}", stand_in.command, json_line))
+            name = f"the {stand_in.name}"
+            child = Child(name, stand_in.command, json_line, deadline=stand_in.deadline)
+            self._stack.enter_context(child)
         self._progress("receiver")
         self.receiver_url = self._stack.enter_context(self._start_receiver()).answer.http
         self._progress("device server" if self._staged.streams_itself else "device server and streamer")

@@ -11,11 +11,17 @@ import tempfile
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 
-from penstock.devices._base.processes import PENSTOCK, PYTHON, free_port
+from penstock.devices._base.processes import PENSTOCK, PYTHON, free_port, is_taken
+from penstock.devices._sls import virtual
 
 HOST = "127.0.0.1"
 RAM_DISK = "/dev/shm"
+
+
+class NotBuilt(Exception):
+    """Programs of others that a demonstration needs are missing; the sentence says what to run."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,6 +32,8 @@ class StandIn:
     """Such as "simulated control unit"."""
     command: tuple[str, ...]
     """It prints a line of JSON when ready."""
+    deadline: float = 15.0
+    """Seconds within which it must be ready."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,11 +158,51 @@ def genicam() -> Staged:
     )
 
 
+def jungfrau() -> Staged:
+    """Return a JUNGFRAU: PSI's own virtual module, with slsReceiver, on free ports.
+
+    Raises:
+        NotBuilt: they are not there.
+    """
+    folder = virtual.found()
+    if folder is None:
+        raise NotBuilt(
+            f"PSI's virtual JUNGFRAU and slsReceiver are not in {virtual.BUILT}; run make judges first, in a "
+            "clone of Penstock"
+        )
+    if find_spec("slsdet") is None:
+        raise NotBuilt("slsdet is not installed; install it with: pip install slsdet==10.0.1")
+    module = free_port()
+    while is_taken(HOST, module + 1):  # of its second process
+        module = free_port()
+    receiver, udp, data = free_port(), free_port(), free_port()
+    return Staged(
+        server="Jungfrau",
+        source={"type": "sls", "endpoints": [f"tcp://{HOST}:{data}"]},
+        properties={
+            "Host": f"{HOST}:{module}", "Receiver": f"{HOST}:{receiver}", "UdpSource": HOST,
+            "UdpDestination": HOST, "UdpPort": udp, "StreamPort": data,
+        },
+        stand_ins=(
+            StandIn(
+                name="virtual detector and slsReceiver of PSI",
+                command=(
+                    *PYTHON, "-m", "penstock.devices._sls.virtual", str(folder), str(module), str(receiver)
+                ),
+                deadline=60.0,
+            ),
+        ),
+        streams_itself=True,
+        initialised_by_reset=True,
+    )  # fmt: skip
+
+
 MODELS: Mapping[str, Callable[..., Staged]] = {
     "Simulator": simulator,
     "Eiger": eiger,
     "Pilatus": pilatus,
     "GenICam": genicam,
+    "Jungfrau": jungfrau,
 }
 """Simulated detectors by the Tango class of the device."""
 

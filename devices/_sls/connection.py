@@ -7,7 +7,7 @@ slsDetectorPackage 10, `docs/src/configcommands.rst`; `Detector.h`.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from penstock.devices._sls.client import Client
 from penstock.devices._sls.parameters import flat
@@ -58,7 +58,7 @@ class Modules:
     @property
     def name(self) -> str:
         """Name under which slsdet keeps what it knows of these modules."""
-        return "penstock_" + re.sub(r"[^\w.-]", "_", "+".join(map(_joined, self.hosts)))[:100]
+        return memory_name(self.hosts)
 
     @property
     def words(self) -> str:
@@ -129,6 +129,11 @@ class Modules:
             "fwrite": (writes, False),
         }
         client.do(*(("put", key, value) for key, (now, value) in wanted.items() if now != value))
+
+
+def memory_name(hosts: Sequence[tuple[str, int]]) -> str:
+    """Return the name under which slsdet keeps what it knows of these modules."""
+    return "penstock_" + re.sub(r"[^\w.-]", "_", "+".join(map(_joined, hosts)))[:100]
 
 
 def _list(value: Value) -> list[str]:

@@ -306,7 +306,7 @@ class Laboratory:
         staged = self._staged[unit.name] = MODELS[unit.model](**unit.options)
         for stand_in in staged.stand_ins:
             name = f"{stand_in.name} {unit.name}"
-            self._launch(name, partial(Child, name, stand_in.command, json_line))
+            self._launch(name, partial(Child, name, stand_in.command, json_line, deadline=stand_in.deadline))
         config = own / f"{unit.name}.yaml"
         entry = {
             "source": dict(staged.source),

@@ -10,6 +10,7 @@ import pytest
 
 from penstock.devices._base.beamline_file import BeamlineFile, BeamlineFileError, PlannedDevice, load
 from penstock.devices._base.registration_checks import check
+from penstock.devices._base.server import server_names
 
 URL = {"ReceiverUrl": ["http://127.0.0.1:5000"]}
 
@@ -166,7 +167,7 @@ def test_what_this_installation_does_not_know_is_a_warning() -> None:
     assert not findings.refusals
     server, kind, prop, port = findings.warnings
     assert server.startswith(
-        "a/b/1: this installation has no server Motor (it has Eiger, Simulator, PenstockReceiver)"
+        f"a/b/1: this installation has no server Motor (it has {', '.join(server_names())})"
     )
     assert kind.startswith(
         "a/b/2: the server Simulator has no class Motor (it has Simulator, PenstockReceiver)"
