@@ -274,7 +274,8 @@ class SeriesControl:
                 return  # it has failed or was stopped meanwhile
             where = f"into {view.filename}" if view.filename else "for live view, without a file"
             frames = "frames until Stop" if view.unplanned else plural(view.planned, "frame")
-            more = f"; {UNCHECKED}" if self.record.own_stream else ""
+            pushes = self.record.own_stream and not self.record.expects  # others are published to everybody
+            more = f"; {UNCHECKED}" if pushes else ""
             self.record.move(Event.READY, f"Taking {frames}, {settings.trigger_mode}, {where}{more}.")
         self.record.catch_up()
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from penstock.devices._sls.client import Client
 from penstock.devices._sls.parameters import flat
+from penstock.stins.texts import plural
 from penstock.streamer.own_stream.contract import BoxState, Progress
 from penstock.streamer.settings import Value
 from penstock.streamer.unit import CameraError
@@ -50,8 +51,8 @@ class Modules:
         self.destinations = _per_module(unit, "UdpDestination", len(self.hosts))
         if len(given) != len(self.hosts):
             raise CameraError(
-                f"the property Receiver has {len(given)} addresses for {len(self.hosts)} modules; give one "
-                "for each, or the first one"
+                f"the property Receiver has {len(given)} addresses for {plural(len(self.hosts), 'module')}; "
+                "give one for each, or the first one"
             )
         self.udp_port, self.stream_port = int(unit["UdpPort"]), int(unit["StreamPort"])
 
@@ -156,7 +157,8 @@ def _per_module(unit: Mapping[str, Value], name: str, modules: int) -> str | dic
     given = _list(unit[name])
     if len(given) not in (0, 1, modules):
         raise CameraError(
-            f"the property {name} has {len(given)} addresses for {modules} modules; give one for each, or one"
+            f"the property {name} has {len(given)} addresses for {plural(modules, 'module')}; give one for "
+            "each, or one"
         )
     if len(given) < 2:
         return given[0] if given else ""
