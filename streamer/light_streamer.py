@@ -642,7 +642,7 @@ def main() -> int:
     add("--folder", required=True, help="into which camserver writes, on a RAM disk; made if missing")
     add("--data", metavar="ENDPOINT", default="tcp://*:9999", help="for frames (%(default)s)")
     add("--control", metavar="ENDPOINT", default="tcp://*:9998", help="for requests (%(default)s)")
-    add("--hold-mb", metavar="N", type=int, default=64, help="most that ZeroMQ holds (%(default)s)")
+    add("--hold-mb", metavar="N", type=int, default=64, help="most megabytes of frames in ZeroMQ (%(default)s)")
     args = parser.parse_args()
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s")
     context, what = zmq.Context(), args.folder

@@ -25,6 +25,7 @@ from penstock.receiver.models import FrameStatus
 from penstock.receiver.processing.transforms import Transform
 from penstock.receiver.sources import KINDS
 from penstock.stins import messages
+from penstock.streamer import light_protocol
 from penstock.streamer.settings import STANDARD, Parameter
 
 REFERENCE = Path(__file__).resolve().parent.parent / "docs" / "reference"
@@ -53,6 +54,22 @@ def test_every_key_of_a_stins_message_is_described(struct: type[msgspec.Struct])
     page = _page("stins.md")
     for field in msgspec.structs.fields(struct):
         _row(page, field.encode_name)
+
+
+def test_every_request_refusal_and_count_of_a_light_streamer_is_described() -> None:
+    page = _page("light-streamer.md")
+    for request in get_args(light_protocol.AnyRequest):
+        row = _row(page, request.__name__.lower())
+        for field in msgspec.structs.fields(request):
+            assert field.name == "id" or f"`{field.name}`" in row
+    for field in msgspec.structs.fields(light_protocol.LightStatus):
+        _row(page, field.name)
+    for field in msgspec.structs.fields(light_protocol.LightDescription):
+        assert f"`{field.name}`" in _row(page, "describe")
+    script = [REFERENCE.parent.parent / "streamer/light_streamer.py"]
+    kinds = set(_kinds("Refused", files=script)) | {"internal"}
+    assert kinds >= {"bad_request", "no_receiver"}
+    assert kinds <= _keys(page)
 
 
 WHAT = {
