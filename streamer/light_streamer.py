@@ -412,10 +412,10 @@ class Streamer:
             if match is None or frame in series.appeared:
                 continue
             if series.dropped or not 0 <= frame < (series.planned or 2**53):
-                if not series.dropped and not series.beyond_plan:
-                    log.warning("series %s: %s is beyond the plan, and removed unsent", series.id, name)
-                series.beyond_plan += not series.dropped
                 self.folder.remove(name)
+                if not series.dropped:
+                    series.beyond_plan += 1
+                    log.warning("series %s: %s is beyond the plan, and not sent", series.id, name)
                 continue
             if not series.appeared:
                 log.info("series %s: the first file is %s", series.id, name)
@@ -642,7 +642,7 @@ def main() -> int:
     add("--folder", required=True, help="into which camserver writes, on a RAM disk; made if missing")
     add("--data", metavar="ENDPOINT", default="tcp://*:9999", help="for frames (%(default)s)")
     add("--control", metavar="ENDPOINT", default="tcp://*:9998", help="for requests (%(default)s)")
-    add("--hold-mb", metavar="N", type=int, default=64, help="most megabytes of frames in ZeroMQ (%(default)s)")
+    add("--hold-mb", metavar="N", type=int, default=64, help="most megabytes in ZeroMQ (%(default)s)")
     args = parser.parse_args()
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s")
     context, what = zmq.Context(), args.folder
@@ -662,16 +662,21 @@ def main() -> int:
     poller = zmq.Poller()
     for readable in (folder.descriptor, push.monitor, control.zmq_socket):
         poller.register(readable, zmq.POLLIN)
-    while folder.is_there and not control.ending:
-        event, patience = control.streamer.wants()
-        poller.register(push.zmq_socket, event)
-        poller.poll(patience)
-        control.answer()
-        control.streamer.step()
-    why = "the light streamer was told to end" if folder.is_there else f"{folder.path} was removed or moved"
-    control.streamer.close(why)
-    context.destroy()
-    log.info("ended: %s", why)
+    why = "the light streamer failed, as its log says"
+    try:
+        while folder.is_there and not control.ending:
+            event, patience = control.streamer.wants()
+            poller.register(push.zmq_socket, event)
+            poller.poll(patience)
+            control.answer()
+            control.streamer.step()
+        why = (
+            "the light streamer was told to end" if control.ending else f"{folder.path} was removed or moved"
+        )
+    finally:
+        log.info("ending: %s", why)
+        control.streamer.close(why)
+        context.destroy()
     return 0 if folder.is_there else 1
 
 
