@@ -96,6 +96,7 @@ def test_what_is_copied_from_a_page_passes_make_lint(checkout_of_all_pages: tupl
         pytest.param("how-to/set-up-a-beamline.md", marks=pytest.mark.slow),
         pytest.param("how-to/connect-your-eiger.md", marks=pytest.mark.slow),
         pytest.param("how-to/run-the-light-streamer.md", marks=pytest.mark.slow),
+        pytest.param("how-to/connect-your-pilatus.md", marks=pytest.mark.slow),
         pytest.param("how-to/read-while-it-is-written.md", marks=pytest.mark.slow),
         pytest.param("how-to/look-at-a-scan.md", marks=pytest.mark.slow),
         pytest.param("how-to/integrate-with-pyfai.md", marks=pytest.mark.slow),

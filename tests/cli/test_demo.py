@@ -37,13 +37,17 @@ def test_a_viewer_without_a_screen_is_told_before_any_frame_is_taken(tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("option", "name", "command"),
-    [("--view", "viewer", "view"), pytest.param("--panel", "panel", "panel", marks=pytest.mark.slow)],
+    ("options", "name", "command"),
+    [
+        (["--view"], "viewer", "view"),
+        pytest.param(["--panel"], "panel", "panel", marks=pytest.mark.slow),
+        pytest.param(["--panel", "--detector", "pilatus"], "panel", "panel", marks=pytest.mark.slow),
+    ],
 )
 def test_the_window_is_open_while_the_series_is_taken_and_closing_it_ends_the_demo(
-    option: str, name: str, command: str, tmp_path: Path
+    options: list[str], name: str, command: str, tmp_path: Path
 ) -> None:
-    argv = [*PENSTOCK, "demo", option, "--frames", "20", "--out", str(tmp_path), "--json"]
+    argv = [*PENSTOCK, "demo", *options, "--frames", "20", "--out", str(tmp_path), "--json"]
     environment = {**os.environ, "QT_QPA_PLATFORM": "offscreen"}
     with subprocess.Popen(
         argv, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -81,6 +85,22 @@ def test_an_eiger_over_its_simulated_control_unit(stream: str | None, tmp_path: 
         assert "EIGER2" in written["entry/instrument/eiger/description"].asstr()[()]
     assert "the detector was just switched on" in ended.stderr
     assert f"penstock demo {' '.join(options)} --panel" in ended.stderr, "the next step keeps the detector"
+
+
+@pytest.mark.slow
+def test_a_pilatus_over_its_simulated_camserver_and_a_light_streamer(tmp_path: Path) -> None:
+    argv = [*PENSTOCK, "demo", "--detector", "pilatus", "--frames", "20", "--out", str(tmp_path), "--json"]
+
+    ended = subprocess.run(argv, capture_output=True, text=True, timeout=90)
+
+    assert ended.returncode == 0, ended.stderr
+    file = json.loads(ended.stdout)["file"]
+    checked = subprocess.run([*PENSTOCK, "check", file], capture_output=True, text=True, timeout=60)
+    assert checked.stdout.startswith(f"{file}: clean"), checked.stdout
+    with h5py.File(file) as written:
+        assert written["entry/data/data"].shape == (20, 619, 487)
+        assert "PILATUS3" in written["entry/instrument/pilatus/description"].asstr()[()]
+    assert not list(Path("/dev/shm").glob("penstock-pilatus-*")), "the RAM disk is tidy"
 
 
 @pytest.mark.parametrize(
