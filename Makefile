@@ -123,6 +123,10 @@ bench-eiger: $(STAMPS)/develop ## an EIGER 1M at 1 kHz into a file, compared wit
 bench-light: $(STAMPS)/develop ## the light streamer: 250 CBF files of 2.5 MB per second for 20 s, and its processor time per frame
 	@python -m penstock.bench.light $(ARGS)
 
+.PHONY: bench-window
+bench-window: $(STAMPS)/develop ## does the live window keep up with 4 and 16 million pixels, and does it ever stall; seven minutes
+	@python -m penstock.bench.window $(ARGS)
+
 .PHONY: figures
 figures: $(STAMPS)/develop ## measure everything for docs/performance on an otherwise idle machine; three quarters of an hour
 	@penstock bench --figures docs/performance $(ARGS)

@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import signal
 import statistics
 import threading
 import time
@@ -151,6 +152,18 @@ class Receiver:
             status = self.client.status(seen=status.version, wait=1.0)
         data, http = self._data, self._http
         return status.counts.received, _spent(data, data), _spent(data), _spent(http)
+
+    @contextmanager
+    def stopped(self) -> Iterator[None]:
+        """Its processes do nothing from here to the end of the block (SIGSTOP)."""
+        pids = (self._http, self._data)
+        try:
+            for pid in pids:
+                os.kill(pid, signal.SIGSTOP)
+            yield
+        finally:
+            for pid in pids:
+                os.kill(pid, signal.SIGCONT)
 
     def ended(self) -> Status:
         """Wait until the series has ended."""

@@ -4,11 +4,11 @@ Examples:
   penstock view http://127.0.0.1:5000            the receiver at this address
   penstock view sim-1                            the receiver of this name in the configuration
   penstock view sim-1 --log --rate 5             logarithmic colours, five frames per second at most
-  penstock view sim-1 --downsample 4             a large detector over a slow network
+  penstock view sim-1 --downsample 4             blocks of 4 x 4 pixels: a large detector over a slow network
   penstock view sim-1 --screenshot now.png       a picture of the window after one frame; needs no screen
 
 The viewer requests no more than it draws, and only reads: pausing or closing it does not affect the
-series. The one exception is --downsample, which applies to every viewer of that receiver.
+series. Colours, scale, tools and size are remembered for each detector.
 
 If no receiver answers at first, it waits for one, and says so in the terminal, too.
 
@@ -45,7 +45,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="colour map (default: viridis)",
     )
     parser.add_argument(
-        "--downsample", type=whole(1), metavar="N", help="every N-th row and column only, for all viewers"
+        "--downsample",
+        type=whole(1),
+        metavar="N",
+        help="transfer the greatest of N x N pixels only: no pixel can be read then",
     )
     parser.add_argument(
         "--backend", choices=("mpl", "gl"), default="mpl",

@@ -12,10 +12,11 @@ from silx.gui.utils.glutils import isOpenGLAvailable
 
 from penstock.gui import theme
 from penstock.gui.live.feed import Feed
+from penstock.gui.live.levels import Scale
+from penstock.gui.live.memory import Memory
+from penstock.gui.live.receiver_source import ReceiverSource
 from penstock.gui.live.sentences import no_answer_yet
-from penstock.gui.live.view import TIMEOUT
 from penstock.gui.live.viewer import Viewer
-from penstock.receiver.client import ReceiverClient
 from penstock.stins.texts import plural
 
 PATIENCE = 1.0
@@ -73,15 +74,21 @@ def run(
 
 def open_viewer(options: Options) -> Viewer:
     """Return the window for `options`, not yet shown."""
-    feed = Feed(ReceiverClient(options.url, timeout=TIMEOUT), rate=options.rate)
+    feed = Feed(ReceiverSource.at(options.url), rate=options.rate)
+    # A picture is of what the options say, whatever somebody has chosen in a window.
+    memory = Memory("window") if options.screenshot is None else None
+    viewer = Viewer(feed, backend=options.backend, memory=memory)
     if options.downsample is not None:
-        feed.set_downsample(options.downsample)
-    viewer = Viewer(feed, backend=options.backend)
-    viewer.controls.log_colours.setChecked(options.logarithmic)
-    if options.downsample is not None:
-        viewer.controls.show_downsample(options.downsample)
-    if options.colours is not None:
-        viewer.controls.palette_choice.setCurrentText(options.colours)
+        viewer.controls.block.setValue(options.downsample)
+
+    def choose() -> None:
+        if options.logarithmic:
+            viewer.plot.look.set_scale(Scale.LOG)
+        if options.colours is not None:
+            viewer.plot.look.set_colours(options.colours)
+
+    choose()
+    viewer.restored.connect(choose)
     return viewer
 
 

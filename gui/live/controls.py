@@ -7,53 +7,60 @@ from collections.abc import Sequence
 from silx.gui import qt
 
 from penstock.gui import theme
-from penstock.gui.live import colours
 from penstock.gui.live.actions.autoscale import Autoscale
-from penstock.gui.live.actions.edit_levels import EditLevels
+from penstock.gui.live.actions.colour_map import colour_choice
 from penstock.gui.live.actions.log_colours import LogColours
 from penstock.gui.live.actions.pause import Pause
+from penstock.gui.live.actions.percentiles import percentiles_choice
+from penstock.gui.live.actions.reduction import reduction_choice
+from penstock.gui.live.actions.scale import scale_choice
 from penstock.gui.live.actions.show_mask import ShowMask
 from penstock.gui.live.feed import Feed
-from penstock.gui.live.image_plot import ImagePlot
+from penstock.gui.live.look import Look
 
 SLOWEST, FASTEST = 0.1, 50.0
 """Hz."""
-MOST_DOWNSAMPLE = 64
+MOST_BLOCK = 64
 ALL_CHANNELS = "all"
 
 
 class Controls(qt.QToolBar):
-    """Tool bar that acts on the plot and on the feed; it has no state of its own.
+    """Tool bar that acts on the look and on the feed; it has no state of its own.
 
     Args:
-        plot: plot to act on.
-        feed: feed whose rate, down-sampling and channel are set.
+        look: how counts become colours.
+        feed: feed whose rate, transfer and channel are set.
         parts: widgets next to the picture that can be shown and hidden.
         parent: widget to which the bar belongs.
     """
 
-    def __init__(self, plot: ImagePlot, feed: Feed, parts: Sequence[qt.QAction], parent: qt.QWidget) -> None:
+    def __init__(self, look: Look, feed: Feed, parts: Sequence[qt.QAction], parent: qt.QWidget) -> None:
         super().__init__("Live view", parent)
         self.setMovable(False)
         self.pause = Pause(self)
-        self.log_colours = LogColours(plot, self)
-        self.autoscale = Autoscale(plot, self)
-        self.edit_levels = EditLevels(plot, self.autoscale, parent)
-        self.show_mask = ShowMask(plot, self)
-        self.palette_choice = self._palette_choice(plot)
+        self.log_colours = LogColours(look, self)  # a key only: the list of scales shows it
+        self.autoscale = Autoscale(look, self)
+        self.show_mask = ShowMask(look, self)
+        self.scale = scale_choice(look, self)
+        self.percentiles = percentiles_choice(look, self)
+        self.reduction = reduction_choice(look, self)
+        self.palette_choice = colour_choice(look, self)
         self.rate = self._rate(feed)
-        self.downsample = self._downsample(feed)
+        self.block = self._block(feed)
         self.channel = self._channel(feed)
         self.addAction(self.pause)
         self.addSeparator()
-        for action in (self.log_colours, self.autoscale, self.edit_levels, self.show_mask):
+        self.addWidget(self.scale)
+        for action in (self.autoscale, self.show_mask):
             self.addAction(action)
         # The channel first: it is what a window too narrow for all of them must not hide.
         self._channel_action = self._add("Channel", self.channel)
         self.addActions(parts)
+        self._add("Percentiles", self.percentiles)
         self._add("Colours", self.palette_choice)
+        self._add("Draw", self.reduction)
         self._add("At most", self.rate)
-        self._add("Transfer", self.downsample)
+        self._add("Transfer", self.block)
         self.show_channels(())
 
     def _add(self, name: str, widget: qt.QWidget) -> qt.QAction:
@@ -69,14 +76,6 @@ class Controls(qt.QToolBar):
         row.addWidget(widget)
         return self.addWidget(both)
 
-    def _palette_choice(self, plot: ImagePlot) -> qt.QComboBox:
-        box = qt.QComboBox(self)
-        box.addItems(list(colours.NAMES))
-        box.setCurrentText(colours.DEFAULT)
-        box.setToolTip("Colour map")
-        box.currentTextChanged.connect(plot.set_colours)
-        return box
-
     def _rate(self, feed: Feed) -> qt.QDoubleSpinBox:
         box = qt.QDoubleSpinBox(self)
         box.setRange(SLOWEST, FASTEST)
@@ -88,17 +87,17 @@ class Controls(qt.QToolBar):
         box.valueChanged.connect(feed.set_rate)
         return box
 
-    def _downsample(self, feed: Feed) -> qt.QSpinBox:
+    def _block(self, feed: Feed) -> qt.QSpinBox:
         box = qt.QSpinBox(self)
-        box.setRange(1, MOST_DOWNSAMPLE)
-        box.setPrefix("1 pixel in ")
+        box.setRange(1, MOST_BLOCK)
+        box.setPrefix("blocks of ")
         box.setSpecialValueText("all pixels")
         box.setKeyboardTracking(False)
         box.setToolTip(
-            "Transfer every n-th row and column only; set it above 1 for a large detector on a slow "
-            "network. It holds for every viewer of this receiver, never for the file"
+            "Transfer only the greatest count of each block of so many rows and columns, for a large "
+            "detector on a slow network. Above 1, no pixel can be read and no frame be saved"
         )
-        box.valueChanged.connect(feed.set_downsample)
+        box.valueChanged.connect(feed.set_block)
         return box
 
     def _channel(self, feed: Feed) -> qt.QComboBox:
@@ -124,11 +123,3 @@ class Controls(qt.QToolBar):
             # One that is not there any more the receiver has refused: all are on show again.
             self.channel.setCurrentText(chosen if chosen in entries else ALL_CHANNELS)
         self.channel.blockSignals(blocked)
-
-    def show_downsample(self, value: int) -> None:
-        """Show what the receiver does, which another viewer may have changed."""
-        if self.downsample.hasFocus() or self.downsample.value() == value:
-            return
-        blocked = self.downsample.blockSignals(True)
-        self.downsample.setValue(value)
-        self.downsample.blockSignals(blocked)

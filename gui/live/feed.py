@@ -1,4 +1,4 @@
-"""The thread that follows a receiver and hands over only the newest snapshot.
+"""The thread that follows a source and hands over only the newest snapshot.
 
 One writer, one slot: `fresh` is emitted when the slot has something new and the last snapshot was taken, and
 a frame is requested only after the previous one has been drawn. So a slow screen shows fewer frames, at no
@@ -11,11 +11,13 @@ import logging
 import threading
 import time
 from dataclasses import replace
+from typing import Any
 
 from silx.gui import qt
 
-from penstock.gui.live.follower import Follower, Receiver
+from penstock.gui.live.follower import Follower
 from penstock.gui.live.snapshot import Snapshot
+from penstock.gui.live.source import Part, Source
 
 LONG_POLL = 0.5
 """Seconds that a status request may wait for a change: bounds how long `stop` can take."""
@@ -26,31 +28,29 @@ _log = logging.getLogger(__name__)
 
 
 class Feed(qt.QObject):
-    """Follows `receiver` with at most `rate` steps per second, from `start` to `stop`.
+    """Follows `source` with at most `rate` steps per second, from `start` to `stop`.
 
     Args:
-        receiver: the receiver; `None` if not known yet, see `set_receiver`.
+        source: the source; `None` if not known yet, see `set_source`.
         rate: most steps, and so frames, per second.
     """
 
     fresh = qt.Signal()
     """`take` has something new; emitted from the feed's thread, once until it was taken."""
 
-    def __init__(
-        self, receiver: Receiver | None, rate: float = 10.0, parent: qt.QObject | None = None
-    ) -> None:
+    def __init__(self, source: Source | None, rate: float = 10.0, parent: qt.QObject | None = None) -> None:
         super().__init__(parent)
-        self._follower = None if receiver is None else Follower(receiver)
+        self._follower = None if source is None else Follower(source)
         self._thread = threading.Thread(target=self._run, name="penstock-feed", daemon=True)
         self._wake = threading.Event()
         self._stopping = threading.Event()
         self._lock = threading.Lock()
         self._began = 0.0
         self._rate = rate  # this and what follows: under the lock
-        self._downsample: int | None = None
-        self._channel: tuple[str | None] | None = None
-        self._next: tuple[Receiver | None] | None = None
-        self._slot = Snapshot(url="") if receiver is None else Snapshot(url=receiver.url)
+        self._part = Part()
+        self._part_told = True
+        self._next: tuple[Source | None] | None = None
+        self._slot = Snapshot(url="" if source is None else source.address)
         self._taken = True
         self._drawn = True
         self._wanted = True
@@ -74,11 +74,11 @@ class Feed(qt.QObject):
         if self._thread.is_alive():
             self._thread.join()
 
-    def set_receiver(self, receiver: Receiver | None) -> None:
-        """Follow another receiver, or none, from the next step on; what was seen of the last is forgotten."""
+    def set_source(self, source: Source | None) -> None:
+        """Follow another source, or none, from the next step on; what was seen of the last is forgotten."""
         with self._lock:
-            self._next = (receiver,)
-            self._slot = Snapshot(url="" if receiver is None else receiver.url)
+            self._next = (source,)
+            self._slot = Snapshot(url="" if source is None else source.address)
             self._drawn = True
         self._wake.set()
 
@@ -99,18 +99,19 @@ class Feed(qt.QObject):
             self._rate = rate
         self._wake.set()
 
-    def set_downsample(self, value: int) -> None:
-        """Every `value`-th row and column; holds for every viewer of this receiver."""
+    def set_block(self, value: int) -> None:
+        """Transfer the greatest of `value` x `value` pixels only, for a slow network; 1: all pixels."""
         if value < 1:
-            raise ValueError(f"feed: down-sampling by {value} is not possible; give 1 or more")
-        with self._lock:
-            self._downsample = value
-        self._wake.set()
+            raise ValueError(f"feed: blocks of {value} pixels are not possible; give 1 or more")
+        self._ask_for(block=value)
 
     def set_channel(self, name: str | None) -> None:
         """Show one channel of the frames, such as a threshold; `None`: all of them."""
+        self._ask_for(channel=name)
+
+    def _ask_for(self, **changes: Any) -> None:
         with self._lock:
-            self._channel = (name,)
+            self._part, self._part_told = replace(self._part, **changes), False
         self._wake.set()
 
     def set_wanted(self, wanted: bool) -> None:
@@ -152,18 +153,16 @@ class Feed(qt.QObject):
         self._began = time.monotonic()
         with self._lock:
             want_frame = self._wanted and self._drawn
-            downsample, self._downsample = self._downsample, None
-            channel, self._channel = self._channel, None
             following, self._next = self._next, None
+            part = None if self._part_told and following is None else self._part
+            self._part_told = True
         if following is not None:
             self._follower = None if following[0] is None else Follower(following[0])
         follower = self._follower
         if follower is None:
             return
-        if downsample is not None:
-            follower.downsample(downsample)
-        if channel is not None:
-            follower.channel(*channel)
+        if part is not None:
+            follower.ask_for(part)
         if follower.step(wait=LONG_POLL, want_frame=want_frame):
             self._put(follower.snapshot)
 
@@ -186,7 +185,7 @@ class Feed(qt.QObject):
     def _put(self, snapshot: Snapshot) -> None:
         with self._lock:
             if self._next is not None:
-                return  # of a receiver that is no longer followed
+                return  # of a source that is no longer followed
             if snapshot.frame is not self._slot.frame:
                 self._drawn = False
             self._slot = snapshot

@@ -1,4 +1,4 @@
-"""The picture: one image item that is updated, and over it the pixels that carry no count."""
+"""The picture: a plot whose axes count detector pixels, and the thread that draws what is in sight."""
 
 from __future__ import annotations
 
@@ -7,14 +7,18 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 from silx.gui import qt
-from silx.gui.colors import Colormap
 from silx.gui.plot import PlotWidget
-from silx.gui.plot.items import Curve, ImageData, ImageRgba
+from silx.gui.plot.items import Curve
 
 from penstock.gui import theme
-from penstock.gui.live import colours
-from penstock.gui.live.levels import autoscale
-from penstock.gui.live.pixels import Flag, as_bytes, as_numbers, flags, outside
+from penstock.gui.live.drawing.items import FrameItem, PictureItem
+from penstock.gui.live.drawing.painter import Order, Painter
+from penstock.gui.live.drawing.picture import Picture, Port
+from penstock.gui.live.drawing.span import span
+from penstock.gui.live.drawing.whole import Whole
+from penstock.gui.live.levels import Scale
+from penstock.gui.live.look import Look
+from penstock.gui.live.pixels import Flag
 from penstock.receiver.client import LastFrame
 
 _LEFT, _BOTTOM, _EDGE = 78, 58, 18
@@ -28,55 +32,98 @@ class Pixel:
     row: int
     column: int
     """In detector pixels, also when the frame is down-sampled."""
-    value: float
+    value: float | None
+    """`None` if the frame was reduced before it came here: then this pixel's count is not known."""
     flag: Flag
 
 
 class ImagePlot(PlotWidget):
-    """Shows frames with row 0 on top; axes count detector pixels. A spectrum is a curve over its channels."""
+    """Shows frames with row 0 on top; axes count detector pixels. A spectrum is a curve over its channels.
+
+    Images are reduced to the pixels of the screen, and coloured, in a thread of their own: a frame is on the
+    screen some time after `show_frame`, when `shown` is emitted.
+    """
 
     pixel = qt.Signal(object)
     """`Pixel` under the cursor, or `None`; also when a new frame has changed its value."""
+    shown = qt.Signal(object)
+    """`LastFrame` that is on the screen now, once for each that `show_frame` got and none has replaced."""
+    drawn = qt.Signal(object)
+    """`Picture` that is on the screen now; also after a zoom."""
+    failed = qt.Signal(object, object)
+    """`LastFrame` that cannot be drawn, and the exception."""
 
     def __init__(self, parent: qt.QWidget | None = None, backend: str = "mpl") -> None:
         super().__init__(parent, backend=backend)
-        self._logarithmic = False
-        self._autoscale = True
-        self._mask_shown = True
+        self.look = Look(self)
         self._cursor: tuple[float, float] | None = None
-        self._frame_extent: tuple[int, int] | None = None
-        self._flags: npt.NDArray[np.uint8] | None = None
-        self._image = ImageData()
-        self._image.setName("frame")
-        self._image.setColormap(colours.image_colours())
-        self.setDefaultColormap(self._image.getColormap())
         self._kind = "image"
-        self._colours = ImageRgba()
-        self._colours.setName("colours")
-        self._colours.setZValue(1)
+        self._whole: Whole | None = None
+        self._shown: Whole | None = None
+        """The one on the screen: `_whole`, or one before it."""
+        self._untold: LastFrame | None = None
+        self._image = FrameItem()
+        self._image.setName("frame")
+        self._image.setColormap(self.look.colormap)
+        self.setDefaultColormap(self.look.colormap)
+        self._picture = PictureItem(self.port)
+        self._picture.setName("picture")
         self._curve = Curve()
         self._curve.setName("spectrum")
         self._curve.setSymbol("")
         self._curve.setColor(theme.current().accent)
         self._curve.setLineWidth(1.2)
-        self._overlay = ImageData()
-        self._overlay.setName("invalid pixels")
-        self._overlay.setColormap(colours.flag_colours())
-        self._overlay.setZValue(1)
+        self._painter = Painter()  # outlives the widget by the picture under way
+        self._painter.done.connect(self._take_picture, qt.Qt.QueuedConnection)
+        self._painter.failed.connect(self._take_failure, qt.Qt.QueuedConnection)
+        self._order_due = qt.QTimer(self)
+        self._order_due.setSingleShot(True)
+        self._order_due.setInterval(0)
+        self._order_due.timeout.connect(self._order)
         self._lay_out()
         self.sigPlotSignal.connect(self._follow_cursor)
+        self.getXAxis().sigLimitsChanged.connect(self._order_soon)
+        self.getYAxis().sigLimitsChanged.connect(self._order_soon)
+        self.look.changed.connect(self._follow_look)
+        self.destroyed.connect(self._painter.ask_to_stop)
 
-    def image(self) -> ImageData:
+    # -- what is on show -----------------------------------------------------------------------
+
+    def image(self) -> FrameItem:
         """Return the item that holds the frame as received."""
         return self._image
 
-    def overlay(self) -> ImageData:
-        """Return the item that holds the `Flag`s."""
-        return self._overlay
+    def flags(self) -> npt.NDArray[np.uint8] | None:
+        """Return the `Flag` of each pixel of the frame on the screen; `None` before the first image."""
+        return None if self._shown is None else self._shown.flags
 
-    def colours(self) -> Colormap:
-        """Return the image's colour map."""
-        return self._image.getColormap()
+    def is_current(self) -> bool:
+        """Return whether the newest frame, and the part of it that is in sight, is on the screen."""
+        shown = self._picture.picture()
+        return shown is not None and shown.whole is self._whole and shown.port == self.port()
+
+    def frame_extent(self) -> tuple[int, int] | None:
+        """Columns and rows of one image of the frame on show, in detector pixels; `None` before the first.
+
+        Of a down-sampled one they may be too large by less than a step.
+        """
+        if self._is("spectrum"):
+            counts = self._image.getData(copy=False)
+            return int(counts.size * self._image.getScale()[0]), 1
+        return None if self._whole is None else self._whole.extent
+
+    def port(self) -> Port | None:
+        """Return what of the frame is in sight; `None` if nothing is."""
+        if self._whole is None:
+            return None
+        (left, right), (top, bottom) = self.getGraphXLimits(), self.getGraphYLimits()
+        ratio = self.getWidgetHandle().devicePixelRatioF()
+        first, last = (self.dataToPixel(*at, check=False) for at in ((left, top), (right, bottom)))
+        rows, columns = self._whole.shape
+        scale = self._whole.scale
+        across = span((left, right), (first[0] * ratio, last[0] * ratio), columns, scale)
+        along = span((top, bottom), (first[1] * ratio, last[1] * ratio), rows, scale)
+        return None if across is None or along is None else Port(along, across)
 
     def show_frame(self, frame: LastFrame) -> None:
         """Put `frame` in the place of the one on show; the zoom stays unless the extent changes."""
@@ -85,46 +132,56 @@ class ImagePlot(PlotWidget):
             self._show_spectrum(frame)
             return
         before = self._extent()
-        # k blobs a frame (modules, thresholds) are drawn one below the other.
-        array = frame.array.reshape(-1, frame.array.shape[-1])
-        rows, columns = frame.array.shape[-2:]
-        if frame.interpretation == "rgba-image":
-            array = frame.array.mean(-1)  # what the cursor reads, below the colours
-            rows, columns = array.shape
-        array = as_numbers(array)
-        shape_changed = self._image.getData(copy=False).shape != array.shape
-        gaps = None
-        if frame.modules and frame.array.ndim == 2:
-            gaps = outside(array.shape, frame.modules, frame.x, frame.y, frame.downsample)
-        found = (
-            np.zeros(array.shape, np.uint8)
-            if self._is("rgba-image")
-            else flags(array, frame.saturation, gaps)
-        )
-        if shape_changed:
-            self._image.setMaskData(None)
-        scale = (float(frame.downsample), float(frame.downsample))
-        self._frame_extent = columns * frame.downsample, rows * frame.downsample
-        self._image.setData(array, copy=False)
-        self._image.setScale(scale)
-        if shape_changed or self._flags is None or not np.array_equal(found, self._flags):
-            self._flags = found
-            # silx' own tools (profile, histogram, colour dialog) leave masked pixels out.
-            self._image.setMaskData(found if found.any() else None, copy=False)
-            self._overlay.setData(found, copy=False)
-            self._overlay.setScale(scale)
-            self._show_overlay()
+        self._whole = Whole(frame)
         if self._image.getPlot() is None:
             self.addItem(self._image)
-            self.addItem(self._overlay)
+            self.addItem(self._picture)
+            self._image.set_whole(self._whole)
             self.setActiveImage(self._image)
-        if self._is("rgba-image"):
-            self._colours.setData(as_bytes(frame.array), copy=False)
-            self._colours.setScale(scale)
-        self._rescale()
         if self._extent() != before:
+            self._image.set_whole(self._whole)
             self.resetZoom()
+        self._order()
+
+    def _take_picture(self, picture: Picture) -> None:
+        if self._whole is None or self._is("spectrum"):
+            return
+        newly = picture.whole is not self._shown and picture.whole is self._whole
+        if picture.whole is not self._whole and picture.whole.shape != self._whole.shape:
+            return  # of a frame that has been replaced by one of another kind
+        self._shown = picture.whole
+        self._image.set_whole(picture.whole)
+        self._picture.show_picture(picture)
+        if not picture.whole.has_colours:
+            self.look.follow(picture.levels)
+        if picture.port != self.port():
+            self._order_soon()
         self._tell_pixel()
+        self._untold = picture.whole.frame if newly else self._untold
+        # The plot has posted its own drawing to the event loop; this follows it.
+        qt.QTimer.singleShot(0, self._tell_drawn)
+
+    def _tell_drawn(self) -> None:
+        picture = self._picture.picture()
+        if picture is not None and not self._is("spectrum"):
+            self.drawn.emit(picture)
+        frame, self._untold = self._untold, None
+        if frame is not None:
+            self.shown.emit(frame)
+
+    def _take_failure(self, error: Exception) -> None:
+        if self._whole is not None:
+            self.failed.emit(self._whole.frame, error)
+
+    def _order_soon(self, *_: object) -> None:
+        """Have what is in sight drawn, once for all changes that are under way."""
+        if self._whole is not None and not self._is("spectrum"):
+            self._order_due.start()
+
+    def _order(self) -> None:
+        self._order_due.stop()
+        if self._whole is not None and not self._is("spectrum"):
+            self._painter.ask(Order(self._whole, self.port(), self.look.style()))
 
     def _is(self, kind: str) -> bool:
         """Return whether the frame on show is an "image", a "spectrum" or an "rgba-image"."""
@@ -136,76 +193,51 @@ class ImagePlot(PlotWidget):
             return
         self._kind = kind
         spectrum = self._is("spectrum")
-        self._flags = None  # all is drawn anew
         self._image.setVisible(not spectrum)
-        self._overlay.setVisible(False)
-        self._colours.setVisible(self._is("rgba-image"))
+        self._picture.setVisible(not spectrum)
         self._curve.setVisible(spectrum)
-        if spectrum and self._curve.getPlot() is None:
-            self.addItem(self._curve)
-        if self._is("rgba-image") and self._colours.getPlot() is None:
-            self.addItem(self._colours)
+        if spectrum:
+            self._whole = self._shown = None
+            if self._curve.getPlot() is None:
+                self.addItem(self._curve)
         self.setKeepDataAspectRatio(not spectrum)
         self.getYAxis().setInverted(not spectrum)
         self.getXAxis().setLabel("channel" if spectrum else "column (pixel)")
         self.getYAxis().setLabel("counts" if spectrum else "row (pixel)")
-        self.getYAxis().setScale("log" if spectrum and self._logarithmic else "linear")
+        self._scale_spectrum()
 
     def _show_spectrum(self, frame: LastFrame) -> None:
         """Draw a curve; the image item keeps the counts, which the cursor reads."""
-        changed = self._flags is None or self._flags.size != frame.array.size
+        before = self._image.getData(copy=False).shape
         step = float(frame.downsample)
-        self._image.setMaskData(None)
-        self._image.setData(frame.array[np.newaxis], copy=False)
-        self._image.setScale((step, step))
-        self._flags = flags(frame.array[np.newaxis], frame.saturation)
-        self._frame_extent = frame.array.size * frame.downsample, 1
+        self._image.set_counts(frame.array[np.newaxis], step)
         channels = frame.x + np.arange(frame.array.size) * step
         self._curve.setData(channels, frame.array.astype(np.float64), copy=False)
-        if changed:
+        if before != (1, frame.array.size):
             self.getXAxis().setLimits(channels[0] - step / 2, channels[-1] + step / 2)
-        self._rescale()
+        self._rescale_spectrum()
         self._tell_pixel()
+        self._untold = frame
+        qt.QTimer.singleShot(0, self._tell_drawn)
 
-    def frame_extent(self) -> tuple[int, int] | None:
-        """Columns and rows of one image of the frame on show, in detector pixels; `None` before the first.
+    def _follow_look(self) -> None:
+        self._scale_spectrum()
+        self._rescale_spectrum()
+        self._order_soon()
 
-        Of a down-sampled one they may be too large by less than a step.
-        """
-        return self._frame_extent
+    def _scale_spectrum(self) -> None:
+        logarithmic = self._is("spectrum") and self.look.scale() is Scale.LOG
+        self.getYAxis().setScale("log" if logarithmic else "linear")
 
-    def set_logarithmic(self, on: bool) -> None:
-        """Logarithmic or linear colours."""
-        self._logarithmic = on
-        colormap = self.colours()
-        low, high = colormap.getVRange()
-        if on and low is not None and low <= 0:
-            colormap.setVRange(min(1.0, high / 10) if high > 0 else 1.0, high if high > 0 else 10.0)
-        colormap.setNormalization(Colormap.LOGARITHM if on else Colormap.LINEAR)
-        self.getYAxis().setScale("log" if on and self._is("spectrum") else "linear")
-        self._rescale()
+    def _rescale_spectrum(self) -> None:
+        if not self._is("spectrum") or not self.look.is_autoscale():
+            return
+        counts, logarithmic = self._image.getData(copy=False), self.look.scale() is Scale.LOG
+        least, most = (1.0 if logarithmic else 0.0), float(np.nanmax(counts, initial=1.0))
+        lowest = least if logarithmic else min(least, float(np.nanmin(counts, initial=0.0)))
+        self.getYAxis().setLimits(lowest, most * 1.05)
 
-    def is_logarithmic(self) -> bool:
-        """Return whether colours are logarithmic."""
-        return self._logarithmic
-
-    def set_autoscale(self, on: bool) -> None:
-        """Levels that follow each frame, or that stay as they are."""
-        self._autoscale = on
-        self._rescale()
-
-    def is_autoscale(self) -> bool:
-        """Return whether levels follow each frame."""
-        return self._autoscale
-
-    def set_mask_shown(self, on: bool) -> None:
-        """Whether pixels without a count have a colour of their own; autoscale leaves them out anyhow."""
-        self._mask_shown = on
-        self._show_overlay()
-
-    def set_colours(self, name: str) -> None:
-        """Choose a colour map by its key in `colours.NAMES`."""
-        self.colours().setName(colours.NAMES[name])
+    # -- what is under the cursor --------------------------------------------------------------
 
     def pixel_at(self, x: float, y: float) -> Pixel | None:
         """Return the pixel at plot position (x, y) in detector pixels; `None` outside the image."""
@@ -214,35 +246,19 @@ class ImagePlot(PlotWidget):
         column, row = int(np.floor(x / scale[0])), int(np.floor(y / scale[1]))
         if self._is("spectrum"):
             y, row = 0, 0  # anywhere above or below a channel
-        if self._flags is None or not (0 <= row < image.shape[0] and 0 <= column < image.shape[1]):
+        elif self._shown is None:
             return None
-        return Pixel(
-            row=int(row * scale[1]), column=int(column * scale[0]),
-            value=image[row, column].item(), flag=Flag(int(self._flags[row, column])),
-        )  # fmt: skip
-
-    def _show_overlay(self) -> None:
-        # Drawn only where it has something to show: it costs as much as the frame itself.
-        self._overlay.setVisible(self._mask_shown and self._flags is not None and bool(self._flags.any()))
-
-    def _rescale(self) -> None:
-        if not self._autoscale or self._flags is None:
-            return
-        if self._is("spectrum"):
-            counts = self._image.getData(copy=False)
-            least, most = (1.0 if self._logarithmic else 0.0), float(np.nanmax(counts, initial=1.0))
-            lowest = least if self._logarithmic else min(least, float(np.nanmin(counts, initial=0.0)))
-            self.getYAxis().setLimits(lowest, most * 1.05)
-            return
-        image = self._image.getData(copy=False)
-        levels = autoscale(image, self._flags == Flag.GOOD, logarithmic=self._logarithmic)
-        if levels is not None:
-            self.colours().setVRange(*levels)
+        if not (0 <= row < image.shape[0] and 0 <= column < image.shape[1]):
+            return None
+        if self._shown is not None and self._shown.is_reduced:
+            return Pixel(int(np.floor(y)), int(np.floor(x)), None, Flag.GOOD)
+        flag = Flag.GOOD if self._shown is None else self._shown.flag(row, column)
+        return Pixel(int(row * scale[1]), int(column * scale[0]), image[row, column].item(), flag)
 
     def _extent(self) -> tuple[float, float]:
-        rows, columns = self._image.getData(copy=False).shape
-        scale = self._image.getScale()
-        return rows * scale[1], columns * scale[0]
+        rows, columns = self._image.getData(copy=False).shape if self._whole is None else self._whole.shape
+        scale = self._image.getScale()[0] if self._whole is None else self._whole.scale
+        return rows * scale, columns * scale
 
     def _follow_cursor(self, event: dict[str, object]) -> None:
         if event["event"] == "mouseMoved":
@@ -253,11 +269,22 @@ class ImagePlot(PlotWidget):
         if self._cursor is not None:
             self.pixel.emit(self.pixel_at(*self._cursor))
 
+    # -- the widget ----------------------------------------------------------------------------
+
+    def ask_to_stop(self) -> None:
+        """End the thread that draws, without waiting for it."""
+        self._painter.ask_to_stop()
+
+    def stop(self) -> None:
+        """End the thread that draws, and wait for it."""
+        self._painter.stop()
+
     def resizeEvent(self, event: qt.QResizeEvent) -> None:
         """Keep the axes' labels whole: silx' margins are parts of the width, text is not."""
         super().resizeEvent(event)
         width, height = max(self.width(), 200), max(self.height(), 200)
         self.setAxesMargins(_LEFT / width, _EDGE / height, _EDGE / width, _BOTTOM / height)
+        self._order_soon()
         # silx has kept pixels square with the margins of before, and zooms out with each change of shape.
         if self._is("spectrum"):
             return

@@ -1,16 +1,68 @@
-"""The two values between which colours run, found from the image: a pure function."""
+"""The two values between which colours run, found from the image, and its histogram: pure functions."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-LOW, HIGH = 1.0, 99.5
-"""Percentiles: hot pixels and the beam stop's edge do not decide about the picture."""
 SAMPLES = 250_000
 """Pixels looked at: enough for these percentiles, and 16 million would cost more than the drawing."""
+BINS = 128
+MOST_BEYOND = 4.0
+"""The histogram is at most so many times as wide as its levels: one hot pixel does not squeeze the rest."""
+
+Values = npt.NDArray[Any]
+
+
+class Scale(Enum):
+    """How values become shades; the value of each is silx' name of it."""
+
+    LIN = "linear"
+    LOG = "log"
+    SQRT = "sqrt"
+    ASINH = "arcsinh"
+
+    @property
+    def label(self) -> str:
+        """What the user reads."""
+        return self.name.lower()
+
+    def place(self, values: Values | float) -> Values:
+        """Return where values are, in steps that look equal: what the colour map does."""
+        return np.asarray(_PLACES[self](np.asarray(values, np.float64)))
+
+    def value_at(self, place: float) -> float:
+        """Return the value at a place: the inverse of `place`."""
+        return float(_VALUES[self](place))
+
+
+_PLACES: dict[Scale, Callable[[Any], Any]] = {
+    Scale.LIN: lambda values: values, Scale.LOG: lambda values: np.log10(np.maximum(values, 1e-300)),
+    Scale.SQRT: lambda values: np.sqrt(np.maximum(values, 0.0)), Scale.ASINH: np.arcsinh,
+}  # fmt: skip
+_VALUES: dict[Scale, Callable[[float], Any]] = {
+    Scale.LIN: lambda place: place, Scale.LOG: lambda place: 10.0 ** min(place, 300.0),
+    Scale.SQRT: lambda place: max(place, 0.0) ** 2, Scale.ASINH: lambda place: np.sinh(min(place, 700.0)),
+}  # fmt: skip
+
+
+class Percentiles(NamedTuple):
+    """Shares of the valid pixels, in per cent, that are below the first and the last colour."""
+
+    low: float
+    high: float
+
+
+DEFAULT = Percentiles(1.0, 99.5)
+"""Hot pixels and the beam stop's edge do not decide about the picture."""
+CHOICES = (
+    DEFAULT, Percentiles(0.0, 100.0), Percentiles(0.1, 99.9), Percentiles(1.0, 99.0), Percentiles(5.0, 95.0),
+)  # fmt: skip
 
 
 class Levels(NamedTuple):
@@ -20,27 +72,60 @@ class Levels(NamedTuple):
     high: float
 
 
-def autoscale(
-    image: npt.NDArray[Any], good: npt.NDArray[np.bool_], *, logarithmic: bool = False
-) -> Levels | None:
-    """Levels from the `LOW` and `HIGH` percentiles of the good pixels; `None` if there is none.
+@dataclass(frozen=True, eq=False)
+class Histogram:
+    """How often values are found, in bins that look equally wide."""
+
+    scale: Scale
+    low: float
+    """Value at the lower edge of the first bin."""
+    high: float
+    counts: npt.NDArray[np.intp]
+
+
+def stride(shape: tuple[int, ...]) -> int:
+    """Return every how many rows and columns are looked at."""
+    size = int(np.prod(shape))
+    # An odd stride does not lock onto a detector's modules, whose pitch is even.
+    return max(1, int(np.sqrt(size / SAMPLES))) | 1 if size > SAMPLES else 1
+
+
+def autoscale(values: Values, scale: Scale = Scale.LIN, percentiles: Percentiles = DEFAULT) -> Levels | None:
+    """Return levels at the percentiles of these counts; `None` if there are none.
 
     Args:
-        image: (rows, cols).
-        good: (rows, cols), true where the pixel carries a count.
-        logarithmic: leave zeros out, which have no logarithm.
+        values: (n,), those of pixels that have a count.
+        scale: logarithmic ones leave out zeros, which have no logarithm.
+        percentiles: shares below the two.
     """
-    # An odd stride does not lock onto a detector's modules, whose pitch is even.
-    stride = max(1, int(np.sqrt(image.size / SAMPLES))) | 1 if image.size > SAMPLES else 1
-    part, valid = image[::stride, ::stride], good[::stride, ::stride]
-    values = part[valid]
-    if logarithmic:
+    if scale is Scale.LOG:
         values = values[values > 0]
     if values.size == 0:
         return None
-    low, high = (float(value) for value in np.percentile(values, (LOW, HIGH)))
-    if image.dtype.kind in "ui":
+    low, high = (float(value) for value in np.percentile(values, percentiles))
+    if values.dtype.kind in "ui":
         low, high = float(np.floor(low)), float(np.ceil(high))
-    if high <= low:
-        high = low * 10 if logarithmic else low + 1
+    return possible(low, high, scale)
+
+
+def possible(low: float, high: float, scale: Scale) -> Levels:
+    """Return the levels that are nearest to these two and different, and above zero where they must be."""
+    if scale is Scale.LOG and low <= 0:
+        low = min(1.0, high / 10) if high > 0 else 1.0
+    if not high > low:
+        high = low * 10 if scale is Scale.LOG else low + 1
     return Levels(low, high)
+
+
+def histogram(values: Values, levels: Levels, scale: Scale = Scale.LIN) -> Histogram | None:
+    """Return how often counts are found, in a range around the levels; `None` if there are no counts."""
+    if scale is Scale.LOG:
+        values = values[values > 0]
+    if values.size == 0:
+        return None
+    first, last = (float(place) for place in scale.place(np.array(levels)))
+    least, most = (float(place) for place in scale.place(np.array([values.min(), values.max()])))
+    room = MOST_BEYOND * (last - first)
+    least, most = max(min(least, first), first - room), min(max(most, last), last + room)
+    counts, _ = np.histogram(scale.place(values), BINS, (least, most))
+    return Histogram(scale, scale.value_at(least), scale.value_at(most), counts)

@@ -43,14 +43,25 @@ def _visible(first: int, length: int, step: int) -> slice:
     return slice(max(0, -(-first // step)), max(0, -(-(first + length) // step)))
 
 
+def greatest_flag(dtype: np.dtype[Any], saturation: float | None) -> Flag:
+    """Return what the greatest value of an unsigned type says of its pixel; GOOD for other types.
+
+    Detectors write it into gaps and dead pixels. With 32 bits or more no exposure reaches it; with 8 and 16
+    bits it is also the end of counting, unless the detector says that its counting ends before.
+    """
+    if dtype.kind != "u":
+        return Flag.GOOD
+    ends_before = saturation is not None and saturation < np.iinfo(dtype).max
+    return Flag.INVALID if dtype.itemsize > 2 or ends_before else Flag.SATURATED
+
+
 def flags(
     image: npt.NDArray[Any], saturation: float | None = None, gaps: npt.NDArray[np.bool_] | None = None
 ) -> npt.NDArray[np.uint8]:
     """Return one `Flag` per pixel, in the shape of the image.
 
-    Detectors write gaps and dead pixels as negative values or NaN into signed and floating images. In
-    unsigned images they write the type's largest value: with 32 bits or more no exposure reaches it, so it is
-    invalid; with 8 and 16 bits it is also the end of counting, so it is saturated.
+    Detectors write gaps and dead pixels as negative values, NaN or infinity into signed and floating images,
+    and as the type's greatest value into unsigned ones (see `greatest_flag`).
 
     Args:
         image: (rows, cols), any integer, floating or boolean type.
@@ -62,21 +73,21 @@ def flags(
     if saturation is not None:
         result[image >= saturation] = Flag.SATURATED
     if kind == "u":
-        greatest = Flag.SATURATED if image.dtype.itemsize <= 2 else Flag.INVALID
-        result[image == np.iinfo(image.dtype).max] = greatest
+        result[image == np.iinfo(image.dtype).max] = greatest_flag(image.dtype, saturation)
     elif kind == "i":
         result[image < 0] = Flag.INVALID
     elif kind == "f":
-        result[~(image >= 0)] = Flag.INVALID  # NaN is neither below nor above
+        result[~((image >= 0) & (image < np.inf))] = Flag.INVALID  # NaN is neither below nor above
     if gaps is not None:
         result[gaps] = Flag.INVALID
     return result
 
 
 def as_numbers(image: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return an image whose levels silx can find: truth values as 0 and 1, half precision as single."""
-    wider = {"bool": np.uint8, "float16": np.float32}.get(image.dtype.name)
-    return image if wider is None else image.astype(wider)
+    """Return an image that can be drawn: in the machine's byte order, truth values as 0 and 1, half precision
+    as single."""
+    native: np.dtype[Any] = image.dtype.newbyteorder("=")
+    return np.asarray(image, {"bool": "uint8", "float16": "float32"}.get(native.name, native))
 
 
 def as_bytes(colours: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:

@@ -11,6 +11,7 @@ from penstock.gui import theme
 from penstock.gui.elided import ElidedLabel
 from penstock.gui.live.sentences import age, clock
 from penstock.gui.live.snapshot import Snapshot
+from penstock.receiver.client import LastFrame
 from penstock.receiver.models import Counts, Status
 
 _FRAME = ("Number", "Trigger", "Size", "Type", "Series")
@@ -72,7 +73,6 @@ class Readings(qt.QWidget):
         self._as_of = snapshot.status_at if snapshot.is_old else None
         self._age.setVisible(self._as_of is not None)
         self.show_age(time.time())
-        self._show_frame(snapshot)
         self._show_series(status)
         self._show_account(status)
         self._set("Rates", "Frames", NOTHING if status is None else f"{status.frame_rate:,.1f} /s")
@@ -92,11 +92,9 @@ class Readings(qt.QWidget):
         """Put on show how many frames per second this window draws."""
         self._set("Rates", "Drawn here", f"{rate:,.1f} /s")
 
-    def _show_frame(self, snapshot: Snapshot) -> None:
-        frame = snapshot.frame
-        if frame is None:
-            return
-        step = f", every {frame.downsample}." if frame.downsample > 1 else ""
+    def show_frame(self, frame: LastFrame) -> None:
+        """Put on show what the frame on the screen is."""
+        step = f", blocks of {frame.downsample}" if frame.downsample > 1 else ""
         self._set("Frame on show", "Number", f"{frame.frame:,}")
         self._set("Frame on show", "Trigger", NOTHING if frame.trigger is None else f"{frame.trigger:,}")
         self._set("Frame on show", "Size", " × ".join(map(str, frame.array.shape)) + step)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import PurePath
 
 from penstock.gui.live.follower import LAST_RETRY
 from penstock.gui.live.snapshot import Snapshot
 from penstock.gui.message import Message
+from penstock.receiver.client import LastFrame
 from penstock.receiver.models import Counts, Series, Status
 
 
@@ -25,11 +28,47 @@ def message(snapshot: Snapshot) -> Message:
         return Message("connecting", "CONNECTING", f"Asking {snapshot.url} for its status.")
     if status.state == "error":
         return Message("error", "ERROR", _error(snapshot.url, status))
-    if snapshot.notice:
-        return Message("notice", status.state.upper(), _sentence(snapshot.notice))
     if status.state == "running":
         return Message("running", "RUNNING", _running(status))
     return _idle(status, kept=snapshot.frame is not None)
+
+
+@dataclass(frozen=True)
+class Caption:
+    """What is said of the frame on show."""
+
+    number: str
+    time: str
+    series: str
+    mark: str
+    """Why the frame is not what is going on now; "" while it is of the running series."""
+
+
+def caption(frame: LastFrame, status: Status | None, names: Mapping[str, str]) -> Caption:
+    """Return which frame it is.
+
+    Args:
+        frame: the frame on show.
+        status: the newest status, which says what is running; `None` if that is not known.
+        names: names of files, by the ids of their series.
+    """
+    running = status.series if status is not None and status.state == "running" else None
+    mark = ""
+    if running is None:
+        mark = "last series"
+    elif running.id != frame.series:
+        mark = "▲ OLD · last series"
+    series = names.get(frame.series) or f"series {frame.series}"
+    return Caption(f"frame {frame.frame:,}", moment(frame.time), series, mark)
+
+
+def moment(seconds: float | None, now: float | None = None) -> str:
+    """Return a local time, to the millisecond, with its day unless that is today; "" for `None`."""
+    if seconds is None:
+        return ""
+    local, today = time.localtime(seconds), time.localtime(time.time() if now is None else now)
+    day = "" if local[:3] == today[:3] else time.strftime("%Y-%m-%d ", local)
+    return f"{day}{time.strftime('%H:%M:%S', local)}.{int(seconds % 1 * 1000):03d}"
 
 
 def no_answer_yet(snapshot: Snapshot) -> str:
@@ -108,7 +147,7 @@ def _idle(status: Status, *, kept: bool) -> Message:
         counted = re.match(r"\d+ of \d+ frames?", series.reason)
         after = "" if counted else f" after {progress(status.counts)}"
         why = _sentence(series.reason or "no reason given", capital=False)
-        return Message("notice", "IDLE", f"{_name(series)} is incomplete{after}: {why}")
+        return Message("notice", "IDLE", f"{name_of(series)} is incomplete{after}: {why}")
     if status.connections and not any(each.connections for each in status.connections):
         ends = ", ".join(each.endpoint for each in status.connections)
         return Message("idle", "IDLE", f"Ready, but no streamer answers at {ends}; is it running?")
@@ -119,11 +158,12 @@ def _idle(status: Status, *, kept: bool) -> Message:
         f"complete, {progress(status.counts)}" if series.complete is not False else f"ended: {series.reason}"
     )
     return Message(
-        "idle", "IDLE", f"Ready for the next series. Last: {_name(series)}, {_sentence(end, capital=False)}"
+        "idle", "IDLE", f"Ready for the next series. Last: {name_of(series)}, {_sentence(end, capital=False)}"
     )
 
 
-def _name(series: Series) -> str:
+def name_of(series: Series) -> str:
+    """Return what a series is called on the screen."""
     return PurePath(series.filename).name if series.filename else "live series"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from penstock.gui.live.source import IMAGES, Content
 from penstock.receiver.client import LastFrame
 from penstock.receiver.models import Status
 
@@ -13,6 +14,9 @@ class Snapshot:
     """The newest status and frame, and whether anybody answers."""
 
     url: str
+    """The source's address: a URL, or the path of a file."""
+    content: Content = IMAGES
+    """What the source has."""
     status: Status | None = None
     """The last that was received, also while the receiver is away; `None` before the first."""
     status_at: float | None = field(default=None, compare=False)
@@ -23,8 +27,6 @@ class Snapshot:
     """Seconds since 1970 (UTC); `None` while the receiver answers."""
     trouble: str = ""
     """One sentence: why it is away, or why it refuses to answer; "" while it answers."""
-    notice: str = ""
-    """One sentence: what of the viewer's wishes the receiver refused."""
     fault: str = ""
     """One sentence: the feed has ended because of an internal error."""
 

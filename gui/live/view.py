@@ -6,6 +6,7 @@ Like silx' own plot windows it is a QMainWindow, because of its tool bars, and f
 from __future__ import annotations
 
 import time
+from typing import Literal
 
 import qtawesome  # type: ignore[import-untyped]
 from silx.gui import qt
@@ -16,29 +17,43 @@ from silx.gui.plot.actions.mode import PanModeAction, ZoomModeAction
 from penstock.gui import theme
 from penstock.gui.banner import StateBanner
 from penstock.gui.live.actions.figures import Figures
+from penstock.gui.live.actions.show_histogram import ShowHistogram
 from penstock.gui.live.actions.show_regions import ShowRegions
+from penstock.gui.live.caption import CaptionLine
 from penstock.gui.live.colour_bar import ColourBar
 from penstock.gui.live.controls import Controls
+from penstock.gui.live.drawing.picture import Picture
 from penstock.gui.live.feed import Feed
+from penstock.gui.live.histogram import LevelsTool
+from penstock.gui.live.idle import Idle
 from penstock.gui.live.image_plot import ImagePlot, Pixel
+from penstock.gui.live.memory import Memory
 from penstock.gui.live.meter import Meter
 from penstock.gui.live.pixels import Flag
 from penstock.gui.live.readings import Readings
+from penstock.gui.live.receiver_source import TIMEOUT, ReceiverSource
 from penstock.gui.live.regions.dock import RegionsDock
-from penstock.gui.live.sentences import message
+from penstock.gui.live.sentences import caption, message, name_of
 from penstock.gui.live.snapshot import Snapshot
-from penstock.receiver.client import LastFrame, ReceiverClient
+from penstock.gui.live.source import Source
+from penstock.receiver.client import LastFrame
 
 _FLAG_WORDS = {Flag.GOOD: "", Flag.INVALID: "   no valid value", Flag.SATURATED: "   saturated"}
 
 
 _REGIONS, _COMPACT_REGIONS = 240, 150
 """Pixels that the regions' list takes below the picture, at first."""
-TIMEOUT = 3.0
-"""Seconds for one answer: a frame of a large detector takes its time over a slow network."""
 TROUBLE = frozenset({"away", "error", "fault"})
 NOTHING_YET = "No frame yet: the next one that the receiver gets is shown here."
+SAVE = "Save the counts of this frame, all of them, or the picture"
+SAVE_NOT = "This frame was transferred in blocks: set Transfer to all pixels to save its counts"
 NO_RECEIVER = "No receiver is known yet: its picture is shown here as soon as there is one."
+
+
+def _nothing(snapshot: Snapshot) -> str:
+    if not snapshot.url:
+        return NO_RECEIVER
+    return NOTHING_YET if snapshot.content.images else snapshot.content.sentence()
 
 
 class LiveView(qt.QMainWindow):
@@ -48,16 +63,20 @@ class LiveView(qt.QMainWindow):
         feed: source of snapshots; by default one that follows `set_receiver`.
         backend: silx' plot backend, "mpl" or "gl".
         compact: for use next to other widgets: the banner only shows problems, figures are shown on request.
+        memory: where colours, scale and tools are kept for each detector; `None`: nowhere; by default in the
+            user's settings.
     """
 
     frame_drawn = qt.Signal(int)
     """How many frames this widget has drawn."""
     updated = qt.Signal()
     """A snapshot is on show."""
+    restored = qt.Signal()
+    """What was kept for this detector is chosen now."""
 
     def __init__(
         self, feed: Feed | None = None, *, backend: str = "mpl", compact: bool = False,
-        parent: qt.QWidget | None = None,
+        memory: Memory | Literal["own"] | None = "own", parent: qt.QWidget | None = None,
     ) -> None:  # fmt: skip
         super().__init__(parent)
         if parent is not None:
@@ -67,16 +86,31 @@ class LiveView(qt.QMainWindow):
         """Kinds of banner on show in the compact form; who says one of them elsewhere takes it out."""
         self._theme = theme.current()
         self._feed = Feed(None) if feed is None else feed
+        self._memory = Memory("compact" if compact else "window") if memory == "own" else memory
         self._frame: LastFrame | None = None
+        """The one that was last given to the plot."""
+        self._shown: LastFrame | None = None
+        """The one on the screen."""
+        self._names: dict[str, str] = {}
+        """Names of files, by the ids of their series."""
         self._drawn = 0
+        self._began = 0.0
         self._meter = Meter()
+        self._idle = Idle(self._feed.drawn, self)
         self.banner = StateBanner(self)
         self.plot = ImagePlot(self, backend=backend)
         self.readings = Readings(self)
         self.figures = Figures(self)
+        self.caption = CaptionLine(compact=compact, parent=self)
+        self.levels = LevelsTool(self.plot.look, self)
+        self.show_histogram = ShowHistogram(self)
         self.regions = RegionsDock(self.plot, compact=compact, timeout=TIMEOUT, parent=self)
         self.show_regions = ShowRegions(self.regions, self)
-        self.controls = Controls(self.plot, self._feed, (self.figures, self.show_regions), self)
+        parts = (self.figures, self.show_regions, self.show_histogram)
+        self.controls = Controls(self.plot.look, self._feed, parts, self)
+        self._tools: dict[str, qt.QAction] = {
+            "figures": self.figures, "regions": self.show_regions, "histogram": self.show_histogram,
+        }  # fmt: skip
         self._pages = qt.QStackedWidget(self)
         self._nothing = qt.QLabel(self)
         self._pixel = qt.QLabel(self)
@@ -84,6 +118,12 @@ class LiveView(qt.QMainWindow):
         self._lay_out(compact)
         self._feed.fresh.connect(self._refresh, qt.Qt.QueuedConnection)
         self.plot.pixel.connect(self._show_pixel)
+        self.plot.drawn.connect(self._show_drawn)
+        self.plot.shown.connect(self._show_frame)
+        self.plot.failed.connect(self._show_failure)
+        self.plot.look.changed.connect(self._keep)
+        for action in self._tools.values():
+            action.toggled.connect(self._keep)
         self.controls.pause.toggled.connect(self._tell_wanted)
         self._clock = qt.QTimer(self)
         self._clock.setInterval(500)
@@ -94,8 +134,12 @@ class LiveView(qt.QMainWindow):
 
     def set_receiver(self, url: str) -> None:
         """Follow the receiver at this address from now on; "": none."""
-        self._feed.set_receiver(ReceiverClient(url, timeout=TIMEOUT) if url else None)
-        self._frame = None
+        self.set_source(ReceiverSource.at(url) if url else None)
+
+    def set_source(self, source: Source | None) -> None:
+        """Take frames from this source from now on; `None`: from none."""
+        self._feed.set_source(source)
+        self._frame = self._shown = None
         self._refresh()
 
     def pixel_text(self) -> str:
@@ -126,12 +170,14 @@ class LiveView(qt.QMainWindow):
         self.regions.link.ask_to_stop()
         self._feed.stop()
         self.regions.link.stop()
+        self.plot.stop()
 
     def ask_to_stop(self) -> None:
         """End the feed, for good, without waiting for it."""
         self._clock.stop()
         self.regions.link.ask_to_stop()
         self._feed.ask_to_stop()
+        self.plot.ask_to_stop()
 
     def showEvent(self, event: qt.QShowEvent) -> None:
         """Request frames, now that it is visible."""
@@ -172,30 +218,80 @@ class LiveView(qt.QMainWindow):
         self.readings.show_snapshot(snapshot)
         self.regions.show_status(snapshot.url, snapshot.status)
         detector = snapshot.status.detector if snapshot.status is not None else ""
+        self._remember(detector)
+        series = snapshot.status.series if snapshot.status is not None else None
+        if series is not None:
+            self._names[series.id] = name_of(series)
+        self._show_caption()
         self.setWindowTitle(f"{detector or snapshot.url} – {says.title.lower()} – Penstock")
         self._address.setText(snapshot.url)
-        self._nothing.setText(NOTHING_YET if snapshot.url else NO_RECEIVER)
+        self._nothing.setText(_nothing(snapshot))
         if snapshot.frame is None:
             self._pages.setCurrentIndex(0)
         if snapshot.frame is not None and snapshot.frame is not self._frame:
             self._frame = snapshot.frame
             self._pages.setCurrentIndex(1)
+            self._began = time.thread_time()
             self.plot.show_frame(snapshot.frame)
-            self.controls.show_downsample(snapshot.frame.downsample)
             self.controls.show_channels(snapshot.frame.channels)
-            # The plot has posted its own drawing to the event loop; this follows it.
-            qt.QTimer.singleShot(0, self._after_drawing)
         self.updated.emit()
+
+    def _show_frame(self, frame: LastFrame) -> None:
+        """Say of the frame on the screen which it is, and have the next one requested."""
+        self._shown = frame
+        self.readings.show_frame(frame)
+        self._show_caption()
+        self._save.setEnabled(frame.downsample == 1)
+        self._save.setToolTip(SAVE if frame.downsample == 1 else SAVE_NOT)
+        self._after_drawing()
+
+    def _show_failure(self, frame: LastFrame, error: Exception) -> None:
+        self.caption.show_trouble(f"frame {frame.frame:,} cannot be drawn ({type(error).__name__}: {error})")
+        self._after_drawing()
+
+    def _show_drawn(self, picture: Picture) -> None:
+        self.levels.show_histogram(picture.histogram)
+
+    def _show_caption(self) -> None:
+        shown = self._shown
+        self.caption.show_caption(
+            None if shown is None else caption(shown, self._snapshot.status, self._names)
+        )
 
     def _after_drawing(self) -> None:
         self._drawn += 1
         self._meter.tick(time.monotonic())
-        self._feed.drawn()
+        self._idle.wait(time.thread_time() - self._began)
         self.frame_drawn.emit(self._drawn)
+
+    def _remember(self, detector: str) -> None:
+        """Choose what was kept for this detector, as soon as it is known."""
+        if self._memory is None or not detector or detector == self._memory.detector:
+            return
+        self._memory.begin("")  # keeps nothing while it restores
+        memory, self._memory = self._memory, None
+        memory.begin(detector)
+        size = memory.restore(self.plot.look, self._tools)
+        if size is not None and not self._compact:
+            self.resize(size)
+        self._memory = memory
+        self.restored.emit()
+
+    def _keep(self) -> None:
+        if self._memory is not None:
+            self._memory.keep(self.plot.look, self._tools, None if self._compact else self.size())
+
+    def resizeEvent(self, event: qt.QResizeEvent) -> None:
+        """Keep the size for this detector."""
+        super().resizeEvent(event)
+        self._keep()
 
     def _show_pixel(self, pixel: Pixel | None) -> None:
         if pixel is None:
             self._pixel.setText("Point at the picture to read a pixel")
+            return
+        if pixel.value is None:
+            self._pixel.setText(f"row {pixel.row}   column {pixel.column}   transferred in blocks: no value")
             return
         value = f"{pixel.value:,}" if isinstance(pixel.value, int) else f"{pixel.value:,.6g}"
         self._pixel.setText(
@@ -204,12 +300,20 @@ class LiveView(qt.QMainWindow):
 
     def _lay_out(self, compact: bool) -> None:
         picture = qt.QWidget(self)
-        row = qt.QHBoxLayout(picture)
-        row.setContentsMargins(0, 0, 0, 0)
+        page = qt.QVBoxLayout(picture)
+        page.setContentsMargins(0, 0, 0, 0)
+        page.setSpacing(0)
+        page.addWidget(self.caption)
+        row = qt.QHBoxLayout()
         row.setSpacing(0)
+        page.addLayout(row, 1)
         row.addWidget(self.plot, 1)
+        row.addWidget(self.levels)
         self.colour_bar = ColourBar(self.plot, self)
         row.addWidget(self.colour_bar)
+        self.show_histogram.toggled.connect(self.levels.setVisible)
+        self.show_histogram.setChecked(not compact)
+        self.levels.setVisible(not compact)
         self._nothing.setAlignment(qt.Qt.AlignCenter)
         self._nothing.setWordWrap(True)
         self._nothing.setStyleSheet(
@@ -281,12 +385,13 @@ class LiveView(qt.QMainWindow):
         whole = ResetZoomAction(self.plot, parent=tools)
         whole.setShortcut("Home")
         whole.setToolTip("Show the whole image (Home)")
+        self._save = SaveAction(self.plot, parent=tools)
         # silx' own icons are drawn for a light background.
         for action, icon in (
             (whole, "fa5s.expand"),
             (ZoomModeAction(self.plot, parent=tools), "fa5s.search-plus"),
             (PanModeAction(self.plot, parent=tools), "fa5s.arrows-alt"),
-            (SaveAction(self.plot, parent=tools), "fa5s.save"),
+            (self._save, "fa5s.save"),
             (CopyAction(self.plot, parent=tools), "fa5s.copy"),
         ):
             action.setIcon(qtawesome.icon(icon, color=self._theme.text))
@@ -294,7 +399,7 @@ class LiveView(qt.QMainWindow):
         controls = self.controls
         for action in (
             whole, controls.pause, controls.log_colours, controls.autoscale, controls.show_mask,
-            self.show_regions,
+            self.show_regions, self.show_histogram,
         ):  # fmt: skip
             # Beside other widgets a key is meant for the view only when the view has the focus.
             action.setShortcutContext(qt.Qt.WidgetWithChildrenShortcut)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from silx.gui import qt
 
 from penstock.gui.live.feed import Feed
+from penstock.gui.live.memory import Memory
 from penstock.gui.live.view import LiveView
 
 
@@ -14,10 +15,14 @@ class Viewer(LiveView):
     Args:
         feed: source of snapshots.
         backend: silx' plot backend, "mpl" or "gl".
+        memory: see `LiveView`.
     """
 
-    def __init__(self, feed: Feed, backend: str = "mpl", parent: qt.QWidget | None = None) -> None:
-        super().__init__(feed, backend=backend, parent=parent)
+    def __init__(
+        self, feed: Feed, backend: str = "mpl", memory: Memory | None = None,
+        parent: qt.QWidget | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(feed, backend=backend, memory=memory, parent=parent)
         self.resize(1240, 760)
         self.setMinimumSize(880, 560)
 

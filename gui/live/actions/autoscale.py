@@ -4,20 +4,28 @@ from __future__ import annotations
 
 from silx.gui import qt
 
-from penstock.gui.live.image_plot import ImagePlot
-from penstock.gui.live.levels import HIGH, LOW
+from penstock.gui.live.look import Look
 
 
 class Autoscale(qt.QAction):
     """Checked: the levels follow each frame."""
 
-    def __init__(self, plot: ImagePlot, parent: qt.QObject | None = None) -> None:
+    def __init__(self, look: Look, parent: qt.QObject | None = None) -> None:
         super().__init__("Autoscale", parent)
         self.setToolTip(
-            f"Levels follow each frame (A): {LOW:g} % to {HIGH:g} % of the valid pixels; "
-            "off, they stay as they are and the colour dialog sets them"
+            "Levels follow each frame (A), between the chosen percentiles of its valid pixels; off, they "
+            "stay as they are. Dragging a level on the histogram switches it off"
         )
         self.setShortcut("A")
         self.setCheckable(True)
-        self.setChecked(plot.is_autoscale())
-        self.toggled.connect(plot.set_autoscale)
+        self._look = look
+        self.toggled.connect(self._set)
+        look.changed.connect(self._follow)
+        self._follow()
+
+    def _set(self, on: bool) -> None:
+        if on != self._look.is_autoscale():
+            self._look.set_autoscale(on)
+
+    def _follow(self) -> None:
+        self.setChecked(self._look.is_autoscale())

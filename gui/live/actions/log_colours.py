@@ -1,19 +1,28 @@
-"""Logarithmic or linear colours."""
+"""Logarithmic or linear colours, at a key."""
 
 from __future__ import annotations
 
 from silx.gui import qt
 
-from penstock.gui.live.image_plot import ImagePlot
+from penstock.gui.live.levels import Scale
+from penstock.gui.live.look import Look
 
 
 class LogColours(qt.QAction):
     """Checked: colours are logarithmic."""
 
-    def __init__(self, plot: ImagePlot, parent: qt.QObject | None = None) -> None:
+    def __init__(self, look: Look, parent: qt.QObject | None = None) -> None:
         super().__init__("Log", parent)
-        self.setToolTip("Logarithmic colours (L): for diffraction; zeros are drawn in the lowest colour")
         self.setShortcut("L")
         self.setCheckable(True)
-        self.setChecked(plot.is_logarithmic())
-        self.toggled.connect(plot.set_logarithmic)
+        self._look = look
+        self.toggled.connect(self._set)
+        look.changed.connect(self._follow)
+        self._follow()
+
+    def _set(self, on: bool) -> None:
+        if on != (self._look.scale() is Scale.LOG):
+            self._look.set_scale(Scale.LOG if on else Scale.LIN)
+
+    def _follow(self) -> None:
+        self.setChecked(self._look.scale() is Scale.LOG)

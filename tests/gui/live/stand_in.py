@@ -13,7 +13,8 @@ from urllib.parse import parse_qs, urlsplit
 import msgspec
 import numpy as np
 
-from penstock.receiver.models import Series, Status
+from penstock.receiver.http.pictures import cut
+from penstock.receiver.models import Series, Status, View
 
 
 class StandIn:
@@ -24,8 +25,6 @@ class StandIn:
         self._server: ThreadingHTTPServer | None = None
         self._port = 0
         self.requests: list[str] = []
-        self.downsample = 1
-        self.refuse_downsample = False
         self._forget()
         self.up()
 
@@ -101,17 +100,13 @@ class StandIn:
                     self._changed.wait_for(lambda: self._status.version != int(seen), wait)
                 self._send(request, 200, msgspec.json.encode(self._status))
         elif url.path == "/last_frame":
-            self._send_frame(request, query.get("seen"), query.get("channel"))
-        elif url.path == "/downsample" and self.refuse_downsample:
-            body = {"kind": "bad_request", "message": "value: Input should be less than or equal to 64"}
-            self._send(request, 422, msgspec.json.encode(body))
-        elif url.path == "/downsample":
-            self.downsample = int(query.get("value", self.downsample))
-            self._send(request, 200, msgspec.json.encode({"value": self.downsample}))
+            self._send_frame(request, query.get("seen"), query.get("channel"), int(query["downsample"]))
         else:
             self._send(request, 500, b"broken")
 
-    def _send_frame(self, request: BaseHTTPRequestHandler, seen: str | None, channel: str | None) -> None:
+    def _send_frame(
+        self, request: BaseHTTPRequestHandler, seen: str | None, channel: str | None, step: int
+    ) -> None:
         with self._changed:
             frame, version, known = self._frame, self._frame_version, self._known
         if frame is None or seen == str(version):
@@ -125,10 +120,11 @@ class StandIn:
             return
         if channel is not None:
             array = array[channels.index(channel)]
-        array = np.ascontiguousarray(array[..., :: self.downsample, :: self.downsample])
+        if known.get("interpretation", "image") == "image":
+            array = cut(array, View(downsample=step, method="max_valid"))
         head = {
             "shape": array.shape, "dtype": array.dtype.name, "frame": index, "trigger": index,
-            "series": "5f0c", "version": version, "downsample": self.downsample, **known,
+            "series": "5f0c", "version": version, "downsample": step, **known,
         }  # fmt: skip
         if saturation is not None:
             head["saturation"] = saturation

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from penstock.gui.live.follower import LAST_RETRY, Follower
-from penstock.receiver.client import ReceiverClient
+from penstock.gui.live.receiver_source import ReceiverSource
+from penstock.gui.live.source import Part
 from tests.gui.live.stand_in import StandIn
 
 FRAME = np.arange(12, dtype=np.uint16).reshape(3, 4)
@@ -14,7 +15,7 @@ FRAME = np.arange(12, dtype=np.uint16).reshape(3, 4)
 
 @pytest.fixture
 def follower(receiver: StandIn) -> Follower:
-    return Follower(ReceiverClient(receiver.url), now=lambda: 1000.0)
+    return Follower(ReceiverSource.at(receiver.url), now=lambda: 1000.0)
 
 
 def step(follower: Follower, *, want_frame: bool = True) -> bool:
@@ -110,28 +111,28 @@ def test_after_its_restart_a_frame_of_a_lower_version_is_taken(receiver: StandIn
     assert np.array_equal(follower.snapshot.frame.array, FRAME + 7)
 
 
-def test_down_sampling_is_set_again_after_a_restart(receiver: StandIn, follower: Follower) -> None:
-    follower.downsample(2)
+def test_blocks_are_asked_for_with_each_frame_and_no_other_viewer_gets_them(
+    receiver: StandIn, follower: Follower
+) -> None:
+    frame = FRAME.copy()
+    frame[0, 0] = 2**16 - 1  # without a count
+    follower.ask_for(Part(block=2))
+    receiver.frame(frame, 0)
+
     step(follower)
-    receiver.down()
-    step(follower)
-    receiver.downsample = 1
-    receiver.up()
+
+    assert follower.snapshot.frame is not None
+    assert follower.snapshot.frame.array.tolist() == [[5, 7], [9, 11]]
+    asked = [path for path in receiver.requests if not path.startswith("/status")]
+    assert len(asked) == 1
+    assert "downsample=2&method=max_valid" in asked[0]
+
+
+def test_all_pixels_are_asked_for_whatever_another_viewer_has_set(
+    receiver: StandIn, follower: Follower
+) -> None:
     receiver.frame(FRAME, 0)
 
     step(follower)
 
-    assert receiver.downsample == 2
-    assert follower.snapshot.frame is not None
-    assert np.array_equal(follower.snapshot.frame.array, FRAME[::2, ::2])
-
-
-def test_a_refused_down_sampling_is_said_and_the_rest_goes_on(receiver: StandIn, follower: Follower) -> None:
-    receiver.refuse_downsample = True
-    receiver.frame(FRAME, 0)
-    follower.downsample(65)
-
-    step(follower)
-
-    assert "keeps its down-sampling" in follower.snapshot.notice
-    assert follower.snapshot.frame is not None
+    assert "downsample=1" in next(path for path in receiver.requests if path.startswith("/last_frame"))

@@ -5,7 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from penstock.gui.live.levels import SAMPLES, autoscale
+from penstock.gui.live.levels import (
+    BINS,
+    MOST_BEYOND,
+    SAMPLES,
+    Levels,
+    Percentiles,
+    Scale,
+    autoscale,
+    histogram,
+    stride,
+)
 
 
 def test_levels_are_percentiles_of_the_good_pixels_only() -> None:
@@ -14,41 +24,71 @@ def test_levels_are_percentiles_of_the_good_pixels_only() -> None:
     good = np.ones(image.shape, bool)
     good[0, :2] = False
 
-    levels = autoscale(image, good)
+    levels = autoscale(image[good])
 
     assert levels == (np.floor(np.percentile(image[good], 1)), np.ceil(np.percentile(image[good], 99.5)))
 
 
 def test_logarithmic_levels_leave_zeros_out() -> None:
-    image = np.zeros((10, 10), np.uint16)
-    image[5] = 40
+    image = np.zeros(100, np.uint16)
+    image[50:60] = 40
 
-    levels = autoscale(image, np.ones(image.shape, bool), logarithmic=True)
+    levels = autoscale(image, Scale.LOG)
 
     assert levels is not None
     assert (levels.low, levels.high) == (40, 400)
 
 
 def test_a_flat_image_still_gives_two_different_levels() -> None:
-    levels = autoscale(np.zeros((4, 4), np.float32), np.ones((4, 4), bool))
+    levels = autoscale(np.zeros(16, np.float32))
 
     assert levels is not None
     assert levels.low < levels.high
 
 
-@pytest.mark.parametrize("logarithmic", [False, True])
-def test_an_image_without_a_good_pixel_gives_no_levels(logarithmic: bool) -> None:
-    image = np.full((4, 4), -1, np.int32)
-
-    assert autoscale(image, image >= 0, logarithmic=logarithmic) is None
+@pytest.mark.parametrize("scale", Scale)
+def test_an_image_without_a_good_pixel_gives_no_levels(scale: Scale) -> None:
+    assert autoscale(np.zeros(0, np.int32), scale) is None
+    assert histogram(np.zeros(0, np.int32), Levels(1, 2), scale) is None
 
 
 def test_of_a_large_image_a_sample_is_looked_at_and_gives_nearly_the_same() -> None:
     image = np.random.default_rng(1).poisson(100, (2000, 2000)).astype(np.uint32)
     assert image.size > SAMPLES
 
-    levels = autoscale(image, np.ones(image.shape, bool))
+    every = stride(image.shape)
+    levels = autoscale(image[::every, ::every].ravel())
 
+    assert every > 1
     assert levels is not None
     assert levels.low == pytest.approx(np.percentile(image, 1), abs=2)
     assert levels.high == pytest.approx(np.percentile(image, 99.5), abs=2)
+
+
+def test_the_percentiles_are_chosen() -> None:
+    assert autoscale(np.arange(1001), percentiles=Percentiles(5, 95)) == (50, 950)
+    assert autoscale(np.arange(1001), percentiles=Percentiles(0, 100)) == (0, 1000)
+
+
+@pytest.mark.parametrize("scale", Scale)
+def test_a_place_on_the_scale_is_that_of_its_value(scale: Scale) -> None:
+    for value in (1.0, 7.0, 1e6):
+        assert scale.value_at(float(scale.place(value))) == pytest.approx(value)
+
+
+@pytest.mark.parametrize("scale", Scale)
+def test_the_histogram_has_the_levels_within_and_every_count_in_its_range(scale: Scale) -> None:
+    counts = np.random.default_rng(2).poisson(100, 10_000) + 1
+    found = histogram(counts, Levels(80, 130), scale)
+    assert found is not None
+    assert found.low <= 80 and found.high >= 130
+    assert len(found.counts) == BINS
+    assert found.counts.sum() == counts.size
+
+
+def test_one_hot_pixel_does_not_squeeze_the_histogram() -> None:
+    counts = np.append(np.random.default_rng(2).poisson(100, 10_000), 2_000_000)
+    found = histogram(counts, Levels(80, 130))
+    assert found is not None
+    assert found.high <= 130 + MOST_BEYOND * 50
+    assert found.counts.sum() == counts.size - 1

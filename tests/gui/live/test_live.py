@@ -102,7 +102,7 @@ def test_the_rings_of_a_real_detector_are_on_the_screen(
 
         qtbot.waitUntil(lambda: viewer.drawn() == 1, timeout=DEADLINE)
         assert np.array_equal(viewer.plot.image().getData(copy=False), expected)
-        assert np.array_equal(viewer.plot.overlay().getData(copy=False) == Flag.INVALID, expected < 0)
+        assert np.array_equal(viewer.plot.flags() == Flag.INVALID, expected < 0)
         brightness = _brightness_by_radius(viewer)
 
     # The strongest ring of CeO2 stands out of what is between it and the next, as drawn.
@@ -116,7 +116,7 @@ def _brightness_by_radius(viewer: Viewer) -> np.ndarray:
     data = image.constBits().asarray(image.bytesPerLine() * image.height())
     drawn = np.array(data, np.uint8).reshape(image.height(), image.bytesPerLine())
     (left, top), (right, bottom) = viewer.plot.dataToPixel(0, 0), viewer.plot.dataToPixel(100, 100)
-    good = viewer.plot.overlay().getData(copy=False) == Flag.GOOD
+    good = viewer.plot.flags() == Flag.GOOD
     row, column = np.nonzero(good)
     x = (left + (column + 0.5) * (right - left) / 100).astype(int)
     y = (top + (row + 0.5) * (bottom - top) / 100).astype(int)

@@ -16,9 +16,9 @@ def test_negative_pixels_of_signed_images_are_invalid(dtype: str) -> None:
 
 
 def test_nan_and_negative_pixels_of_floating_images_are_invalid() -> None:
-    image = np.array([[np.nan, -0.5, 0.0, 2.5]], np.float32)
+    image = np.array([[np.nan, -0.5, np.inf, 0.0, 2.5]], np.float32)
 
-    assert flags(image).tolist() == [[Flag.INVALID, Flag.INVALID, Flag.GOOD, Flag.GOOD]]
+    assert flags(image).tolist() == [[Flag.INVALID] * 3 + [Flag.GOOD] * 2]
 
 
 @pytest.mark.parametrize(
@@ -42,6 +42,15 @@ def test_pixels_from_the_saturation_value_on_are_saturated_and_masked_ones_stay_
     assert flags(image, saturation=100).tolist() == [
         [Flag.GOOD, Flag.SATURATED, Flag.SATURATED, Flag.INVALID]
     ]
+
+
+@pytest.mark.parametrize(("saturation", "expected"), [(60_000, Flag.INVALID), (65_535, Flag.SATURATED)])
+def test_where_counting_ends_before_the_greatest_value_that_value_is_no_count(
+    saturation: float, expected: Flag
+) -> None:
+    image = np.array([[1, 60_001, 2**16 - 1]], np.uint16)
+
+    assert flags(image, saturation)[0, 2] == expected
 
 
 def test_gaps_that_are_known_are_invalid_and_what_a_module_counts_to_its_end_is_saturated() -> None:

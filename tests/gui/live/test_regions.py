@@ -135,14 +135,14 @@ def test_a_rectangle_that_is_drawn_is_one_of_the_receivers_regions(
     receiver: ReceiverClient, editor: Viewer, qtbot: Any
 ) -> None:
     downsample = 4  # its coordinates are pixels of the whole frame all the same
-    editor.controls.downsample.setValue(downsample)
+    editor.controls.block.setValue(downsample)
     qtbot.waitUntil(lambda: editor.plot.image().getScale() == (downsample, downsample), timeout=DEADLINE)
     try:
         editor.regions._adding.trigger()
         drag(editor, (180.0, 120.0), (220.0, 150.0))
         qtbot.waitUntil(lambda: "region_1" in receiver.rois().rois, timeout=DEADLINE)
     finally:
-        editor.controls.downsample.setValue(1)
+        editor.controls.block.setValue(1)
         qtbot.waitUntil(lambda: editor.plot.image().getScale() == (1, 1), timeout=DEADLINE)
     place = receiver.rois().rois["region_1"]
     # A pixel of the screen is less than one of the frame, but not nothing.

@@ -94,11 +94,11 @@ def test_at_620_by_420_nothing_is_cut_off(qtbot: Any, receiver: StandIn, host: H
 
 
 def test_what_the_tool_bar_folds_away_keeps_its_name(host: Host) -> None:
-    boxes = (view := host.view).controls.palette_choice, view.controls.rate, view.controls.downsample
+    boxes = (view := host.view).controls.palette_choice, view.controls.rate, view.controls.block
     for box in boxes:
         (label,) = (each for each in view.controls.findChildren(qt.QLabel) if each.buddy() is box)
         assert label.isVisible() is box.isVisible(), label.text()
-    assert not view.controls.downsample.isVisible()
+    assert not view.controls.block.isVisible()
 
 
 def test_thrown_away_with_its_window_it_leaves_no_thread(qtbot: Any, receiver: StandIn) -> None:

@@ -46,6 +46,12 @@ def hover(viewer: Viewer, row: int, column: int) -> str:
     return viewer.pixel_text()
 
 
+def colour_at(viewer: Viewer, row: int, column: int) -> str:
+    """The colour on the screen, in the middle of a pixel of the detector."""
+    x, y = viewer.plot.dataToPixel(column + 0.5, row + 0.5)
+    return str(viewer.plot.grab().toImage().pixelColor(int(x), int(y)).name())
+
+
 def pixels_of(viewer: Viewer) -> np.ndarray:
     return np.asarray(viewer.plot.image().getData(copy=False))
 
@@ -62,8 +68,9 @@ def test_the_picture_equals_the_frame_and_the_item_stays_the_same(
 
     qtbot.waitUntil(lambda: np.array_equal(pixels_of(viewer), frame(2)), timeout=DEADLINE)
     assert viewer.plot.image() is item
-    assert viewer.plot.getAllImages() == [item, viewer.plot.overlay()]
-    assert viewer.readings.value("Frame on show", "Number") == "1"
+    assert [image.getName() for image in viewer.plot.getAllImages()] == ["frame", "picture"]
+    assert viewer.plot.getActiveImage() is item
+    qtbot.waitUntil(lambda: viewer.readings.value("Frame on show", "Number") == "1", timeout=DEADLINE)
     assert viewer.readings.value("Frame on show", "Size") == "60 × 80"
 
 
@@ -71,7 +78,7 @@ def test_no_frame_is_asked_for_before_the_last_was_drawn(qtbot: Any, receiver: S
     viewer = show(receiver.url)
     receiver.frame(frame(), 0)
     qtbot.waitUntil(lambda: viewer.drawn() == 1, timeout=DEADLINE)
-    viewer._feed.drawn = lambda: None  # type: ignore[method-assign]  # a screen that never gets done
+    viewer._idle.wait = lambda after: None  # type: ignore[method-assign]  # a loop that is never idle
     receiver.frame(frame(1), 1)
     qtbot.waitUntil(lambda: viewer.drawn() == 2, timeout=DEADLINE)
     asked = sum(path.startswith("/last_frame") for path in receiver.requests)
@@ -96,19 +103,23 @@ def test_invalid_pixels_are_masked_coloured_and_left_out_of_the_levels(
     receiver.frame(image, 0, saturation=1_000_000)
     qtbot.waitUntil(lambda: viewer.drawn() == 1, timeout=DEADLINE)
 
-    overlay = viewer.plot.overlay().getData(copy=False)
-    colours = viewer.plot.overlay().getRgbaImageData(copy=False)
-    assert np.array_equal(overlay == Flag.INVALID, image < 0)
-    assert np.array_equal(overlay == Flag.SATURATED, image >= 1_000_000)
-    assert tuple(colours[21, 3]) == qt.QColor(theme.current().invalid_pixel).getRgb()
-    assert tuple(colours[5, 5]) == qt.QColor(theme.current().saturated_pixel).getRgb()
-    assert colours[40, 40, 3] == 0
+    flags = viewer.plot.flags()
+    assert flags is not None
+    assert np.array_equal(flags == Flag.INVALID, image < 0)
+    assert np.array_equal(flags == Flag.SATURATED, image >= 1_000_000)
+    invalid, saturated = theme.current().invalid_pixel, theme.current().saturated_pixel
+    qtbot.waitUntil(lambda: colour_at(viewer, 21, 3) == invalid, timeout=DEADLINE)
+    assert colour_at(viewer, 5, 5) == saturated
+    assert colour_at(viewer, 40, 40) not in (invalid, saturated)
     assert np.isnan(viewer.plot.image().getValueData(copy=False)[21, 3])
-    low, high = viewer.plot.colours().getVRange()
+    low, high = viewer.plot.look.levels()
     assert 0 < low < 100 < high < 200
 
     viewer.controls.show_mask.trigger()
-    assert not viewer.plot.overlay().isVisible()
+
+    first, *_, last = (qt.QColor(*row).name() for row in viewer.plot.look.colormap.getNColors(256))
+    qtbot.waitUntil(lambda: colour_at(viewer, 21, 3) == first, timeout=DEADLINE)
+    assert colour_at(viewer, 5, 5) == last
 
 
 def test_gaps_between_modules_of_16_bits_are_no_saturated_pixels(
@@ -121,9 +132,10 @@ def test_gaps_between_modules_of_16_bits_are_no_saturated_pixels(
     receiver.frame(image, 0, modules=[[0, 0, 4, 8], [6, 0, 4, 8]])
     qtbot.waitUntil(lambda: viewer.drawn() == 1, timeout=DEADLINE)
 
-    overlay = viewer.plot.overlay().getData(copy=False)
-    assert (overlay[4:6] == Flag.INVALID).all()
-    assert np.argwhere(overlay == Flag.SATURATED).tolist() == [[0, 0]]
+    flags = viewer.plot.flags()
+    assert flags is not None
+    assert (flags[4:6] == Flag.INVALID).all()
+    assert np.argwhere(flags == Flag.SATURATED).tolist() == [[0, 0]]
     assert hover(viewer, 4, 2).endswith("no valid value")
 
 
@@ -158,10 +170,12 @@ def test_colours_switch_between_linear_and_logarithmic(qtbot: Any, receiver: Sta
 
     viewer.controls.log_colours.trigger()
 
-    assert viewer.plot.colours().getNormalization() == Colormap.LOGARITHM
-    assert viewer.plot.colours().getVMin() > 0
+    assert viewer.plot.look.colormap.getNormalization() == Colormap.LOGARITHM
+    assert viewer.controls.scale.currentText() == "log"
+    assert viewer.plot.look.levels().low > 0
     viewer.controls.log_colours.trigger()
-    assert viewer.plot.colours().getNormalization() == Colormap.LINEAR
+    assert viewer.plot.look.colormap.getNormalization() == Colormap.LINEAR
+    assert viewer.controls.scale.currentText() == "lin"
 
 
 def test_levels_follow_the_frames_only_while_autoscale_is_on(
@@ -170,15 +184,15 @@ def test_levels_follow_the_frames_only_while_autoscale_is_on(
     viewer = show(receiver.url)
     receiver.frame(frame(), 0)
     qtbot.waitUntil(lambda: viewer.drawn() == 1, timeout=DEADLINE)
-    levels = viewer.plot.colours().getVRange()
+    levels = viewer.plot.look.levels()
     viewer.controls.autoscale.trigger()
     receiver.frame(frame() * 10, 1)
     qtbot.waitUntil(lambda: viewer.drawn() == 2, timeout=DEADLINE)
-    assert viewer.plot.colours().getVRange() == levels
+    assert viewer.plot.look.levels() == levels
 
     viewer.controls.autoscale.trigger()
 
-    assert viewer.plot.colours().getVRange()[1] > 5 * levels[1]
+    qtbot.waitUntil(lambda: viewer.plot.look.levels()[1] > 5 * levels[1], timeout=DEADLINE)
 
 
 def test_the_user_chooses_the_colour_map(qtbot: Any, receiver: StandIn, show: Show) -> None:
@@ -186,7 +200,7 @@ def test_the_user_chooses_the_colour_map(qtbot: Any, receiver: StandIn, show: Sh
 
     viewer.controls.palette_choice.setCurrentText("fire")
 
-    assert viewer.plot.colours().getName() == "hot"
+    assert viewer.plot.look.colormap.getName() == "hot"
 
 
 def test_the_pixel_under_the_cursor_is_read_and_follows_the_frames(
@@ -204,20 +218,23 @@ def test_the_pixel_under_the_cursor_is_read_and_follows_the_frames(
     assert hover(viewer, 21, 30) == "row 21   column 30   value -1   no valid value"
 
 
-def test_a_down_sampled_picture_keeps_the_detectors_pixel_positions(
+def test_a_picture_transferred_in_blocks_is_in_its_place_and_no_number_is_made_of_it(
     qtbot: Any, receiver: StandIn, show: Show
 ) -> None:
     viewer = show(receiver.url)
-    viewer.controls.downsample.setValue(4)
-    qtbot.waitUntil(lambda: receiver.downsample == 4, timeout=DEADLINE)
+    viewer.controls.block.setValue(4)
     receiver.frame(frame(), 0)
-    qtbot.waitUntil(lambda: viewer.drawn() == 1, timeout=DEADLINE)
+    qtbot.waitUntil(lambda: pixels_of(viewer).shape == (15, 20), timeout=DEADLINE)
 
-    assert np.array_equal(pixels_of(viewer), frame()[::4, ::4])
-    pixel = viewer.plot.pixel_at(41.0, 9.0)
-    assert pixel is not None
-    assert (pixel.row, pixel.column, pixel.value) == (8, 40, frame()[8, 40])
+    assert pixels_of(viewer)[2, 10] == frame()[8:12, 40:44].max()
+    assert hover(viewer, 9, 41) == "row 9   column 41   transferred in blocks: no value"
     assert viewer.plot.pixel_at(80.5, 1.0) is None
+    qtbot.waitUntil(lambda: not viewer._save.isEnabled(), timeout=DEADLINE)
+    assert not any("/downsample" in path for path in receiver.requests), "that is for all viewers"
+
+    viewer.controls.block.setValue(1)
+    qtbot.waitUntil(lambda: viewer._save.isEnabled(), timeout=DEADLINE)
+    assert hover(viewer, 9, 41) == f"row 9   column 41   value {frame()[9, 41]}"
 
 
 def test_blobs_of_one_frame_are_drawn_one_below_the_other(qtbot: Any, receiver: StandIn, show: Show) -> None:
@@ -343,7 +360,7 @@ def test_the_colour_bar_has_no_tick_beyond_its_ends(
     receiver.frame(np.linspace(low, high, 6400).reshape(80, 80).astype(np.uint32), 0)
     qtbot.waitUntil(lambda: viewer.drawn() == 1, timeout=DEADLINE)
     (bar,) = viewer.findChildren(ColourBar)
-    least, most = viewer.plot.colours().getVRange()
+    least, most = viewer.plot.look.levels()
     assert bar.ticks(), "it has some"
     assert least <= min(bar.ticks()) and max(bar.ticks()) <= most
 

@@ -1,0 +1,82 @@
+"""A frame as the window holds it: whole, as received, and what is asked of its pixels."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from penstock.gui.live.levels import stride
+from penstock.gui.live.pixels import Flag, as_bytes, as_numbers, flags, outside
+from penstock.receiver.client import LastFrame
+
+
+class Whole:
+    """Image or colours of one frame; k images are one below the other.
+
+    What takes time is found when it is first asked for, in the thread that asks, and kept.
+
+    Args:
+        frame: the frame; its array is (rows, cols), (k, rows, cols), or (rows, cols, 3) for colours.
+    """
+
+    def __init__(self, frame: LastFrame) -> None:
+        self.frame = frame
+        self.has_colours = frame.interpretation == "rgba-image"
+        rows, columns = frame.array.shape[:2] if self.has_colours else frame.array.shape[-2:]
+        images = frame.array.shape[0] if frame.array.ndim == 3 and not self.has_colours else 1
+        self.shape = images * rows, columns
+        self.scale = float(frame.downsample)
+        self.extent = columns * frame.downsample, rows * frame.downsample
+        """Columns and rows of one image, in detector pixels."""
+
+    @property
+    def is_reduced(self) -> bool:
+        """Whether its pixels were reduced before they came: then none of its counts is a pixel's."""
+        return self.frame.downsample > 1
+
+    @cached_property
+    def image(self) -> npt.NDArray[Any]:
+        """The counts, (rows, cols); of colours, their mean."""
+        if self.has_colours:
+            return np.asarray(self.frame.array.mean(-1))
+        return as_numbers(self.frame.array).reshape(self.shape)
+
+    @cached_property
+    def colours(self) -> npt.NDArray[np.uint8]:
+        """(rows, cols, 3), of colours."""
+        return as_bytes(self.frame.array)
+
+    @cached_property
+    def gaps(self) -> npt.NDArray[np.bool_] | None:
+        """Pixels of no module, where the modules' places are known."""
+        frame = self.frame
+        if not frame.modules or frame.array.ndim != 2:
+            return None
+        return outside(self.shape, frame.modules, frame.x, frame.y, frame.downsample)
+
+    @cached_property
+    def flags(self) -> npt.NDArray[np.uint8]:
+        """The `Flag` of each pixel."""
+        if self.has_colours:
+            return np.zeros(self.shape, np.uint8)
+        return flags(self.image, self.frame.saturation, self.gaps)
+
+    @cached_property
+    def sample(self) -> npt.NDArray[Any]:
+        """Some of the good pixels' counts, (n,), from everywhere in the frame."""
+        every = stride(self.shape)
+        part = self.image[::every, ::every]
+        gaps = None if self.gaps is None else self.gaps[::every, ::every]
+        saturation = None if self.has_colours else self.frame.saturation
+        return np.asarray(part[flags(part, saturation, gaps) == Flag.GOOD])
+
+    def flag(self, row: int, column: int) -> Flag:
+        """Return the flag of one pixel."""
+        if self.has_colours:
+            return Flag.GOOD
+        gaps = None if self.gaps is None else self.gaps[row : row + 1, column : column + 1]
+        one = self.image[row : row + 1, column : column + 1]
+        return Flag(int(flags(one, self.frame.saturation, gaps)[0, 0]))

@@ -1,0 +1,96 @@
+"""What a view is like for each detector, kept from one time to the next."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from silx.gui import qt
+
+from penstock.gui.live import colours
+from penstock.gui.live.drawing.blocks import Reduction
+from penstock.gui.live.levels import Percentiles, Scale
+from penstock.gui.live.look import Look
+
+
+class Memory:
+    """Keeps colour map, scale, levels and tools in the user's settings, by the detector's name.
+
+    Args:
+        form: "window" or "compact", which have tools and size of their own.
+        settings: where it is kept; the file `view` of Penstock's settings by default.
+    """
+
+    def __init__(self, form: str, settings: qt.QSettings | None = None) -> None:
+        self._form = form
+        self._settings = settings or qt.QSettings("Penstock", "view")
+        self._detector = ""
+
+    @property
+    def detector(self) -> str:
+        """The detector that is remembered now; "" while none is known."""
+        return self._detector
+
+    def begin(self, detector: str) -> None:
+        """Remember this detector from now on."""
+        self._detector = detector
+
+    def keep(self, look: Look, tools: Mapping[str, qt.QAction], size: qt.QSize | None) -> None:
+        """Keep what is chosen now; without effect while no detector is known."""
+        if not self._detector:
+            return
+        low, high = look.levels()
+        values: dict[str, object] = {
+            "colours": look.colours(), "scale": look.scale().label, "reduction": look.reduction().value,
+            "mask": look.is_mask_shown(), "percentile_low": look.percentiles().low,
+            "percentile_high": look.percentiles().high, "autoscale": look.is_autoscale(),
+        }  # fmt: skip
+        if not look.is_autoscale():  # else they are those of the frame
+            values |= {"low": low, "high": high}
+        for name, action in tools.items():
+            values[f"{self._form}/{name}"] = action.isChecked()
+        if size is not None:
+            values[f"{self._form}/size"] = size
+        for name, value in values.items():
+            self._settings.setValue(self._key(name), value)
+
+    def restore(self, look: Look, tools: Mapping[str, qt.QAction]) -> qt.QSize | None:
+        """Choose what was kept, and return the size. What was not kept, or makes no sense, stays as it is."""
+        for scale in Scale:
+            if self._text("scale") == scale.label:
+                look.set_scale(scale)
+        for reduction in Reduction:
+            if self._text("reduction") == reduction.value:
+                look.set_reduction(reduction)
+        if (name := self._text("colours")) in colours.NAMES:
+            look.set_colours(name)
+        low, high = self._number("percentile_low"), self._number("percentile_high")
+        if low is not None and high is not None and 0 <= low < high <= 100:
+            look.set_percentiles(Percentiles(low, high))
+        look.set_mask_shown(self._flag("mask", look.is_mask_shown()))
+        low, high = self._number("low"), self._number("high")
+        if not self._flag("autoscale", True):
+            if low is not None and high is not None and low < high:
+                look.set_levels(low, high)
+            else:
+                look.set_autoscale(False)
+        for name, action in tools.items():
+            action.setChecked(self._flag(f"{self._form}/{name}", action.isChecked()))
+        size = self._settings.value(self._key(f"{self._form}/size"))
+        return size if isinstance(size, qt.QSize) and size.isValid() else None
+
+    def _key(self, name: str) -> str:
+        # "/" parts groups, and names of detectors may be any text.
+        return f"{re.sub(r'[^0-9A-Za-z_.-]', '_', self._detector)}/{name}"
+
+    def _text(self, name: str) -> str:
+        return str(self._settings.value(self._key(name), ""))
+
+    def _number(self, name: str) -> float | None:
+        try:
+            return float(self._text(name))
+        except ValueError:
+            return None
+
+    def _flag(self, name: str, otherwise: bool) -> bool:
+        return {"true": True, "false": False}.get(self._text(name).lower(), otherwise)

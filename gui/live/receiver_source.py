@@ -1,0 +1,80 @@
+"""A receiver as the window's source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from penstock.gui.live.source import WHOLE, Away, Content, Part, Refused
+from penstock.receiver.client import LastFrame, ReceiverClient, ReceiverRefused, ReceiverUnavailable
+from penstock.receiver.models import FrameStatus, Status, View
+
+TIMEOUT = 3.0
+"""Seconds for one answer: a frame of a large detector takes its time over a slow network."""
+ROI_VALUES = ("sum", "mean", "max")
+
+
+class ReceiverSource:
+    """Source that asks a receiver over HTTP, and changes nothing there.
+
+    Args:
+        client: client of the receiver.
+    """
+
+    def __init__(self, client: ReceiverClient) -> None:
+        self._client = client
+        self._status: Status | None = None
+
+    @classmethod
+    def at(cls, url: str) -> ReceiverSource:
+        """Return the source of the receiver at this address."""
+        return cls(ReceiverClient(url, timeout=TIMEOUT))
+
+    @property
+    def address(self) -> str:
+        """Base address of the HTTP API."""
+        return self._client.url
+
+    def status(self, seen: int | None = None, wait: float = 0.0) -> Status:
+        """Return the receiver's status."""
+        with _translated():
+            self._status = self._client.status(seen, wait)
+        return self._status
+
+    def content(self) -> Content:
+        """Return what the newest status had: frames, and the values of regions of interest."""
+        rois = [] if self._status is None else self._status.rois
+        return Content(True, scalars=tuple(f"{value} of {roi.name}" for roi in rois for value in ROI_VALUES))
+
+    def count(self) -> int | None:
+        """Return the planned frames of the running or last series, as the newest status had them."""
+        return None if self._status is None else self._status.counts.planned
+
+    def frame_status(self, index: int) -> FrameStatus | None:
+        """Return `None`: a receiver tells how many frames have each status, not which."""
+        return None
+
+    def newest(self, seen: int | None = None, part: Part = WHOLE) -> LastFrame | None:
+        """Return the newest frame, or `None` if there is none newer than version `seen`."""
+        with _translated():
+            return self._client.last_frame(seen=seen, view=_view(part))
+
+    def frame(self, index: int, part: Part = WHOLE) -> LastFrame:
+        """Return a frame of the running or last series by its index."""
+        with _translated():
+            return self._client.frame(index, view=_view(part))
+
+
+def _view(part: Part) -> View:
+    # The receiver's own down-sampling is somebody else's wish: the window says what it needs.
+    return View(downsample=part.block, method="max_valid" if part.block > 1 else "nth", channel=part.channel)
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
+    except ReceiverUnavailable as error:
+        raise Away(str(error)) from error
+    except ReceiverRefused as error:
+        raise Refused(str(error)) from error
