@@ -398,6 +398,9 @@ class SeriesCheckResult:
     """Number of the receiver's sockets that are connected to streamers."""
     shape: list[int] = field(default_factory=list)
     """Shape of one frame as it would be stored, for the given `shape` and `dtype`; empty if unknown."""
+    creates: str = ""
+    """Outermost of the folders that would be created for the file, as the receiver sees it; "" if its folder
+    exists."""
     dtype: str = ""
     """NumPy name of the pixel type as stored; "" if unknown."""
 

@@ -54,6 +54,13 @@ class Limits(msgspec.Struct, frozen=True):
     minimum: float | None = None
     maximum: float | None = None
 
+    def within(self, outer: Limits) -> Limits:
+        """Return these limits, and the outer ones where these have none."""
+        return Limits(
+            outer.minimum if self.minimum is None else self.minimum,
+            outer.maximum if self.maximum is None else self.maximum,
+        )
+
 
 class Parameter(msgspec.Struct, frozen=True, kw_only=True):
     """A parameter of a detector, which can be set or only read."""
@@ -92,16 +99,19 @@ class Parameter(msgspec.Struct, frozen=True, kw_only=True):
         return self.format or (SHOWN_AS if isinstance(self.default, float) else "")
 
 
+LONGEST = 1e6
+"""Most seconds of an exposure, and of the dead time after it: 11 days. More is a slip of the keyboard, and
+such a series would never end."""
 MOST_TRIGGERS = 2**31 - 1
 """Most triggers of a series, and most frames per trigger."""
 
 STANDARD: tuple[Parameter, ...] = (
     Parameter(
-        name="ExposureTime", default=0.1, unit="s", limits=Limits(0.0, None),
+        name="ExposureTime", default=0.1, unit="s", limits=Limits(0.0, LONGEST),
         doc="Time for which one frame collects.",
     ),
     Parameter(
-        name="LatencyTime", default=0.0, unit="s", limits=Limits(0.0, None),
+        name="LatencyTime", default=0.0, unit="s", limits=Limits(0.0, LONGEST),
         doc="Dead time asked for between two frames, above the read-out time.",
     ),
     Parameter(

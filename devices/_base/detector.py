@@ -473,7 +473,7 @@ class Detector(Device):
 
     def _apply_limits(self, parameter: Parameter, limits: Limits) -> None:
         try:
-            apply_limits(self, parameter.name, limits, type(parameter.default))
+            apply_limits(self, parameter.name, limits.within(parameter.limits), type(parameter.default))
         except tango.DevFailed as error:
             if self._refused_limits.get(parameter.name) != limits:  # once, not each time they are read
                 log.warning(

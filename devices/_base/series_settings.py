@@ -11,7 +11,7 @@ from penstock.devices._base.attributes import ValueRefused
 from penstock.stins import metadata as free_metadata
 from penstock.stins.errors import RemoteError
 from penstock.stins.texts import plural
-from penstock.streamer.settings import Limits, Parameter, Settings, TriggerMode, Value
+from penstock.streamer.settings import LONGEST, Limits, Parameter, Settings, TriggerMode, Value
 
 MOST_FRAMES = 2**48
 """Most frames of a series, as of an EIGER; only those that arrive take memory."""
@@ -21,7 +21,7 @@ LIVE_TRIGGERS = 1_000_000
 
 PERIOD_ATTRIBUTES: tuple[Parameter, ...] = (
     Parameter(
-        name="FrameTime", default=0.0, unit="s",
+        name="FrameTime", default=0.0, unit="s", limits=Limits(0.0, 2.0 * LONGEST),
         doc="Period of the frames: ExposureTime plus the larger of LatencyTime and ReadoutTime; writing it "
         "sets LatencyTime.",
     ),
@@ -134,7 +134,7 @@ def latency_for(period: float, exposure: float, readout: float) -> float:
     """Return the LatencyTime that gives this period, in seconds.
 
     Raises:
-        ValueRefused: the period is shorter than exposure and read-out together.
+        ValueRefused: the period is shorter than exposure and read-out together, or longer than any.
     """
     least = exposure + readout
     # A period that was read back must be accepted, whatever its last bits are.
@@ -143,4 +143,10 @@ def latency_for(period: float, exposure: float, readout: float) -> float:
             f"a frame time of {period:g} s is shorter than ExposureTime + ReadoutTime = {least:g} s; "
             "shorten ExposureTime first"
         )
-    return max(readout, period - exposure)
+    latency = max(readout, period - exposure)
+    if latency > LONGEST:
+        raise ValueRefused(
+            f"a frame time of {period:g} s needs a LatencyTime of {latency:g} s, and the longest is "
+            f"{LONGEST:g} s; choose a shorter one"
+        )
+    return latency

@@ -23,6 +23,8 @@ from penstock.gui.model.labels import label, with_labels
 from penstock.gui.model.log import Kind, Log
 from penstock.gui.model.metadata import METADATA
 from penstock.gui.model.next_file import NextFile
+from penstock.gui.model.place import Place, Places
+from penstock.gui.model.place import client as place_client
 from penstock.gui.model.view import DetectorView, Edit, Presence
 from penstock.gui.model.who import is_this_process
 from penstock.receiver.client import ReceiverClient, ReceiverUnavailable
@@ -80,6 +82,8 @@ class DetectorModel:
         self._started = False
         self._stopped = False
         self._file = NextFile()
+        self._places = Places(place_client if receiver is ReceiverClient else receiver, self._found_place)
+        self._place_soon = Later(SETTLE, lambda: self._calls.begin(self._look_at_place))
         self._losses_logged, self._losses_at = 0, 0.0
 
     # -- following -----------------------------------------------------------------------------
@@ -136,6 +140,8 @@ class DetectorModel:
             if attribute is not None and not problem and _is_value(attribute, text, self._view.values):
                 edit = None  # typed back to what the device has
             self._view = self._view.with_edit(name, edit)
+        if name == FILE:
+            self._schedule_place()
         self._notify()
 
     def discard(self, name: str) -> None:
@@ -187,6 +193,18 @@ class DetectorModel:
     def say(self, why: str) -> None:
         """Show why something that the user wanted is not possible, as for a refused command."""
         self._refused(why)
+
+    def answer(self, place: Place, *, create: bool) -> None:
+        """The user says whether the folder of `DetectorView.asks` is to be created; if so, Arm goes on."""
+        with self._lock:
+            if self._view.asks != place:
+                return
+            self._view = replace(self._view, asks=None)
+        if create:
+            self._places.agree(place.folder)
+            self.do(Action.ARM)
+        else:
+            self._refused(f"Arm was not called. {place.sentence()}")
 
     def set_counts_up(self, on: bool) -> None:
         """Whether the number in the file's name goes up with each series of this panel."""
@@ -267,7 +285,16 @@ class DetectorModel:
             before = self._view
             presence = Presence.WAITED_FOR if before.presence is Presence.WAITED_FOR else Presence.AWAY
             since = self._now() if before.here else before.since
-            self._view = replace(before, presence=presence, waits_for=why, since=since, check=None, busy=None)
+            self._view = replace(
+                before,
+                presence=presence,
+                waits_for=why,
+                since=since,
+                check=None,
+                busy=None,
+                asks=None,
+                place=None,
+            )
         if before.waits_for != why:
             self.log.add(Kind.TROUBLE, why)
         self._notify()
@@ -321,6 +348,8 @@ class DetectorModel:
         try:
             if begins and not self._write_all(action):
                 return
+            if action is Action.ARM and self._asks_first():
+                return
             with self._lock:
                 self._arming = self._arming or begins
                 if action is Action.ARM:
@@ -361,6 +390,37 @@ class DetectorModel:
                 return False
         return True
 
+    def _asks_first(self) -> bool:
+        """Have the user asked whether the file's folder is meant, if it does not exist; whether that was
+        necessary."""
+        place = self._look_at_place() if self.view().values.get("SaveRaw") is not False else None
+        if not self._places.is_doubtful(place):
+            return False
+        with self._lock:
+            self._view = replace(self._view, asks=place)
+        return True
+
+    def _look_at_place(self) -> Place | None:
+        """Ask the receiver about the path that is typed or set."""
+        view = self.view()
+        edit = view.edits.get(FILE)
+        path = "" if edit is not None and edit.problem else view.text(FILE)
+        known = FILE in view.edits or view.values.get(FILE)
+        return self._places.look(
+            view.receiver_url, path if known else "",
+            overwrite=bool(view.values.get("DestinationFileOverwritable")),
+        )  # fmt: skip
+
+    def _found_place(self, place: Place | None) -> None:
+        with self._lock:
+            self._view = replace(self._view, place=place)
+        self._notify()
+
+    def _schedule_place(self) -> None:
+        with self._lock:
+            if not self._stopped and self._view.receiver_url:
+                self._place_soon.soon()
+
     def _refused(self, why: str) -> None:
         with self._lock:
             self._view = replace(self._view, notice=why)
@@ -386,6 +446,7 @@ class DetectorModel:
                 self._check_soon.not_now()
             else:
                 self._check_soon.soon()
+                self._schedule_place()
 
     def _ask_check(self) -> None:
         try:

@@ -8,7 +8,7 @@ from penstock.gui.message import Message
 from penstock.gui.model.file_name import parse
 from penstock.gui.model.labels import label
 from penstock.gui.model.view import DetectorView, Presence
-from penstock.gui.model.words import capital, clock, size
+from penstock.gui.model.words import capital, clock
 
 KIND = {
     "ON": "idle", "RUNNING": "running", "MOVING": "running", "FAULT": "fault", "INIT": "connecting",
@@ -85,35 +85,6 @@ def _taken(path: str) -> str:
     """Return that a file exists, in the words of this window; the device's own sentence speaks of Tango."""
     number = "Press Next free number, change" if parse(path).numbered else "Change"
     return f"{PurePosixPath(path).name} exists already. {number} the name, or tick Replace an existing file."
-
-
-def file_sentence(view: DetectorView) -> tuple[bool, str]:
-    """Return what becomes of the file that is set: whether it cannot be written, and the words."""
-    if view.running or not view.here:
-        return False, ""
-    if "DestinationFilename" in view.edits:
-        return False, "Enter writes the name to the device; Esc takes the device's own."
-    check = view.check
-    if not view.values.get("DestinationFilename"):
-        return False, "Live view only: nothing is written."
-    if view.values.get("SaveRaw") is False:
-        return False, "Save the frames is off: nothing is written, the frames are delivered live only."
-    if check is None:
-        return False, ""
-    room = "" if check.free_bytes is None else f"{size(check.free_bytes)} free"
-    if check.kind == "file_exists":
-        return True, "This file exists already."
-    if not check.file:
-        return False, room
-    what = (
-        "Replaces a file of this name, if there is one"
-        if view.values.get("DestinationFileOverwritable")
-        else "New"
-    )
-    if check.free_bytes is not None and check.bytes > check.free_bytes:
-        return True, f"{size(check.bytes)} are planned, and {room}."
-    planned = f", {size(check.bytes)} of " if check.bytes and room else ", " if room else ""
-    return False, f"{what}{planned}{room}."
 
 
 def _whole(text: str) -> str:

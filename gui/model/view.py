@@ -10,6 +10,7 @@ from penstock.gui.model.account import Account, account
 from penstock.gui.model.actions import Action
 from penstock.gui.model.answers import Check, LastSeries
 from penstock.gui.model.attribute import Attribute, Value
+from penstock.gui.model.place import Place
 from penstock.gui.model.plan import Plan, plan
 
 
@@ -62,6 +63,10 @@ class DetectorView:
     """Why the last action was refused; until the next one."""
     check: Check | None = None
     """What Arm would say now; `None` while unknown."""
+    place: Place | None = None
+    """What the receiver says of the path of the next file, as typed or set; `None` while unknown."""
+    asks: Place | None = None
+    """Arm waits for the user, who may have mistyped its folder: `DetectorModel.answer`."""
     last: LastSeries | None = None
     restarted: bool = False
     """RestartReceiver has succeeded since State became what it is."""

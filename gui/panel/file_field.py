@@ -11,12 +11,14 @@ from penstock.gui.clamped import ClampedLabel
 from penstock.gui.elided import ElidedLabel
 from penstock.gui.model.detector import FILE, DetectorModel
 from penstock.gui.model.file_name import FileName
+from penstock.gui.model.file_words import file_words
 from penstock.gui.model.folders import client_root
-from penstock.gui.model.sentences import file_sentence, why_locked
+from penstock.gui.model.sentences import why_locked
 from penstock.gui.model.view import DetectorView
 from penstock.gui.panel.background import Background
 from penstock.gui.panel.field import PENDING_SIGN, PROBLEM_SIGN, SIGN_WIDTH
 from penstock.gui.panel.folder_dialog import FolderDialog
+from penstock.gui.panel.folder_question import FolderQuestion
 from penstock.gui.panel.form import LABEL_WIDTH
 from penstock.gui.panel.line import Line
 from penstock.gui.panel.style import look
@@ -80,6 +82,7 @@ class FileField(qt.QWidget):
         self.next_free = qt.QPushButton("Next f&ree number", self)
         self._says = ClampedLabel(2, self)
         self._sign = qt.QLabel(self)
+        self.question = FolderQuestion(model, self)
         self._lay_out()
         self._connect()
 
@@ -91,6 +94,7 @@ class FileField(qt.QWidget):
         """Follow the snapshot."""
         self._view = view
         self._ask_root(view)
+        self.question.show_view(view)
         name, edit, locked = self._name(), view.edits.get(FILE), why_locked(view)
         self.template.put(name.template)
         self.folder.put(name.folder)
@@ -101,7 +105,7 @@ class FileField(qt.QWidget):
         self.counts_up.setChecked(view.counts_up)
         problem = edit.problem if edit is not None else ""
         self.path.set_whole("" if problem else view.text(FILE) if name.template else "")
-        trouble, words = (True, problem) if problem else file_sentence(view)
+        trouble, words = (True, problem) if problem else file_words(view)
         self._says.set_whole(f"{PROBLEM_SIGN} {words}" if trouble else words)
         look(self._says, role="problem" if trouble else "muted")
         taken = view.check is not None and view.check.kind == "file_exists"
@@ -180,7 +184,8 @@ class FileField(qt.QWidget):
             else "The number goes up by one after each series that this panel has armed and that has a file."
         )
         self.folder.explain(
-            locked or "Folder below the receiver's data root; it is created if it does not exist."
+            locked
+            or "Folder below the receiver's data root. Arm asks before it creates one that does not exist."
         )
         self.browse.setToolTip(
             locked
@@ -233,6 +238,7 @@ class FileField(qt.QWidget):
         self._sign.setProperty("role", "sign")
         self.number.setMinimumWidth(90)
         self.path.setProperty("role", "muted")
+        self._says.setAlignment(qt.Qt.AlignLeft | qt.Qt.AlignTop)
         for row, widgets in enumerate((
             (self.template, self._sign), (self.number, self.counts_up, None), (self.folder, self.browse),
         )):  # fmt: skip

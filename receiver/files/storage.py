@@ -242,6 +242,19 @@ def free_bytes(folder: str) -> int:
     return shutil.disk_usage(_existing(Path(folder))).free
 
 
+def to_create(folder: Path) -> Path | None:
+    """Return the outermost folder that would be created for this one to exist; `None` if it does.
+
+    Raises:
+        StorageError: the disk cannot be reached.
+    """
+    try:
+        there = _existing(folder)
+    except OSError as error:
+        raise _unusable(folder, error) from error
+    return None if there == folder else there / folder.relative_to(there).parts[0]
+
+
 def exists(path: Path) -> NameTakenError:
     """Return the error for a file that exists and may not be overwritten."""
     return NameTakenError(

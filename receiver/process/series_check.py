@@ -31,7 +31,7 @@ def check(name: str, config: ReceiverConfig, status: Status, series: SeriesCheck
     _check_state(name, status)
     _check_source(name, config, series.source)
     _check_connections(name, status, series.endpoint)
-    free = None
+    free = creates = None
     try:
         path = _file(name, config, series)
         if path is not None:
@@ -43,6 +43,7 @@ def check(name: str, config: ReceiverConfig, status: Status, series: SeriesCheck
                 nbytes=(series.frames or 0) * (series.frame_bytes or 0) if known else None,
                 min_free=int(config.min_free_mb * 1e6),
             )
+            creates = storage.to_create(path.parent)
             storage.check_limit(path, storage.in_one_file(config, series.frames, series.frame_bytes))
             storage.check_segments(series.frames, config.frames_per_file)
     except StorageError as error:
@@ -62,6 +63,7 @@ def check(name: str, config: ReceiverConfig, status: Status, series: SeriesCheck
         connections=sum(item.connections for item in status.connections),
         shape=shape,
         dtype=dtype,
+        creates="" if creates is None else str(creates),
     )
 
 

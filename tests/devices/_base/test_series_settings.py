@@ -80,6 +80,12 @@ def test_a_period_below_exposure_and_read_out_is_refused() -> None:
         latency_for(0.1, 0.1, 0.01)
 
 
+@pytest.mark.parametrize("period", [1e23, 1.2e6])
+def test_a_period_that_would_never_end_is_refused(period: float) -> None:
+    with pytest.raises(ValueRefused, match="the longest is 1e.06 s"):
+        latency_for(period, 0.1, 0.01)
+
+
 def test_more_frames_than_can_be_counted_are_refused() -> None:
     with pytest.raises(ValueRefused, match="= 4,611,686,014,132,420,609 frames"):
         settings_of(DEFAULTS | {"nTriggers": 2**31 - 1, "nFramesPerTrigger": 2**31 - 1}, [])

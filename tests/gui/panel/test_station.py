@@ -178,6 +178,54 @@ def test_a_folder_of_the_receiver_is_chosen(qtbot: Any, station: Station, panel:
     qtbot.waitUntil(lambda: station.detector.DestinationFilename == wanted, timeout=DEADLINE)
 
 
+def test_a_folder_that_does_not_exist_is_said_and_asked_about_before_arm_has_it_created(
+    qtbot: Any, station: Station, panel: DetectorPanel
+) -> None:
+    (station.root / "visitors").mkdir(exist_ok=True)
+    file = panel.settings.file
+    assert file is not None
+    qtbot.waitUntil(lambda: file.folder.text() == str(station.root), timeout=DEADLINE)
+    qtbot.keyClicks(file.template, "a_####")
+    file.folder.selectAll()
+    qtbot.keyClicks(file.folder, f"{station.root}/visitors/2052/raw")
+    said = f"▲ There is no folder 2052/raw in {station.root}/visitors. Arm asks before it is created."
+    qtbot.waitUntil(lambda: file.says() == said, timeout=DEADLINE)  # while it is typed
+    qtbot.keyClick(file.folder, qt.Qt.Key_Return)
+    qtbot.waitUntil(lambda: not panel.view().edits and file.says() == said, timeout=DEADLINE)
+    assert file.question.box() is None
+
+    button(panel, "Arm").click()
+    qtbot.waitUntil(lambda: file.question.box() is not None, timeout=DEADLINE)
+    assert file.question.box().text().startswith(f"There is no folder 2052/raw in {station.root}/visitors.\n")
+    qtbot.keyClick(file.question.box(), qt.Qt.Key_Return)  # the one that does nothing
+    qtbot.waitUntil(
+        lambda: "Arm was not called. There is no folder 2052/raw" in panel.actions_bar.notice(),
+        timeout=DEADLINE,
+    )
+    assert not (station.root / "visitors/2052").exists()
+
+    button(panel, "Arm").click()
+    qtbot.waitUntil(lambda: file.question.box() is not None, timeout=DEADLINE)
+    (create,) = [each for each in file.question.box().buttons() if "Create" in each.text()]
+    create.click()
+    qtbot.waitUntil(lambda: file.number.value() == 2, timeout=DEADLINE)
+    assert (station.root / "visitors/2052/raw/a_0001.h5").exists()
+    qtbot.waitUntil(lambda: file.says().startswith("New"), timeout=DEADLINE)
+
+
+def test_a_latency_that_would_never_end_is_refused_with_its_limits(
+    qtbot: Any, station: Station, panel: DetectorPanel
+) -> None:
+    field = panel.settings.series.fields["LatencyTime"]
+    assert "Limits: 0 to 1,000,000 s." in field.editor.toolTip()
+    field.editor.selectAll()
+    qtbot.keyClicks(field.editor, "1e23 s")
+    qtbot.keyClick(field.editor, qt.Qt.Key_Return)
+    said = "▲ Latency: 1e23 s is outside its limits, 0 to 1,000,000 s"
+    qtbot.waitUntil(lambda: panel.settings.says() == said, timeout=DEADLINE)
+    assert station.detector.LatencyTime == 0.0
+
+
 def test_the_data_root_is_asked_for_again_when_the_receiver_comes(qtbot: Any, station: Station) -> None:
     station.receiver.stop()
     with opened(qtbot, station) as panel:

@@ -362,7 +362,18 @@ def test_a_series_that_could_be_taken_is_told_its_file_and_the_space(pair: Pair)
     assert answer.filename == f"{pair.receiver.root}/new/x.h5"
     assert answer.free_bytes > 0
     assert answer.connections == 1
+    assert answer.creates == f"{pair.receiver.root}/new"
     assert not (pair.receiver.root / "new").exists(), "a check creates nothing"
+
+
+def test_the_outermost_folder_that_would_be_created_is_told(pair: Pair) -> None:
+    (pair.receiver.root / "visitors").mkdir()
+    for name, creates in (
+        ("visitors/x.h5", ""), ("x.h5", ""),
+        ("visitors/2025/raw/x.h5", "visitors/2025"), ("visitor/2025/x.h5", "visitor"),
+    ):  # fmt: skip
+        answer = pair.client.check(SeriesCheck(filename=f"{pair.receiver.root}/{name}"))
+        assert answer.creates == (f"{pair.receiver.root}/{creates}" if creates else "")
 
 
 def test_a_live_series_needs_no_file(pair: Pair) -> None:

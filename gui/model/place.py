@@ -1,0 +1,117 @@
+"""Where the next file would be: what the receiver says of its folder and disk before anything is written."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Protocol
+
+from penstock.receiver.client import ReceiverClient, ReceiverRefused, ReceiverUnavailable
+from penstock.receiver.models import SeriesCheck, SeriesCheckResult
+
+TIMEOUT = 2.0
+"""Seconds for the receiver's answer, which looks at the disk."""
+
+_log = logging.getLogger(__name__)
+
+
+class Receiver(Protocol):
+    """The part of `ReceiverClient` that is used here."""
+
+    def check(self, series: SeriesCheck) -> SeriesCheckResult: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """What the receiver says of one path."""
+
+    path: str
+    """Of the file, as this side names it."""
+    there: str = ""
+    """The innermost folder on its way that exists; only where `missing` is set."""
+    missing: str = ""
+    """The folders below that, which the receiver would create: "2025/raw"; "" for none."""
+    taken: bool = False
+    """There is such a file, which would not be replaced."""
+    free_bytes: int | None = None
+    """On the disk of its folder; `None` if not known."""
+
+    @property
+    def folder(self) -> str:
+        """Folder of the file."""
+        return str(PurePosixPath(self.path).parent)
+
+    def sentence(self) -> str:
+        """Return that folders are missing; "" if none are."""
+        return f"There is no folder {self.missing} in {self.there}." if self.missing else ""
+
+
+def ask(receiver: Receiver, path: str, *, overwrite: bool) -> Place | None:
+    """Return what the receiver says of a path; `None` where it says nothing now.
+
+    Args:
+        receiver: that would write the file.
+        path: of the file, as this side names it.
+        overwrite: whether a file that exists may be replaced.
+    """
+    try:
+        found = receiver.check(SeriesCheck(filename=path, overwrite=overwrite))
+    except ReceiverRefused as refusal:
+        return Place(path=path, taken=True) if refusal.kind == "file_exists" else None
+    except ReceiverUnavailable as error:
+        _log.info("%s: %s", path, error)
+        return None
+    there, missing = _split(path, found.filename or "", found.creates)
+    return Place(path=path, there=there, missing=missing, free_bytes=found.free_bytes)
+
+
+def client(url: str) -> ReceiverClient:
+    """Return the client of the receiver at an address."""
+    return ReceiverClient(url, timeout=TIMEOUT)
+
+
+class Places:
+    """Asks once for each path that the user comes to; for any thread.
+
+    Args:
+        receiver: makes the client of the receiver at an address.
+        found: called with each answer.
+    """
+
+    def __init__(self, receiver: Callable[[str], Receiver], found: Callable[[Place | None], None]) -> None:
+        self._receiver = receiver
+        self._found = found
+        self._agreed: set[str] = set()
+        """Folders that the user has had created."""
+
+    def look(self, url: str, path: str, *, overwrite: bool) -> Place | None:
+        """Ask, and hand over the answer.
+
+        Args:
+            url: of the receiver; "" where none is known.
+            path: of the file; "" for none.
+            overwrite: whether a file that exists may be replaced.
+        """
+        place = ask(self._receiver(url), path, overwrite=overwrite) if url and path else None
+        self._found(place)
+        return place
+
+    def agree(self, folder: str) -> None:
+        """The user wants this folder."""
+        self._agreed.add(folder)
+
+    def is_doubtful(self, place: Place | None) -> bool:
+        """Return whether the user has to be asked before the file is begun."""
+        return place is not None and bool(place.missing) and place.folder not in self._agreed
+
+
+def _split(path: str, seen: str, creates: str) -> tuple[str, str]:
+    """Return the folder that exists, and those that do not, as this side names them: the receiver may have
+    another name for the beginning of the path, but not for folders that are still to come."""
+    if not creates:
+        return "", ""
+    count = len(PurePosixPath(seen).parent.parts) - len(PurePosixPath(creates).parts) + 1
+    folder = PurePosixPath(path).parent.parts
+    return str(PurePosixPath(*folder[:-count])), "/".join(folder[-count:])
