@@ -139,6 +139,7 @@ class ImagePlot(PlotWidget):
             self._image.set_whole(self._whole)
             self.setActiveImage(self._image)
         if self._extent() != before:
+            self._shown = None
             self._image.set_whole(self._whole)
             self.resetZoom()
         self._order()

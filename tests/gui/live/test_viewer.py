@@ -224,12 +224,13 @@ def test_a_picture_transferred_in_blocks_is_in_its_place_and_no_number_is_made_o
     viewer = show(receiver.url)
     viewer.controls.block.setValue(4)
     receiver.frame(frame(), 0)
-    qtbot.waitUntil(lambda: pixels_of(viewer).shape == (15, 20), timeout=DEADLINE)
+    values = viewer.readings.value
+    qtbot.waitUntil(lambda: values("Frame on show", "Size") == "15 × 20, blocks of 4", timeout=DEADLINE)
 
     assert pixels_of(viewer)[2, 10] == frame()[8:12, 40:44].max()
     assert hover(viewer, 9, 41) == "row 9   column 41   transferred in blocks: no value"
     assert viewer.plot.pixel_at(80.5, 1.0) is None
-    qtbot.waitUntil(lambda: not viewer._save.isEnabled(), timeout=DEADLINE)
+    assert not viewer._save.isEnabled()
     assert not any("/downsample" in path for path in receiver.requests), "that is for all viewers"
 
     viewer.controls.block.setValue(1)
