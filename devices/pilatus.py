@@ -23,9 +23,11 @@ from penstock.streamer.settings import Limits, Settings, TriggerMode, Value
 from penstock.streamer.unit import CameraError, FrameFormat
 
 PIXEL = 172e-6
-"""Edge of a pixel in m ([um] 4.2)."""
+"""Edge of a pixel in m (pyFAI `detectors/_dectris.py`, class `Pilatus`)."""
 DTYPE, ITEM = "int32", 4
 """Type of pixels, and its bytes ([um] 7.2 p. 23: 20 bits of 32, with sign)."""
+ROUNDED = 1.5e-7
+"""Most seconds by which exposure and period together are rounded."""
 EV = 0.5
 """Difference in eV up to which two energies are the same: camserver keeps whole ones."""
 LEAST_EXPOSURE = 100e-9
@@ -138,9 +140,8 @@ class Pilatus(StreamingDetector):
 
     def as_prepared(self, settings: Settings) -> Settings:
         """See `StreamingDetector`; camserver rounds times to 100 ns."""
-        exposure, period = self._taken
-        latency = settings.latency_time
-        if abs(period - exposure - max(latency, modes.READOUT)) > 1e-7 and latency > 0.0:
+        (exposure, period), latency = self._taken, settings.latency_time
+        if abs(period - exposure - max(latency, modes.READOUT)) > ROUNDED:
             latency = round(max(0.0, period - exposure), 7)
         return msgspec.structs.replace(settings, exposure_time=exposure, latency_time=latency)
 
@@ -189,9 +190,9 @@ class Pilatus(StreamingDetector):
     def reset(self) -> None:
         """See `StreamingDetector`: kills whatever is exposed, and ends the light streamer's series."""
         series, self._series = self._series, None
-        self._camserver.kill()
         if series is not None:
             series.abort()
+        self._camserver.kill()
         self._light.reset()
         self._learn()
 

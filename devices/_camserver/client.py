@@ -27,8 +27,8 @@ KILLED_WITHIN, KILLS = 2.0, 5
 TICK = 0.1
 BYTES_PER_BLOCK = 1024
 """Of the answer to Df ([um] p. 59; [cs] `Df`)."""
-IDLE = "idle"
-"""Camera state in which an exposure can start ([cs] `cam_state`)."""
+IDLE, EXPOSING = "idle", "exposing"
+"""Camera states ([cs] `cam_state`): an exposure can start in the first alone."""
 OLDER_TRIMS_ANEW = (7, 4, 3)
 """Up to this version a new threshold is taken for the present one, unless 0 was set before ([lima]
 `_work_around_threshold_bug`)."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
+from threading import Event
 from typing import Any, TypeVar
 
 from penstock.streamer.light_client import (
@@ -19,6 +21,8 @@ T = TypeVar("T")
 
 BUSY = ("acquiring", "ending")
 """States in which a series is under way."""
+SETTLED_WITHIN, LOOK_EVERY = 5.0, 0.02
+"""Seconds in which an aborted series ends (`ABORT_PATIENCE` of the light streamer), and between two looks."""
 
 
 class Light:
@@ -58,8 +62,24 @@ class Light:
         self._call(lambda: self._client.abort(series, message))
 
     def reset(self) -> None:
-        """End whatever series is under way."""
+        """End whatever series is under way; return when it has ended."""
         self._call(self._client.reset)
+        self.settle()
+
+    def settle(self) -> None:
+        """Wait for the end of a series that was aborted: its end message may wait for a receiver.
+
+        Raises:
+            CameraError: it does not end.
+        """
+        end = time.monotonic() + SETTLED_WITHIN
+        while (status := self.status()).state in BUSY:
+            if time.monotonic() > end:
+                raise CameraError(
+                    f"the light streamer at {self.address} is still {status.state} after "
+                    f"{SETTLED_WITHIN:g} s ({status.message}); see its log on the control unit"
+                )
+            Event().wait(LOOK_EVERY)
 
     def close(self) -> None:
         """Close the sockets."""

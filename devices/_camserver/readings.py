@@ -10,12 +10,12 @@ import time
 from collections.abc import Callable
 from threading import Lock
 
-from penstock.devices._camserver.client import Camserver
+from penstock.devices._camserver.client import EXPOSING, IDLE, Camserver
 from penstock.devices._camserver.protocol import Channel, Setup
 from penstock.streamer.settings import Value
 from penstock.streamer.unit import CameraError
 
-STATE_EVERY, READ_EVERY = 3.0, 10.0
+STATE_EVERY, READ_EVERY = 5.0, 10.0
 """Seconds between two questions for the state, and for everything else."""
 HOLD = 60.0
 """Seconds for which the last values stand during a series."""
@@ -64,6 +64,8 @@ class Readings:
             CameraError: there is none, or it is too old.
             BoxLost: camserver is lost.
         """
+        if name == "DetectorState" and not self._resting():
+            return EXPOSING if self._camserver.exposure.under_way else IDLE
         with self._lock:
             age = time.monotonic() - self._read_at
             if age >= READ_EVERY and self._resting():

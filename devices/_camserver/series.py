@@ -33,6 +33,8 @@ FRAME_WITHIN = 0.5
 """Seconds beyond an exposure in which its file appears."""
 LOOKS = (0.005, 0.2)
 """Least and most seconds between two looks for the file of the frame that is finished before Stop."""
+TOLD_WITHIN = 1.0
+"""Seconds that Abort waits until the light streamer is told."""
 FINISHED_WITHIN = 10.0
 """Seconds that a trigger that has failed waits for the light streamer, so that it can say the counts."""
 NUMBER = re.compile(r"_(\d+)$")
@@ -90,13 +92,13 @@ class Series:
             frames_per_trigger=user.frames_per_trigger or 1,
         )  # fmt: skip
         try:
-            self._camserver.on_end = lambda: self._events.put(None)
+            self._camserver.on_end = self._wake
             if self.plan.mode not in BY_COMMAND:
                 self._expose()
         except CameraError as error:
-            self._camserver.on_end = lambda: None
             with suppress(CameraError):  # the first error is the cause
                 self._light.abort(self.id, str(error))
+                self._light.settle()
             raise
         Thread(target=self._follow, name="series", daemon=True).start()
 
@@ -125,7 +127,7 @@ class Series:
                 self._await_frame()
                 self._camserver.kill()
         finally:
-            self._events.put(None)
+            self._wake()
 
     def abort(self) -> None:
         """End at once."""
@@ -135,7 +137,8 @@ class Series:
             if self._camserver.exposure.under_way:
                 self._camserver.kill()
         finally:
-            self._events.put(None)
+            self._wake()
+            self._finished.wait(TOLD_WITHIN)  # a process that is about to end has told the light streamer
 
     def progress(self) -> Progress:
         """Return the state; `ARMED` until the light streamer has sent the end message."""
@@ -186,6 +189,9 @@ class Series:
 
     # The end
 
+    def _wake(self) -> None:
+        self._events.put(None)
+
     def _follow(self) -> None:
         while True:
             with self._lock:  # not while an exposure is being started, which the last one's end precedes
@@ -193,7 +199,6 @@ class Series:
             if outcome is not None:
                 break
             self._events.get()
-        self._camserver.on_end = lambda: None
         reason, message, triggered = outcome
         self._telling.set()
         try:

@@ -25,7 +25,7 @@ POOL, POOL_BYTES = 8, 64 * 2**20
 HIDDEN = ".camserver"
 """Folder of the encoded images, below that of the links: on the same file system."""
 MODULE, GAP = (195, 487), (17, 7)
-"""Rows and columns of a module, and of the gap after it ([um] 9.2)."""
+"""Rows and columns of a module, and of the gap after it (pyFAI `detectors/_dectris.py`, class `Pilatus`)."""
 MARK = b"\x0c\x1a\x04\xd5"
 PADDING = 4095
 MODELS = {
@@ -33,7 +33,7 @@ MODELS = {
     "PILATUS3 300K-W": (195, 1475), "PILATUS3 1M": (1043, 981), "PILATUS3 2M": (1679, 1475),
     "PILATUS3 6M": (2527, 2463),
 }  # fmt: skip
-"""Rows and columns by model."""
+"""Rows and columns by model (pyFAI, the same file)."""
 
 
 class DiskFull(Exception):

@@ -51,7 +51,7 @@ class TestPilatus(StreamingContract):
     exposure = 0.02
     slow_setting = ("Energy", 10000.0)
     readout = 0.95e-3
-    frame_that_runs = 0.5
+    frame_that_runs = 1.0
     rounded = (0.01000004, 0.01)
     others_are_streamed = False
     _light: LightReady

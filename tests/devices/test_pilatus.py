@@ -277,6 +277,8 @@ def test_the_period_has_room_for_the_read_out(
     pilatus.prepare(series(pilatus, exposure_time=exposure, latency_time=latency))
     assert simulated.box.settings["ExpTime"] == pytest.approx(exposure)
     assert simulated.box.settings["ExpPeriod"] == pytest.approx(period)
+    taken = pilatus.as_prepared(series(pilatus, exposure_time=exposure, latency_time=latency))
+    assert taken.exposure_time + max(taken.latency_time, pilatus.readout_time()) == pytest.approx(period)
 
 
 def test_times_that_camserver_rounds_are_shown_as_it_has_them(pilatus: Pilatus) -> None:
@@ -339,6 +341,7 @@ def test_nothing_is_asked_during_a_series(box: Rig, simulated: SimulatedCamserve
     simulated.box.heard.clear()
     box.until(lambda status: status.acquired == 3)
     assert not simulated.box.heard
+    assert box.unit.read("DetectorState") == "exposing"
     box.until_state("idle")
 
 
@@ -455,6 +458,16 @@ def test_who_ends_it_at_camservers_window_has_ended_it_early(box: Rig, simulated
     assert box.until_state("idle").ended_early
     _, _, end = box.series()
     assert end.reason == "stop" and "somebody has ended it at camserver" in str(end.message)
+
+
+def test_a_process_that_ends_in_a_series_ends_it_at_camserver_and_light_streamer(
+    box: Rig, simulated: SimulatedCamserver, light: LightReady
+) -> None:
+    box.arm(LONG, trigger_mode=TriggerMode.INTERNAL)
+    until(light, lambda status: status.state == "acquiring")
+    box.engine.close()
+    until(light, lambda status: status.state == "idle")
+    assert not simulated.box.exposing
 
 
 def test_who_arms_it_at_camservers_window_is_noticed_and_killed_by_reset_only(

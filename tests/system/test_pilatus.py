@@ -196,6 +196,7 @@ def test_counts_of_time_over_threshold_are_energies_in_the_file(beamline: Beamli
         unit.close()
 
 
+@pytest.mark.slow
 def test_modules_that_are_absent_are_a_mask_of_the_receiver(beamline: Beamline) -> None:
     """An L-shape is a whole sensor in which some modules are not there."""
     absent = {"first_row": 212, "first_column": 0, "rows": 195, "columns": 487}
@@ -213,6 +214,7 @@ def test_modules_that_are_absent_are_a_mask_of_the_receiver(beamline: Beamline) 
         unit.close()
 
 
+@pytest.mark.slow
 def test_a_receiver_without_the_step_for_cbf_is_told_what_it_lacks(beamline: Beamline) -> None:
     unit = PilatusUnit(beamline, "plain", [], sensor=(32, 48))
     try:

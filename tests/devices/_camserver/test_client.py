@@ -14,6 +14,7 @@ from penstock.devices._camserver import connection
 from penstock.devices._camserver.client import Camserver
 from penstock.devices._camserver.connection import NoControl
 from penstock.devices._camserver.exposure import State
+from penstock.streamer.camserver import box
 from penstock.streamer.camserver.faults import Faults
 from penstock.streamer.camserver.server import SimulatedCamserver
 from penstock.streamer.own_stream.contract import BoxLost
@@ -84,6 +85,20 @@ def test_an_energy_moves_the_threshold_and_a_threshold_leaves_the_energy(camserv
     assert (camserver.energy(), camserver.threshold()) == (10000.0, 4000.0)
     camserver.trim(12000.0, 5500.0)
     assert (camserver.energy(), camserver.threshold()) == (12000.0, 5500.0)
+
+
+@pytest.mark.parametrize(
+    ("version", "first"), [("tvx-7.4.3-140317", ["SetThreshold 0"]), ("tvx-7.4.4-1", [])]
+)
+def test_older_versions_take_a_new_threshold_only_after_0(
+    camserver: Camserver, simulated: SimulatedCamserver, version: str, first: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(box, "VERSION", version)
+    simulated.box.heard.clear()
+    camserver.trim(10000.0, None)
+    assert [line for line in simulated.box.heard if line.startswith("SetT")] == first
+    assert camserver.threshold() == 5000.0
 
 
 @pytest.mark.parametrize(
