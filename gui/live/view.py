@@ -238,6 +238,8 @@ class LiveView(qt.QMainWindow):
 
     def _show_frame(self, frame: LastFrame) -> None:
         """Say of the frame on the screen which it is, and have the next one requested."""
+        if frame is not self._frame:
+            return  # of a source that is no longer followed
         self._shown = frame
         self.readings.show_frame(frame)
         self._show_caption()

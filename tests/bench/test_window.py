@@ -1,0 +1,56 @@
+"""Does the live window keep up: the bars, the measure of a loop that stalls, and one short real run."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("silx.gui.plot", reason="the window needs the extra gui")
+
+from silx.gui import qt
+
+from penstock.bench.window import PERIOD, Case, Delays, Result, Run, measure
+
+CASE = Case(name="small", side=200, least=4.0)
+
+
+def run(**changes: float) -> Run:
+    return Run(**{"drawn": 5.0, "p99": 0.02, "worst": 0.1, "busy": 0.3, **changes})
+
+
+@pytest.mark.parametrize(
+    ("changes", "reached"),
+    [
+        ({}, True),
+        ({"drawn": 3.9}, False),
+        ({"p99": 0.06}, False),
+        ({"worst": 0.21}, False),
+        ({"busy": 0.51}, False),
+    ],
+)
+def test_the_median_of_each_figure_must_reach_its_bar(changes: dict[str, float], reached: bool) -> None:
+    assert Result(case=CASE, runs=[run(), run(**changes), run(**changes)]).reached is reached
+    assert Result(case=CASE, runs=[run(), run(), run(**changes)]).reached
+
+
+def test_a_loop_that_stalls_is_late_by_as_long(qtbot: Any) -> None:
+    delays = Delays()
+    qtbot.wait(50)
+    time.sleep(0.3)  # the stall
+    qtbot.wait(50)
+    late = delays.end()
+    assert max(late) >= 0.3 - 2 * PERIOD
+    assert sum(each >= 0.1 for each in late) >= 10, "each event that was due meanwhile was late"
+
+
+@pytest.mark.slow
+def test_a_window_is_measured_while_its_receiver_is_stopped_for_a_while(qtbot: Any, tmp_path: Path) -> None:
+    found = measure(tmp_path, CASE, 1, 4.0, 1.5, lambda what: None)
+    (only,) = found.runs
+    assert only.drawn > 1
+    assert 0 < only.busy < 1
+    assert 0 <= only.p99 <= only.worst
+    assert isinstance(qt.QApplication.instance(), qt.QApplication)

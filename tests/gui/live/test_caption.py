@@ -1,0 +1,89 @@
+"""Which frame is on show is always in sight, and whether it is of now."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from penstock.gui.live.sentences import moment
+from penstock.gui.live.view import LiveView
+from penstock.gui.live.viewer import Viewer
+from penstock.receiver.models import Series
+from tests.gui.live.stand_in import StandIn
+
+IMAGE = np.arange(4800, dtype=np.int32).reshape(60, 80)
+DEADLINE = 10_000
+"""Milliseconds."""
+
+
+@pytest.mark.parametrize("compact", [False, True])
+def test_number_time_and_series_are_in_sight_and_a_frame_of_the_last_series_is_marked(
+    qtbot: Any, receiver: StandIn, show: Callable[..., Viewer], compact: bool
+) -> None:
+    if compact:
+        view: LiveView = LiveView(compact=True)
+        qtbot.addWidget(view)
+        view.set_receiver(receiver.url)
+        view.resize(620, 420)
+        view.show()
+    else:
+        view = show(receiver.url)
+    taken = time.time()
+    receiver.run()
+    receiver.frame(IMAGE, 1234, time=taken)
+    clock = moment(taken)
+
+    def says(text: str) -> None:
+        qtbot.waitUntil(lambda: view.caption.text() == text, timeout=DEADLINE)
+
+    says(f"frame 1,234 · {clock} · scan-0007_sim-1.h5")
+    assert view.caption.isVisible()
+    series = receiver.status.series
+    assert series is not None
+    receiver.say(state="idle", series=Series(id=series.id, filename=series.filename, active=False))
+    says(f"frame 1,234 · {clock} · scan-0007_sim-1.h5 · last series")
+
+    receiver.say(  # the next one is armed
+        state="running", latest_frame=None, series=Series(id="next", filename="/data/b.h5", active=True)
+    )
+
+    says(f"frame 1,234 · {clock} · scan-0007_sim-1.h5 · ▲ OLD · last series")
+    receiver.frame(IMAGE, 0, series="next")
+    says("frame 0 · b.h5")
+    view.stop()
+
+
+def test_the_number_is_that_of_the_picture_and_not_of_a_frame_that_is_still_being_drawn(
+    qtbot: Any, receiver: StandIn, show: Callable[..., Viewer]
+) -> None:
+    viewer = show(receiver.url)
+    receiver.run()
+    receiver.frame(IMAGE, 5)
+    qtbot.waitUntil(lambda: viewer.caption.text().startswith("frame 5"), timeout=DEADLINE)
+    viewer.plot.ask_to_stop()  # a picture that never gets done
+    receiver.frame(IMAGE + 1, 6)
+    qtbot.waitUntil(lambda: viewer.snapshot().frame.frame == 6, timeout=DEADLINE)
+    assert viewer.caption.text().startswith("frame 5")
+    assert viewer.readings.value("Frame on show", "Number") == "5"
+
+
+def test_a_frame_that_cannot_be_drawn_is_said_and_the_next_one_is_asked_for(
+    qtbot: Any, receiver: StandIn, show: Callable[..., Viewer]
+) -> None:
+    viewer = show(receiver.url)
+    receiver.run()
+    receiver.frame(IMAGE + 0.5j, 5)
+    qtbot.waitUntil(lambda: "frame 5 cannot be drawn (TypeError" in viewer.caption.text(), timeout=DEADLINE)
+    receiver.frame(IMAGE, 6)
+    qtbot.waitUntil(lambda: viewer.caption.text().startswith("frame 6"), timeout=DEADLINE)
+
+
+def test_a_time_of_another_day_has_its_date() -> None:
+    noon = time.mktime((2026, 3, 4, 12, 0, 0, 0, 0, -1))
+    assert moment(noon + 0.25, now=noon + 3600) == "12:00:00.250"
+    assert moment(noon, now=noon + 86_400) == "2026-03-04 12:00:00.000"
+    assert moment(None) == ""

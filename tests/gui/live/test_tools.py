@@ -1,0 +1,194 @@
+"""The tools beside the picture: levels on the histogram, what is remembered, and when the loop is idle."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from silx.gui import qt
+
+from penstock.gui.live.drawing.blocks import Reduction
+from penstock.gui.live.histogram import LevelsTool
+from penstock.gui.live.idle import Idle
+from penstock.gui.live.levels import Levels, Percentiles, Scale, histogram
+from penstock.gui.live.look import Look
+from penstock.gui.live.source import IMAGES, Content
+from penstock.gui.live.view import LiveView
+from penstock.gui.live.viewer import Viewer
+from tests.gui.live.stand_in import StandIn
+
+IMAGE = np.random.default_rng(3).poisson(100, (60, 80)).astype(np.int32)
+DEADLINE = 10_000
+"""Milliseconds."""
+
+
+@pytest.fixture
+def tool(qtbot: Any) -> LevelsTool:
+    look = Look()
+    look.follow(Levels(80, 130))
+    shown = LevelsTool(look)
+    qtbot.addWidget(shown)
+    shown.resize(88, 400)
+    shown.show_histogram(histogram(IMAGE.ravel(), look.levels()))
+    shown.show()
+    return shown
+
+
+def drag(qtbot: Any, tool: LevelsTool, level: float, to: float) -> None:
+    """Drag the line at this count to that one."""
+    bins = tool.bins
+    start, end = (qt.QPoint(40, round(bins.row(value))) for value in (level, to))
+    qtbot.mousePress(bins, qt.Qt.LeftButton, pos=start)
+    move = qt.QMouseEvent(
+        qt.QEvent.MouseMove, qt.QPointF(end), qt.Qt.NoButton, qt.Qt.LeftButton, qt.Qt.NoModifier
+    )
+    qt.QApplication.sendEvent(bins, move)
+    qtbot.mouseRelease(bins, qt.Qt.LeftButton, pos=end)
+
+
+def test_a_level_is_dragged_and_stays(qtbot: Any, tool: LevelsTool) -> None:
+    look = tool.bins._look
+    drag(qtbot, tool, 130, 110)
+    assert look.levels().high == pytest.approx(110, abs=1)
+    assert look.levels().low == 80
+    assert not look.is_autoscale()
+    drag(qtbot, tool, 80, 90)
+    assert look.levels().low == pytest.approx(90, abs=1)
+
+
+def test_no_level_is_dragged_past_the_other_one_and_none_from_far_away(qtbot: Any, tool: LevelsTool) -> None:
+    look = tool.bins._look
+    drag(qtbot, tool, 80, 140)
+    assert look.levels() == (80, 130)
+    drag(qtbot, tool, 105, 120)  # in the middle between the two
+    assert look.levels() == (80, 130)
+
+
+def test_a_level_is_typed_and_what_is_no_number_changes_nothing(qtbot: Any, tool: LevelsTool) -> None:
+    look = tool.bins._look
+    for text, expected in (("2,500", 2500), ("many", 2500), ("10", 2500)):  # the last is below the other
+        tool.high.selectAll()
+        qtbot.keyClicks(tool.high, text)
+        qtbot.keyClick(tool.high, qt.Qt.Key_Return)
+        assert look.levels() == (80, expected)
+        assert tool.high.text() == "2,500"
+
+
+@pytest.mark.parametrize("scale", Scale)
+def test_a_place_on_the_histogram_is_that_of_its_count(qtbot: Any, scale: Scale) -> None:
+    look = Look()
+    look.set_scale(scale)
+    look.set_levels(80, 130)
+    tool = LevelsTool(look)
+    qtbot.addWidget(tool)
+    tool.resize(88, 400)
+    tool.show_histogram(histogram(IMAGE.ravel(), look.levels(), scale))
+    for count in (80.0, 100.0, 130.0):
+        assert tool.bins.value(tool.bins.row(count)) == pytest.approx(count)
+    assert tool.bins.row(130) < tool.bins.row(80), "the greatest is on top"
+    assert not tool.grab().isNull()
+
+
+def test_the_window_draws_with_what_is_chosen(
+    qtbot: Any, receiver: StandIn, show: Callable[..., Viewer]
+) -> None:
+    viewer = show(receiver.url)
+    receiver.frame(IMAGE, 0)
+    qtbot.waitUntil(lambda: viewer.drawn() == 1, timeout=DEADLINE)
+    assert viewer.levels.bins.histogram() is not None
+    assert viewer.levels.isVisible()
+    viewer.controls.percentiles.setCurrentText("0 – 100 %")
+    qtbot.waitUntil(lambda: viewer.plot.look.levels() == (IMAGE.min(), IMAGE.max()), timeout=DEADLINE)
+    for scale in Scale:
+        viewer.controls.scale.setCurrentText(scale.label)
+        qtbot.waitUntil(viewer.plot.is_current, timeout=DEADLINE)
+        assert viewer.plot.look.scale() is scale
+    assert not viewer.controls.log_colours.isChecked()
+    viewer.controls.reduction.setCurrentText("mean")
+    assert viewer.plot.look.reduction() is Reduction.MEAN
+    viewer.show_histogram.trigger()
+    assert not viewer.levels.isVisible()
+
+
+def test_colours_scale_and_tools_are_remembered_for_each_detector(
+    qtbot: Any, receiver: StandIn, show: Callable[..., Viewer]
+) -> None:
+    viewer = show(receiver.url)
+    qtbot.waitUntil(lambda: viewer.banner.title() == "IDLE", timeout=DEADLINE)
+    look = viewer.plot.look
+    look.set_scale(Scale.SQRT)
+    look.set_colours("fire")
+    look.set_percentiles(Percentiles(5, 95))
+    look.set_mask_shown(False)
+    look.set_levels(7, 70)
+    viewer.figures.trigger()
+    viewer.show_histogram.trigger()
+    viewer.resize(1100, 700)
+    qtbot.waitUntil(lambda: viewer.width() == 1100, timeout=DEADLINE)
+    viewer.close()
+
+    again = show(receiver.url)
+    qtbot.waitUntil(lambda: again.banner.title() == "IDLE", timeout=DEADLINE)
+    look = again.plot.look
+    assert (look.scale(), look.colours(), look.percentiles()) == (Scale.SQRT, "fire", (5, 95))
+    assert (look.levels(), look.is_autoscale(), look.is_mask_shown()) == ((7, 70), False, False)
+    assert not again.figures.isChecked() and not again.show_histogram.isChecked()
+    assert (again.width(), again.height()) == (1100, 700)
+
+    compact = LiveView(compact=True)
+    qtbot.addWidget(compact)
+    compact.set_receiver(receiver.url)
+    compact.start()
+    qtbot.waitUntil(lambda: compact.plot.look.scale() is Scale.SQRT, timeout=DEADLINE)
+    assert not compact.figures.isChecked(), "tools are those of its form"
+    compact.stop()
+
+    receiver.say(detector="another")
+    other = show(receiver.url)
+    qtbot.waitUntil(lambda: other.windowTitle().startswith("another"), timeout=DEADLINE)
+    assert (other.plot.look.scale(), other.plot.look.colours()) == (Scale.LIN, "viridis")
+
+
+def test_what_the_command_asks_for_counts_more_than_what_is_remembered(
+    qtbot: Any, receiver: StandIn, show: Callable[..., Viewer]
+) -> None:
+    viewer = show(receiver.url)
+    qtbot.waitUntil(lambda: viewer.banner.title() == "IDLE", timeout=DEADLINE)
+    viewer.plot.look.set_colours("fire")
+    viewer.close()
+    again = show(receiver.url, colours="gray", logarithmic=True)
+    with qtbot.waitSignal(again.restored, timeout=DEADLINE):
+        pass
+    assert (again.plot.look.colours(), again.plot.look.scale()) == ("gray", Scale.LOG)
+
+
+def test_the_next_frame_waits_for_an_idle_loop_as_long_as_the_last_one_took(qtbot: Any) -> None:
+    called: list[float] = []
+    idle = Idle(lambda: called.append(time.monotonic()))
+    began = time.monotonic()
+    idle.wait(0.15)
+    qtbot.waitUntil(lambda: bool(called), timeout=DEADLINE)
+    assert called[0] - began >= 0.15
+
+
+def test_a_loop_that_is_never_idle_does_not_wait_for_ever(qtbot: Any) -> None:
+    called: list[bool] = []
+    busy = qt.QTimer()
+    busy.timeout.connect(lambda: time.sleep(0.05))  # work
+    busy.start(0)
+    idle = Idle(lambda: called.append(True))
+    idle.wait(0.0)
+    qtbot.waitUntil(lambda: bool(called), timeout=DEADLINE)
+    busy.stop()
+
+
+def test_a_source_without_images_says_what_it_has() -> None:
+    found = Content(curves=("spectrum",), scalars=("temperature", "current"))
+    assert (
+        found.sentence()
+        == "There are no images here, but curves: spectrum; one value per frame: temperature, current."
+    )
+    assert IMAGES.images
