@@ -37,6 +37,8 @@ TOLD_WITHIN = 1.0
 """Seconds that Abort waits until the light streamer is told."""
 FINISHED_WITHIN = 10.0
 """Seconds that a trigger that has failed waits for the light streamer, so that it can say the counts."""
+LATE, LATE_BY = 1.05, 10.0
+"""How much longer than planned an exposure may last: a share of it, and seconds."""
 NUMBER = re.compile(r"_(\d+)$")
 
 
@@ -109,7 +111,13 @@ class Series:
             CameraError: camserver has refused it, or failed.
         """
         self._expose()
-        self._camserver.exposure.wait()
+        lasts = self.plan.images * self.plan.period
+        if not self._camserver.exposure.wait(LATE * lasts + LATE_BY):
+            state = self._camserver.setup().state
+            raise CameraError(
+                f"{self._camserver.address} is {state}, and has not said that an exposure of {lasts:g} s has "
+                "ended; if it was killed at camserver's window, call Reset"
+            )
         if self._camserver.exposure.state is exposure.State.FAILED:
             self._finished.wait(FINISHED_WITHIN)
             raise CameraError(self.trouble or self._camserver.exposure.words)

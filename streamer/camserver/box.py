@@ -188,7 +188,7 @@ class Box:
                 if self._exposure is not None and self._exposure.last is not None:
                     self.settings.last = str(self._exposure.last)
                 self._exposure = None
-        if listener is not None:
+        if listener is not None and not (last and self.faults.silent_ends):
             listener.send(answer(EXPOSURE, well, text))
 
     def _kill(self, argument: str, client: Client) -> Reply | None:

@@ -22,5 +22,7 @@ class Faults(msgspec.Struct, forbid_unknown_fields=True):
     """After a kill, 7 ERR comes before 7 OK, as from some versions."""
     ignore_kills: int = 0
     """So many of the next K are not taken."""
+    silent_ends: bool = False
+    """The end of an exposure is not said, as after a kill that was typed at the window of a real one."""
     hang: bool = False
     """Commands are read and not answered."""

@@ -12,6 +12,7 @@ import pytest
 
 from penstock.codecs import cbf
 from penstock.devices._camserver import readings
+from penstock.devices._camserver import series as series_module
 from penstock.devices.pilatus import Pilatus
 from penstock.stins.messages import IndexSource
 from penstock.streamer.camserver.faults import Faults
@@ -468,6 +469,23 @@ def test_a_process_that_ends_in_a_series_ends_it_at_camserver_and_light_streamer
     box.engine.close()
     until(light, lambda status: status.state == "idle")
     assert not simulated.box.exposing
+
+
+@pytest.mark.parametrize("mode", [TriggerMode.INTERNAL, TriggerMode.SOFTWARE])
+def test_an_exposure_whose_end_nobody_says_is_a_fault(
+    box: Rig, simulated: SimulatedCamserver, mode: TriggerMode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(series_module, "LATE_BY", 0.3)
+    simulated.faults = Faults(silent_ends=True)
+    box.arm(0.01, trigger_mode=mode, n_triggers=1)
+    if mode is TriggerMode.SOFTWARE:
+        box.engine.trigger()
+    assert "is idle, and has not said that an exposure of 0.01095 s has" in box.until_state("fault").message
+    simulated.faults = Faults()
+    done(box.engine.reset())
+    box.until_state("idle")
+    box.arm(0.01, n_triggers=2)
+    box.until_state("idle")
 
 
 def test_who_arms_it_at_camservers_window_is_noticed_and_killed_by_reset_only(

@@ -131,6 +131,31 @@ def test_answers_are_those_of_the_manual(client: Client, simulated: SimulatedCam
         assert re.fullmatch(answer, found, re.DOTALL), (command, found)
 
 
+def test_what_maxivs_client_asks_is_answered_as_it_expects(
+    client: Client, simulated: SimulatedCamserver
+) -> None:
+    """The commands and patterns of maxiv-science/pilatus-streamer, `pilatus/Pilatus.py`."""
+    for command, pattern in {
+        f"imgpath {simulated.box.settings.folder}": "10 OK",
+        "nimages 3": "15 OK",
+        "exptime 0.010000": "15 OK",
+        "expperiod 0.020000": "15 OK",
+        "setenergy 10000.000000": "15 OK",
+        "nimages": r"15 OK N images set to: (\d+)",
+        "imgpath": "10 OK (.*)$",
+        "exptime": "15 OK Exposure time set to: (.*) sec.$",
+        "expperiod": "15 OK Exposure period set to: (.*) sec$",
+        "setenergy": "15 OK Energy setting: (.*) eV",
+        "exposure test.cbf": "15 OK(?!.*ERR)",
+    }.items():
+        assert re.match(pattern, client.ask(command)), command
+    assert client.hear().startswith("7 OK")
+    client.ask("exptime 3600")
+    client.ask("exposure kill.cbf")
+    client.tell("camcmd k")
+    assert "OK" in client.hear() + client.hear()
+
+
 def test_the_first_connection_has_control_until_it_is_closed(
     client: Client, simulated: SimulatedCamserver
 ) -> None:
