@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from penstock.devices._genicam.device import Device, View
+from penstock.devices._genicam.features import Features, names_of
 from penstock.devices._genicam.frame_ids import FrameIds
 from penstock.devices._genicam.frames import Frames
-from penstock.devices._genicam.parameters import SETTINGS, UNIT
+from penstock.devices._genicam.parameters import COUNTS, SETTINGS, UNIT
 from penstock.devices._genicam.pixel_formats import PixelFormat, taken
 from penstock.stins.messages import IndexSource
 from penstock.streamer.camera import Acquisition, Camera, Exposure
-from penstock.streamer.settings import Limits, Settings, TriggerMode, Value
+from penstock.streamer.features import Feature, HasFeatures
+from penstock.streamer.settings import STANDARD, Limits, Parameter, Settings, TriggerMode, Value
 from penstock.streamer.unit import CameraError, FrameFormat
 
 
-class GenICam(Camera):
+class GenICam(Camera, HasFeatures):
     """One camera, found by its serial number or address."""
 
     properties = UNIT
@@ -27,6 +29,11 @@ class GenICam(Camera):
         """See `Camera`."""
         self._unit = dict(properties)
         self._open()
+        try:
+            self._shown = self._shown_names()
+        except CameraError:
+            self._device.close()
+            raise
         self._counts: Mapping[str, int] = {}
         self._form: PixelFormat | None = None
         self._values: Mapping[str, Value] = {p.name: p.default for p in SETTINGS if p.writable}
@@ -96,15 +103,45 @@ class GenICam(Camera):
                 "bit_depth_readout": self._form.bits,
                 "saturation_value": self._form.saturation,
             }
+        if self._shown:
+            described["features"] = {name: self._features.get(name).value for name in self._shown}
         return described
 
     def read(self, name: str) -> Value:
         """See `Unit`."""
+        if name in COUNTS:
+            return self._counts.get(name, 0)
+        if self._device.lost:  # each question would be waited for, for seconds
+            raise CameraError("the camera does not answer")
         if name == "SensorTemperature":
             return self._device.temperature()
-        if name in ("IncompleteFrames", "MissingPackets", "ResentPackets"):
-            return self._counts.get(name, 0)
+        if name in self._shown:
+            return self._shown_value(name)
         return super().read(name)
+
+    def shown(self) -> tuple[Parameter, ...]:
+        """See `Unit`: the features in the property ShownFeatures."""
+        return tuple(
+            Parameter(
+                name=name, default=self._shown_value(name), doc=_sentence(feature), unit=feature.unit,
+                limits=feature.limits, choices=feature.choices,
+                writable=feature.writable and not feature.set_by,
+            )
+            for name in self._shown
+            for feature in [self._features.get(name)]
+        )  # fmt: skip
+
+    def list_features(self) -> Sequence[Feature]:
+        """See `HasFeatures`."""
+        return self._features.list()
+
+    def get_feature(self, name: str) -> Feature:
+        """See `HasFeatures`."""
+        return self._features.get(name)
+
+    def set_feature(self, name: str, value: Value) -> Feature:
+        """See `HasFeatures`."""
+        return self._features.set(name, value)
 
     def acquire(self, acquisition: Acquisition) -> Iterator[Exposure]:
         """See `Camera`."""
@@ -121,6 +158,31 @@ class GenICam(Camera):
     def _open(self) -> None:
         self._device = Device(self._unit)
         self._ids = FrameIds(self._device.ids)
+        self._features = Features(self._device)
+
+    def _shown_names(self) -> Sequence[str]:
+        """Return the names in the property ShownFeatures; see `shown`.
+
+        Raises:
+            CameraError: one of them cannot be an attribute.
+        """
+        names = names_of(str(self._unit["ShownFeatures"]))
+        attributes = {parameter.name.lower() for parameter in (*STANDARD, *SETTINGS, *UNIT)}
+        for name in names:
+            why = ""
+            if name.lower() in attributes:
+                why = "is the name of another attribute"
+            elif self._features.get(name).value is None:
+                why = "has no value that can be read"
+            if why:
+                raise CameraError(f"{name} of the property ShownFeatures {why}; leave it out")
+        return names
+
+    def _shown_value(self, name: str) -> Value:
+        value = self._features.get(name).value
+        if value is None:
+            raise CameraError(f"{name} cannot be read")
+        return value
 
     def _form_of(self, settings: Settings) -> PixelFormat:
         return taken(str(settings.camera["PixelFormat"]), self._device.formats)
@@ -131,3 +193,7 @@ class GenICam(Camera):
         )
         columns, rows = self._device.sensor
         return View(left, top, width or columns - left, height or rows - top)
+
+
+def _sentence(feature: Feature) -> str:
+    return f"{(feature.doc or f'{feature.kind} of the camera').rstrip('.')}."

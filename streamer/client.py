@@ -12,6 +12,7 @@ import msgspec
 import zmq
 
 from penstock.streamer import protocol
+from penstock.streamer.features import Feature
 from penstock.streamer.protocol import Checked, Description, Prepared, StreamerStatus
 from penstock.streamer.request_client import TICK_MS, RequestClient, StreamerRefused, StreamerUnavailable
 from penstock.streamer.settings import Settings, Value
@@ -19,6 +20,7 @@ from penstock.streamer.settings import Settings, Value
 __all__ = [
     "Checked",
     "Description",
+    "Feature",
     "Prepared",
     "StreamerClient",
     "StreamerRefused",
@@ -29,6 +31,8 @@ __all__ = [
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 
+LISTING = 10.0
+"""Seconds in which a camera has to list its features."""
 RENEW_EVERY = 1.0
 """Seconds between two renewals of a subscription, and until a restarted streamer is found."""
 
@@ -74,6 +78,18 @@ class StreamerClient:
     def prepare(self, settings: Settings, patience: float = 0.0) -> Prepared:
         """Check everything and set the hardware up; nothing is sent."""
         return self._ask(protocol.Prepare(id=self._id(), settings=settings), Prepared, patience)
+
+    def list_features(self) -> list[Feature]:
+        """Return the features of a camera that has its own; many take a few seconds."""
+        return self._ask(protocol.ListFeatures(id=self._id()), list[Feature], LISTING)
+
+    def get_feature(self, name: str) -> Feature:
+        """Return one feature."""
+        return self._ask(protocol.GetFeature(id=self._id(), name=name), Feature)
+
+    def set_feature(self, name: str, value: Value) -> Feature:
+        """Set a feature, between series; return what the camera has made of it."""
+        return self._ask(protocol.SetFeature(id=self._id(), name=name, value=value), Feature)
 
     def announce(self) -> None:
         """Send the start message of the prepared series."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from typing import Protocol
+from typing import Protocol, TypeVar
 
+from penstock.streamer.features import HasFeatures
 from penstock.streamer.protocol import Checked, Description, Prepared, StreamerStatus
 from penstock.streamer.settings import Settings
+
+T = TypeVar("T")
 
 
 class Driver(Protocol):
@@ -21,6 +24,14 @@ class Driver(Protocol):
 
     def check(self, settings: Settings) -> Future[Checked]:
         """Check everything that can be checked without the hardware; change nothing."""
+
+    def with_features(self, work: Callable[[HasFeatures], T], *, changes: bool = False) -> Future[T]:
+        """Let `work` use the features of the detector.
+
+        Args:
+            work: is called between series, by the thread that makes all calls of the detector.
+            changes: True if it sets one.
+        """
 
     def prepare(self, settings: Settings) -> Future[Prepared]:
         """Set the hardware up for a series; nothing is sent."""

@@ -22,6 +22,7 @@ from penstock.streamer.camera import Camera
 from penstock.streamer.checks import check_orientation, check_settings
 from penstock.streamer.clock import Clock
 from penstock.streamer.errors import Refused
+from penstock.streamer.features import HasFeatures
 from penstock.streamer.header import header_of, metadata_of
 from penstock.streamer.jobs import Jobs
 from penstock.streamer.orientation import rotated_shape
@@ -113,6 +114,22 @@ class Engine:
             return self._parameters.description
 
         return self._on_camera("set parameters", work)
+
+    def with_features(self, work: Callable[[HasFeatures], T], *, changes: bool = False) -> Future[T]:
+        """Let `work` use the camera's features; refused during a series."""
+        camera = self._camera
+        if not isinstance(camera, HasFeatures):
+            raise Refused("no_features", f"{self._name} has no features of its own")
+
+        def use() -> T:
+            if self._machine.state not in (State.IDLE, State.FAULT):
+                raise Refused("illegal_state", f"no access to features while {self._machine.state}")
+            result = work(camera)
+            if changes:
+                self._parameters.refresh_description()
+            return result
+
+        return self._on_camera("features", use)
 
     def check(self, settings: Settings) -> Future[Checked]:
         """Check everything that can be checked without the hardware; change nothing, and disturb no series.

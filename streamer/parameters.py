@@ -12,7 +12,7 @@ from penstock.streamer.checks import check_values
 from penstock.streamer.clock import Clock
 from penstock.streamer.own_stream.contract import BoxLost, StreamingDetector
 from penstock.streamer.protocol import Description
-from penstock.streamer.settings import Value
+from penstock.streamer.settings import Parameter, Value
 from penstock.streamer.unit import Unit
 
 log = logging.getLogger(__name__)
@@ -45,10 +45,12 @@ class Parameters:
         self._values: dict[str, Value] = {}
         self._readings: dict[str, Value] = {}
         self._failed: set[str] = set()
+        self._shown: tuple[Parameter, ...] = ()
         self._lock = Lock()
         """Held while the camera is read."""
         self._read_at = -math.inf
         if not isinstance(camera, StreamingDetector):  # its box has not been reached yet
+            self._shown = camera.shown()
             self._values = {p.name: p.default for p in camera.parameters if p.writable}
             self.read()
         self.description = self._describe()
@@ -73,6 +75,11 @@ class Parameters:
         self._values = values
         self.description = self._describe()
 
+    def refresh_description(self) -> None:
+        """Describe and read the camera again, after something was set that is none of its parameters."""
+        self.description = self._describe()
+        self.read()
+
     def refresh(self) -> float:
         """Read if it is due; return when the next reading is due."""
         if self._clock.monotonic() - self._read_at >= READ_EVERY:
@@ -86,8 +93,8 @@ class Parameters:
 
     def _read(self) -> None:
         readings: dict[str, Value] = {}
-        for parameter in self._camera.parameters:
-            if not parameter.writable:
+        for parameter in (*self._camera.parameters, *self._shown):
+            if not parameter.writable or parameter in self._shown:
                 try:
                     readings[parameter.name] = self._camera.read(parameter.name)
                 except Exception as error:  # a missing temperature ends no series
@@ -114,6 +121,7 @@ class Parameters:
 
     def _describe(self) -> Description:
         camera = self._camera
+        self._shown = camera.shown()
         return Description(
             camera=self._name,
             parameters=camera.parameters,
@@ -124,5 +132,6 @@ class Parameters:
             index_source=camera.index_source,
             data_endpoint=self._data_endpoint,
             streamer_pid=os.getpid(),
+            shown=self._shown,
             own_stream=isinstance(camera, StreamingDetector),
         )

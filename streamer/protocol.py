@@ -42,6 +42,8 @@ class Description(msgspec.Struct, frozen=True, kw_only=True):
     data_endpoint: str
     """Endpoint that sends the frames: the streamer's own socket, or that of the detector's box."""
     streamer_pid: int
+    shown: tuple[Parameter, ...] = ()
+    """Parameters of this unit alone, with their present values as defaults; see `Unit.shown`."""
     own_stream: bool = False
     """True if the detector's own box sends the frames, and the start message when it is armed; its peers are
     unknown."""
@@ -186,6 +188,23 @@ class Status(Request, frozen=True):
     """Get a snapshot -> StreamerStatus."""
 
 
+class ListFeatures(Request, frozen=True):
+    """Get the features of the camera -> list of Feature."""
+
+
+class GetFeature(Request, frozen=True, kw_only=True):
+    """Get one feature -> Feature."""
+
+    name: str
+
+
+class SetFeature(Request, frozen=True, kw_only=True):
+    """Set one feature, or execute a command -> Feature."""
+
+    name: str
+    value: Value
+
+
 class Subscribe(Request, frozen=True):
     """Send snapshots for `LEASE` seconds -> StreamerStatus."""
 
@@ -200,7 +219,7 @@ class Shutdown(Request, frozen=True):
 
 AnyRequest = (
     Describe | Set | Check | Prepare | Announce | Start | Trigger | Stop | Abort | Cancel | Reset | Status
-    | Subscribe | Unsubscribe | Shutdown
+    | ListFeatures | GetFeature | SetFeature | Subscribe | Unsubscribe | Shutdown
 )  # fmt: skip
 
 

@@ -81,6 +81,13 @@ class RemoteServer:
             protocol.Cancel: lambda engine, _: engine.cancel(),
             protocol.Reset: lambda engine, _: engine.reset(),
             protocol.Status: lambda engine, _: engine.status(),
+            protocol.ListFeatures: lambda engine, _: engine.with_features(lambda unit: unit.list_features()),
+            protocol.GetFeature: lambda engine, request: engine.with_features(
+                lambda unit: unit.get_feature(request.name)
+            ),
+            protocol.SetFeature: lambda engine, request: engine.with_features(
+                lambda unit: unit.set_feature(request.name, request.value), changes=True
+            ),
             protocol.Shutdown: lambda engine, _: self.stop(),
         }
 

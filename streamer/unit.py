@@ -93,6 +93,14 @@ class Unit(ABC):
     def readout_time(self) -> float:
         """Return the minimum dead time between two frames, in seconds."""
 
+    def shown(self) -> tuple[Parameter, ...]:
+        """Return the parameters of this unit that its model does not declare, such as features of its own.
+
+        They become attributes of its device alone, and are read like read-only parameters, by `read`. A
+        default is the present value. A writable one is set by `HasFeatures.set_feature`.
+        """
+        return ()
+
     def apply(self, values: Mapping[str, Value]) -> None:
         """Apply new values of the camera's own parameters, at once if the hardware can.
 

@@ -27,6 +27,7 @@ from penstock.devices._base.attributes import (
 from penstock.devices._base.checking import Answer, refused
 from penstock.devices._base.clients import Clients
 from penstock.devices._base.faults import as_tango_error
+from penstock.devices._base.feature_access import FeatureAccess
 from penstock.devices._base.live_image import MAX_EDGE, LiveImage
 from penstock.devices._base.monitor_image import address_of
 from penstock.devices._base.parameter_list import ATTRIBUTE as PARAMETERS
@@ -43,6 +44,7 @@ from penstock.devices._base.series_settings import (
     periods,
     settings_of,
 )  # fmt: skip
+from penstock.devices._base.shown_attributes import ShownAttributes
 from penstock.devices._base.states import ACTIVE, TANGO_STATE, SeriesState
 from penstock.devices._base.streamer_link import streamer_link, streamer_properties
 from penstock.devices._base.streamer_process import StreamerLink
@@ -106,6 +108,7 @@ class Detector(Device):
         self._values: dict[str, Value] = {
             name: parameter.default for name, parameter in self.parameters.items() if parameter.writable
         }
+        self._shown = ShownAttributes(self)
         modes = tuple(str(mode) for mode in self.camera.trigger_modes)
         self._unknown = set(self._camera_names()) if self._box else set()
         """Values of a box's own parameters before the box has been read."""
@@ -127,6 +130,7 @@ class Detector(Device):
             armed_limit=lambda: float(self._values["ArmedTimeLimit"]),
             trigger_limit=lambda: float(self._values["TriggerTimeLimit"]),
         )  # fmt: skip
+        self.features = FeatureAccess(self._control, self._on_features)
         self._watch = ReceiverWatch(self._receiver, self._control.record.on_receiver)
         self._live = LiveImage(
             self, self._receiver, rate=self.LiveImageRate, edge=self.LiveImageSize,
@@ -302,6 +306,16 @@ class Detector(Device):
         shown: Value = tango_value(value)
         return shown
 
+    def read_shown(self, shown: tango.Attribute) -> Value | tuple[Value, float, tango.AttrQuality]:
+        """Return the value of an attribute of this device alone."""
+        return self.read_value(shown.get_name())
+
+    def write_shown(self, shown: tango.Attribute) -> None:
+        """Set the feature behind an attribute of this device alone."""
+        name, value = shown.get_name(), shown.get_write_value()
+        with as_tango_error(name):
+            self.features.set(name, value)
+
     def write_value(self, name: str, value: Value) -> None:
         """Apply a value that a client has written."""
         with as_tango_error(name):
@@ -403,6 +417,8 @@ class Detector(Device):
         for parameter in self.camera.parameters:
             if not parameter.writable:
                 values[parameter.name] = view.readings.get(parameter.name, Unread(parameter.default))
+        for parameter in self._shown.parameters:
+            values[parameter.name] = view.readings.get(parameter.name, Unread(parameter.default))
         values |= {parameter.name: self._properties[parameter.name] for parameter in self._identity()}
         values[PARAMETERS.name] = self._list
         values |= self._periods()
@@ -413,6 +429,7 @@ class Detector(Device):
         return values
 
     def _step(self) -> None:
+        self._shown.tidy()
         self._control.step()
         if self._unmeasured or self._control.next_frames.outdated():
             self._unmeasured = False
@@ -429,6 +446,7 @@ class Detector(Device):
 
     def _on_connected(self, streamer: StreamerClient, description: Description) -> None:
         """Handle a new connection: send the camera's settings, or read those of a box; take the limits."""
+        self._shown.show(description.shown)
         self._take_modes(tuple(str(mode) for mode in description.trigger_modes))
         if self._box:
             names = self._camera_names()
@@ -449,6 +467,12 @@ class Detector(Device):
         self._take_limits(streamer.describe())
         self._unmeasured = True
 
+    def _on_features(self, description: Description) -> None:
+        """A feature of the camera's own was set."""
+        self._take_limits(description)
+        self._unmeasured = True
+        self._wake()
+
     def _on_prepared(self, prepared: Prepared) -> None:
         """Show what the box has made of the settings of a series; nothing can be written meanwhile."""
         for name, value in prepared.values.items():
@@ -458,7 +482,8 @@ class Detector(Device):
 
     def _take_modes(self, modes: tuple[str, ...]) -> None:
         self._modes = modes
-        self._list = parameter_list(self.camera.parameters, self._identity(), modes)
+        own = (*self.camera.parameters, *self._shown.parameters)
+        self._list = parameter_list(own, self._identity(), modes)
 
     def _identity(self) -> list[Parameter]:
         return [parameter for parameter in self.camera.properties if parameter.name in IDENTITY]

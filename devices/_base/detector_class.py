@@ -11,10 +11,12 @@ from tango.server import device_property
 
 from penstock.devices._base.attributes import declare
 from penstock.devices._base.detector import IDENTITY, Detector
+from penstock.devices._base.feature_commands import COMMANDS
 from penstock.devices._base.parameter_list import ATTRIBUTE as PARAMETERS
 from penstock.devices._base.series_settings import DEVICE_SETTINGS, PERIOD_ATTRIBUTES
 from penstock.devices._base.streamer_link import streamer_properties
 from penstock.devices._base.view_attributes import view_parameters
+from penstock.streamer.features import HasFeatures
 from penstock.streamer.own_stream.contract import StreamingDetector
 from penstock.streamer.settings import STANDARD, Parameter, Value
 from penstock.streamer.unit import Unit
@@ -55,6 +57,8 @@ def detector_class(camera: type[Unit]) -> type[Detector]:
     ]
     for parameter in shown:
         body.update(_attribute_body(parameter))
+    if issubclass(camera, HasFeatures):
+        body |= COMMANDS
     return type(camera.__name__, (Detector,), body)
 
 

@@ -58,7 +58,8 @@ class Device:
         self.name = str(unit["Address"]) or str(unit["SerialNumber"])
         """Its address, or else its serial number, for sentences too."""
         self._camera: int | None = self._open(by_address=bool(unit["Address"]))
-        self._device = lib.camera_get_device(self.camera)
+        self.handle: int = lib.camera_get_device(self.camera)
+        """The ArvDevice."""
         try:
             self.is_gige = bool(lib.camera_is_gv_device(self.camera))
             self._refuse_if_taken()
@@ -114,7 +115,7 @@ class Device:
     @property
     def lost(self) -> bool:
         """True if a GigE Vision camera no longer answers, as the library's heartbeat has found."""
-        return self._camera is None or (self.is_gige and not self.lib.gv_device_is_controller(self._device))
+        return self._camera is None or (self.is_gige and not self.lib.gv_device_is_controller(self.handle))
 
     def set_up(self, settings: Settings, form: PixelFormat, view: View) -> None:
         """Write the settings of a series.
@@ -220,7 +221,7 @@ class Device:
             return said == "big"
         if (self.vendor, self.model) == ARAVIS_FAKE:
             return True
-        return bool(binding.register(self.lib, self._device, PACKET_SIZE_REGISTER) & BIG_ENDIAN_PIXELS)
+        return bool(binding.register(self.lib, self.handle, PACKET_SIZE_REGISTER) & BIG_ENDIAN_PIXELS)
 
     def _kind_of_ids(self, bits: str) -> Kind:
         if not self.is_gige:

@@ -12,7 +12,7 @@ import numpy as np
 from penstock.devices._genicam.aravis import STATUS, Filled
 from penstock.devices._genicam.device import Device
 from penstock.devices._genicam.frame_ids import FrameIds, Habit
-from penstock.devices._genicam.parameters import COUNTERS
+from penstock.devices._genicam.parameters import COUNTERS, COUNTS
 from penstock.devices._genicam.pixel_formats import PixelFormat
 from penstock.stins.texts import plural
 from penstock.streamer.camera import Acquisition, Exposure
@@ -65,7 +65,7 @@ class Frames:
         self._exposure = settings.exposure_time
         self._period = self._exposure + max(settings.latency_time, device.readout)
         self._planned = settings.frames
-        self.counts = dict.fromkeys(("IncompleteFrames", *COUNTERS), 0)
+        self.counts = dict.fromkeys(COUNTS, 0)
         self._lent: dict[int, int] = {}
         """Number of the engine's buffer by its address."""
         self._own: dict[int, np.ndarray] = {}

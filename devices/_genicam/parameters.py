@@ -73,5 +73,7 @@ SETTINGS: tuple[Parameter, ...] = (
         doc="Packets of the running or last series that arrived when they were asked for again.",
     ),
 )  # fmt: skip
+COUNTS = ("IncompleteFrames", "MissingPackets", "ResentPackets")
+"""Readings that count something in a series."""
 COUNTERS = {"MissingPackets": "n_missing_packets", "ResentPackets": "n_resent_packets"}
 """Counter of Aravis by reading."""

@@ -21,6 +21,7 @@ from penstock.stins.user_part import UserPart
 from penstock.streamer.checks import check_settings
 from penstock.streamer.clock import Clock
 from penstock.streamer.errors import Refused
+from penstock.streamer.features import HasFeatures
 from penstock.streamer.header import metadata_of, period_of
 from penstock.streamer.jobs import Jobs
 from penstock.streamer.own_stream.contract import BoxLost, Progress, StreamingDetector
@@ -103,6 +104,10 @@ class OwnStreamEngine:
             self._machine.fire(Event.CONFIGURED, f"{names} was not set: {error}")
 
         return self._on_box(f"set {names}", work, failed)
+
+    def with_features(self, work: Callable[[HasFeatures], T], *, changes: bool = False) -> Future[T]:
+        """Refuse: such detectors declare all that their box has."""
+        raise Refused("no_features", f"{self._name} has no features of its own")
 
     def check(self, settings: Settings) -> Future[Checked]:
         """Check everything that can be checked without the box; change nothing."""

@@ -8,9 +8,13 @@ from typing import ClassVar
 import pytest
 
 from penstock.devices.genicam import GenICam
+from penstock.streamer.checks import complete_properties
+from penstock.streamer.errors import Refused
+from penstock.streamer.settings import Limits, Value
+from penstock.streamer.unit import CameraError
 from tests.contract.test_camera_contract import CameraContract
 from tests.devices._genicam.exposing_camera import Bench
-from tests.streamer.rig import Rig
+from tests.streamer.rig import Rig, done, settings
 
 
 @pytest.fixture(scope="module")
@@ -37,3 +41,115 @@ class TestGenICam(CameraContract):
 
     def lose(self, rig: Rig, index: int) -> None:
         self.bench.say(f"lose {index}")
+
+
+SHOWN = {"Address": "127.0.0.1", "ShownFeatures": "BlackLevel, ReverseX TestPattern,DeviceUserID"}
+
+
+def open_camera(properties: dict[str, Value]) -> GenICam:
+    return GenICam(complete_properties(GenICam, properties))
+
+
+@pytest.fixture
+def camera(bench: Bench) -> Iterator[GenICam]:
+    camera = open_camera(SHOWN)
+    yield camera
+    camera.close()
+
+
+class TestFeatures:
+    """What the camera's own description offers."""
+
+    def test_they_are_listed_in_their_categories_with_limits_and_choices(self, camera: GenICam) -> None:
+        listed = {feature.name: feature for feature in camera.list_features()}
+        black = listed["BlackLevel"]
+        assert (black.kind, black.group, black.unit, black.writable) == ("float", "AnalogControl", "DN", True)
+        assert (black.limits, black.doc) == (Limits(0.0, 100.0), "Value of a dark pixel.")
+        assert listed["TestPattern"].choices == ("Off", "Ramp", "Bars")
+        assert listed["ReverseX"].kind == "boolean"
+        assert (listed["AcquisitionStart"].kind, listed["AcquisitionStart"].value) == ("command", None)
+        assert (listed["DeviceVendorName"].value, listed["DeviceVendorName"].writable) == ("Aravis", False)
+        assert listed["Width"].limits == Limits(1, 96)
+
+    @pytest.mark.parametrize(
+        ("name", "value", "made"),
+        [
+            ("BlackLevel", "12.5", 12.5), ("BlackLevel", 3, 3.0), ("ReverseX", "true", True),
+            ("ReverseX", "0", False), ("TestPattern", "Bars", "Bars"), ("DeviceUserID", "hutch 2", "hutch 2"),
+        ],
+    )  # fmt: skip
+    def test_one_is_set_as_text_or_in_its_type(
+        self, camera: GenICam, name: str, value: Value, made: Value
+    ) -> None:
+        assert camera.set_feature(name, value).value == made
+        assert camera.get_feature(name).value == made
+
+    @pytest.mark.parametrize(
+        ("name", "value", "words"),
+        [
+            ("Width", "8", "Width is set by the attribute AOIWidth; write that"),
+            ("PixelFormat", "Mono16", "set by the attribute PixelFormat"),
+            ("ExposureTime", "5", "set by the attribute ExposureTime"),
+            ("Gain", "1", "set by the attribute Gain"),
+            ("TriggerMode", "On", "set by the attribute TriggerMode"),
+            ("TriggerSource", "Line0", "set by the attribute TriggerSource"),
+            ("AcquisitionFrameRate", "5", "set by the attribute FrameTime"),
+            ("GevSCPSPacketSize", "1500", "set by the attribute PacketSize"),
+            ("GevSCPD", "5", "set by the attribute PacketDelay"),
+            ("AcquisitionStart", "", "AcquisitionStart is set by Arm, for each series"),
+            ("PayloadSize", "5", "PayloadSize is set by Arm"),
+            ("DeviceModelName", "x", "DeviceModelName can only be read"),
+            ("BlackLevel", "101", "BlackLevel.*101.* greater than allowed maximum"),
+            ("BlackLevel", "dark", "BlackLevel is of type float, and 'dark' is not"),
+            ("ReverseX", "perhaps", "ReverseX is of type boolean"),
+            ("TestPattern", "Stripes", "TestPattern.*'Stripes' not an entry"),
+            ("BlakLevel", "1", "no feature BlakLevel; perhaps BlackLevel"),
+        ],
+    )
+    def test_what_cannot_be_set_is_refused_with_what_sets_it(
+        self, camera: GenICam, name: str, value: Value, words: str
+    ) -> None:
+        with pytest.raises(CameraError, match=words):
+            camera.set_feature(name, value)
+
+    def test_those_that_are_shown_are_parameters_of_this_unit_alone(self, camera: GenICam) -> None:
+        shown = {parameter.name: parameter for parameter in camera.shown()}
+        assert list(shown) == ["BlackLevel", "ReverseX", "TestPattern", "DeviceUserID"]
+        assert shown["BlackLevel"].limits == Limits(0.0, 100.0) and shown["BlackLevel"].writable
+        assert shown["TestPattern"].choices == ("Off", "Ramp", "Bars")
+        assert not set(shown) & {parameter.name for parameter in GenICam.parameters}
+
+    def test_their_values_are_read_with_the_readings_and_go_into_the_header(self, camera: GenICam) -> None:
+        camera.set_feature("BlackLevel", 7.5)
+        with Rig(camera, buffers=64 * 2**20) as rig:
+            rig.connect()
+            assert rig.engine.status().readings["BlackLevel"] == 7.5
+            rig.arm(n_triggers=1, exposure_time=0.001)
+            start, _, _ = rig.receive_series()
+            assert start.metadata["features"]["BlackLevel"] == 7.5
+            rig.until_state("idle")
+            described = done(
+                rig.engine.with_features(lambda unit: unit.set_feature("BlackLevel", 8.5), changes=True)
+            )
+            assert described.value == rig.engine.status().readings["BlackLevel"] == 8.5
+
+    def test_none_is_set_in_a_series(self, camera: GenICam) -> None:
+        with Rig(camera, buffers=64 * 2**20) as rig:
+            done(rig.engine.prepare(settings(exposure_time=0.001)))
+            with pytest.raises(Refused, match="no access to features while prepared"):
+                done(rig.engine.with_features(lambda unit: unit.list_features()))
+
+    @pytest.mark.parametrize(
+        ("names", "words"),
+        [
+            ("Nonsense", "no feature Nonsense; ListFeatures lists them"),
+            ("Gain", "Gain of the property ShownFeatures is the name of another attribute; leave it out"),
+            (
+                "TriggerSoftware",
+                "TriggerSoftware of the property ShownFeatures has no value that can be read",
+            ),
+        ],
+    )
+    def test_what_cannot_be_shown_is_refused(self, bench: Bench, names: str, words: str) -> None:
+        with pytest.raises(CameraError, match=words):
+            open_camera(SHOWN | {"ShownFeatures": names})

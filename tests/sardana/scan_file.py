@@ -31,6 +31,11 @@ class ScanFile:
             assert images.shape[0] == len(status)
             return [frame_number(images[point]) if fate == 1 else None for point, fate in enumerate(status)]
 
+    def first_pixels(self, channel: str) -> list[int]:
+        """For each point the first pixel of its frame."""
+        with h5py.File(self.path, locking=False) as file:
+            return [int(image[0, 0]) for image in file[self._entry(file)]["measurement"][channel]]
+
     def sources(self, channel: str) -> list[str]:
         """The detector's files of the images, in the order of the points, as the scan's file names them."""
         with h5py.File(self.path, locking=False) as file:
