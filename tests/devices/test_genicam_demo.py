@@ -9,7 +9,12 @@ from pathlib import Path
 import h5py
 import pytest
 
-from penstock.devices._base.processes import PENSTOCK
+from penstock.devices._base.demonstration import Demonstration
+from penstock.devices._base.processes import PENSTOCK, Child
+from penstock.devices._base.stage import genicam
+from tests.pages import run
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.slow
@@ -32,3 +37,21 @@ def test_the_demonstration_takes_a_series_whose_file_is_clean(tmp_path: Path) ->
         assert detector["saturation_value"][()] == 255
         assert "index 0 is the first frame that arrived" in detector["frame_id_start"].asstr()[()]
     assert "penstock demo --detector genicam --panel" in ended.stderr
+
+
+@pytest.mark.slow
+def test_the_page_works_as_it_is_written(tmp_path: Path) -> None:
+    run(ROOT / "docs/how-to/connect-your-genicam-camera.md", tmp_path, {})
+
+
+@pytest.mark.slow
+def test_the_panel_opens_it(tmp_path: Path) -> None:
+    with Demonstration(tmp_path, staged=genicam()) as beamline:
+        beamline.take(1, lambda written: None)
+        with Child(
+            "the panel", [*PENSTOCK, "panel", beamline.detector],
+            lambda line: line.startswith("following ") or None, deadline=60.0,
+            environment={"TANGO_HOST": beamline.tango_host},
+        ) as panel:  # fmt: skip
+            assert panel.exit_status() is None
+            assert not any("Traceback" in line for line in panel.tail), list(panel.tail)
