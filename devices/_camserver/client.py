@@ -211,6 +211,9 @@ class Camserver:
             ended = self._wait_killed(ours)
             # Answers come in order: those to K that nobody waits for have come before this one.
             self._ask("ShowPID", codes=(Code.SHOW_PID,))
+            if not ended and self.setup().state in (IDLE, ""):
+                self.exposure.missed()  # it ended before, and has not said so
+                ended = True
             if ended:
                 self.check()
                 return

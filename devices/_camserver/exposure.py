@@ -94,6 +94,10 @@ class Exposure:
         elif answer.code == Code.KILL:
             self._fire(Event.KILL, answer.text)  # also where somebody has typed it at camserver's window
 
+    def missed(self) -> None:
+        """It has ended, and camserver has not said so."""
+        self._fire(Event.OK, "")
+
     def lost(self, sentence: str) -> None:
         """The connection is gone: no answer will come."""
         self._fire(Event.LOST, sentence)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from penstock.codecs import cbf
+from penstock.devices._camserver import client as client_module
 from penstock.devices._camserver import readings
 from penstock.devices._camserver import series as series_module
 from penstock.devices.pilatus import Pilatus
@@ -476,6 +477,7 @@ def test_an_exposure_whose_end_nobody_says_is_a_fault(
     box: Rig, simulated: SimulatedCamserver, mode: TriggerMode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(series_module, "LATE_BY", 0.3)
+    monkeypatch.setattr(client_module, "KILLED_WITHIN", 0.2)
     simulated.faults = Faults(silent_ends=True)
     box.arm(0.01, trigger_mode=mode, n_triggers=1)
     if mode is TriggerMode.SOFTWARE:
