@@ -166,10 +166,9 @@ def load(path: str) -> Tuple[memoryview, float]:
                 raise Incomplete(f"{facts.st_size} of {end} bytes")
             # The mapping is the RAM disk's own memory, which ZeroMQ hands to the kernel: no copy. A complete
             # file must not be cut any more: camserver writes no name twice.
-            whole = mmap.mmap(file.fileno(), end, access=mmap.ACCESS_READ)
+            return memoryview(mmap.mmap(file.fileno(), end, access=mmap.ACCESS_READ))[start:], facts.st_mtime
     except OSError as error:
         raise Incomplete(error.strerror) from None
-    return memoryview(whole)[start:], facts.st_mtime
 
 
 # The data socket --------------------------------------------------------------------------------------------
@@ -259,13 +258,14 @@ class Series:
         self.image: Dict[str, Any] = begin.get("image", {})
         self.name = re.compile(re.escape(self.prefix) + r"(?:_(\d+))?\.cbf")
         self.appeared: Set[int] = set()
+        self.beyond_plan: Set[int] = set()
         self.waiting: Deque[Tuple[int, str]] = deque()
         """Frames and names of files, in the order in which they appeared."""
         self.growing: List[Tuple[int, str]] = []
         """Those that were incomplete when they were looked at."""
         self.incomplete: Dict[str, Tuple[str, float]] = {}
         """What was wrong with these, and since when it is the same, by name."""
-        self.beyond_plan = self.left_over = self.sent = self.triggered = 0
+        self.left_over = self.sent = self.triggered = 0
         self.lost: Dict[str, int] = {}
         self.reason = self.message = ""
         """Why it ends; "" while it does not."""
@@ -366,8 +366,8 @@ class Streamer:
             "state": self.state, "message": self.waits or self.message,
             "series": series.id, "planned": series.planned, "triggered": series.triggered,
             "acquired": len(series.appeared), "sent": series.sent, "lost": series.lost,
-            "beyond_plan": series.beyond_plan, "left_over": series.left_over, "end_sent": series.end_sent,
-            "waiting": len(series.waiting) + len(series.growing),
+            "beyond_plan": len(series.beyond_plan), "left_over": series.left_over,
+            "end_sent": series.end_sent, "waiting": len(series.waiting) + len(series.growing),
             "waiting_bytes": sum(self.folder.size(name) for _, name in series.waiting),
             "held": len(self.held), "held_bytes": self.held_bytes, "largest_bytes": self.largest_bytes,
             "quiet": round(time.monotonic() - series.moved, 3),
@@ -411,11 +411,11 @@ class Streamer:
             frame = int(match.group(1) or series.first) - series.first if match else 0
             if match is None or frame in series.appeared:
                 continue
-            if series.dropped or not 0 <= frame < (series.planned or 2**53):
+            if not 0 <= frame < (series.planned or 2**53):
+                log.warning("series %s: %s is beyond the plan, and not sent", series.id, name)
+                series.beyond_plan.add(frame)
+            if series.dropped or frame in series.beyond_plan:
                 self.folder.remove(name)
-                if not series.dropped:
-                    series.beyond_plan += 1
-                    log.warning("series %s: %s is beyond the plan, and not sent", series.id, name)
                 continue
             if not series.appeared:
                 log.info("series %s: the first file is %s", series.id, name)
