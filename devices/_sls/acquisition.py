@@ -77,6 +77,7 @@ class Acquisition:
             CameraError, BoxLost: it cannot; nothing is left armed, and no name of this series.
         """
         status, receivers = self._client.get("status", "rx_status")
+        self._client.start_workers()
         if self.is_running or set(flat([status, receivers])) & BUSY:
             raise CameraError(f"{self._client.address} is armed already, perhaps by another client")
         fpath, fname = (str(flat(each)[0]) for each in self._client.get("fpath", "fname"))
@@ -187,7 +188,8 @@ class Acquisition:
             except BoxLost:
                 continue  # the engine gives it up if that lasts
             except CameraError as error:
-                log.error("the end of the series cannot be seen: %s", error)
+                if not self._over.is_set():  # otherwise it was given up meanwhile
+                    log.error("the end of the series cannot be seen: %s", error)
                 return
 
     def _is_at_rest(self) -> bool:

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from queue import Empty, SimpleQueue
 from typing import Any, TypeAlias
 
@@ -26,6 +26,9 @@ Step: TypeAlias = tuple[Any, ...]
 
 AT_ONCE = 10.0
 """Seconds for a call: a module answers in milliseconds, and one that was just switched on in seconds."""
+AT_ONCE_CALLS = 4
+"""Calls at the same time during a series: of the watcher, of the thread that sees to its end, of a trigger,
+and of Stop."""
 START = 30.0
 """Seconds until slsdet is imported."""
 
@@ -60,6 +63,12 @@ class Client:
         """
         with self._worker():
             pass
+
+    def start_workers(self) -> None:
+        """Start as many children as a series has threads: Stop must not wait for a process to start."""
+        with ExitStack() as held:
+            for _ in range(AT_ONCE_CALLS):
+                held.enter_context(self._worker())
 
     def do(self, *steps: Step, seconds: float = AT_ONCE) -> list[Any]:
         """Make the steps one after the other; return their values.

@@ -93,10 +93,11 @@ class SlsBox:
 
     def subscribed(self) -> None:
         """Wait until a receiver takes the stream: what is published before is lost."""
-        assert self._publisher is not None, "slsReceiver publishes nothing yet"
-        assert self._publisher.poll(int(1000 * PATIENCE)), "nobody has subscribed"
-        while self._publisher.poll(0):
-            self._publisher.recv()
+        with self._lock:  # a socket is one thread's at a time
+            assert self._publisher is not None, "slsReceiver publishes nothing yet"
+            assert self._publisher.poll(int(1000 * PATIENCE)), "nobody has subscribed"
+            while self._publisher.poll(0):
+                self._publisher.recv()
 
     def edge(self) -> None:
         """Give an edge, once the detector waits for it."""
@@ -164,14 +165,15 @@ class SlsBox:
 
     def _publish(self) -> None:
         """Bind anew, as slsReceiver does."""
-        if self._publisher is not None:
-            self._publisher.close(0)
-            self._publisher = None
-        if self.receiver["rx_zmqstream"]:
-            publisher = self._context.socket(zmq.XPUB)
-            publisher.setsockopt(zmq.LINGER, 0)
-            publisher.bind(f"tcp://127.0.0.1:{self.receiver['rx_zmqport']}")
-            self._publisher = publisher
+        with self._lock:
+            if self._publisher is not None:
+                self._publisher.close(0)
+                self._publisher = None
+            if self.receiver["rx_zmqstream"]:
+                publisher = self._context.socket(zmq.XPUB)
+                publisher.setsockopt(zmq.LINGER, 0)
+                publisher.bind(f"tcp://127.0.0.1:{self.receiver['rx_zmqport']}")
+                self._publisher = publisher
 
     def _setAdditionalJsonParameter(self, key: str, value: str) -> None:
         assert max(len(key), len(value)) <= 19, "what is longer is cut, without a word"

@@ -27,7 +27,7 @@ class TestJungfrau(StreamingContract):
     source = "sls"
     slow_setting = ("HighVoltage", 100)
     readout = 0.0
-    frame_that_runs = 0.8  # Stop may first have to start a process
+    frame_that_runs = 1.0
     rounded = (0.0100000123, 0.01)
     box: SlsBox
 
