@@ -403,6 +403,8 @@ class SeriesCheckResult:
     exists."""
     dtype: str = ""
     """NumPy name of the pixel type as stored; "" if unknown."""
+    dataset: str = ""
+    """Path that the frames would have in the file; "" if nothing is written."""
 
 
 @dataclass(frozen=True, kw_only=True)

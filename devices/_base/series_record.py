@@ -226,7 +226,7 @@ class SeriesRecord:
             self._named_at = time.time()
             self.expects = prepared.expected is not None
             self._view = replace(
-                self._view, series=prepared.series, filename=found.filename or "",
+                self._view, series=prepared.series, filename=found.filename or "", dataset=found.dataset,
                 frame_bytes=prepared.frame_bytes, frame_shape=tuple(found.shape) or prepared.shape,
                 frame_type=found.dtype or prepared.dtype, armed_by=armed_by,
                 index_source=prepared.index_source.value,

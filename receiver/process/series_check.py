@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from penstock.receiver.config import ReceiverConfig
-from penstock.receiver.files import names, storage
+from penstock.receiver.files import names, nexus, storage
 from penstock.receiver.files.storage import StorageError
 from penstock.receiver.models import SeriesCheck, SeriesCheckResult, Status
 from penstock.receiver.process import memory
@@ -64,6 +64,7 @@ def check(name: str, config: ReceiverConfig, status: Status, series: SeriesCheck
         shape=shape,
         dtype=dtype,
         creates="" if creates is None else str(creates),
+        dataset=nexus.dataset_of(config.detector or name) if path else "",
     )
 
 

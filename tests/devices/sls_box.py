@@ -114,6 +114,7 @@ class SlsBox:
         self._stop()
         self.do("call", "stopReceiver")
         self.do("call", "startReceiver")
+        self.module["frames"] = frames or 2
         pause = FOREVER if frames == 0 else 0.001
         self._begin(lambda: self._take(frames or 2, 0.001, pause))
         if frames:
