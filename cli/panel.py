@@ -7,11 +7,16 @@ Examples:
   penstock panel tango://10.1.0.5:10000/sim/det/1
                                                  a detector of another database than TANGO_HOST's
   penstock panel sim/det/1 --theme light         for a desk in daylight
+  penstock panel sim/det/1 --presets /beamline/presets
+                                                 with the presets of settings that the site shares
   penstock panel sim/det/1 --screenshot now.png  a picture once all have answered; needs no screen
 
 The panel is built from each device's own description, and follows its events. It may be started before the
 device, the receiver or the database: it says what it is waiting for, in the terminal, too. Closing it ends no
 series.
+
+Presets are named sets of settings, one JSON file each: yours in ~/.config/penstock/presets, those of the site
+in the folders of --presets and of the environment variable PENSTOCK_PRESETS (several as in PATH).
 
 Exit status: 0 the window was closed or its picture is written, 2 there is no picture or no screen, or a
 device name is not valid.
@@ -38,6 +43,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--theme", choices=("auto", "dark", "light"), default="dark",
         help="auto: as the desktop (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--presets", type=Path, action="append", default=[], metavar="DIR",
+        help="folder of presets that the site shares; may be given several times",
     )  # fmt: skip
     parser.add_argument("--screenshot", type=Path, metavar="FILE", help="write the window's picture and end")
     parser.add_argument(
@@ -72,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
     trouble = show(
         Options(
             devices=devices, theme=args.theme, screenshot=args.screenshot, size=args.size,
-            deadline=args.deadline,
+            presets=tuple(args.presets), deadline=args.deadline,
         ),
         ready=lambda: print(f"following {', '.join(devices) or 'all detectors'}", flush=True),
         waits=lambda why: print(f"penstock panel: {why}", file=sys.stderr, flush=True),

@@ -122,6 +122,8 @@ def apply(application: qt.QApplication, theme: Theme = DARK) -> None:
         palette.setColor(qt.QPalette.Disabled, role, qt.QColor(theme.disabled))
     for role in (qt.QPalette.Base, qt.QPalette.Button):
         palette.setColor(qt.QPalette.Disabled, role, qt.QColor(theme.locked))
+    # Menus emboss what is disabled, which cannot be read on a dark ground.
+    palette.setColor(qt.QPalette.Disabled, qt.QPalette.Light, qt.QColor(theme.panel))
     application.setPalette(palette)
     application.setStyleSheet(_sheet(theme))
 

@@ -25,6 +25,7 @@ from penstock.gui.model.metadata import METADATA
 from penstock.gui.model.next_file import NextFile
 from penstock.gui.model.place import Place, Places
 from penstock.gui.model.place import client as place_client
+from penstock.gui.model.preset import Applied, Preset, apply
 from penstock.gui.model.view import DetectorView, Edit, Presence
 from penstock.gui.model.who import is_this_process
 from penstock.receiver.client import ReceiverClient, ReceiverUnavailable
@@ -148,11 +149,39 @@ class DetectorModel:
         """Forget what was typed; the device's value is shown again."""
         with self._lock:
             self._view = self._view.with_edit(name, None)
+        if name == FILE:
+            self._schedule_place()
         self._notify()
 
     def write(self, name: str) -> None:
         """Write what was typed (Enter); the edit stays, with the reason, where it is refused."""
         self._calls.begin(lambda: self._write_edit(name))
+
+    def write_all(self) -> None:
+        """Write all that was typed; what is refused stays, with the reason."""
+        self._calls.begin(lambda: [self._write_edit(name) for name in self.view().edits])
+
+    def discard_all(self) -> None:
+        """Forget all that was typed."""
+        with self._lock:
+            self._view = replace(self._view, edits={})
+        self._schedule_place()
+        self._notify()
+
+    def load(self, name: str, preset: Preset) -> Applied:
+        """Type what a preset says, where the device has another value; nothing is written yet.
+
+        Args:
+            name: of the preset, for the log.
+            preset: the settings.
+        """
+        applied = apply(preset, self.view())
+        for setting in applied.same:
+            self.discard(setting)
+        for setting, text in applied.edits.items():
+            self.edit(setting, text)
+        self.log.add(Kind.DONE, f"Preset {name}: {applied.sentence()}. {applied.details()}")
+        return applied
 
     def set(self, name: str, text: str) -> None:
         """Type and write at once: for choices and switches."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from penstock.gui.model.detector import DetectorModel
 from penstock.gui.model.fleet import Fleet
 from penstock.gui.model.fleet_row import ASKING
 from penstock.gui.model.link import TangoDevice
+from penstock.gui.model.preset_files import PresetFolders
 from penstock.gui.model.sentences import message
 from penstock.gui.model.view import DetectorView, Presence
 from penstock.gui.panel.fleet_page import FleetPage
@@ -37,6 +39,8 @@ class Options:
     theme: theme.Name = "dark"
     screenshot: Path | None = None
     size: tuple[int, int] | None = None
+    presets: tuple[Path, ...] = ()
+    """Folders of presets that the site shares, beside those of the environment."""
     deadline: float = 60.0
     """Seconds to wait for all devices to answer, for a picture."""
 
@@ -80,7 +84,10 @@ def run(
 
 def open_window(options: Options, layout: qt.QSettings | None, fleet: Fleet | None = None) -> Window:
     """Return the window for `options`, not yet shown."""
-    window = Window(lambda name: DetectorModel(name, TangoDevice(name)), layout, FleetPage(fleet or Fleet()))
+    window = Window(
+        lambda name: DetectorModel(name, TangoDevice(name)), layout, FleetPage(fleet or Fleet()),
+        PresetFolders.of(os.environ, options.presets),
+    )  # fmt: skip
     for name in options.devices:
         window.open(name)
     if options.devices:

@@ -10,6 +10,7 @@ from silx.gui import qt
 from penstock.gui.banner import StateBanner
 from penstock.gui.live.view import TROUBLE, LiveView
 from penstock.gui.model.detector import DetectorModel
+from penstock.gui.model.preset_files import PresetFolders
 from penstock.gui.model.sentences import message
 from penstock.gui.model.view import DetectorView
 from penstock.gui.panel.actions import Actions
@@ -35,13 +36,15 @@ class DetectorPanel(qt.QWidget):
     updated = qt.Signal()
     """A snapshot is on show."""
 
-    def __init__(self, model: DetectorModel, parent: qt.QWidget | None = None) -> None:
+    def __init__(
+        self, model: DetectorModel, parent: qt.QWidget | None = None, presets: PresetFolders | None = None
+    ) -> None:
         super().__init__(parent)
         self.model = model
         self.setStyleSheet(sheet())
         self.banner = StateBanner(self)
         self.actions_bar = Actions(model, self)
-        self.settings = Settings(model, self)
+        self.settings = Settings(model, self, presets)
         self.columns = qt.QSplitter(qt.Qt.Horizontal, self)
         self.rows = qt.QSplitter(qt.Qt.Vertical, self)
         self._splitters = {"columns": self.columns, "rows": self.rows}

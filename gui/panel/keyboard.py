@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from silx.gui import qt
 
+from penstock.gui.panel import preset_bar
 from penstock.gui.panel.actions import LOOKS
 
 KEYS: tuple[tuple[str, str], ...] = (
     ("Enter", "write what was typed into this field"),
     ("Esc", "forget what was typed, take the device's value"),
+    (preset_bar.WRITE.replace("Return", "Enter"), "write all that was typed"),
     ("Tab, Shift+Tab", "next field, previous field"),
     ("Alt+letter", "go to the field, tab or menu with this letter underlined"),
+    (preset_bar.MENU, "presets: load, save, delete settings under a name"),
+    (preset_bar.SAVE, "save the settings as a preset"),
     ("Ctrl+F", "search for a setting of the camera"),
     ("Ctrl+O", "open a detector"),
     ("Ctrl+H", "past series of this detector's receiver, with their files"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 
 from silx.gui import qt
@@ -12,12 +13,14 @@ from penstock.gui.model.attribute import Attribute
 from penstock.gui.model.detector import FILE, DetectorModel
 from penstock.gui.model.labels import in_sections
 from penstock.gui.model.metadata import METADATA
+from penstock.gui.model.preset_files import PresetFolders
 from penstock.gui.model.strip import strip
 from penstock.gui.model.view import DetectorView
 from penstock.gui.panel.field import PROBLEM_SIGN, Field, make_field
 from penstock.gui.panel.file_field import FileField
 from penstock.gui.panel.form import Form
 from penstock.gui.panel.metadata_page import MetadataPage
+from penstock.gui.panel.preset_bar import PresetBar
 from penstock.gui.panel.style import look
 
 LEAST_WIDTH = 420
@@ -27,11 +30,19 @@ MANY = 10
 
 
 class Settings(qt.QWidget):
-    """Two forms; created again when the device returns with other attributes."""
+    """Presets and forms; these are created again when the device returns with other attributes.
 
-    def __init__(self, model: DetectorModel, parent: qt.QWidget | None = None) -> None:
+    Args:
+        model: model that is read and written.
+        presets: folders of presets; by default those of the environment.
+    """
+
+    def __init__(
+        self, model: DetectorModel, parent: qt.QWidget | None = None, presets: PresetFolders | None = None
+    ) -> None:
         super().__init__(parent)
         self._model = model
+        self.presets = PresetBar(model, presets or PresetFolders.of(os.environ), self)
         self._made_of: object = None
         self.series = Form(self)
         self.camera = Form(self)
@@ -60,6 +71,7 @@ class Settings(qt.QWidget):
         layout = qt.QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
+        layout.addWidget(self.presets)
         layout.addWidget(self._pages, 1)
         line = qt.QFrame(self)
         line.setObjectName("above-strip")
@@ -100,6 +112,7 @@ class Settings(qt.QWidget):
             self.file.show_view(view)
         if self.metadata is not None:
             self.metadata.show_view(view)
+        self.presets.show_view(view)
         self._plan.set_whole(view.plan.sentence())
         self._view = view
         self._show_strip()

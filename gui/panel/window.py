@@ -11,6 +11,7 @@ from silx.gui import qt
 from penstock.gui import theme
 from penstock.gui.model.detector import DetectorModel
 from penstock.gui.model.device_name import key
+from penstock.gui.model.preset_files import PresetFolders
 from penstock.gui.model.sentences import message
 from penstock.gui.panel import keyboard
 from penstock.gui.panel.detector_panel import DetectorPanel
@@ -31,6 +32,7 @@ class Window(qt.QMainWindow):
         make_model: the model of a device, not yet started.
         layout: where the window's layout is kept; nothing else is remembered.
         fleet: page of all detectors, if one is wanted: the first tab.
+        presets: folders of presets; by default those of the environment.
     """
 
     updated = qt.Signal()
@@ -38,10 +40,11 @@ class Window(qt.QMainWindow):
 
     def __init__(
         self, make_model: Callable[[str], DetectorModel], layout: qt.QSettings | None = None,
-        fleet: FleetPage | None = None,
+        fleet: FleetPage | None = None, presets: PresetFolders | None = None,
     ) -> None:  # fmt: skip
         super().__init__()
         self._make_model = make_model
+        self._presets = presets
         self._layout = layout
         self._closed: list[DetectorPanel] = []
         self.tabs = qt.QTabWidget(self)
@@ -84,7 +87,7 @@ class Window(qt.QMainWindow):
             if key(panel.model.name) == key(name):
                 self.tabs.setCurrentWidget(panel)
                 return panel
-        panel = DetectorPanel(self._make_model(name))
+        panel = DetectorPanel(self._make_model(name), presets=self._presets)
         place = self.tabs.addTab(panel, "/".join(name.split("/")[-3:]))
         self.tabs.tabBar().setTabButton(place, qt.QTabBar.RightSide, self._close_button(panel))
         panel.set_picture_shown(self.show_picture.isChecked())
