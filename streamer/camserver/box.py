@@ -10,17 +10,21 @@ from pathlib import Path
 from threading import Event, RLock
 from typing import NamedTuple, Protocol
 
-from penstock.streamer.camserver.exposure import READOUT, Exposure, Plan
+from penstock.streamer.camserver.exposure import Exposure, Plan
 from penstock.streamer.camserver.faults import Faults
 from penstock.streamer.camserver.images import Images, Kind
 from penstock.streamer.camserver.language import answer, parse
-from penstock.streamer.camserver.settings import NUMBERS, SEND, Refused, Settings
+from penstock.streamer.camserver.settings import NUMBERS, READOUT, SEND, Refused, Settings
 from penstock.streamer.triggers import Edge
 
 MOST_HEARD = 1000
 """Last commands that are kept."""
 VERSION = "tvx-7.9.0-0"
 EXPOSE = ("Exposure", "ExtTrigger", "ExtMTrigger", "ExtEnable")
+ACTIONS = (*EXPOSE, "K", "ResetCam", "ResetModulePower")
+"""Commands that need control even without an argument ([cs] `check_permission`)."""
+QUERIES = ("Df", "THread", "Telemetry", "Version", "CamSetup", "ShowPID")
+"""Commands that need none even with one."""
 TEMPERATURES = ((27.3, 12.5), (25.1, 9.8), (-99.0, -99.0))
 """Degrees Celsius and percent by channel; -99 stands for no sensor ([um] p. 57)."""
 COMMAND, CAM_SETUP, DF, EXPOSURE, IMG_PATH, KILL, SHOW_PID, TELEMETRY, VERSION_CODE, THREAD = (
@@ -89,7 +93,7 @@ class Box:
         except KeyError as error:
             client.send(answer(COMMAND, False, f"*** Unrecognized command: {error.args[0]}"))
             return
-        if not control and (argument or name in (*EXPOSE, "K", "ResetCam", "ResetModulePower")):
+        if not control and name not in QUERIES and (argument or name in ACTIONS):
             client.send(answer(COMMAND, False, "access denied"))
             return
         if name in faults.refuse:

@@ -14,11 +14,9 @@ import msgspec
 
 from penstock.streamer.camserver.faults import Faults
 from penstock.streamer.camserver.images import DiskFull, Images
+from penstock.streamer.camserver.settings import READOUT
 from penstock.streamer.triggers import TOLERANCE, Edge
 
-READOUT = 0.95e-3
-"""Seconds that a PILATUS3 reads out ([um] p. 53: the period is at least that much longer than the
-exposure)."""
 DIGITS = re.compile(r"(.*_)(\d{3,})")
 """Digits after the last underscore are format and first number ([um] footnote 1, p. 59-60)."""
 

@@ -13,6 +13,7 @@ SEND = 15
 LEAST_PERIOD = 2e-3
 """Seconds ([um] p. 53)."""
 READOUT = 0.95e-3
+"""Seconds by which the period has to be longer than the exposure ([um] p. 53)."""
 LEAST_THRESHOLD, GREATEST_THRESHOLD = 1600, 18000
 """In eV; camserver says only that another one is out of range."""
 GAINS = ("lowg", "midg", "highg", "uhighg")

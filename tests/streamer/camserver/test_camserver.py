@@ -164,6 +164,7 @@ def test_the_first_connection_has_control_until_it_is_closed(
     assert second.ask("NImages") == "15 OK N images set to: 3"
     for command in ("NImages 4", "Exposure a.cbf", "K"):
         assert second.ask(command) == "1 ERR access denied"
+    assert second.ask("thread 0").startswith("215 OK")
     client.close()
     second.close()
     for _ in range(1000):  # until it has noticed
