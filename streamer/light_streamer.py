@@ -309,9 +309,7 @@ class Streamer:
         if not PREFIX.fullmatch(prefix) or prefix == old.prefix:
             raise Refused("bad_prefix", f"{prefix!r} is the last one again, or not like {PREFIX.pattern}")
         if "filename" not in header or not {"shape", "type"} <= set(request["image"]):
-            raise Refused(
-                "bad_request", "header needs filename (live view only: empty), image shape and type"
-            )
+            raise Refused("bad_request", "filename is missing in header, or shape or type in image")
         series = Series(**request)
         header = dict(header, htype="header", msg_number=self.msg_number, series=series.id)
         held = {name for _, name, _ in self.held}
@@ -412,7 +410,8 @@ class Streamer:
             if match is None or frame in series.appeared:
                 continue
             if not 0 <= frame < (series.planned or 2**53):
-                log.warning("series %s: %s is beyond the plan, and not sent", series.id, name)
+                if not series.beyond_plan:
+                    log.warning("series %s: files beyond the plan, from %s, are not sent", series.id, name)
                 series.beyond_plan.add(frame)
             if series.dropped or frame in series.beyond_plan:
                 self.folder.remove(name)
@@ -501,10 +500,8 @@ class Streamer:
         series, quiet = self.series, time.monotonic() - self.series.moved
         patience = STALLED_PATIENCE if self.push.peers else NOBODY_PATIENCE
         if series.waiting and quiet > patience:
-            sentence = (
-                f"{self.waits}, which took none in {patience:g} s: dropped; is the receiver's disk full?"
-            )
-            self._drop("fault", sentence, "undelivered")
+            why = f"{self.waits}, which took none in {patience:g} s: dropped; is the receiver's disk full?"
+            self._drop("fault", why, "undelivered")
         absent = series.triggered > len(series.appeared) and not series.dropped and quiet < ABSENT_PATIENCE
         if absent and quiet > ABSENT_PATIENCE / 2:
             self._take(self.folder.list())  # a file that came without an event
@@ -670,9 +667,7 @@ def main() -> int:
             poller.poll(patience)
             control.answer()
             control.streamer.step()
-        why = (
-            "the light streamer was told to end" if control.ending else f"{folder.path} was removed or moved"
-        )
+        why = "the light streamer was told to end" if control.ending else f"{folder.path} is gone"
     finally:
         log.info("ending: %s", why)
         control.streamer.close(why)

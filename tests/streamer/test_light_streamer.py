@@ -279,7 +279,7 @@ def test_a_folder_that_is_removed_ends_the_series_and_the_process(light: Light) 
 
     _, _, end = light.receive_series()
     assert end.reason == "fault" and end.message is not None
-    assert end.message.endswith("ramdisk was removed or moved")
+    assert end.message.endswith("ramdisk is gone")
     assert light.process.wait(DEADLINE) == 1
 
 
