@@ -131,9 +131,10 @@ class Pilatus(StreamingDetector):
             raise CameraError(
                 f"{self._camserver.address} has no threshold; set Energy or Threshold, then call Arm"
             )
+        shape = self._shape or (0, 0)
         self._camserver.set("ImgPath", self._folder)
-        self._space.refuse(plan, self._readings.free(), self._shape or (0, 0), self._camserver.address)
-        self._taken = configure(self._camserver, plan, self._local)
+        self._space.refuse(plan, self._readings.free(), shape, self._camserver.address)
+        self._taken = configure(self._camserver, plan, self._local, shape)
         self._plan = plan
         self.index_source = modes.index_source(plan.mode)
         return self._format()

@@ -65,11 +65,11 @@ LOCAL: tuple[Parameter, ...] = (
         doc="From an edge to the exposure that it starts, in EXTERNAL and EXTERNAL_MULTI.",
     ),
     Parameter(
-        name="NExpFrame", default=1, limits=Limits(1, None),
+        name="GatesPerFrame", default=1, limits=Limits(1, None),
         doc="Gates that are added up in each frame, in EXTERNAL_MULTI_GATE.",
     ),
     Parameter(
-        name="DebTime", default=0.0, unit="s", limits=Limits(0.0, None),
+        name="DebounceTime", default=0.0, unit="s", limits=Limits(0.0, None),
         doc="Time for which a gate is not looked at after it has changed, in EXTERNAL_MULTI_GATE.",
     ),
     Parameter(

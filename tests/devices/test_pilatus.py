@@ -305,7 +305,13 @@ def test_what_a_new_threshold_resets_is_written_for_each_series(
 def test_settings_of_a_series_are_written_where_they_matter(
     pilatus: Pilatus, simulated: SimulatedCamserver
 ) -> None:
-    camera = {"GapFill": False, "Delay": 0.5, "NExpFrame": 3, "DebTime": 1e-6, "RetriggerMode": "off"}
+    camera = {
+        "GapFill": False,
+        "Delay": 0.5,
+        "GatesPerFrame": 3,
+        "DebounceTime": 1e-6,
+        "RetriggerMode": "off",
+    }
     now = simulated.box.settings
     pilatus.prepare(series(pilatus, camera=camera))
     assert (now["GapFill"], now["Delay"], now["NExpFrame"], now["SetRetriggerMode"]) == (0, 0.0, 1, 0)
@@ -316,6 +322,16 @@ def test_settings_of_a_series_are_written_where_they_matter(
     simulated.box.heard.clear()
     pilatus.prepare(series(pilatus, camera={"RetriggerMode": "unchanged"}))
     assert not heard(simulated, "SetRetriggerMode")
+
+
+def test_a_detector_of_one_module_has_no_gaps_to_fill(
+    simulated: SimulatedCamserver, light: LightReady
+) -> None:
+    pilatus = unit(simulated, light, SensorShape="195x487")
+    pilatus.connect()
+    pilatus.prepare(series(pilatus))
+    assert not heard(simulated, "GapFill")
+    pilatus.close()
 
 
 def test_names_of_a_series_of_software_triggers_go_on(box: Rig, simulated: SimulatedCamserver) -> None:
