@@ -14,7 +14,7 @@ from penstock.streamer.camserver.exposure import Exposure, Plan
 from penstock.streamer.camserver.faults import Faults
 from penstock.streamer.camserver.images import Images, Kind
 from penstock.streamer.camserver.language import answer, parse
-from penstock.streamer.camserver.settings import NUMBERS, READOUT, SEND, Refused, Settings
+from penstock.streamer.camserver.settings import NUMBERS, SEND, Refused, Settings
 from penstock.streamer.triggers import Edge
 
 MOST_HEARD = 1000
@@ -165,7 +165,7 @@ class Box:
             running.join()  # a second exposure blocks until the first is complete ([cs] "A second exposure")
         if not argument.endswith(".cbf"):
             raise Refused(f"*** No image file with the extension .cbf: {argument}", EXPOSURE)
-        if settings["ExpPeriod"] < settings["ExpTime"] + READOUT and settings["NImages"] > 1:
+        if settings["NImages"] > 1 and settings.too_short(settings["ExpPeriod"]):
             raise Refused("Illegal exposure period")
         with self._lock:
             plan = Plan(

@@ -87,11 +87,15 @@ class Settings:
             raise Refused(f"{number.wrong}: {text}") from None
         if not number.least <= value <= number.greatest or (number.whole and not value.is_integer()):
             raise Refused(f"{number.wrong}: {text}")
-        if name == "ExpPeriod" and value < self["ExpTime"] + READOUT - 1e-9:
+        if name == "ExpPeriod" and self.too_short(value):
             raise Refused(
                 f"{number.wrong}: {text}; exposure time and {READOUT} s for the read-out are longer"
             )
         self._values[name] = value
+
+    def too_short(self, period: float) -> bool:
+        """Return whether exposure and read-out do not fit into a period."""
+        return period < self["ExpTime"] + READOUT - 1e-9
 
     def reset(self, name: str) -> None:
         """Set a number to its default."""
