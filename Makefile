@@ -183,7 +183,7 @@ $(STAMPS)/sardana: $(STAMPS)/venv $(REQUIREMENTS)
 	@touch $@ $(STAMPS)/run
 
 $(STAMPS)/develop: $(STAMPS)/venv $(REQUIREMENTS)
-	@.ci/debian-packages $(QT_PACKAGES)
+	@.ci/debian-packages $(QT_PACKAGES) $(GENICAM_PACKAGES)
 	@echo "Installing penstock[tango,receiver,gui,sardana,dev] into $(VENV): some 1.5 GB, two minutes"
 	@pip install --quiet --constraint constraints.txt --editable '.[tango,receiver,gui,sardana,dev]'
 	@touch $@ $(STAMPS)/run $(STAMPS)/sardana

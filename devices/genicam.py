@@ -10,6 +10,7 @@ from penstock.devices._genicam.frame_ids import FrameIds
 from penstock.devices._genicam.frames import Frames
 from penstock.devices._genicam.parameters import COUNTS, SETTINGS, UNIT
 from penstock.devices._genicam.pixel_formats import PixelFormat, taken
+from penstock.devices._genicam.reopening import Reopening
 from penstock.stins.messages import IndexSource
 from penstock.streamer.camera import Acquisition, Camera, Exposure
 from penstock.streamer.features import Feature, HasFeatures
@@ -28,12 +29,14 @@ class GenICam(Camera, HasFeatures):
     def __init__(self, properties: Mapping[str, Value]) -> None:
         """See `Camera`."""
         self._unit = dict(properties)
-        self._open()
+        self._use(Device(self._unit))
+        self._reopening = Reopening(self._unit)
         try:
             self._shown = self._shown_names()
         except CameraError:
             self._device.close()
             raise
+        self._last_shown: tuple[Parameter, ...] = ()
         self._counts: Mapping[str, int] = {}
         self._form: PixelFormat | None = None
         self._values: Mapping[str, Value] = {p.name: p.default for p in SETTINGS if p.writable}
@@ -74,7 +77,7 @@ class GenICam(Camera, HasFeatures):
         """See `Unit`; opens the camera again if it was unplugged."""
         if self._device.lost:
             self._device.close()
-            self._open()
+            self._use(self._reopening.device())
         frames = self.check(settings)
         self._form = self._form_of(settings)
         self._device.set_up(settings, self._form, self._view_of(settings))
@@ -120,16 +123,10 @@ class GenICam(Camera, HasFeatures):
         return super().read(name)
 
     def shown(self) -> tuple[Parameter, ...]:
-        """See `Unit`: the features in the property ShownFeatures."""
-        return tuple(
-            Parameter(
-                name=name, default=self._shown_value(name), doc=_sentence(feature), unit=feature.unit,
-                limits=feature.limits, choices=feature.choices,
-                writable=feature.writable and not feature.set_by,
-            )
-            for name in self._shown
-            for feature in [self._features.get(name)]
-        )  # fmt: skip
+        """See `Unit`: the features in the property ShownFeatures, the last known ones of a lost camera."""
+        if not self._device.lost:
+            self._last_shown = tuple(self._shown_parameter(name) for name in self._shown)
+        return self._last_shown
 
     def list_features(self) -> Sequence[Feature]:
         """See `HasFeatures`."""
@@ -155,8 +152,8 @@ class GenICam(Camera, HasFeatures):
         """See `Unit`."""
         self._device.close()
 
-    def _open(self) -> None:
-        self._device = Device(self._unit)
+    def _use(self, device: Device) -> None:
+        self._device = device
         self._ids = FrameIds(self._device.ids)
         self._features = Features(self._device)
 
@@ -177,6 +174,14 @@ class GenICam(Camera, HasFeatures):
             if why:
                 raise CameraError(f"{name} of the property ShownFeatures {why}; leave it out")
         return names
+
+    def _shown_parameter(self, name: str) -> Parameter:
+        feature = self._features.get(name)
+        return Parameter(
+            name=name, default=self._shown_value(name), doc=_sentence(feature), unit=feature.unit,
+            limits=feature.limits, choices=feature.choices,
+            writable=feature.writable and not feature.set_by,
+        )  # fmt: skip
 
     def _shown_value(self, name: str) -> Value:
         value = self._features.get(name).value

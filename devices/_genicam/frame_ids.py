@@ -52,9 +52,9 @@ USB3 = Kind(first=0)
 class Habit(Enum):
     """What a camera does with its ids when an acquisition begins, in words for the file."""
 
-    UNKNOWN = "unknown: index 0 is the first frame that arrived, and frames lost before it are not known"
-    RESTARTS = "known: the frame ids begin anew with each series"
-    CONTINUES = "known: the frame ids continue those of the series before"
+    UNKNOWN = "uncertain: index 0 is the first frame that arrived, and frames lost before it are not known"
+    RESTARTS = "certain: the frame ids begin anew with each series"
+    CONTINUES = "certain: the frame ids continue those of the series before"
 
 
 class FrameIds:

@@ -79,7 +79,6 @@ class Frames:
 
     def __enter__(self) -> Frames:
         self._stream = self._device.stream()
-        self._lend()
         return self
 
     def __exit__(
@@ -99,6 +98,7 @@ class Frames:
 
     def take(self) -> Iterator[Exposure]:
         """Arm the camera and yield the frames of the series."""
+        self._lend()
         self._device.start()
         self._heard = self._acquisition.now()
         self._acquisition.ready()

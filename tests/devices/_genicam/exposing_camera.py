@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import deque
 from pathlib import Path
 from types import TracebackType
 
@@ -44,8 +45,9 @@ class ExposingCamera:
     def __init__(self) -> None:
         self.fake: FakeCamera = wait_for_port(PATIENCE, xml=str(XML))
         self.lost: set[int] = set()
-        self.edges = 0
+        self.edges: deque[None] = deque()
         self._frames = 0
+        self._losing: set[int] = set()
         self._fill = FILL(self._fill_frame)  # kept, since the library does not
         self.fake.lib.arv_fake_camera_set_fill_pattern(self.fake.registers, self._fill, None)
         for address, value in {TEMPERATURE: 215, SENSOR_WIDTH: COLS, SENSOR_HEIGHT: ROWS}.items():
@@ -57,40 +59,39 @@ class ExposingCamera:
         address = self.fake.lib.arv_buffer_get_data(buffer, None)
         size = self.fake.read(WIDTH) * self.fake.read(HEIGHT) * (form >> 16 & 0xFF) // 8
         ctypes.memset(address, self._frames % 251, size)
-        self.fake.lose(float(self._frames in self.lost))
+        self.fake.lose(float(self._frames in self._losing))
         self._frames += 1
 
     def _run(self) -> None:
-        acquiring, waiting, end = False, 0, 0.0
+        """Start is a request, which is consumed; Stop writes the library's own register, which is watched."""
+        waiting, end, started = 0, 0.0, False
         while True:
             time.sleep(TICK)
-            wanted, triggered = bool(self.fake.read(START)), bool(self.fake.read(TRIGGER_MODE))
             exposure, now = self.fake.read(EXPOSURE) / 1e6, time.monotonic()
-            if wanted and not acquiring:
-                acquiring, waiting, self._frames = True, 0, 0
+            triggered = bool(self.fake.read(TRIGGER_MODE))
+            if self.fake.read(START):
+                self.fake.write(START, 0)
                 self.fake.write(REAL_SOURCE, 1)
-                self.fake.write(ACQUISITION, int(triggered))
-                end = 0.0 if triggered else now + exposure
-            elif acquiring and not wanted:
-                acquiring, self.lost, self.edges = False, set(), 0
-                self.fake.write(SOFTWARE, 0)
-                self.fake.write(ACQUISITION, 0)
                 self.fake.write(REAL_TRIGGER, 0)
-            if acquiring and triggered:
+                self._frames, (self._losing, self.lost) = 0, (self.lost, set())
+                waiting, end, started = 0, 0.0 if triggered else now + exposure, triggered
+                self.fake.write(ACQUISITION, int(triggered))
+            elif started and not self.fake.read(ACQUISITION):
+                waiting, end, started = 0, 0.0, False
+                self.edges.clear()
+                self.fake.write(SOFTWARE, 0)
+            elif end and now >= end:
+                self.fake.write(REAL_TRIGGER if triggered else ACQUISITION, 1)
+                end, started = 0.0, True
+            elif started and triggered:
                 if self.fake.read(SOFTWARE):
                     self.fake.write(SOFTWARE, 0)
                     waiting += int(self.fake.read(SOURCE) == 1)
-                if self.fake.read(SOURCE) == 0:
-                    edges, self.edges = self.edges, 0
-                    waiting += edges
-                if end and now >= end:
-                    self.fake.write(REAL_TRIGGER, 1)
-                    end = 0.0
-                elif not end and waiting and not self.fake.read(REAL_TRIGGER):
+                while self.edges and self.fake.read(SOURCE) == 0:
+                    self.edges.popleft()
+                    waiting += 1
+                if not end and waiting and not self.fake.read(REAL_TRIGGER):
                     waiting, end = waiting - 1, now + exposure
-            elif acquiring and end and now >= end:
-                self.fake.write(ACQUISITION, 1)
-                end = 0.0
 
 
 def main() -> None:
@@ -102,7 +103,7 @@ def main() -> None:
         if command == "lose":
             camera.lost = set(map(int, numbers))
         elif command == "edge":
-            camera.edges += 1
+            camera.edges.append(None)
         print("done", flush=True)
 
 

@@ -1,0 +1,51 @@
+"""A lost camera is opened again in a thread: one that is still away would be waited for, for seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from threading import Thread
+
+from penstock.devices._genicam.device import Device
+from penstock.streamer.settings import Value
+from penstock.streamer.unit import CameraError
+
+WAIT = 0.7
+"""Seconds for which Arm waits for the camera; opening it takes a fifth of one."""
+
+
+class Reopening:
+    """Opens one camera again.
+
+    Args:
+        unit: properties of the unit.
+    """
+
+    def __init__(self, unit: Mapping[str, Value]) -> None:
+        self._unit = unit
+        self._thread: Thread | None = None
+        self._opened: Device | None = None
+        self._error: CameraError | None = None
+
+    def device(self) -> Device:
+        """Return the camera, opened.
+
+        Raises:
+            CameraError: it is away, or has not answered yet; a later call asks again.
+        """
+        if self._thread is None or (not self._thread.is_alive() and self._opened is None):
+            self._thread = Thread(target=self._open, name="camera is opened again", daemon=True)
+            self._thread.start()
+        self._thread.join(WAIT)
+        if self._thread.is_alive():
+            name = self._unit["Address"] or self._unit["SerialNumber"]
+            raise CameraError(f"camera {name} does not answer; see its cable and power, then call Arm again")
+        opened, error, self._opened, self._error = self._opened, self._error, None, None
+        if opened is None:
+            raise error or CameraError("the camera could not be opened again")
+        return opened
+
+    def _open(self) -> None:
+        try:
+            self._opened = Device(self._unit)
+        except CameraError as error:
+            self._error = error
