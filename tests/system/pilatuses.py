@@ -27,7 +27,7 @@ class PilatusUnit:
     def __init__(
         self, beamline: Beamline, name: str, steps: Sequence[Mapping[str, Any]] = STEPS, **unit: Any
     ) -> None:
-        self._beamline = beamline
+        self.beamline = beamline
         self.folder = Path(tempfile.mkdtemp(prefix="penstock-test-"))
         self.box = SimulatedCamserver(self.folder, **unit)
         self.light_ports = free_port(), free_port()
@@ -46,7 +46,7 @@ class PilatusUnit:
 
     def close(self) -> None:
         """End everything."""
-        self._beamline.end(self.server)
+        self.beamline.end(self.server)
         self.receiver.stop()
         self.light.stop()
         self.box.close()

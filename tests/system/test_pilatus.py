@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +14,7 @@ import numpy as np
 import pytest
 import tango
 
-from penstock.devices._base.processes import PENSTOCK
+from penstock.devices._base.processes import PENSTOCK, children
 from penstock.streamer.camserver.faults import Faults
 from penstock.streamer.camserver.images import gaps
 from penstock.streamer.patterns import frame_number
@@ -225,3 +227,46 @@ def test_a_receiver_without_the_step_for_cbf_is_told_what_it_lacks(beamline: Bea
         wait_state(unit.detector, ON)
     finally:
         unit.close()
+
+
+@pytest.mark.slow
+def test_a_device_server_that_dies_leaves_a_series_that_reset_ends(pilatus: PilatusUnit) -> None:
+    pilatus.arm("INTERNAL", 10_000, ExposureTime=0.02)
+    until(lambda: pilatus.detector.nFramesAcquired >= 2, "some frames")
+    for pid in (*children(pilatus.process.pid), pilatus.process.pid):
+        os.kill(pid, signal.SIGKILL)
+    pilatus.process = pilatus.beamline.serve(pilatus.server)
+    wait_state(pilatus.detector, FAULT)
+    assert "armed by somebody else" in pilatus.detector.Status()
+    pilatus.detector.Reset()
+    wait_state(pilatus.detector, ON)
+    assert not pilatus.box.box.exposing
+    until(lambda: pilatus.receiver.client.status().state == "idle", "receiver idle", 15.0)
+    assert clean(pilatus.take())
+
+
+@pytest.mark.slow
+def test_a_receiver_that_dies_is_a_fault_and_the_next_series_is_whole(pilatus: PilatusUnit) -> None:
+    pilatus.arm("INTERNAL", 10_000, ExposureTime=0.02)
+    until(lambda: pilatus.detector.nFramesAcquired >= 2, "some frames")
+    pilatus.receiver.kill()
+    wait_state(pilatus.detector, FAULT, deadline=20.0)
+    assert "receiver" in pilatus.detector.Status()
+    pilatus.receiver.start()
+    pilatus.await_receiver()
+    pilatus.detector.Reset()
+    wait_state(pilatus.detector, ON)
+    assert not pilatus.box.box.exposing
+    assert clean(pilatus.take())
+
+
+@pytest.mark.slow
+def test_a_server_that_is_stopped_in_order_ends_the_series_first(pilatus: PilatusUnit) -> None:
+    pilatus.arm("INTERNAL", 10_000, ExposureTime=0.02)
+    until(lambda: pilatus.detector.nFramesAcquired >= 2, "some frames")
+    pilatus.beamline.end(pilatus.server)
+    until(lambda: not pilatus.box.box.exposing, "killed")
+    until(lambda: pilatus.receiver.client.status().state == "idle", "receiver idle", 15.0)
+    pilatus.process = pilatus.beamline.serve(pilatus.server)
+    wait_state(pilatus.detector, ON)
+    assert clean(pilatus.take())
