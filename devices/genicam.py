@@ -75,6 +75,7 @@ class GenICam(Camera, HasFeatures):
 
     def prepare(self, settings: Settings) -> FrameFormat:
         """See `Unit`; opens the camera again if it was unplugged."""
+        self._device.ask()
         if self._device.lost:
             self._device.close()
             self._use(self._reopening.device())

@@ -26,6 +26,7 @@ SAFE_PACKET_SIZE = 1400
 """Bytes of a packet that every network takes: for cameras that cannot send packets to try."""
 EXTENDED_IDS = "GevGVSPExtendedIDMode"
 TEMPERATURE = "DeviceTemperature"
+RATE_ENABLE = b"AcquisitionFrameRateEnable"
 AUTOMATIC = ("ExposureAuto", "GainAuto")
 """Automatic controls that would change what was set."""
 
@@ -57,6 +58,7 @@ class Device:
         self.lib = lib = Aravis()
         self.name = str(unit["Address"]) or str(unit["SerialNumber"])
         """Its address, or else its serial number, for sentences too."""
+        self._silent = False
         self._camera: int | None = self._open(by_address=bool(unit["Address"]))
         self.handle: int = lib.camera_get_device(self.camera)
         """The ArvDevice."""
@@ -80,6 +82,8 @@ class Device:
             self.big_endian = self._is_big_endian(str(unit["ByteOrder"]))
             self.ids = self._kind_of_ids(str(unit["FrameIdBits"]))
             self._packets: tuple[int, float] | None = None
+            self._set_packets(0, 0.0)  # finding the largest takes too long for Arm
+            self._free_rate()
             self.learn()
         except CameraError:
             self.close()
@@ -114,8 +118,20 @@ class Device:
 
     @property
     def lost(self) -> bool:
-        """True if a GigE Vision camera no longer answers, as the library's heartbeat has found."""
-        return self._camera is None or (self.is_gige and not self.lib.gv_device_is_controller(self.handle))
+        """True if the camera no longer answers, as the library's heartbeat, or `ask`, has found."""
+        return (
+            self._camera is None
+            or self._silent
+            or (self.is_gige and not self.lib.gv_device_is_controller(self.handle))
+        )
+
+    def ask(self) -> None:
+        """Find out whether a USB3 camera is there, which has no heartbeat; `lost` says it then."""
+        if not self.is_gige and not self.lost:
+            try:
+                self.payload()
+            except CameraError:
+                self._silent = True
 
     def set_up(self, settings: Settings, form: PixelFormat, view: View) -> None:
         """Write the settings of a series.
@@ -135,6 +151,7 @@ class Device:
         if (got := View(*binding.region(lib, camera))) != view:
             raise CameraError(f"the camera makes a region of {got} of {view}; choose that, or another AOI")
         self._set_trigger(settings.trigger_mode, str(settings.camera["TriggerSource"]))
+        self._free_rate()
         lib.camera_set_exposure_time(camera, settings.exposure_time * 1e6)
         if self.gain.maximum is not None:
             lib.camera_set_gain(camera, max(float(settings.camera["Gain"]), self.gain.minimum or 0.0))
@@ -276,6 +293,11 @@ class Device:
         fastest = pair(self.lib.camera_get_frame_rate_bounds, self.camera)[1]
         exposure = self.lib.camera_get_exposure_time(self.camera) / 1e6
         return max(0.0, 1.0 / fastest - exposure) if fastest > 0.0 else 0.0
+
+    def _free_rate(self) -> None:
+        """Let the frame rate be the camera's own: a rate that was set before limits exposures."""
+        if self.lib.camera_is_feature_available(self.camera, RATE_ENABLE):
+            self._optional(lambda: self.lib.camera_set_boolean(self.camera, RATE_ENABLE, 0), None)
 
     def _set_period(self, settings: Settings) -> None:
         period = settings.exposure_time + max(settings.latency_time, self.readout)

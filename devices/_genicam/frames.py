@@ -28,6 +28,8 @@ LATE = 1.5
 SILENT = 10.0
 """Seconds without a frame of a camera that runs freely, after which something is wrong; one that does not
 answer at all is found by the library's heartbeat, in 6 s."""
+QUIET = 2.0
+"""Seconds without a frame, after which a camera without a heartbeat is asked whether it is there."""
 SETTLE = 0.3
 """Seconds for which a camera that was stopped may still send a frame."""
 LONG = 1.0
@@ -75,7 +77,7 @@ class Frames:
         """Frames that are accounted for, given or lost."""
         self._exact = True
         """True as long as the newest id is that of the last frame that the camera has sent."""
-        self._heard = 0.0
+        self._heard = self._next_check = 0.0
 
     def __enter__(self) -> Frames:
         self._stream = self._device.stream()
@@ -163,9 +165,12 @@ class Frames:
         """Return the next buffer that is back, whole or not; `None` when it is due, or at Stop or Abort."""
         while self._acquisition.proceed(exposing=exposing) and (left := due - self._acquisition.now()) > 0:
             self._lend()
-            if (filled := self._pop(min(POLL, left))) is not None:
+            filled = self._pop(min(POLL, left))
+            if (now := self._acquisition.now()) >= self._next_check:
+                self._next_check = now + POLL
+                self._check(now)
+            if filled is not None:
                 return filled
-            self._check()
         return None
 
     def _pop(self, timeout: float) -> Filled | None:
@@ -225,9 +230,11 @@ class Frames:
             self._lent[memory.ctypes.data] = slot
             self._stream.lend(memory.ctypes.data, memory.nbytes)
 
-    def _check(self) -> None:
-        """Raise if no frame can come any more."""
+    def _check(self, now: float) -> None:
+        """Raise if frames were lost for want of buffers, or if none can come any more."""
         self._count()
+        if now - self._heard >= QUIET:
+            self._device.ask()
         if self._device.lost:
             raise CameraError(
                 f"camera {self._device.name} does not answer any more, or another program has taken it; see "
@@ -239,8 +246,7 @@ class Frames:
                 "camera delivers them; take them more slowly, or raise the receiver's speed or --buffers-mb",
                 missed,
             )
-        settings = self._acquisition.settings
-        silent = self._acquisition.now() - self._heard
+        settings, silent = self._acquisition.settings, now - self._heard
         if settings.trigger_mode is TriggerMode.INTERNAL and silent > self._period + self._exposure + SILENT:
             raise CameraError(
                 f"no frame of camera {self._device.name} has arrived for {silent:.0f} s, although it was "

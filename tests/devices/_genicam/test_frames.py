@@ -58,11 +58,11 @@ class ScriptedStream:
 
 
 class ScriptedDevice:
-    name, readout, lost = "scripted", 0.0, False
+    name, readout, lost, dies = "scripted", 0.0, False, False
 
     def __init__(self, stream: ScriptedStream) -> None:
         self._stream = stream
-        self.stopped = 0
+        self.stopped = self.asked = 0
 
     def stream(self) -> Stream:
         return cast(Stream, self._stream)
@@ -71,6 +71,10 @@ class ScriptedDevice:
 
     def stop(self) -> None:
         self.stopped += 1
+
+    def ask(self) -> None:
+        self.asked += 1
+        self.lost = self.dies
 
 
 class ScriptedCamera(FakeCamera):
@@ -159,6 +163,19 @@ def test_frames_for_which_no_buffer_was_free_are_an_overrun() -> None:
         end = rig.receive_series()[2]
         assert (end.reason, end.lost) == ("fault", {"overrun": 4})
         assert "no buffer was free for 4 frames" in (end.message or "")
+
+
+def test_a_camera_without_heartbeat_is_asked_when_it_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("penstock.devices._genicam.frames.QUIET", 0.05)
+    camera = ScriptedCamera([(7, WHOLE, image(7))])
+    camera.device.dies = True
+    with Rig(camera, buffers=8 * 24) as rig:
+        rig.connect()
+        rig.arm(n_triggers=9, exposure_time=10.0)
+        end = rig.receive_series()[2]
+        assert (end.reason, camera.device.asked) == ("fault", 1)
+        assert "camera scripted does not answer any more" in (end.message or "")
+        assert camera.device.stopped == 0, "it would be waited for"
 
 
 def test_packed_pixels_are_unpacked_into_a_buffer_of_the_engine() -> None:
