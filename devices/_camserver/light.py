@@ -67,7 +67,7 @@ class Light:
         self.settle()
 
     def settle(self) -> None:
-        """Wait for the end of a series that was aborted: its end message may wait for a receiver.
+        """Wait for the end of a series that was aborted or finished: its end message may wait for a receiver.
 
         Raises:
             CameraError: it does not end.

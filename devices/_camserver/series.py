@@ -71,8 +71,8 @@ class Series:
         """Set before, and after the light streamer is told that no further frame comes."""
         self.largest = 0
         """Bytes of the largest image that the light streamer has seen."""
-        self.trouble = ""
-        """What ended it by a fault, with the counts; "" if nothing did."""
+        self._trouble = ""
+        """What ended it by a fault; "" if nothing did."""
 
     def begin(self) -> None:
         """Have the start message sent; in external modes arm camserver.
@@ -120,7 +120,9 @@ class Series:
             )
         if self._camserver.exposure.state is exposure.State.FAILED:
             self._finished.wait(FINISHED_WITHIN)
-            raise CameraError(self.trouble or self._camserver.exposure.words)
+            with suppress(CameraError):
+                self._light.settle()
+            raise CameraError(f"{self._trouble or self._camserver.exposure.words} ({self._counts()})")
 
     def stop(self) -> None:
         """Finish the frame under way, then end.
@@ -165,8 +167,9 @@ class Series:
             )  # fmt: skip
         if status.state in BUSY or not self._finished.is_set():
             return Progress(state=BoxState.ARMED, acquired=acquired)
-        if self.trouble:
-            return Progress(state=BoxState.ERROR, message=self.trouble, acquired=acquired)
+        if self._trouble:
+            said = f"{self._trouble} ({self._counts()})"
+            return Progress(state=BoxState.ERROR, message=said, acquired=acquired)
         return Progress(state=BoxState.IDLE, acquired=acquired)
 
     # Exposures
@@ -217,7 +220,7 @@ class Series:
         except CameraError as error:  # progress says the same
             log.warning("the light streamer could not be told that the series has ended: %s", error)
         if reason == "fault":
-            self.trouble = f"{message} ({self._counts()})"
+            self._trouble = message
         self._finished.set()
 
     def _outcome(self) -> tuple[str, str, int | None] | None:

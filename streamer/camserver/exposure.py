@@ -135,6 +135,8 @@ class Exposure:
         except _Killed:
             self._report(True, str(self.last or plan.path(0)), True)
             return
+        except _Failed as error:
+            trouble = str(error)
         except (DiskFull, OSError) as error:
             name = plan.path(self.taken).name
             trouble = (
@@ -144,6 +146,8 @@ class Exposure:
 
     def _write(self, number: int) -> None:
         faults, path = self._faults(), self.plan.path(number)
+        if faults.error:
+            raise _Failed(faults.error)
         if faults.disk_full:
             raise DiskFull
         if number not in faults.lost_files:
@@ -172,3 +176,7 @@ class Exposure:
 
 class _Killed(Exception):
     """K has ended it."""
+
+
+class _Failed(Exception):
+    """A fault was asked for; its words."""

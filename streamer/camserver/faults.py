@@ -16,6 +16,8 @@ class Faults(msgspec.Struct, forbid_unknown_fields=True):
     """Words of the refusal by command, such as {"Exposure": "no high voltage"}."""
     disk_full: bool = False
     """No image can be written: the exposure ends with 7 ERR."""
+    error: str = ""
+    """Words with which an exposure fails in place of its next image: 7 ERR."""
     lost_files: tuple[int, ...] = ()
     """Numbers of images that are exposed, and whose file does not appear."""
     both_ends: bool = False

@@ -438,6 +438,17 @@ def test_a_disk_that_becomes_full_ends_the_series_with_camservers_words_and_the_
     assert len(box.series()[1]) == 2
 
 
+def test_an_error_in_a_series_is_a_fault_in_camservers_words(box: Rig, simulated: SimulatedCamserver) -> None:
+    box.arm(0.05, trigger_mode=TriggerMode.EXTERNAL, n_triggers=100)
+    simulated.faults = Faults(error="bank 2 does not answer")
+    triggers = TriggerSource(_address(simulated.trigger_address))
+    triggers.pulse()
+    triggers.close()
+    message = box.until_state("fault").message
+    assert "has ended the series: 7 ERR bank 2 does not answer (0 of 100 frames taken, 0 sent)" in message
+    assert "7 ERR bank 2 does not answer" in str(box.series()[2].message)
+
+
 def test_two_answers_to_a_kill_are_one_end(box: Rig, simulated: SimulatedCamserver) -> None:
     simulated.faults = Faults(both_ends=True)
     box.arm(LONG, n_triggers=3)
