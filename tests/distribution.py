@@ -11,6 +11,7 @@ from xdist.scheduler import LoadFileScheduling
 
 LONG = (
     "tests/sardana/", "tests/test_pages.py", "tests/system/", "tests/cli/", "tests/receiver/",
+    "tests/devices/test_genicam",
 )  # fmt: skip
 """Beginnings of the names of files that start many processes: first these, in this order."""
 LABORATORY = {

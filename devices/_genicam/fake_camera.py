@@ -3,8 +3,9 @@
     python -m penstock.devices._genicam.fake_camera
     python -m penstock.devices._genicam.fake_camera --serial GV02 --lost 0.001
 
-It prints a line of JSON when it answers, and ends with SIGTERM. The port of GigE Vision's control channel is
-fixed (3956), so one such camera runs on a computer at a time; `--wait` waits for the other one to end.
+It prints a line of JSON when it answers, and ends with SIGTERM, or with the process that has started it. The
+port of GigE Vision's control channel is fixed (3956), so one such camera runs on a computer at a time; with
+`--wait` it waits for the other one to end.
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ from __future__ import annotations
 import argparse
 import ctypes
 import json
+import os
 import signal
 import socket
 import sys
 import time
+from collections.abc import Callable
 from ctypes import POINTER, c_char_p, c_double, c_int, c_size_t, c_uint32, c_void_p
 
 from penstock.devices._genicam.aravis import aravis_library
@@ -24,6 +27,9 @@ from penstock.streamer.unit import CameraError
 ADDRESS = "127.0.0.1"
 PORT = 3956
 """UDP port of the control channel ("GigE Vision" 1.2, section 10)."""
+ENDING = {signal.SIGINT, signal.SIGTERM}
+LOOK = 1.0
+"""Seconds between two looks at the process that has started it."""
 RETRY = 0.2
 """Seconds between two attempts to have the port."""
 G_TYPE_DOUBLE = 15 << 2
@@ -112,8 +118,15 @@ class FakeCamera:
         self.lib.arv_fake_camera_write_register(self.registers, address, value)
 
 
-def wait_for_port(patience: float, serial: str = "GV01", xml: str = "") -> FakeCamera:
+def wait_for_port(
+    patience: float, serial: str = "GV01", xml: str = "", sleep: Callable[[float], None] = time.sleep
+) -> FakeCamera:
     """Return a fake camera as soon as the port is free.
+
+    Args:
+        patience: seconds to wait for it.
+        serial, xml: see `FakeCamera`.
+        sleep: waits for so many seconds.
 
     Raises:
         PortTaken: it is not free after so many seconds.
@@ -125,7 +138,7 @@ def wait_for_port(patience: float, serial: str = "GV01", xml: str = "") -> FakeC
         except PortTaken:
             if time.monotonic() >= deadline:
                 raise
-            time.sleep(RETRY)
+            sleep(RETRY)
 
 
 def main() -> int:
@@ -141,17 +154,22 @@ def main() -> int:
         "--wait", type=float, default=0.0, metavar="SECONDS", help="wait so long for another one to end"
     )
     args = parser.parse_args()
-    ending = {signal.SIGINT, signal.SIGTERM}
-    signal.pthread_sigmask(signal.SIG_BLOCK, ending)
+    signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+    parent = os.getppid()
+
+    def sleep(seconds: float) -> None:
+        if signal.sigtimedwait(ENDING, seconds) is not None or os.getppid() != parent:
+            sys.exit(0)
+
     try:
-        camera = wait_for_port(args.wait, args.serial)
+        camera = wait_for_port(args.wait, args.serial, sleep=sleep)
     except (PortTaken, CameraError) as error:
         print(error, file=sys.stderr)
         return 1
     camera.lose(args.lost)
     print(json.dumps({"address": ADDRESS, "serial": args.serial}), flush=True)
-    signal.sigwait(ending)
-    return 0
+    while True:
+        sleep(LOOK)
 
 
 if __name__ == "__main__":

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+import psutil
 import pytest
 
 from penstock.devices._base.processes import PYTHON, Child
@@ -22,6 +24,7 @@ from penstock.streamer.unit import CameraError
 from tests.devices._genicam.exposing_camera import PATIENCE
 from tests.streamer import rig as rigs
 from tests.streamer.rig import Rig, done
+from tests.system.beamline import until
 
 ADDRESS = {"Address": "127.0.0.1"}
 SMALL = {"AOIWidth": 128, "AOIHeight": 64}
@@ -32,6 +35,13 @@ UNITY = 0.01
 def settings(**changes: Any) -> Settings:
     """INTERNAL, four small frames, live only, but for `changes`."""
     return rigs.settings(**{"exposure_time": UNITY, "camera": SMALL, **changes})
+
+
+def running(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 def fake(*options: str) -> Child[bool]:
@@ -217,3 +227,27 @@ def test_lost_packets_leave_frames_missing_at_their_index() -> None:
         assert len({(number - index) % 255 for number, index in zip(ids, indices, strict=True)}) == 1
         rig.until_state("idle")
         assert rig.camera.read("IncompleteFrames") > 0
+
+
+def test_a_second_fake_camera_says_who_has_the_port() -> None:
+    with fake():
+        second = subprocess.run(
+            [*PYTHON, "-m", "penstock.devices._genicam.fake_camera"],
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+    assert second.returncode == 1
+    assert second.stderr.startswith("port 3956 of 127.0.0.1 is taken: another fake camera is running")
+
+
+def test_a_fake_camera_ends_with_the_process_that_has_started_it() -> None:
+    starter = (
+        "import subprocess, sys; "
+        "camera = subprocess.Popen([sys.executable, '-m', 'penstock.devices._genicam.fake_camera', '--wait', "
+        f"'{PATIENCE}'], stdout=subprocess.PIPE); camera.stdout.readline(); print(camera.pid)"
+    )
+    started = subprocess.run(
+        [*PYTHON, "-c", starter], capture_output=True, text=True, timeout=PATIENCE, check=True
+    )
+    until(lambda: not running(int(started.stdout)), "ended", deadline=60.0)
