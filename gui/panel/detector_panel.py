@@ -56,6 +56,7 @@ class DetectorPanel(qt.QWidget):
         self._log = LogView(model, self)
         self._positioned = False
         self._lay_out()
+        self.setFocusProxy(self.settings)  # Arm is the first that Qt would find
         self._notifier = Notifier(model, self)
         self._notifier.changed.connect(self.refresh)
         self.live.updated.connect(self._look_at_receiver)

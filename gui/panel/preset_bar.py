@@ -1,4 +1,4 @@
-"""Presets above the settings: a menu of all, and what the last one has changed."""
+"""Presets above the settings: a button with the menu of all."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 from silx.gui import qt
 
-from penstock.gui.clamped import ClampedLabel
 from penstock.gui.model.detector import DetectorModel
 from penstock.gui.model.preset import Applied, Preset, take
 from penstock.gui.model.preset_files import Found, Listed, PresetFolders, delete, read
@@ -15,19 +14,21 @@ from penstock.gui.model.view import DetectorView
 from penstock.gui.panel.background import Background
 from penstock.gui.panel.field import PROBLEM_SIGN
 from penstock.gui.panel.save_preset import SavePreset
-from penstock.gui.panel.style import look
 
 SAVE, MENU, WRITE = "Ctrl+S", "Ctrl+Shift+P", "Ctrl+Return"
 """Keys."""
 
 
 class PresetBar(qt.QWidget):
-    """A button with the menu, and a line for its results.
+    """A button with the menu; what comes of it is said elsewhere, `said` tells when.
 
     Args:
         model: whose settings they are.
         folders: where presets are.
     """
+
+    said = qt.Signal()
+    """There is another result."""
 
     def __init__(
         self, model: DetectorModel, folders: PresetFolders, parent: qt.QWidget | None = None
@@ -39,12 +40,20 @@ class PresetBar(qt.QWidget):
         self._disk = Background(self)
         self._menu: qt.QMenu | None = None
         self.button = qt.QPushButton("Presets ▾", self)
-        self._says = ClampedLabel(1, self)
+        self._says = ("", "", False)
         self._lay_out()
 
     def says(self) -> str:
         """Return the result of what was done last."""
-        return self._says.whole()
+        return self._says[0]
+
+    def tip(self) -> str:
+        """Return more about it."""
+        return self._says[1]
+
+    def is_problem(self) -> bool:
+        """Return whether something could not be done."""
+        return self._says[2]
 
     def menu(self) -> qt.QMenu | None:
         """Return the menu that is open."""
@@ -183,13 +192,10 @@ class PresetBar(qt.QWidget):
         self._say(f"{PROBLEM_SIGN} {error}", problem=True)
 
     def _say(self, words: str, tip: str = "", *, problem: bool = False) -> None:
-        self._says.set_whole(words, "\n".join(filter(None, (words, tip))))
-        look(self._says, role="problem" if problem else "muted")
+        self._says = (words, "\n".join(filter(None, (words, tip))), problem)
+        self.said.emit()
 
     def _lay_out(self) -> None:
-        self.setObjectName("presets")
-        self.setAttribute(qt.Qt.WA_StyledBackground)
-        self._says.setAccessibleName("About presets")
         self.button.setAutoDefault(False)
         self.button.setEnabled(False)
         self.button.setToolTip(
@@ -198,10 +204,8 @@ class PresetBar(qt.QWidget):
         )
         self.button.clicked.connect(self.open_menu)
         line = qt.QHBoxLayout(self)
-        line.setContentsMargins(14, 6, 10, 6)
-        line.setSpacing(10)
+        line.setContentsMargins(0, 0, 10, 3)
         line.addWidget(self.button)
-        line.addWidget(self._says, 1)
         for keys, does in ((SAVE, self.save_as), (MENU, self.open_menu), (WRITE, self.write_all)):
             shortcut = qt.QShortcut(qt.QKeySequence(keys), self)
             shortcut.setAutoRepeat(False)

@@ -62,16 +62,19 @@ class Settings(qt.QWidget):
         self._none.setProperty("role", "muted")
         for each in (self.series, self.camera, self.search, self._plan):
             each.hide()  # there is nothing in them yet
-        self._tabs = qt.QTabWidget(self)
+        self._tabs = _Tabs(self)
         self._tabs.setDocumentMode(True)
         self._tabs.tabBar().setDrawBase(False)
+        self._tabs.setCornerWidget(self.presets)
+        self.presets.said.connect(self._show_strip)
+        self._tabs.currentChanged.connect(lambda _: self._focus_safely())
         self._pages = qt.QStackedWidget(self)
         self._pages.addWidget(self._none)
         self._pages.addWidget(self._tabs)
+        self.setFocusPolicy(qt.Qt.ClickFocus)
         layout = qt.QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
-        layout.addWidget(self.presets)
         layout.addWidget(self._pages, 1)
         line = qt.QFrame(self)
         line.setObjectName("above-strip")
@@ -117,10 +120,20 @@ class Settings(qt.QWidget):
         self._view = view
         self._show_strip()
 
+    def _focus_safely(self) -> None:
+        """Of a page that comes to the front Qt gives the focus to the first field: not to one that a single
+        key would write."""
+        focused = qt.QApplication.focusWidget()
+        at_once = isinstance(focused, (qt.QAbstractButton, qt.QComboBox, qt.QAbstractSpinBox))
+        if at_once and self._tabs.isAncestorOf(focused):
+            self._tabs.tabBar().setFocus()
+
     def _show_strip(self, *_: object) -> None:
         said = strip(self._view, self._focused())
-        look(self._strip, role="problem" if said.problem else "muted")
-        self._strip.set_whole(f"{PROBLEM_SIGN} {said.words}" if said.problem else said.words)
+        problem = said.problem if said.words else self.presets.is_problem()
+        words = f"{PROBLEM_SIGN} {said.words}" if said.problem else said.words
+        look(self._strip, role="problem" if problem else "muted")
+        self._strip.set_whole(words or self.presets.says(), "" if words else self.presets.tip())
 
     def _focused(self) -> str:
         """Return the attribute of the field that has the focus."""
@@ -136,6 +149,9 @@ class Settings(qt.QWidget):
         return ""
 
     def _make(self, attributes: Mapping[str, Attribute]) -> None:
+        focused = qt.QApplication.focusWidget()
+        if focused is not None and self._tabs.isAncestorOf(focused):
+            self.setFocus()  # and not what Qt finds next, which may be a button
         chosen = max(0, self._tabs.currentIndex())
         pages = [self._tabs.widget(place) for place in range(self._tabs.count())]
         for page in (*pages, self.series, self.camera):
@@ -220,3 +236,10 @@ class Settings(qt.QWidget):
         layout.addWidget(nothing)
         layout.addWidget(self.camera, 1)
         return page
+
+
+class _Tabs(qt.QTabWidget):
+    """Without the line below its corner, which is white in every theme."""
+
+    def paintEvent(self, event: qt.QPaintEvent) -> None:
+        """Draw nothing: pages and bar draw themselves."""

@@ -38,7 +38,7 @@ def sheet() -> str:
     QLineEdit[look="edit"] {{ border-color: {colours.warning}; }}
     QLineEdit[look="problem"] {{ background: {colours.edit}; border: 1px solid {colours.bad}; }}
     QComboBox[look="problem"] {{ background: {colours.edit}; }}
-    #presets, #strip {{ background: {colours.panel}; }}
+    #strip {{ background: {colours.panel}; }}
     #above-strip {{ background: {colours.line}; border: 0; }}
     QLineEdit[locked="true"] {{ background: {colours.locked}; color: {colours.muted};
                                 border: 1px solid {colours.line}; }}

@@ -96,6 +96,7 @@ class Window(qt.QMainWindow):
         panel.updated.connect(lambda: self._follow(panel))
         self._follow(panel)
         self.tabs.setCurrentWidget(panel)
+        panel.setFocus()
         return panel
 
     def say_failure(

@@ -79,6 +79,7 @@ def test_the_settings_are_saved_under_a_name_and_loaded_again(panel: OpenedPanel
     panel.device.say(ExposureTime=0.5, nTriggers=3, Pattern="ramp")
     chooses(panel, "powder 25 keV")
     panel.until(lambda: bar(panel).says() == "powder 25 keV: 3 settings typed")
+    panel.until(lambda: panel.panel.settings.says() == bar(panel).says())
     assert panel.device.written == []  # the user sees them first
     panel.until(lambda: panel.field("ExposureTime").editor.property("look") == "edit")
     assert panel.field("ExposureTime").editor.text() == "0.1 s"
