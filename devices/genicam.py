@@ -107,6 +107,8 @@ class GenICam(Camera, HasFeatures):
                 "bit_depth_readout": self._form.bits,
                 "saturation_value": self._form.saturation,
             }
+        if size := self._pixel_size():
+            described |= {"x_pixel_size": size[0], "y_pixel_size": size[1]}
         if self._shown:
             described["features"] = {name: self._features.get(name).value for name in self._shown}
         return described
@@ -189,6 +191,10 @@ class GenICam(Camera, HasFeatures):
         if value is None:
             raise CameraError(f"{name} cannot be read")
         return value
+
+    def _pixel_size(self) -> tuple[float, float] | None:
+        given = float(self._unit["PixelSize"])
+        return (given, given) if given else self._device.pixel_size()
 
     def _form_of(self, settings: Settings) -> PixelFormat:
         return taken(str(settings.camera["PixelFormat"]), self._device.formats)

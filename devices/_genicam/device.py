@@ -27,7 +27,9 @@ SAFE_PACKET_SIZE = 1400
 EXTENDED_IDS = "GevGVSPExtendedIDMode"
 TEMPERATURE = "DeviceTemperature"
 RATE_ENABLE = b"AcquisitionFrameRateEnable"
-AUTOMATIC = ("ExposureAuto", "GainAuto")
+PIXEL_SIZE = "SensorPixelWidth", "SensorPixelHeight"
+"""In um."""
+AUTOMATIC = (b"ExposureAuto", b"GainAuto")
 """Automatic controls that would change what was set."""
 
 
@@ -144,8 +146,9 @@ class Device:
             lib.camera_set_chunk_mode(camera, 0)
         lib.camera_set_acquisition_mode(camera, binding.CONTINUOUS)
         for feature in AUTOMATIC:
-            if lib.camera_is_feature_available(camera, feature.encode()):
-                lib.camera_set_string(camera, feature.encode(), b"Off")
+            there = lib.camera_is_feature_available(camera, feature)
+            if there and lib.camera_get_string(camera, feature) != b"Off":
+                lib.camera_set_string(camera, feature, b"Off")
         lib.camera_set_pixel_format_from_string(camera, form.name.encode())
         lib.camera_set_region(camera, view.left, view.top, view.width, view.height)
         if (got := View(*binding.region(lib, camera))) != view:
@@ -191,6 +194,14 @@ class Device:
             CameraError: the camera has none.
         """
         return float(self.lib.camera_get_float(self.camera, TEMPERATURE.encode()))
+
+    def pixel_size(self) -> tuple[float, float] | None:
+        """Return the width and height of a pixel, in m; `None` if the camera does not say them."""
+        names = [name.encode() for name in PIXEL_SIZE]
+        if not all(self.lib.camera_is_feature_available(self.camera, name) for name in names):
+            return None
+        width, height = (float(self.lib.camera_get_float(self.camera, name)) * 1e-6 for name in names)
+        return width, height
 
     def close(self) -> None:
         """Give the camera free; without effect if it is closed."""

@@ -17,8 +17,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-MOST_UNSEEN = 1000
-"""Ids that may be missing between two series, at most, for the later ones to continue the earlier ones."""
+MOST_UNSEEN = 100
+"""Ids that may be missing at the beginning of a series, at most, for its ids to be those expected."""
 
 
 @dataclass(frozen=True)

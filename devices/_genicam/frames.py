@@ -78,6 +78,7 @@ class Frames:
         self._exact = True
         """True as long as the newest id is that of the last frame that the camera has sent."""
         self._heard = self._next_check = 0.0
+        self._arrived = False
 
     def __enter__(self) -> Frames:
         self._stream = self._device.stream()
@@ -124,6 +125,8 @@ class Frames:
             elif self._acquisition.now() >= due:
                 due += self._period
                 self._account(self._known + 1)
+        if not (self._acquisition.stopping or self._arrived or self._stream.count("n_received_packets")):
+            raise CameraError(self._nothing_arrives("no frame"))  # each of them missing would not say why
         if self._acquisition.stopping:  # the frame under exposure is finished
             self._stop()
             filled = self._next(self._acquisition.now() + self._exposure + SETTLE, exposing=True)
@@ -176,7 +179,7 @@ class Frames:
     def _pop(self, timeout: float) -> Filled | None:
         filled = self._stream.pop(timeout)
         if filled is not None:
-            self._heard = self._acquisition.now()
+            self._heard, self._arrived = self._acquisition.now(), True
             if not filled.whole:
                 self.counts["IncompleteFrames"] += 1
                 log.debug("a frame is lost, %s", STATUS.get(filled.status, filled.status))
@@ -248,11 +251,13 @@ class Frames:
             )
         settings, silent = self._acquisition.settings, now - self._heard
         if settings.trigger_mode is TriggerMode.INTERNAL and silent > self._period + self._exposure + SILENT:
-            raise CameraError(
-                f"no frame of camera {self._device.name} has arrived for {silent:.0f} s, although it was "
-                "started; lower PacketSize (1400), raise PacketDelay, and see whether a firewall of this "
-                "host drops its UDP packets"
-            )
+            raise CameraError(self._nothing_arrives(f"for {silent:.0f} s no frame"))
+
+    def _nothing_arrives(self, what: str) -> str:
+        return (
+            f"{what} of camera {self._device.name} has arrived, although it was started; lower PacketSize "
+            "(1400), raise PacketDelay, and see whether a firewall of this host drops its UDP packets"
+        )
 
     def _stop(self) -> None:
         try:

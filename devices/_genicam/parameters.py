@@ -26,6 +26,10 @@ UNIT: tuple[Parameter, ...] = (
         doc="Byte order of pixels of 16 bits; auto: as the stream channel of the camera says.",
     ),
     Parameter(
+        name="PixelSize", default=0.0, unit="m", limits=Limits(0.0, 1e-3),
+        doc="Pixel pitch, for the file; 0: as the camera says, if it does.",
+    ),
+    Parameter(
         name="ShownFeatures", default="",
         doc="Features of the camera that are attributes of this device, separated by commas, such as "
         "BlackLevel, DeviceLinkSpeed.",

@@ -57,6 +57,18 @@ def camera(bench: Bench) -> Iterator[GenICam]:
     camera.close()
 
 
+@pytest.mark.parametrize(("given", "described"), [(0.0, 3.45e-6), (5.5e-6, 5.5e-6)])
+def test_the_pixel_size_is_the_cameras_or_that_of_the_property(
+    bench: Bench, given: float, described: float
+) -> None:
+    camera = open_camera(SHOWN | {"PixelSize": given})
+    try:
+        found = camera.describe()
+        assert (found["x_pixel_size"], found["y_pixel_size"]) == pytest.approx((described, described))
+    finally:
+        camera.close()
+
+
 class TestFeatures:
     """What the camera's own description offers."""
 

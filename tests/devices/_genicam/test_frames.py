@@ -156,6 +156,17 @@ def test_frames_that_never_come_are_missing_and_the_series_ends() -> None:
         assert (end.reason, end.triggered, end.lost) == ("complete", 3, {"camera": 2})
 
 
+def test_a_series_of_which_not_one_packet_arrives_is_a_fault_that_says_what_to_look_at() -> None:
+    with Rig(ScriptedCamera([]), buffers=8 * 24) as rig:
+        rig.connect()
+        rig.arm(n_triggers=3)
+        end = rig.receive_series()[2]
+        assert end.reason == "fault"
+        assert "no frame of camera scripted has arrived, although it was started; lower" in (
+            end.message or ""
+        )
+
+
 def test_frames_for_which_no_buffer_was_free_are_an_overrun() -> None:
     with Rig(ScriptedCamera([(7, WHOLE, image(7))], underruns=4), buffers=8 * 24) as rig:
         rig.connect()
