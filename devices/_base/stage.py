@@ -158,8 +158,11 @@ def genicam() -> Staged:
     )
 
 
-def jungfrau() -> Staged:
-    """Return a JUNGFRAU: PSI's own virtual module, with slsReceiver, on free ports.
+def jungfrau(modules: int = 1) -> Staged:
+    """Return a JUNGFRAU: PSI's own virtual modules, each with its slsReceiver, on free ports.
+
+    Args:
+        modules: number of modules; several are joined by the receiver.
 
     Raises:
         NotBuilt: they are not there.
@@ -172,22 +175,23 @@ def jungfrau() -> Staged:
         )
     if find_spec("slsdet") is None:
         raise NotBuilt("slsdet is not installed; install it with: pip install slsdet==10.0.1")
-    module = free_port()
-    while is_taken(HOST, module + 1):  # of its second process
-        module = free_port()
-    receiver, udp, data = free_port(), free_port(), free_port()
+    module = _free_ports(2 * modules)
+    receiver, udp, data = (_free_ports(modules) for _ in range(3))
+    endpoints = [f"tcp://{HOST}:{data + number}" for number in range(modules)]
+    hosts = " ".join(f"{HOST}:{module + 2 * number}" for number in range(modules))
     return Staged(
         server="Jungfrau",
-        source={"type": "sls", "endpoints": [f"tcp://{HOST}:{data}"]},
+        source={"type": "sls", "endpoints": endpoints, **({"join": "modules"} if modules > 1 else {})},
         properties={
-            "Host": f"{HOST}:{module}", "Receiver": f"{HOST}:{receiver}", "UdpSource": HOST,
-            "UdpDestination": HOST, "UdpPort": udp, "StreamPort": data,
+            "Host": hosts, "Receiver": f"{HOST}:{receiver}", "UdpSource": HOST, "UdpDestination": HOST,
+            "UdpPort": udp, "StreamPort": data,
         },
         stand_ins=(
             StandIn(
                 name="virtual detector and slsReceiver of PSI",
                 command=(
-                    *PYTHON, "-m", "penstock.devices._sls.virtual", str(folder), str(module), str(receiver)
+                    *PYTHON, "-m", "penstock.devices._sls.virtual",
+                    str(folder), str(modules), str(module), str(receiver),
                 ),
                 deadline=60.0,
             ),
@@ -195,6 +199,14 @@ def jungfrau() -> Staged:
         streams_itself=True,
         initialised_by_reset=True,
     )  # fmt: skip
+
+
+def _free_ports(count: int) -> int:
+    """Return the first of so many free ports in a row."""
+    while True:
+        first = free_port()
+        if not any(is_taken(HOST, first + number) for number in range(1, count)):
+            return first
 
 
 MODELS: Mapping[str, Callable[..., Staged]] = {

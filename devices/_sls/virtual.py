@@ -1,6 +1,7 @@
 """PSI's own virtual detector and slsReceiver, built from their source distribution by `make judges`.
 
-Started by demonstrations and tests: python -m penstock.devices._sls.virtual FOLDER MODULE_PORT RECEIVER_PORT
+Started by demonstrations and tests:
+python -m penstock.devices._sls.virtual FOLDER MODULES MODULE_PORT RECEIVER_PORT
 """
 
 from __future__ import annotations
@@ -32,22 +33,27 @@ def found() -> Path | None:
     return BUILT if all((BUILT / name).is_file() for name in PROGRAMS) else None
 
 
-def main(folder: str, module: int, receiver: int) -> None:
-    """Run both until SIGTERM; print a line of JSON once they can be used.
+def main(folder: str, modules: int, module: int, receiver: int) -> None:
+    """Run both for each module until SIGTERM; print a line of JSON once they can be used.
 
     Args:
         folder: folder with the programs.
-        module: port of the module; it takes the next one, too.
-        receiver: port of slsReceiver.
+        modules: number of modules.
+        module: port of the first module; each takes two.
+        receiver: port of the first slsReceiver; the others are counted up.
     """
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
-    commands = (
-        [f"{folder}/{PROGRAMS[0]}", "-p", str(module)], [f"{folder}/{PROGRAMS[1]}", "-p", str(receiver)]
-    )  # fmt: skip
+    detector, software = (f"{folder}/{name}" for name in PROGRAMS)
+    control = [module + 2 * number for number in range(modules)]
+    receivers = [receiver + number for number in range(modules)]
+    commands = [
+        *([detector, "-p", str(port)] for port in control),
+        *([software, "-p", str(port)] for port in receivers),
+    ]
     with tempfile.TemporaryDirectory(prefix="virtual-jungfrau-") as scratch, contextlib.ExitStack() as stack:
-        stack.callback(_forget, module)
+        stack.callback(_forget, control)
         for command in commands:
-            log = stack.enter_context(open(Path(scratch) / Path(command[0]).name, "wb"))
+            log = stack.enter_context(open(Path(scratch) / f"{command[2]}.log", "wb"))
             # A session of its own: the detector's server starts a second process, which outlives it.
             process = subprocess.Popen(
                 command, cwd=scratch, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
@@ -55,9 +61,9 @@ def main(folder: str, module: int, receiver: int) -> None:
             )  # fmt: skip
             stack.callback(process.wait)
             stack.callback(_kill, process.pid)
-        for port in (module, module + 1, receiver):
+        for port in (*control, *(each + 1 for each in control), *receivers):
             _await(port)
-        print(json.dumps({"module": f"127.0.0.1:{module}", "receiver": f"127.0.0.1:{receiver}"}), flush=True)
+        print(json.dumps({"modules": control, "receivers": receivers}), flush=True)
         signal.pause()
 
 
@@ -79,11 +85,11 @@ def _kill(group: int) -> None:
         os.killpg(group, signal.SIGKILL)
 
 
-def _forget(module: int) -> None:
-    """Remove what slsdet has kept of the module: the next one has another port."""
-    for file in SHARED.glob(f"slsDetectorPackage_*_{memory_name([('127.0.0.1', module)])}"):
+def _forget(control: list[int]) -> None:
+    """Remove what slsdet has kept of the modules: the next ones have other ports."""
+    for file in SHARED.glob(f"slsDetectorPackage_*_{memory_name([('127.0.0.1', port) for port in control])}"):
         file.unlink(missing_ok=True)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
+    main(sys.argv[1], *map(int, sys.argv[2:5]))

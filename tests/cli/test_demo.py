@@ -14,8 +14,11 @@ import psutil
 import pytest
 
 from penstock.cli.demo import DETECTORS
+from penstock.cli.main import main
 from penstock.devices._base.processes import PENSTOCK
 from penstock.devices._base.stage import MODELS
+from penstock.devices._sls import virtual
+from tests.third_party import program_of
 
 
 @pytest.mark.slow
@@ -42,11 +45,14 @@ def test_a_viewer_without_a_screen_is_told_before_any_frame_is_taken(tmp_path: P
         (["--view"], "viewer", "view"),
         pytest.param(["--panel"], "panel", "panel", marks=pytest.mark.slow),
         pytest.param(["--panel", "--detector", "pilatus"], "panel", "panel", marks=pytest.mark.slow),
+        pytest.param(["--panel", "--detector", "jungfrau"], "panel", "panel", marks=pytest.mark.slow),
     ],
 )
 def test_the_window_is_open_while_the_series_is_taken_and_closing_it_ends_the_demo(
     options: list[str], name: str, command: str, tmp_path: Path
 ) -> None:
+    if "jungfrau" in options:
+        program_of("slsdet", "slsReceiver")
     argv = [*PENSTOCK, "demo", *options, "--frames", "20", "--out", str(tmp_path), "--json"]
     environment = {**os.environ, "QT_QPA_PLATFORM": "offscreen"}
     with subprocess.Popen(
@@ -101,6 +107,34 @@ def test_a_pilatus_over_its_simulated_camserver_and_a_light_streamer(tmp_path: P
         assert written["entry/data/data"].shape == (20, 619, 487)
         assert "PILATUS3" in written["entry/instrument/pilatus/description"].asstr()[()]
     assert not list(Path("/dev/shm").glob("penstock-pilatus-*")), "the RAM disk is tidy"
+
+
+@pytest.mark.slow
+def test_a_jungfrau_over_the_virtual_one_of_psi(tmp_path: Path) -> None:
+    program_of("slsdet", "slsReceiver")
+    argv = [*PENSTOCK, "demo", "--detector", "jungfrau", "--frames", "20", "--out", str(tmp_path), "--json"]
+
+    ended = subprocess.run(argv, capture_output=True, text=True, timeout=120)
+
+    assert ended.returncode == 0, ended.stderr
+    file = json.loads(ended.stdout)["file"]
+    checked = subprocess.run([*PENSTOCK, "check", file], capture_output=True, text=True, timeout=60)
+    assert checked.stdout.startswith(f"{file}: clean"), checked.stdout
+    with h5py.File(file) as written:
+        assert written["entry/data/data"].shape == (20, 512, 1024)
+        assert "JUNGFRAU" in written["entry/instrument/jungfrau/description"].asstr()[()]
+    assert not list(Path("/dev/shm").glob("*_penstock_127.0.0.1_*")), "slsdet's memory is tidy"
+
+
+def test_what_a_jungfrau_needs_and_is_not_built_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(virtual, "BUILT", tmp_path / "judges")
+
+    assert main(["demo", "--detector", "jungfrau", "--out", str(tmp_path / "files")]) == 2
+
+    assert "run make judges first" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import json
 import os
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +21,7 @@ import numpy as np
 import zmq
 
 from penstock.devices._base.processes import free_port
+from penstock.devices._sls.connection import memory_name
 from tests.receiver.sources.sls import DUMMY, header
 
 VENDOR = Path(__file__).resolve().parents[1] / "vendor"
@@ -53,6 +55,8 @@ class SlsBox:
         self.calls: list[str] = []
         self.refuses: dict[str, str] = {}
         """Names that are refused, with the sentence."""
+        self.hangs: set[str] = set()
+        """Names that are not answered."""
         self.status, self.rx_status = "IDLE", "IDLE"
         self.lost: set[int] = set()
         """Indices of frames whose packets are lost on the way to slsReceiver."""
@@ -76,6 +80,16 @@ class SlsBox:
             "Host": f"127.0.0.1:{self.port}", "Receiver": "127.0.0.1:1954", "UdpSource": "127.0.0.1",
             "UdpDestination": "127.0.0.1", "StreamPort": self.stream_port,
         }  # fmt: skip
+
+    def initialise(self) -> None:
+        """Be as an earlier device has left it, and so the memory of slsdet."""
+        name = f"fake_slsdet_0_{memory_name([('127.0.0.1', self.port)])}.json"
+        known = {"hosts": [["127.0.0.1", self.port]], "receivers": ["127.0.0.1:1954"]}
+        (Path(tempfile.gettempdir()) / name).write_text(json.dumps(known))
+        self.module["powerchip"] = True
+        wanted = {"rx_zmqfreq": 1, "fwrite": False, "rx_zmqport": self.stream_port, "rx_zmqstream": True}
+        for key, value in wanted.items():
+            self.do("put", key, value)
 
     def power(self, on: bool) -> None:
         """Switch the module on or off; its settings are lost, and what slsReceiver has is not."""
@@ -286,6 +300,9 @@ class _Handler(StreamRequestHandler):
         request = json.loads(self.rfile.readline() or b"null")
         if request is None:
             return
+        hanging = time.monotonic() + PATIENCE
+        while request[1] in self.server.box.hangs and time.monotonic() < hanging:  # type: ignore[attr-defined]
+            time.sleep(0.01)
         try:
             answer: dict[str, Any] = {"ok": self.server.box.do(*request)}  # type: ignore[attr-defined]
         except RuntimeError as error:

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -47,13 +47,13 @@ class JungfrauStation:
     """A detector with its device and its receiver; subclasses say where it is."""
 
     properties: dict[str, Any]
+    source: dict[str, Any]
 
     def __init__(self, beamline: Beamline, name: str) -> None:
         self.beamline = beamline
         self.server = f"Jungfrau/{name}"
         port = int(self.properties["StreamPort"])
-        source = {"type": "sls", "endpoints": [f"tcp://127.0.0.1:{port}"]}
-        self.receiver = beamline.receiver(name, port, source=source)
+        self.receiver = beamline.receiver(name, port, source=self.source)
         beamline.register(
             self.server, "Jungfrau", f"{name}/det/1", ReceiverUrl=self.receiver.url, **self.properties
         )
@@ -122,6 +122,7 @@ class FakeStation(JungfrauStation):
     def __init__(self, beamline: Beamline, fake: SlsBox) -> None:
         self.box = fake
         self.properties = fake.properties
+        self.source = {"type": "sls", "endpoints": [f"tcp://127.0.0.1:{fake.stream_port}"]}
         super().__init__(beamline, "fake")
 
     def start_by_somebody_else(self, frames: int) -> None:
@@ -137,9 +138,9 @@ class FakeStation(JungfrauStation):
 class VirtualStation(JungfrauStation):
     """Over PSI's virtual detector and slsReceiver."""
 
-    def __init__(self, beamline: Beamline, staged: Staged) -> None:
-        self.properties = dict(staged.properties)
-        super().__init__(beamline, "virtual")
+    def __init__(self, beamline: Beamline, staged: Staged, name: str) -> None:
+        self.properties, self.source = dict(staged.properties), dict(staged.source)
+        super().__init__(beamline, name)
 
     def start_by_somebody_else(self, frames: int) -> None:
         host, _, port = str(self.properties["Host"]).partition(":")
@@ -158,17 +159,29 @@ def fake(beamline: Beamline) -> Iterator[FakeStation]:
         station.close()
 
 
-@pytest.fixture(scope="module")
-def virtual(beamline: Beamline) -> Iterator[VirtualStation]:
+@contextmanager
+def virtual_station(beamline: Beamline, name: str, modules: int) -> Iterator[VirtualStation]:
     program_of("slsdet", "slsReceiver")
-    staged = jungfrau()
+    staged = jungfrau(modules)
     with ExitStack() as stack, pytest.MonkeyPatch.context() as patch:
         patch.delenv("PYTHONPATH", raising=False)
         for each in staged.stand_ins:
             stack.enter_context(Child(each.name, each.command, json_line, deadline=each.deadline))
-        station = VirtualStation(beamline, staged)
+        station = VirtualStation(beamline, staged, name)
         yield station
         station.close()
+
+
+@pytest.fixture(scope="module")
+def virtual(beamline: Beamline) -> Iterator[VirtualStation]:
+    with virtual_station(beamline, "virtual", 1) as station:
+        yield station
+
+
+@pytest.fixture(scope="module")
+def two_modules(beamline: Beamline) -> Iterator[VirtualStation]:
+    with virtual_station(beamline, "modules", 2) as station:
+        yield station
 
 
 @pytest.fixture(params=["fake", "virtual"])
@@ -282,6 +295,21 @@ def test_a_file_that_is_there_is_refused_at_arm(station: JungfrauStation) -> Non
     assert str(file) in refusal(station.detector.Arm)
     wait_state(station.detector, ON)
     assert station.receiver.client.status().expected == ""
+
+
+@pytest.mark.parametrize("mode", ["INTERNAL", "SOFTWARE"])
+def test_two_modules_are_one_image(two_modules: VirtualStation, mode: str) -> None:
+    station = two_modules
+    station.calm()
+    file = station.arm(mode, 5, ExposureTime=0.05)
+    if mode == "SOFTWARE":
+        for _ in range(5):
+            station.trigger()
+    wait_state(station.detector, ON)
+    assert station.last()["complete"], station.detector.Status()
+    assert station.detector.nFramesWritten == 5 and station.detector.Modules == 2
+    with h5py.File(file) as written:
+        assert written["entry/data/data"].shape == (5, 2, 512, 1024)
 
 
 # Faults
