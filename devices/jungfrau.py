@@ -209,10 +209,10 @@ class Jungfrau(StreamingDetector):
         self._series.reset(self._frame_time)
         if self._modules.state(self._client).state is not BoxState.IDLE:
             self._modules.configure(self._client)
+        self._modules.publish(self._client)
         state = self._modules.state(self._client)
         if state.state is not BoxState.IDLE:
             raise CameraError(f"{self._client.address} is {state.state} after Reset: {state.message}")
-        self._modules.publish(self._client)
 
     def close(self) -> None:
         """See `Unit`."""

@@ -12,8 +12,9 @@ import logging
 import os
 import threading
 import time
+from contextlib import suppress
 
-from penstock.devices._sls.client import AT_ONCE, Client
+from penstock.devices._sls.client import AT_ONCE, Client, NotSetUp
 from penstock.devices._sls.connection import BUSY
 from penstock.devices._sls.modes import Plan
 from penstock.devices._sls.parameters import flat
@@ -163,11 +164,12 @@ class Acquisition:
         self._client.do(("call", "stopDetector"), seconds=frame_time + AT_ONCE)
         if self._thread is not None:
             self._thread.join(RX_STOP)
-        uses, _ = self._client.get("use_receiver", "status")
+        (uses,) = self._client.get("use_receiver")
         if all(flat(uses)):
-            self._client.do(("call", "stopReceiver"), seconds=RX_STOP)
-            if self._bears_id():
-                self._clear(NO_NAME)
+            with suppress(NotSetUp):  # it runs nothing, and names nothing
+                self._client.do(("call", "stopReceiver"), seconds=RX_STOP)
+                if self._bears_id():
+                    self._clear(NO_NAME)
         self._over.set()
 
     def close(self) -> None:

@@ -34,8 +34,13 @@ START = 30.0
 
 NO_ANSWER = re.compile(r"(?:connect to (\w+):|decode host:)(\S+) on port (\d+)")
 """Of `ClientSocket.cpp`: the kind of the peer, its host and its port."""
+NOT_SET_UP = "Receiver not set up"
 BROKEN = ("TCP socket read", "TCP socket sent")
 """Of `DataSocket.cpp`: the peer has closed the connection during the call."""
+
+
+class NotSetUp(CameraError):
+    """An slsReceiver that was just started knows nothing of its detector (`ClientInterface.cpp`)."""
 
 
 class Client:
@@ -133,6 +138,8 @@ class Client:
                 f"the detector module at {host}:{port} does not answer; is it switched on, and its network "
                 "connected?"
             )
+        if NOT_SET_UP in said:
+            return NotSetUp(f"{self.address} has an slsReceiver that was started again; call Reset")
         if any(words in said for words in BROKEN):
             return BoxLost(f"{self.address} has closed the connection: {said}; was it switched off?")
         return CameraError(f"{self.address} refuses: {said.removeprefix('Detector returned: ')}")

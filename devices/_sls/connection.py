@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from penstock.devices._sls.client import Client
+from penstock.devices._sls.client import Client, NotSetUp
 from penstock.devices._sls.parameters import flat
 from penstock.stins.texts import plural
 from penstock.streamer.own_stream.contract import BoxState, Progress
@@ -96,8 +96,20 @@ class Modules:
             return Progress(state=BoxState.UNINITIALISED, message="slsdet knows no slsReceiver for it yet")
         if not all(flat(powered)):
             return Progress(state=BoxState.UNINITIALISED, message="the chips have no power")
-        (receivers,) = client.get("rx_status")
-        return Progress(state=BoxState.ARMED if set(flat(receivers)) & BUSY else BoxState.IDLE)
+        try:
+            receivers, publishes = client.get("rx_status", "rx_zmqstream")
+        except NotSetUp:
+            return Progress(
+                state=BoxState.UNINITIALISED, message="slsReceiver was started again, and knows nothing of it"
+            )
+        if set(flat(receivers)) & BUSY:
+            return Progress(state=BoxState.ARMED)
+        if not all(flat(publishes)):
+            return Progress(
+                state=BoxState.UNINITIALISED,
+                message="slsReceiver publishes no frames: another client has stopped that",
+            )
+        return Progress(state=BoxState.IDLE)
 
     def configure(self, client: Client) -> None:
         """Set up receivers and data network, and switch the chips on.
@@ -109,8 +121,12 @@ class Modules:
             client.do(("call", "loadConfig", self.config), seconds=SETUP)
         else:
             client.do(
+                (
+                    "put",
+                    "rx_hostname",
+                    [_joined(each) for each in self.receivers],
+                ),  # it refuses all else before
                 ("put", "udp_dstport", self.udp_port),
-                ("put", "rx_hostname", [_joined(each) for each in self.receivers]),
                 *((("put", "udp_srcip", self.sources),) if self.sources else ()),
                 *((("put", "udp_dstip", self.destinations),) if self.destinations else ()),
                 seconds=SETUP,

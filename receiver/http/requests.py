@@ -27,6 +27,7 @@ def _whole(value: Any) -> Any:
 
 
 Amount = Annotated[int, Field(strict=True, ge=0, le=MAX_AMOUNT), BeforeValidator(_whole)]
+Positive = Annotated[int, Field(strict=True, ge=1, le=MAX_AMOUNT), BeforeValidator(_whole)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +53,7 @@ class ExpectedSeries:
     overwrite: StrictBool = False
     frames: Amount | None = None
     """Number of planned frames; 0 if frames come until Stop; left out if only the detector knows it."""
-    frames_per_trigger: Annotated[Amount, Field(ge=1)] | None = None
+    frames_per_trigger: Positive | None = None
     index_source: Annotated[str, Field(max_length=MAX_NAME)] | None = None
     trigger_mode: Annotated[str, Field(max_length=MAX_NAME)] | None = None
     frame_time: Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)] | None = None

@@ -155,7 +155,10 @@ class SlsSource:
             return _stale(arm), msgspec.structs.replace(
                 start, header=msgspec.structs.replace(start.header, filename=None)
             )
-        return (Start(announced(start.header, self._part), {**self._part.metadata, **start.metadata}),)
+        metadata = {**self._part.metadata, **start.metadata}
+        if "user" in self._part.metadata:  # the user's own, not what others have put into the stream
+            metadata["user"] = self._part.metadata["user"]
+        return (Start(announced(start.header, self._part), metadata),)
 
     def _is_back(self, header: _Header) -> bool:
         """Return whether a new acquisition has begun with the same number as the last, whose end was lost."""

@@ -87,9 +87,16 @@ class SlsBox:
         known = {"hosts": [["127.0.0.1", self.port]], "receivers": ["127.0.0.1:1954"]}
         (Path(tempfile.gettempdir()) / name).write_text(json.dumps(known))
         self.module["powerchip"] = True
+        self.receiver["rx_hostname"] = known["receivers"]
         wanted = {"rx_zmqfreq": 1, "fwrite": False, "rx_zmqport": self.stream_port, "rx_zmqstream": True}
         for key, value in wanted.items():
             self.do("put", key, value)
+
+    def restart_receiver(self) -> None:
+        """slsReceiver is started again, and knows nothing."""
+        with self._lock:
+            self.receiver, self.json_header, self.rx_status = dict(RECEIVER), {}, "IDLE"
+            self._publish()
 
     def power(self, on: bool) -> None:
         """Switch the module on or off; its settings are lost, and what slsReceiver has is not."""
@@ -152,6 +159,9 @@ class SlsBox:
         """
         if name in self.refuses:
             raise RuntimeError(f"Detector returned: {self.refuses[name]}")
+        asks_receiver = name in self.receiver or "Receiver" in name or "Json" in name or name[:3] == "rx_"
+        if asks_receiver and name != "rx_hostname" and not self.receiver["rx_hostname"]:
+            raise RuntimeError("Receiver returned: Receiver not set up. Please use rx_hostname first.\n")
         if verb == "get":
             return self._get(name)
         if verb == "put":

@@ -205,6 +205,17 @@ def test_without_receivers_or_power_it_is_not_initialised_and_says_what_lacks() 
         unit.close()
 
 
+def test_an_slsreceiver_that_was_started_again_is_set_up_by_reset(detector: tuple[Jungfrau, SlsBox]) -> None:
+    unit, running = detector
+    running.restart_receiver()
+    said = unit.progress()
+    assert said.state is BoxState.UNINITIALISED and "slsReceiver was started again" in said.message
+    unit.reset()
+    assert unit.progress().state is BoxState.IDLE
+    assert running.receiver["rx_hostname"] == ["127.0.0.1:1954"]
+    assert running.receiver["rx_zmqport"] == running.stream_port
+
+
 def test_another_detector_at_that_address_is_refused(detector: tuple[Jungfrau, SlsBox]) -> None:
     unit, running = detector
     running.module["type"] = "EIGER"

@@ -18,9 +18,10 @@ from typing import Any
 import h5py
 import hdf5plugin  # noqa: F401
 import numpy as np
+import psutil
 import pytest
 
-from penstock.devices._base.processes import Child, children
+from penstock.devices._base.processes import Child, children, is_taken
 from penstock.devices._base.stage import Staged, json_line, jungfrau
 from penstock.devices._sls.connection import memory_name
 from tests.devices.sls_box import VENDOR, SlsBox, box
@@ -345,6 +346,32 @@ def test_a_streamer_that_is_killed_leaves_a_detector_that_reset_brings_back(stat
     station.arm("INTERNAL", 3)
     wait_state(station.detector, ON)
     assert station.last()["complete"]
+
+
+def test_an_slsreceiver_that_dies_and_is_started_again(virtual: VirtualStation) -> None:
+    virtual.calm()
+    program = str(program_of("slsdet", "slsReceiver"))
+    port = str(virtual.properties["Receiver"]).rpartition(":")[2]
+    (running,) = [
+        process
+        for process in psutil.process_iter(["cmdline"])
+        if process.info["cmdline"] == [program, "-p", port]
+    ]
+    running.kill()
+    wait_state(virtual.detector, FAULT, deadline=30.0)
+    assert f"the slsReceiver at 127.0.0.1:{port} does not answer" in virtual.detector.Status()
+    again = subprocess.Popen([program, "-p", port], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        until(lambda: is_taken("127.0.0.1", int(port)), "slsReceiver listens")
+        virtual.detector.Reset()
+        wait_state(virtual.detector, ON, deadline=60.0)
+        until(lambda: virtual.receiver.client.status().connections[0].connections == 1, "connected")
+        virtual.arm("INTERNAL", 3)
+        wait_state(virtual.detector, ON)
+        assert virtual.last()["complete"], virtual.detector.Status()
+    finally:
+        again.kill()
+        again.wait()
 
 
 def test_a_detector_that_is_switched_off_is_a_fault_with_its_address(quiet: FakeStation) -> None:

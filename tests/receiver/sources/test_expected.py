@@ -124,6 +124,9 @@ def test_other_values_of_the_json_header_are_kept(expected: ExpectedSeries) -> N
     expected.expect(part())
     start, _ = SlsSource(expected).decode(message(0, addJsonHeader={"arm": OURS, "emin": "4500"}))  # type: ignore[misc]
     assert isinstance(start, Start) and start.metadata["user"] == {"emin": "4500"}
+    expected.expect(part(metadata={"user": {"sample": "lysozyme"}}))
+    start, _ = SlsSource(expected).decode(message(0, addJsonHeader={"arm": OURS, "emin": "4500"}))  # type: ignore[misc]
+    assert isinstance(start, Start) and start.metadata["user"] == {"sample": "lysozyme"}
 
 
 def test_two_armings_of_one_file_and_a_foreign_start_between_are_three_series(
