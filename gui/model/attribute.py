@@ -79,7 +79,7 @@ class Attribute:
 
     def with_unit(self, value: Value | None) -> str:
         """Return the value as shown in a sentence."""
-        text = self.brief(value)
+        text = self.brief(value) or "–"
         return f"{text} {unit(self)}" if self.unit and value is not None else text
 
     def change(self, before: Value | None, given: Value, now: Value | None) -> str:

@@ -29,6 +29,8 @@ FIRST_RETRY, LAST_RETRY = 0.25, 2.0
 STOP_SECONDS = 2.0
 """Longest that `stop` waits for a call under way."""
 WORDS = frozenset({"State", "Status"})
+ESCAPED = frozenset({"Status", "FileWritten"})
+"""Texts for people, in which a device escapes letters that Tango has not; nobody writes them back."""
 
 _log = logging.getLogger(__name__)
 
@@ -233,10 +235,13 @@ class TangoDevice:
                     listener.configured(attribute(info, self._parameter_notes.get(info.name)))
             elif event.attr_value is not None:
                 name = self._names.get(event.attr_value.name.lower())
+                value = plain(event.attr_value)
+                if name in ESCAPED and isinstance(value, str):
+                    value = tango_words.unescaped(value)
                 if name is not None and self._first is not None:
-                    self._first[name] = plain(event.attr_value)
+                    self._first[name] = value
                 elif name is not None:
-                    listener.said({name: plain(event.attr_value)})
+                    listener.said({name: value})
 
     def _tell_away(self, why: str) -> None:
         if self._listener is not None and not self._stopping.is_set() and why != self._why:

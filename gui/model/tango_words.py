@@ -13,6 +13,8 @@ NO_SERVER = frozenset({
     "API_DeviceNotExported", "API_CantConnectToDevice", "API_ServerNotRunning", "API_DeviceNotFound",
     "API_CorbaException", "API_CommunicationFailed",
 })  # fmt: skip
+_ESCAPE = re.compile(r"\\x[0-9a-f]{2}|\\u(?!d[89a-f])[0-9a-f]{4}|\\U000[0-9a-f]{5}")
+"""Of Python's "backslashreplace"."""
 TIMED_OUT = "API_DeviceTimedOut"
 
 
@@ -54,6 +56,11 @@ def no_text(name: str, text: str) -> str:
     )
 
 
+def unescaped(text: str) -> str:
+    """Return a text that a device has escaped for Tango, with its letters: "gr\\xf6\\xdfe" is "größe"."""
+    return _ESCAPE.sub(lambda found: chr(int(found[0][2:], 16)), text)
+
+
 def short(name: str) -> str:
     """Return the three parts of a device's name."""
     return "/".join(name.split("/")[-3:])
@@ -61,7 +68,7 @@ def short(name: str) -> str:
 
 def sentence(error: tango.DevFailed) -> str:
     """Return what the device says itself."""
-    return " ".join(error.args[0].desc.split()) or error.args[0].reason
+    return unescaped(" ".join(error.args[0].desc.split())) or str(error.args[0].reason)
 
 
 def database(device: str = "") -> str:

@@ -13,6 +13,7 @@ from penstock.gui import theme
 from penstock.gui.elided import ElidedLabel
 from penstock.gui.model.folders import join_path, relative
 from penstock.gui.panel.background import Background
+from penstock.gui.panel.line import Line
 from penstock.gui.panel.style import look
 from penstock.receiver.models import Folders
 
@@ -54,7 +55,7 @@ class FolderDialog(qt.QDialog):
         self._here: Folders | None = None
         self._background = Background(self)
         self.list = qt.QListWidget(self)
-        self.new = qt.QLineEdit(self)
+        self.new = Line(self)
         self.use = qt.QPushButton("&Use this folder", self)
         self._cancel = qt.QPushButton("Cancel", self)
         self._says = qt.QLabel(self)
@@ -141,7 +142,8 @@ class FolderDialog(qt.QDialog):
         self.list.setToolTip("Enter or double click: into the folder; Backspace: out of it")
         self.list.itemActivated.connect(self._enter)
         self.list.itemSelectionChanged.connect(self._update)
-        self.new.textChanged.connect(self._update)
+        self.new.typed.connect(lambda _: self._update())
+        self.new.escaped.connect(self.reject)
         self.new.setPlaceholderText("created by the receiver when the series begins")
         self.use.clicked.connect(self._take)
         self.use.setToolTip("Ctrl+Enter")

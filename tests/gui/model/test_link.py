@@ -218,3 +218,10 @@ def test_a_server_that_hangs_is_not_said_to_be_down() -> None:
             "API_CorbaException", "TRANSIENT CORBA system exception: TRANSIENT_CallTimedout", "ping()"
         )
     assert "sim/det/1 does not answer in time." in tango_words.away("sim/det/1", error.value)
+
+
+def test_what_a_device_has_escaped_is_read_with_its_letters() -> None:
+    assert (
+        tango_words.unescaped(r"into /data/gr\xf6\xdfe/\u03c0_\U0001f600.h5.") == "into /data/größe/π_😀.h5."
+    )
+    assert tango_words.unescaped(r"C:\data\x.h5 \uncle") == r"C:\data\x.h5 \uncle"

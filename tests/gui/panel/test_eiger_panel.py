@@ -18,6 +18,7 @@ from penstock.gui.panel.detector_panel import DetectorPanel
 from penstock.gui.panel.history import HistoryDialog
 from penstock.gui.panel.last_series import LastSeriesView
 from penstock.gui.panel.series_view import SeriesView
+from tests.gui.panel.cut import cut
 from tests.gui.panel.test_station import DEADLINE, button
 from tests.system.beamline import Beamline
 from tests.system.conftest import beamline
@@ -132,6 +133,7 @@ def test_what_this_model_lacks_is_not_shown_and_nothing_is_cut_off(
     qtbot.waitUntil(lambda: fields["Threshold2"].isVisible(), timeout=DEADLINE)
     assert not fields["Threshold3"].isVisible() and not fields["Threshold3Mode"].isVisible()
     assert camera.widget().width() <= camera.viewport().width()
+    assert cut(panel.settings) == []
     panel.settings.search.setText("threshold")
     assert fields["Threshold"].isVisible() and not fields["Threshold3"].isVisible()
     assert not fields["Nexpi"].isVisible()

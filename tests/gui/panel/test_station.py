@@ -103,6 +103,8 @@ def test_names_and_metadata_of_any_script_reach_the_file(
         assert entry["title"].asstr()[()] == "Größe"
         assert entry["sample/temperature"][()] == 295
         assert entry["instrument/name"].asstr()[()] == "P09"
+    qtbot.waitUntil(lambda: "/größe_0001.h5" in panel.banner.text(), timeout=DEADLINE)
+    assert not any("\\x" in entry.text for entry in panel.model.log.since())
 
 
 def test_triggers_come_from_the_button_and_stop_ends_the_series(
