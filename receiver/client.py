@@ -18,6 +18,8 @@ import urllib3
 from penstock.receiver.models import (
     Contrast,
     Folders,
+    Geometry,
+    LostFrames,
     Method,
     PastSeries,
     Rectangle,
@@ -56,11 +58,18 @@ class ReceiverUnavailable(NoAnswer):
 
 
 class ReceiverRefused(NoAnswer):
-    """The receiver refused the request; `kind` is stable, the sentence says what to change."""
+    """The receiver refused the request; `kind` is stable, the sentence says what to change.
 
-    def __init__(self, kind: str, message: str) -> None:
+    Args:
+        kind: short stable name.
+        message: the sentence.
+        retry_after: seconds after which to ask again; `None` if the receiver gives no such hint.
+    """
+
+    def __init__(self, kind: str, message: str, retry_after: float | None = None) -> None:
         super().__init__(message)
         self.kind = kind
+        self.retry_after = retry_after
 
 
 class LastFrame(msgspec.Struct, frozen=True):
@@ -91,6 +100,8 @@ class LastFrame(msgspec.Struct, frozen=True):
     """End of its exposure, as its sender says, else when the receiver got it: seconds since 1970 (UTC)."""
     method: Method = "nth"
     """How its pixels were reduced, where `downsample` is above 1."""
+    status: str | None = None
+    """Its status in the account, such as "stored" or "partial"; `None` if it is not known."""
 
 
 class ReceiverClient:
@@ -176,24 +187,42 @@ class ReceiverClient:
         """Leave the state Error."""
         self._call("POST", "/reset")
 
-    def last_frame(self, seen: int | None = None, view: View | None = None) -> LastFrame | None:
+    def last_frame(
+        self, seen: int | None = None, view: View | None = None, rectangle: Rectangle | None = None
+    ) -> LastFrame | None:
         """Return the newest frame, or `None` if there is none newer than `seen`.
 
         Args:
             seen: version of the newest frame that the caller has.
             view: region and down-sampling; by default the whole frame with the receiver's own down-sampling.
+            rectangle: the pixels to fetch, whole; `view` then has no region and no down-sampling of its own.
+
+        Raises:
+            ReceiverRefused: the frame does not have this region, rectangle or channel.
         """
-        fields = {"format": "raw", **_fields(view), **_fields({"seen": seen})}
+        fields = {"format": "raw", **_fields(view), **_whole(rectangle), **_fields({"seen": seen})}
         answer = self._call("GET", "/last_frame", fields=fields, also=(304, 404))
         return None if answer.status != 200 else self._frame(answer, "/last_frame")
 
-    def frame(self, index: int, view: View | None = None, wait: float = FRAME_SECONDS) -> LastFrame:
+    def frame(
+        self, index: int, view: View | None = None, wait: float = FRAME_SECONDS,
+        rectangle: Rectangle | None = None,
+    ) -> LastFrame:  # fmt: skip
         """Return a frame of the running or last series by its index, within the time-out plus `wait` seconds.
 
+        Args:
+            index: index of the frame.
+            view: region and down-sampling; by default the whole frame with the receiver's own down-sampling.
+            wait: seconds to wait for it, in addition to the time-out.
+            rectangle: the pixels to fetch, whole; `view` then has no region and no down-sampling of its own.
+                The part beyond the frame's edge is cut off.
+
         Raises:
-            ReceiverRefused: the frame has not arrived (yet), or frames are not kept; `kind` says which.
+            ReceiverRefused: the frame has not arrived (yet), or frames are not kept; `kind` says which. For
+                "busy", `retry_after` says when to ask again.
         """
-        path, fields = f"/frame/{index}", {"format": "raw", **_fields(view)}
+        path = f"/frame/{index}"
+        fields = {"format": "raw", **_fields(view), **_whole(rectangle)}
         return self._frame(self._call("GET", path, fields=fields, wait=wait), path)
 
     def picture(
@@ -210,11 +239,60 @@ class ReceiverClient:
         return self._call("GET", path, fields=fields, wait=wait).data
 
     def _frame(self, answer: urllib3.BaseHTTPResponse, path: str) -> LastFrame:
-        if "X-Penstock-Frame" not in answer.headers:
-            raise self._foreign(path, "no header X-Penstock-Frame")
-        header = msgspec.json.decode(answer.headers["X-Penstock-Frame"], type=dict[str, Any])
+        header, pixels = self._pixels(answer, path, "X-Penstock-Frame")
+        return msgspec.convert({**header, "array": pixels}, LastFrame)
+
+    def _pixels(
+        self, answer: urllib3.BaseHTTPResponse, path: str, name: str
+    ) -> tuple[dict[str, Any], np.ndarray]:
+        if name not in answer.headers:
+            raise self._foreign(path, f"no header {name}")
+        header = msgspec.json.decode(answer.headers[name], type=dict[str, Any])
         pixels = np.frombuffer(answer.data, dtype=np.dtype(header["dtype"]).newbyteorder("<"))
-        return msgspec.convert({**header, "array": pixels.reshape(header["shape"])}, LastFrame)
+        return header, pixels.reshape(header["shape"])
+
+    def geometry(self, series: str | None = None) -> Geometry:
+        """Return what the start message says of detector and beam, for the image as it is stored and shown.
+
+        Args:
+            series: id of the series; by default the running one, or else the last one.
+
+        Raises:
+            ReceiverRefused: there is no such series, or its frames are no images (`no_geometry`).
+        """
+        return self._json(
+            Geometry, "GET", "/geometry", fields=_fields({"series": series}), wait=FRAME_SECONDS
+        )
+
+    def mask(self, channel: str | None = None, series: str | None = None) -> np.ndarray:
+        """Return the pixel mask, uint32 (rows, cols), for the image as it is shown, modules assembled.
+
+        0 is a pixel that counts; other values are bits as in NeXus' pixel_mask, such as bit 0 for a gap.
+
+        Args:
+            channel: name of one channel, such as a threshold; the first one by default.
+            series: id of the series; by default the running one, or else the last one.
+
+        Raises:
+            ReceiverRefused: there is no such series or channel, or no mask that fits its frames (`no_mask`).
+        """
+        fields = {"format": "raw", **_fields({"channel": channel, "series": series})}
+        answer = self._call("GET", "/mask", fields=fields, wait=FRAME_SECONDS)
+        return self._pixels(answer, "/mask", "X-Penstock-Mask")[1]
+
+    def lost_frames(self, first: int = 0, limit: int = 1000, series: str | None = None) -> LostFrames:
+        """Return ranges of frames that are not, or not as a whole, in the file; of a running series, so far.
+
+        Args:
+            first: index of the first frame; for the ranges that follow, the `next` of an answer.
+            limit: most ranges, up to 10 000.
+            series: id of the series; by default the running one, or else the last one.
+
+        Raises:
+            ReceiverRefused: there is no such series, or it ends before `first`.
+        """
+        fields = _fields({"first": first, "limit": limit, "series": series})
+        return self._json(LostFrames, "GET", "/series/lost", fields=fields, wait=FRAME_SECONDS)
 
     def rois(self) -> Rois:
         """Return the regions of interest that the next series will have."""
@@ -301,7 +379,9 @@ class ReceiverClient:
                     message=f"receiver at {self.url} answered {method} {path} with HTTP {answer.status}; "
                     "is this the address that `penstock receiver` printed?",
                 )
-            raise ReceiverRefused(refusal.kind, refusal.message)
+            wait_header = answer.headers.get("Retry-After", "")
+            retry_after = float(wait_header) if wait_header.isdecimal() else None  # else it is a date
+            raise ReceiverRefused(refusal.kind, refusal.message, retry_after)
         return answer
 
     def _how(self, error: urllib3.exceptions.HTTPError) -> str:
@@ -311,6 +391,13 @@ class ReceiverClient:
         if isinstance(error, urllib3.exceptions.NewConnectionError):
             return "(nobody listens there)"
         return f"within {self._timeout:g} s"
+
+
+def _whole(rectangle: Rectangle | None) -> dict[str, str]:
+    """Return the query field of a rectangle that is fetched whole."""
+    if rectangle is None:
+        return {}
+    return {"rectangle": f"{rectangle.x},{rectangle.y},{rectangle.width},{rectangle.height}"}
 
 
 def _fields(of: View | Contrast | Mapping[str, Any] | None) -> dict[str, str]:

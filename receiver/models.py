@@ -232,8 +232,73 @@ class RoiValues:
     """Index after the last frame: request this one next."""
     ended: bool = False
     """True if the series has ended and no further values will follow."""
+    time: list[float | None] = field(default_factory=list)
+    """One per frame: its `timestamp` in the file, the end of its exposure as its sender says, in seconds
+    since 1970 (UTC); `None` if the sender does not say, or the frame has no values."""
     values: dict[str, RoiSeries] = field(default_factory=dict)
     """By region."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Geometry:
+    """What the start message of a series says of detector and beam; `None` where it does not say it.
+
+    For the image as it is stored and shown, after the receiver's transforms.
+    """
+
+    series: str
+    """Id of the series."""
+    beam_center_x: float | None = None
+    """Column of the beam's centre, in pixels from the outer edge of the first column."""
+    beam_center_y: float | None = None
+    """Row of the beam's centre, likewise."""
+    distance: float | None = None
+    """From the sample to the detector, in m."""
+    x_pixel_size: float | None = None
+    """Width of a pixel, in m."""
+    y_pixel_size: float | None = None
+    """Height of a pixel, in m."""
+    wavelength: float | None = None
+    """In angstrom."""
+    energy: float | None = None
+    """Of a photon, in eV."""
+    detector_orientation: list[float] | None = None
+    """Directions in which columns and rows increase, each as (right, down, along the beam), seen along the
+    beam: [1, 0, 0, 0, 1, 0] stands upright on it; all others are turned, tilted or mirrored. `None` as well
+    if the receiver's transforms turn the image: what was sent is said of the image as sent."""
+    sensor_thickness: float | None = None
+    """In m."""
+    sensor_material: str | None = None
+    """Such as "Si" or "CdTe"."""
+    unknown: list[str] = field(default_factory=list)
+    """Names of the values that are not known, and `None`."""
+
+
+@dataclass(frozen=True)
+class LostRange:
+    """Consecutive frames with one fate."""
+
+    first: int
+    """Index of the first frame."""
+    last: int
+    fate: Fate
+
+
+@dataclass(frozen=True, kw_only=True)
+class LostFrames:
+    """Ranges of frames of one series that are not, or not as a whole, in its file."""
+
+    series: str
+    """Id of the series."""
+    so_far: bool
+    """True while the series is running: more frames may be lost, and missing ones may still arrive."""
+    upto: int
+    """Index after the last frame that is looked at: of a running series, after the latest that arrived."""
+    ranges: list[LostRange] = field(default_factory=list)
+    """In order. Frames that were meant for no file (live view),
+    and delivered, are not lost."""
+    next: int | None = None
+    """Index to pass as `first` for the ranges that follow; `None` if these are all."""
 
 
 @dataclass(frozen=True, kw_only=True)

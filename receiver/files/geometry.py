@@ -21,8 +21,10 @@ from typing import Any
 
 import numpy as np
 
+from penstock.receiver import models
+from penstock.receiver.files.known import Kind
 from penstock.receiver.files.nexus import Field
-from penstock.receiver.files.values import number
+from penstock.receiver.files.values import fit, number
 
 PLANCK_LIGHT = 12398.419843320026
 """h c in eV angstrom: exact since the SI of 2019."""
@@ -36,6 +38,12 @@ ORIENTATION = "detector_orientation"
 """Key with the directions in which columns and rows increase, six numbers: (right, down, along the beam) of
 each, seen along the beam; upright is [1, 0, 0, 0, 1, 0]. Any other of a DECTRIS stream whose
 detector_translation points against the beam is in the axes of DECTRIS' files: left, up, against the beam."""
+UPRIGHT = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0)
+CENTRE = ("beam_center_x", "beam_center_y")
+WAVELENGTHS = ("incident_wavelength", "wavelength")
+"""Keys of the wavelength in angstrom; the first one that is set counts."""
+ENERGIES = ("incident_energy", "photon_energy")
+"""Keys of the photon energy in eV, likewise."""
 TOLERANCE = 1e-6
 """Of directions and angles: how exactly a detector can be turned."""
 
@@ -56,21 +64,49 @@ class Geometry:
     """Radians by which columns and rows are turned about the beam, clockwise seen along it."""
 
 
+def known(metadata: Mapping[str, Any], series: str = "") -> models.Geometry:
+    """Return what the header says of the detector's position, its sensor and the beam.
+
+    Zeros mean "not set", as everywhere in the header; a beam centre is not set if no number of it is above or
+    below 0. The photon energy follows from the wavelength, and the other way round, where one is not given.
+
+    Args:
+        metadata: metadata of the series, behind the transforms.
+        series: id of the series.
+    """
+    x, y = (number(metadata.get(key)) for key in CENTRE)
+    if not x and not y:
+        x = y = None
+    wavelength, energy = (_first_length(metadata, keys) for keys in (WAVELENGTHS, ENERGIES))
+    orientation = None if _is_turned(metadata) else _orientation(metadata)
+    material = fit(metadata.get("sensor_material"), Kind.TEXT)
+    said: dict[str, Any] = {
+        "beam_center_x": x,
+        "beam_center_y": y,
+        "distance": _length(metadata.get("distance")),
+        "x_pixel_size": _length(metadata.get("x_pixel_size")),
+        "y_pixel_size": _length(metadata.get("y_pixel_size")),
+        "wavelength": wavelength if energy is None else wavelength or _length(PLANCK_LIGHT / energy),
+        "energy": energy if wavelength is None else energy or _length(PLANCK_LIGHT / wavelength),
+        "detector_orientation": None if orientation is None else list(orientation),
+        "sensor_thickness": _length(metadata.get("sensor_thickness")),
+        "sensor_material": material if isinstance(material, str) and material else None,
+    }
+    return models.Geometry(
+        series=series, unknown=[key for key, value in said.items() if value is None], **said
+    )
+
+
 def find(metadata: Mapping[str, Any]) -> Geometry | None:
     """Return the geometry given by the header; `None` without distance, beam centre or pixel size, or with an
-    orientation that is not understood.
-
-    Zeros mean "not set", as everywhere in the header; a beam centre is not set if both numbers are 0.
+    orientation that is not understood; see `known`.
     """
-    keys = ("distance", "beam_center_x", "beam_center_y", "x_pixel_size", "y_pixel_size")
-    numbers = [number(metadata.get(key)) for key in keys]
-    if None in numbers:
+    said, turn = known(metadata), _turn(metadata)
+    x, y, distance = said.beam_center_x, said.beam_center_y, said.distance
+    width, height = said.x_pixel_size, said.y_pixel_size
+    if x is None or y is None or distance is None or width is None or height is None or turn is None:
         return None
-    distance, x, y, width, height = (float(value or 0.0) for value in numbers)
-    turn = _turn(metadata)
-    if turn is None or min(distance, width, height) <= 0 or (x, y) == (0, 0):
-        return None
-    return Geometry(distance, (x, y), (width, height), _wavelength(metadata), turn)
+    return Geometry(distance, (x, y), (width, height), said.wavelength, turn)
 
 
 def fields(geometry: Geometry, shape: tuple[int, int], detector: str) -> Iterator[Field]:
@@ -135,47 +171,70 @@ def _axis(
 
 def _turn(metadata: Mapping[str, Any]) -> float | None:
     """Return the detector's turn about the beam, see `Geometry.turn`; `None` if the orientation is not
-    understood: of a tilted or mirrored image, of one that the receiver has turned, or in unknown axes."""
-    user, acquisition = _object(metadata, "user"), _object(metadata, "acquisition")
-    if ORIENTATION in user:
-        return _angle(user[ORIENTATION])
-    vendor = _object(metadata, "vendor")
-    if ORIENTATION in metadata:
-        turn = _angle(metadata[ORIENTATION])
-    elif ORIENTATION in vendor:
-        turn = _angle_of_dectris(vendor[ORIENTATION], vendor.get("detector_translation"))
-    else:
+    understood (see `_orientation`), or of a tilted or mirrored image. Without one, the image is upright."""
+    if not any(
+        ORIENTATION in each for each in (_object(metadata, "user"), metadata, _object(metadata, "vendor"))
+    ):
         return 0.0
-    return None if turn and "receiver_transforms" in acquisition else turn
+    directions = _orientation(metadata)
+    if directions is None:
+        return None
+    right, down, *rest = directions
+    if not np.allclose(rest, [0.0, -down, right, 0.0], atol=TOLERANCE):
+        return None
+    turn = math.atan2(down, right)
+    return turn if abs(turn) > TOLERANCE else 0.0
 
 
-def _angle_of_dectris(given: Any, translation: Any) -> float | None:
-    """Return the turn in a DECTRIS stream, whose translation says which axes it has."""
-    turn = _angle(given)
-    if not turn:
-        return turn  # the default of SIMPLON 1.8, whatever a client has made of the translation
+def _orientation(metadata: Mapping[str, Any]) -> tuple[float, ...] | None:
+    """Return the directions of columns and rows, see `ORIENTATION`; `None` if they are not given, or not
+    understood: of an image that the receiver has turned, or in unknown axes."""
+    user, vendor = _object(metadata, "user"), _object(metadata, "vendor")
+    if ORIENTATION in user:
+        return _directions(user[ORIENTATION])
+    if ORIENTATION in metadata:
+        directions = _directions(metadata[ORIENTATION])
+    else:
+        directions = _directions_of_dectris(vendor.get(ORIENTATION), vendor.get("detector_translation"))
+    if directions is None or _is_alike(directions, UPRIGHT):
+        return directions
+    return None if _is_turned(metadata) else directions
+
+
+def _is_turned(metadata: Mapping[str, Any]) -> bool:
+    """Return whether the receiver has rotated or mirrored the image, and the user has not said how it stands
+    then."""
+    is_by_receiver = "receiver_transforms" in _object(metadata, "acquisition")
+    return is_by_receiver and ORIENTATION not in _object(metadata, "user")
+
+
+def _directions_of_dectris(given: Any, translation: Any) -> tuple[float, ...] | None:
+    """Return the directions in a DECTRIS stream, whose translation says which axes it has."""
+    directions = _directions(given)
+    if directions is None or _is_alike(directions, UPRIGHT):
+        return directions  # the default of SIMPLON 1.8, whatever a client has made of the translation
     known = isinstance(translation, (list, tuple)) and len(translation) == 3
     along = (number(translation[2]) if known else None) or 0.0
+    negative = tuple(0.0 - each for each in directions)
     if along < 0:
-        return _rounded(math.remainder(turn + math.pi, math.tau))
-    if along == 0 or abs(turn) > math.pi - TOLERANCE:
+        return negative
+    if along == 0 or _is_alike(negative, UPRIGHT):
         return None  # half a turn is what upright is in the other axes
-    return turn
+    return directions
 
 
-def _angle(given: Any) -> float | None:
-    """Return the turn that an orientation describes; `None` if it is not only a turn about the beam."""
+def _directions(given: Any) -> tuple[float, ...] | None:
+    """Return two directions at a right angle, six numbers; `None` for anything else."""
     if not isinstance(given, (list, tuple, np.ndarray)) or len(given) != 6:
         return None
-    numbers = [math.nan if (value := number(each)) is None else value for each in given]
-    right, down, *rest = numbers
-    if not np.allclose([math.hypot(right, down), *rest], [1.0, 0.0, -down, right, 0.0], atol=TOLERANCE):
-        return None
-    return _rounded(math.atan2(down, right))
+    found = tuple(math.nan if (value := number(each)) is None else value for each in given)
+    columns, rows = np.array(found).reshape(2, 3)
+    products = [columns @ columns, rows @ rows, columns @ rows]
+    return found if np.allclose(products, [1.0, 1.0, 0.0], atol=TOLERANCE) else None
 
 
-def _rounded(turn: float) -> float:
-    return turn if abs(turn) > TOLERANCE else 0.0
+def _is_alike(directions: tuple[float, ...], others: tuple[float, ...]) -> bool:
+    return np.allclose(directions, others, atol=TOLERANCE)
 
 
 def _object(metadata: Mapping[str, Any], key: str) -> Mapping[str, Any]:
@@ -183,12 +242,11 @@ def _object(metadata: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-def _wavelength(metadata: Mapping[str, Any]) -> float | None:
-    """Return the wavelength in angstrom, from the wavelength or the energy of the header."""
-    for key in ("incident_wavelength", "wavelength"):
-        if (length := number(metadata.get(key))) is not None and length > 0:
-            return length
-    for key in ("incident_energy", "photon_energy"):
-        if (energy := number(metadata.get(key))) is not None and energy > 0:
-            return PLANCK_LIGHT / energy
-    return None
+def _first_length(metadata: Mapping[str, Any], keys: tuple[str, ...]) -> float | None:
+    return next((found for key in keys if (found := _length(metadata.get(key))) is not None), None)
+
+
+def _length(value: Any) -> float | None:
+    """Return a finite number above 0; `None` for any other value: 0 means "not set"."""
+    found = number(value)
+    return found if found is not None and found > 0 else None

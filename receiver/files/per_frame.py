@@ -7,6 +7,7 @@ own, so a kill may leave gaps: `accompanied` and `forget` mend these at the next
 
 from __future__ import annotations
 
+import math
 from array import array
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, TypeAlias
@@ -147,10 +148,22 @@ class PerFrame:
 
     def trigger(self, index: int) -> int | None:
         """Return the trigger number of a stored frame; `None` if it has none."""
-        if index in self._indices:
-            return self._images[self._indices.index(index)].trigger
+        if (image := self._waiting(index)) is not None:
+            return image.trigger
         found = int(self._columns["trigger"].read(index, index + 1)[0])
         return None if found < 0 else found
+
+    def timestamp(self, index: int) -> float | None:
+        """Return the end of the exposure of a stored frame, in seconds since 1970 (UTC), as its sender says;
+        `None` if it does not."""
+        if (image := self._waiting(index)) is not None:
+            return image.timestamp
+        found = float(self._columns["timestamp"].read(index, index + 1)[0])
+        return found if math.isfinite(found) else None
+
+    def _waiting(self, index: int) -> Image | None:
+        """Return the header of a frame whose values are not written yet."""
+        return self._images[self._indices.index(index)] if index in self._indices else None
 
     def resize(self, rows: int) -> None:
         """Resize the datasets to this many frames."""

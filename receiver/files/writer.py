@@ -240,7 +240,8 @@ class SeriesWriter:
         if self._store is None:
             raise ValueError("no frame has arrived yet")
         frame = self._store.read(index)
-        image = msgspec.structs.replace(frame.image, trigger=self._rows.trigger(index))
+        trigger, timestamp = self._rows.trigger(index), self._rows.timestamp(index)
+        image = msgspec.structs.replace(frame.image, trigger=trigger, timestamp=timestamp)
         return msgspec.structs.replace(frame, image=image)
 
     def flush(self) -> None:

@@ -10,13 +10,15 @@ from typing import Any, Literal
 
 import numpy as np
 
-from penstock.receiver.http.live_view import UnpackedFrame
+from penstock.receiver.http.live_view import UnpackedFrame, unpack
 from penstock.receiver.http.pictures import cut, picture
+from penstock.receiver.live.last_frame import Held
 from penstock.receiver.models import Contrast, View
 from penstock.receiver.processing.pixel_type import little_endian
 
 Format = Literal["raw", "npy", "png", "jpeg"]
 HEADER = "X-Penstock-Frame"
+MASK_HEADER = "X-Penstock-Mask"
 
 
 @dataclass(frozen=True)
@@ -52,19 +54,37 @@ def answer(shown: UnpackedFrame, requested: FrameRequest, step: int) -> Answer:
         "downsample": view.downsample, "method": view.method, "saturation": shown.saturation,
         "channels": shown.channels, "modules": shown.modules,
         "interpretation": shown.interpretation, "time": shown.time,
+        "status": None if shown.status is None else shown.status.name.lower(),
     }  # fmt: skip
     match requested.format:
         case "png" | "jpeg" as kind:
             body, known["low"], known["high"] = picture(array, requested.contrast, kind, shown.interpretation)
             media_type = f"image/{kind}"
-        case "npy":
-            file = io.BytesIO()
-            np.save(file, little_endian(array), allow_pickle=False)
-            body, media_type = file.getvalue(), "application/x-npy"
-        case _:
-            body, media_type = little_endian(array).tobytes(), "application/octet-stream"
+        case kind:
+            body, media_type = _plain(array, kind)
     # Headers are Latin-1, and names of series may be any text: so all other characters are escaped.
     return Answer(body, media_type, {HEADER: json.dumps(known)})
+
+
+def mask(held: Held, format: Literal["raw", "npy"]) -> Answer:
+    """Return the pixel mask in shared memory as the body of an answer."""
+    info = held.info
+    array = unpack(info.shape, info.dtype, info.compression, held.blobs)
+    body, media_type = _plain(array, format)
+    known = {
+        "shape": array.shape, "dtype": array.dtype.name, "series": info.series,
+        "masked": int(np.count_nonzero(array)),
+    }  # fmt: skip
+    return Answer(body, media_type, {MASK_HEADER: json.dumps(known)})
+
+
+def _plain(array: np.ndarray[Any, Any], format: str | None) -> tuple[bytes, str]:
+    """Return an array as a .npy file, or as little-endian values, and its media type."""
+    if format != "npy":
+        return little_endian(array).tobytes(), "application/octet-stream"
+    file = io.BytesIO()
+    np.save(file, little_endian(array), allow_pickle=False)
+    return file.getvalue(), "application/x-npy"
 
 
 def as_pickle(shown: UnpackedFrame, requested: FrameRequest, step: int) -> Answer:

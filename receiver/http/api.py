@@ -7,10 +7,11 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from importlib import metadata
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
+import fastapi
 import msgspec
-from fastapi import Depends, FastAPI, Path, Query, Request, Response
+from fastapi import Depends, FastAPI, Path, Query, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, PlainTextResponse
 from pydantic import Field
@@ -24,9 +25,11 @@ from penstock.receiver.http import rois as roi_values
 from penstock.receiver.http.body_limit import BodyLimit
 from penstock.receiver.http.document import (
     DESCRIPTION,
+    MASK,
     NEWEST_FRAME,
     NOT_WELL,
     NUMBERED_FRAME,
+    RETRY_AFTER,
     TAGS,
     refusals,
 )
@@ -35,11 +38,14 @@ from penstock.receiver.http.page import ASSETS, HEADERS, Asset
 from penstock.receiver.http.pictures import ViewError
 from penstock.receiver.http.requests import ID, ExpectedSeries, RoisRequest, SeriesCheck, StopRequest
 from penstock.receiver.live.frame_refusal import FrameRefused
+from penstock.receiver.live.request import Request
 from penstock.receiver.models import (
     Colormap,
     Contrast,
     Folders,
+    Geometry,
     Health,
+    LostFrames,
     Method,
     PastSeries,
     Rectangle,
@@ -53,6 +59,7 @@ from penstock.receiver.models import (
 from penstock.receiver.process.history import KEPT
 from penstock.receiver.process.refusal import Refused
 from penstock.receiver.process.supervisor import Supervisor
+from penstock.stins.messages import MAX_NAME
 from penstock.stins.texts import quoted
 
 MAX_WAIT = 30.0
@@ -70,6 +77,10 @@ Length = Annotated[int, Field(ge=1)]
 Step = Annotated[int, Field(ge=1, le=64)]
 Arm = Annotated[str, Path(pattern=f"^{ID}$")]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
+RECTANGLE = r"^(0|[1-9][0-9]{0,8}),(0|[1-9][0-9]{0,8}),[1-9][0-9]{0,8},[1-9][0-9]{0,8}$"
+"""x,y,width,height in pixels of the frame."""
+Id = Annotated[str, Field(max_length=MAX_NAME)]
+"""Id of a series."""
 
 
 @dataclass(frozen=True)
@@ -94,9 +105,22 @@ def _requested(
     low_percentile: Annotated[float, Query(ge=0, le=100)] = Contrast.low_percentile,
     high_percentile: Annotated[float, Query(ge=0, le=100)] = Contrast.high_percentile,
     colormap: Colormap = "gray",
+    rectangle: Annotated[str, Field(pattern=RECTANGLE)] | Absent = None,
 ) -> answers.FrameRequest:
-    """Return the requested view of a frame: region, down-sampling, contrast and format."""
+    """Return the requested view of a frame: region, down-sampling, contrast and format.
+
+    Raises:
+        ViewError: a rectangle, which is always whole, is given together with another region or down-sampling.
+    """
     view = View(x, y, width, height, downsample, method, channel)
+    if rectangle is not None:
+        if (x, y, width, height) != (0, 0, None, None) or downsample not in (None, 1):
+            raise ViewError(
+                f"rectangle={rectangle} is fetched whole: leave out x, y, width, height and downsample, or "
+                "leave it out"
+            )
+        x, y, width, height = map(int, rectangle.split(","))
+        view = View(x, y, width, height, 1, method, channel)
     contrast = Contrast(scale, low, high, low_percentile, high_percentile, colormap)
     return answers.FrameRequest(view, contrast, format)
 
@@ -131,11 +155,13 @@ def create_app(supervisor: Supervisor) -> FastAPI:
     @app.exception_handler(FrameRefused)
     @app.exception_handler(ViewError)
     @app.exception_handler(rectangles.BadRegionError)
-    async def refused(_: Request, error: Any) -> JSONResponse:
-        return _refusal(error.http_status, error.kind, str(error))
+    async def refused(_: fastapi.Request, error: Any) -> JSONResponse:
+        wait = getattr(error, "retry_after", None)
+        headers = None if wait is None else {RETRY_AFTER: str(wait)}
+        return _refusal(error.http_status, error.kind, str(error), headers)
 
     @app.exception_handler(RequestValidationError)
-    async def invalid(_: Request, error: RequestValidationError) -> JSONResponse:
+    async def invalid(_: fastapi.Request, error: RequestValidationError) -> JSONResponse:
         first = error.errors()[0]
         place = ".".join(str(item) for item in first["loc"])
         value = first.get("input")
@@ -143,7 +169,7 @@ def create_app(supervisor: Supervisor) -> FastAPI:
         return _refusal(422, "bad_request", f"{place}{given}: {first['msg']}")
 
     @app.exception_handler(HTTPException)
-    async def refused_unseen(request: Request, error: HTTPException) -> JSONResponse:
+    async def refused_unseen(request: fastapi.Request, error: HTTPException) -> JSONResponse:
         status = error.status_code if error.status_code in KINDS else 422
         allowed = {"Allow": _methods(app, request)} if status == 405 else None
         sentence = f"{request.method} {request.url.path[:200]}: {error.detail}; /docs has what there is"
@@ -176,6 +202,37 @@ def create_app(supervisor: Supervisor) -> FastAPI:
     def series(limit: Annotated[int, Query(ge=1, le=KEPT)] = 20) -> list[PastSeries]:
         """Return the last series, newest first, without the running one."""
         return supervisor.history.last(limit)
+
+    @app.get("/series/lost", tags=["series"], responses=refusals(404, 409, 422, 500, 503))
+    async def lost(
+        first: Annotated[int, Query(ge=0, lt=2**53)] = 0,
+        limit: Annotated[int, Query(ge=1, le=MAX_VALUES)] = 1000,
+        series: Id | Absent = None,
+    ) -> LostFrames:
+        """Return ranges of frames that are not, or not as a whole, in the file of the running or last series,
+        from index `first` on; of a running one, those lost so far."""
+        held = await frames.fact(Request("lost", first, limit, series))
+        return msgspec.json.decode(held.blobs[0], type=LostFrames)
+
+    @app.get("/geometry", tags=["series"], responses=refusals(404, 409, 422, 500, 503))
+    async def geometry(series: Id | Absent = None) -> Geometry:
+        """Return what the start message of the running or last series says of detector and beam; null where
+        it does not say it. 409 for spectra and colour images."""
+        held = await frames.fact(Request("geometry", series=series))
+        return msgspec.json.decode(held.blobs[0], type=Geometry)
+
+    @app.get("/mask", tags=["series"], response_class=Response, responses=MASK)
+    async def mask(
+        format: Literal["raw", "npy"] = "npy",
+        channel: Annotated[str, Field(max_length=256)] | Absent = None,
+        series: Id | Absent = None,
+    ) -> Response:
+        """Return the pixel mask of the running or last series, for the image as it is shown.
+
+        Bits as in NeXus' pixel_mask, 0 for pixels that count. 404 if there is none.
+        """
+        held = await frames.fact(Request("mask", series=series, channel=channel))
+        return _response(await asyncio.to_thread(answers.mask, held, format))
 
     @app.get("/folders", tags=["series"], responses=refusals(409, 422))
     async def folders(under: Annotated[str, Query(max_length=4096)] = "") -> Folders:
@@ -310,7 +367,7 @@ def _read(asset: Asset) -> Callable[[], Response]:
     return read
 
 
-def _methods(app: FastAPI, request: Request) -> str:
+def _methods(app: FastAPI, request: fastapi.Request) -> str:
     """Return every method of a path: the framework itself lists only those of the first route."""
     routes = [route for route in app.routes if isinstance(route, Route)]
     found = (route for route in routes if route.matches(request.scope)[0] is not Match.NONE)

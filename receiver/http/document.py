@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.receiver.http.answers import HEADER
+from penstock.receiver.http.answers import HEADER, MASK_HEADER
 from penstock.receiver.models import Health, Refusal
 
 DESCRIPTION = """\
@@ -18,7 +18,8 @@ TAGS = [
     {"name": "status", "description": "State of the receiver"},
     {
         "name": "series",
-        "description": "Past series, the check before a series, its end, and folders for its file",
+        "description": "Past series, the check before a series, its end, geometry, mask and lost frames, and "
+        "folders for its file",
     },
     {"name": "frames", "description": "Frames for the live view"},
     {"name": "rois", "description": "Regions of interest: sum, mean and maximum per frame"},
@@ -30,24 +31,32 @@ Answers = dict[int | str, dict[str, Any]]
 
 _WHY = {
     400: "A region of interest is not valid",
-    404: "There is no such frame",
+    404: "There is no such frame, or no such series or fact of it",
     409: "Not possible now, or not for this series",
     413: "The body is too large",
     422: "The request is not as described here",
     500: "The frame cannot be unpacked",
-    503: "Too many requests wait; try again later",
+    503: "Too many requests wait; try again after the time that the header says",
+}
+RETRY_AFTER = "Retry-After"
+_RETRY_AFTER = {
+    "description": "Seconds after which to ask again",
+    "schema": {"type": "integer", "minimum": 1},
 }
 
 
 def refusals(*statuses: int) -> Answers:
     """Return the refusals with which a call may answer."""
-    return {status: {"model": Refusal, "description": _WHY[status]} for status in statuses}
+    found: Answers = {status: {"model": Refusal, "description": _WHY[status]} for status in statuses}
+    if 503 in found:
+        found[503]["headers"] = {RETRY_AFTER: _RETRY_AFTER}
+    return found
 
 
 _FRAME_HEADER = {
     "description": "JSON: shape, dtype, frame, trigger, series, version, x, y, downsample, method, "
-    "saturation, channels, modules, interpretation, time; of a picture also low and high. An image/pickle "
-    "has none",
+    "saturation, channels, modules, interpretation, time, status; of a picture also low and high. An "
+    "image/pickle has none",
     "schema": {"type": "string", "contentMediaType": "application/json"},
 }
 _BINARY: dict[str, Any] = {"schema": {"type": "string", "format": "binary"}}
@@ -63,5 +72,17 @@ NEWEST_FRAME: Answers = {
     200: {**_FRAME, "content": {**_FRAME["content"], "image/pickle": _BINARY}},
     304: {"description": "No frame is newer than `seen`"},
     **refusals(404, 409, 422, 500),
+}
+_MASK_HEADER = {
+    "description": "JSON: shape, dtype, series, and masked, the number of pixels that are not 0",
+    "schema": {"type": "string", "contentMediaType": "application/json"},
+}
+MASK: Answers = {
+    200: {
+        "description": "The mask, uint32 (rows, cols): .npy, or raw little-endian values",
+        "headers": {MASK_HEADER: _MASK_HEADER},
+        "content": dict.fromkeys(("application/octet-stream", "application/x-npy"), _BINARY),
+    },
+    **refusals(404, 409, 422, 500, 503),
 }
 NOT_WELL: Answers = {503: {"model": Health, "description": "No; the message says why"}}

@@ -1,11 +1,17 @@
-"""Lookup of requested frames: in shared memory, in the data process' open file, or in a closed file."""
+"""Lookup of requested frames: in shared memory, in the data process' open file, or in a closed file; and of
+facts of a series, which the data process hands over."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 from penstock.receiver.http.live_view import UnpackedFrame, from_closed_file, unpacked
 from penstock.receiver.live.frame_refusal import FrameRefused, live_only
+from penstock.receiver.live.last_frame import Held
+from penstock.receiver.live.request import Request
+from penstock.receiver.live.requested_frame import FACT
 from penstock.receiver.process.supervisor import Supervisor
 
 FRESH_SECONDS = 0.25
@@ -15,7 +21,7 @@ MAX_ASKERS = 8
 
 
 class Frames:
-    """Frames of one receiver.
+    """Frames of one receiver, and facts of its series.
 
     Args:
         supervisor: supervisor of the receiver.
@@ -51,14 +57,46 @@ class Frames:
         Raises:
             FrameRefused: the frame is not available, or too many requests wait.
         """
+        async with self._turn():
+            return await self._look_for(index)
+
+    async def fact(self, request: Request) -> Held:
+        """Return a fact of the running or last series, in its turn.
+
+        Raises:
+            FrameRefused: there is none, or too many requests wait.
+        """
+        async with self._turn():
+            supervisor = self._supervisor
+            if supervisor.status.series is None:
+                raise FrameRefused("no_series", f"receiver {supervisor.name} has had no series yet")
+            if not supervisor.alive:
+                why = supervisor.status.error or "its data process is being restarted; ask again"
+                raise FrameRefused("in_error", f"receiver {supervisor.name} cannot tell: {why}")
+            answer = await supervisor.hand_over(request)
+            if answer.kind:
+                raise FrameRefused(answer.kind, answer.message)
+            held = await asyncio.to_thread(supervisor.requested.read)
+            if held is None or held.info.index != FACT:
+                raise _not_handed_over(request.what)
+            return held
+
+    @asynccontextmanager
+    async def _turn(self) -> AsyncIterator[None]:
+        """Wait until the requests before this one are served.
+
+        Raises:
+            FrameRefused: too many wait.
+        """
         if self._askers >= MAX_ASKERS:
             raise FrameRefused(
-                "busy", f"{self._askers} others wait for frames of {self._supervisor.name}; try again later"
-            )
+                "busy", f"{self._askers} others wait for frames of {self._supervisor.name}; try again later",
+                retry_after=self._askers * self._supervisor.pause,
+            )  # fmt: skip
         self._askers += 1
         try:
             async with self._asking:
-                return await self._look_for(index)
+                yield
         finally:
             self._askers -= 1
 
@@ -66,7 +104,7 @@ class Frames:
         supervisor = self._supervisor
         series = supervisor.status.series
         if series is not None and series.active and supervisor.alive:
-            answer = await supervisor.hand_over(index)
+            answer = await supervisor.hand_over(Request("frame", index))
             if not answer.kind:
                 return await asyncio.to_thread(self._handed_over, index)
             if answer.kind != "not_running":
@@ -81,5 +119,9 @@ class Frames:
     def _handed_over(self, index: int) -> UnpackedFrame:
         held = self._supervisor.requested.read()
         if held is None or held.info.index != index:
-            raise FrameRefused("busy", f"frame {index} was not handed over; try again")
+            raise _not_handed_over(f"frame {index}")
         return unpacked(held)
+
+
+def _not_handed_over(what: str) -> FrameRefused:
+    return FrameRefused("busy", f"{what} was not handed over; try again", retry_after=1)

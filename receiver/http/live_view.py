@@ -44,6 +44,8 @@ class UnpackedFrame:
     """What it is, in NeXus' words: "image" (or k images), "spectrum" or "rgba-image"."""
     time: float | None = None
     """End of its exposure, or when it was received: seconds since 1970 (UTC); `None` if that is not known."""
+    status: FrameStatus | None = None
+    """What became of it; `None` if that is not known."""
 
     def image(self, channel: str | None) -> np.ndarray[Any, Any]:
         """Return the image of one channel, or of all channels for `None`.
@@ -99,7 +101,7 @@ def unpacked(held: Held, version: int = 0) -> UnpackedFrame:
         ) from error
     return UnpackedFrame(
         array, info.index, info.series, info.trigger, version, info.saturation, info.channels, modules,
-        _interpretation(info.shape, len(held.blobs)), info.time,
+        _interpretation(info.shape, len(held.blobs)), info.time, info.status,
     )  # fmt: skip
 
 
@@ -118,13 +120,14 @@ def from_closed_file(path: str, series: str, index: int) -> UnpackedFrame:
             if index >= len(file):
                 raise out_of_range(index, len(file), series)
             statuses = file.frame_status
-            if statuses is not None:
-                check_status(index, FrameStatus(int(statuses[index])), series)
+            status = None if statuses is None else FrameStatus(int(statuses[index]))
+            if status is not None:
+                check_status(index, status, series)
             array = file.frame(index)
             trigger = int(file.group["trigger"][index]) if "trigger" in file.group else -1
             return UnpackedFrame(
                 array, index, series, None if trigger < 0 else trigger, 0, _saturation(file), file.channels,
-                interpretation=file.interpretation, time=_time(file, index),
+                interpretation=file.interpretation, time=_time(file, index), status=status,
             )  # fmt: skip
     except ReaderError as error:
         raise FrameRefused("unreadable", str(error)) from error

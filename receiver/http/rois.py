@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from typing import Any
 
 import numpy as np
 
@@ -73,19 +74,24 @@ def _answer(supervisor: Supervisor, progress: Progress, first: int, count: int) 
     end = progress.end if progress.end is not None else _end_of_dead(supervisor, progress)
     upto = max(first, min(progress.complete_below if end is None else end, first + count))
     found = supervisor.roi_memory.read(progress, first, upto)
-    if found is None:
+    times = supervisor.roi_memory.read_times(progress, first, upto)
+    if found is None or times is None:
         return None
-    there = np.isfinite(found)
-    found = found.astype(object)
-    found[~there] = None
-    known = found.transpose(1, 2, 0).tolist()
+    known = _finite(found.transpose(1, 2, 0))
     return RoiValues(
-        series=kept.series, first=first, upto=upto, ended=end is not None,
+        series=kept.series, first=first, upto=upto, ended=end is not None, time=_finite(times),
         values={
             name: RoiSeries(**dict(zip(VALUES, columns, strict=True)))
             for name, columns in zip(kept.rois, known, strict=True)
         },
     )  # fmt: skip
+
+
+def _finite(values: np.ndarray[Any, Any]) -> Any:
+    """Return an array as lists, `None` for what JSON has no number for."""
+    found = values.astype(object)
+    found[~np.isfinite(values)] = None
+    return found.tolist()
 
 
 def _planned(supervisor: Supervisor, progress: Progress) -> int | None:

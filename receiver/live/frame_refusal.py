@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 from penstock.receiver.models import FrameStatus
 from penstock.stins.texts import of_series, plural
 
-HTTP_STATUS = {"not_yet": 409, "live_only": 409, "too_large": 409, "busy": 503, "not_unpacked": 500}
+HTTP_STATUS = {
+    "not_yet": 409, "live_only": 409, "too_large": 409, "no_geometry": 409, "in_error": 409, "busy": 503,
+    "not_unpacked": 500, "not_read": 500,
+}  # fmt: skip
 """HTTP status by kind; 404 for every other kind."""
 NOT_IN_FILE = {
     FrameStatus.DISCARDED: ("discarded", "was marked by the sender as not to be written"),
@@ -18,11 +23,19 @@ NOT_IN_FILE = {
 
 
 class FrameRefused(Exception):
-    """A requested frame cannot be shown; `kind` is stable, the sentence says why."""
+    """A requested frame, or fact of a series, cannot be shown; `kind` is stable, the sentence says why.
 
-    def __init__(self, kind: str, message: str) -> None:
+    Args:
+        kind: short stable name.
+        message: the sentence.
+        retry_after: seconds after which to ask again, if that may help.
+    """
+
+    def __init__(self, kind: str, message: str, retry_after: float | None = None) -> None:
         super().__init__(message)
         self.kind = kind
+        self.retry_after = None if retry_after is None else max(1, math.ceil(retry_after))
+        """In whole seconds, 1 at least."""
 
     @property
     def http_status(self) -> int:

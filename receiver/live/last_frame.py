@@ -20,6 +20,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from penstock.receiver.models import FrameStatus
 from penstock.receiver.processing.joined import JoinedFrame
 from penstock.receiver.processing.module_layout import Layout, Region
 from penstock.stins.messages import Buffer, Frame
@@ -59,6 +60,8 @@ class FrameInfo(msgspec.Struct, frozen=True):
     """Positions of the modules in an image that was received assembled; empty if unknown."""
     time: float | None = None
     """End of its exposure, as its sender says, else when it was received: seconds since 1970 (UTC)."""
+    status: FrameStatus | None = None
+    """What became of it, or was about to when it was shown."""
 
 
 class Held(msgspec.Struct, frozen=True):
@@ -92,7 +95,7 @@ class LastFrame:
         self._copier = ThreadPoolExecutor(1, "last frame")
         self._copying: Future[None] | None = None
         self._published = 0.0
-        self._newest: tuple[str, int, Frame, float] | None = None
+        self._newest: tuple[str, int, Frame, float, FrameStatus | None] | None = None
         self._saturation: float | None = None
         self._channels: tuple[str, ...] = ()
 
@@ -104,10 +107,10 @@ class LastFrame:
         value = metadata.get("saturation_value")
         self._saturation = float(value) if isinstance(value, (int, float)) and 0 < value < 1e300 else None
 
-    def offer(self, series: str, index: int, frame: Frame) -> None:
+    def offer(self, series: str, index: int, frame: Frame, status: FrameStatus | None = None) -> None:
         """Take the newest frame; the next `step` may show it."""
         moment = frame.image.timestamp
-        self._newest = (series, index, frame, time.time() if moment is None else moment)
+        self._newest = (series, index, frame, time.time() if moment is None else moment, status)
 
     def step(self, now: float) -> None:
         """Show the newest frame if one was requested, at most once per `LEAST_SECONDS`."""
@@ -126,13 +129,16 @@ class LastFrame:
             self.show(*self._newest)
             self._newest = None
 
-    def _copy(self, series: str, index: int, frame: Frame, moment: float) -> None:
+    def _copy(self, series: str, index: int, frame: Frame, moment: float, status: FrameStatus | None) -> None:
         try:
-            self.show(series, index, frame, moment)
+            self.show(series, index, frame, moment, status)
         except Exception:
             log.exception("frame %d cannot be shown%s", index, of_series(series))
 
-    def show(self, series: str, index: int, frame: Frame, moment: float | None = None) -> bool:
+    def show(
+        self, series: str, index: int, frame: Frame, moment: float | None = None,
+        status: FrameStatus | None = None,
+    ) -> bool:  # fmt: skip
         """Show this frame, requested or not; return false if it is too large for the memory.
 
         Args:
@@ -140,6 +146,7 @@ class LastFrame:
             index: its index.
             frame: the frame.
             moment: its time, if the frame itself has none.
+            status: its status.
         """
         image = frame.image
         layout, covered = (frame.layout, frame.covered) if isinstance(frame, JoinedFrame) else (None, ())
@@ -148,7 +155,7 @@ class LastFrame:
             FrameInfo(
                 index, image.trigger, series, image.shape, image.type, image.compression, sizes,
                 self._saturation, self._channels, layout, covered if len(covered) <= MOST_COVERED else (),
-                image.timestamp if moment is None else moment,
+                image.timestamp if moment is None else moment, status,
             )
         )  # fmt: skip
         if sum(sizes) > CAPACITY or len(info) > _HEAD - _INFO:

@@ -1,34 +1,35 @@
-"""Requested frames of the running series: the data process reads them from its own open file.
+"""Requested frames of the running series, and facts of a series, handed over by the data process.
 
-No other process may read the file while it grows (see docs/explanation/architecture.md). The blobs are
-passed as stored, through shared memory; the HTTP process unpacks them. One request is served at a time, with
-no more than `SHARE` of the data process' time.
+Frames are read from its own open file: no other process may read the file while it grows (see
+docs/explanation/architecture.md). The blobs are passed as stored, through shared memory; the HTTP process
+unpacks them. One request is served at a time, while a series runs with no more than `SHARE` of the data
+process' time.
 """
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import msgspec
 
 from penstock.receiver.files.writer import SeriesWriter
 from penstock.receiver.live.frame_refusal import FrameRefused, check_status, live_only, out_of_range
 from penstock.receiver.live.last_frame import LastFrame
+from penstock.receiver.live.request import FrameAnswer, Request
+from penstock.receiver.live.series_facts import SeriesFacts
 from penstock.receiver.series.running_series import RunningSeries
+from penstock.stins.messages import Buffer, Frame, Image
 from penstock.stins.texts import of_series
+
+log = logging.getLogger(__name__)
 
 SHARE = 0.02
 """Share of the data process' time: after a frame that took 10 ms to read, the next one waits for 0.5 s."""
-
-
-class FrameAnswer(msgspec.Struct, frozen=True):
-    """The answer to a request: the frame is in the shared memory, or `message` says why it is not."""
-
-    ticket: int
-    kind: str = ""
-    message: str = ""
+FACT = -1
+"""Index in the shared memory of what is no frame."""
+NOT_KNOWN = "the data process has not taken this series, or was restarted after it; its file may have more"
 
 
 class RequestedFrames:
@@ -44,30 +45,52 @@ class RequestedFrames:
         """Answer to the latest request that was served."""
         self._shared = shared
         self._clock = clock
-        self._request: tuple[int, int] | None = None
+        self._facts: SeriesFacts | None = None
+        self._request: tuple[int, Request] | None = None
         self._due = 0.0
 
-    def begin(self, metadata: Mapping[str, Any], channels: Sequence[str] = ()) -> None:
-        """Begin a series: keep the metadata that a viewer needs."""
-        self._shared.begin(metadata, channels)
+    def begin(self, series: RunningSeries, channels: Sequence[str] = ()) -> None:
+        """Begin a series: keep what a viewer needs of it, until the next one begins."""
+        self._shared.begin(series.metadata, channels)
+        self._facts = SeriesFacts(series)
 
-    def ask(self, ticket: int, index: int) -> None:
+    def first_frame(self, frame: Frame) -> None:
+        """Learn the format of the frames, which the start message may not have."""
+        if self._facts is not None:
+            self._facts.first_frame(frame)
+
+    def forget(self) -> None:
+        """Forget the last series: another one was announced, and could not begin."""
+        self._facts = None
+
+    def ask(self, ticket: int, request: Request) -> None:
         """Take a request; it replaces one that still waits, whose client has given up."""
-        self._request = (ticket, index)
+        self._request = (ticket, request)
 
     def step(self, series: RunningSeries | None, writer: SeriesWriter | None) -> bool:
         """Serve the request if it is due; return whether there is a new answer."""
         began = self._clock()
-        if self._request is None or began < self._due:
+        if self._request is None or (began < self._due and series is not None):
             return False
-        (ticket, index), self._request = self._request, None
+        (ticket, request), self._request = self._request, None
+        kind = message = ""
         try:
-            self._show(index, series, writer)
-            self.answer = FrameAnswer(ticket)
+            if request.what == "frame":
+                self._show(request.index, series, writer)
+            else:
+                self._show_fact(request)
         except FrameRefused as refusal:
-            self.answer = FrameAnswer(ticket, refusal.kind, str(refusal))
+            kind, message = refusal.kind, str(refusal)
+        except Exception as error:  # whatever a start message may have: who looks ends no series
+            log.exception("%s cannot be handed over", request.what)
+            kind, message = (
+                "not_read",
+                f"{request.what} cannot be handed over: {error!r}; see the receiver's log",
+            )
         now = self._clock()
-        self._due = now + (now - began) / SHARE
+        pause = 0.0 if series is None else (now - began) / SHARE
+        self._due = now + pause
+        self.answer = FrameAnswer(ticket, kind, message, pause)
         return True
 
     def _show(self, index: int, series: RunningSeries | None, writer: SeriesWriter | None) -> None:
@@ -78,12 +101,34 @@ class RequestedFrames:
             raise out_of_range(index, planned, series.id)
         if writer is None:
             raise live_only(series.id)
-        check_status(index, series.account.status(index), series.id)
+        status = series.account.status(index)
+        check_status(index, status, series.id)
         try:
             frame = writer.read(index)
         except (OSError, RuntimeError, ValueError, KeyError) as error:
             raise FrameRefused(
                 "unreadable", f"frame {index} cannot be read back from {writer.path}: {error}"
             ) from error
-        if not self._shared.show(series.id, index, frame):
+        if not self._shared.show(series.id, index, frame, status=status):
             raise FrameRefused("too_large", f"frame {index} is too large to be shown{of_series(series.id)}")
+
+    def _show_fact(self, request: Request) -> None:
+        facts = self._facts
+        if facts is None:
+            raise FrameRefused("not_known", f"{NOT_KNOWN}{of_series(request.series or '')}")
+        if request.series not in (None, facts.id):
+            raise FrameRefused(
+                "no_such_series", f"the running, or last, series is {facts.id}, not {request.series:.256}"
+            )
+        if request.what == "mask":
+            mask = facts.mask(request.channel)
+            self._put(facts.id, mask.shape, mask.dtype.name, memoryview(mask.data).cast("B"))
+            return
+        found = facts.geometry() if request.what == "geometry" else facts.lost(request.index, request.limit)
+        text = msgspec.json.encode(found)
+        self._put(facts.id, (len(text),), "uint8", text)
+
+    def _put(self, series: str, shape: tuple[int, ...], dtype: str, blob: Buffer) -> None:
+        image = Image(shape=shape, type=dtype, compression="none", frame=None)
+        if not self._shared.show(series, FACT, Frame(image, [blob])):
+            raise FrameRefused("too_large", f"it is too large to be handed over{of_series(series)}")

@@ -52,8 +52,8 @@ def run(link: Link, last_frame: LastFrame, requested_frame: LastFrame, rois: Reg
             pipeline.step(TICK)
             fresh = pipeline.machine.state is not state
             for command in link.commands():
-                if command.action == "frame":
-                    pipeline.outputs.requested.ask(command.number, command.index)
+                if command.action == "request":
+                    pipeline.outputs.requested.ask(command.number, command.request)
                     continue
                 fresh = True
                 match command.action:

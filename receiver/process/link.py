@@ -16,7 +16,7 @@ import msgspec
 
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.config.rectangles import Rectangle
-from penstock.receiver.live.requested_frame import FrameAnswer
+from penstock.receiver.live.request import FrameAnswer, Request
 from penstock.receiver.models import PastSeries, Status
 from penstock.receiver.process.stage_times import Measures
 from penstock.stins.texts import quoted
@@ -52,7 +52,7 @@ class Command(msgspec.Struct, frozen=True):
     number: int
     """Number of the command; a snapshot has the number of the last one carried out."""
     action: str
-    """"stop", "reset", "rois", "expect", "forget", "quit", "leave" (the parent is gone), or "frame", which
+    """"stop", "reset", "rois", "expect", "forget", "quit", "leave" (the parent is gone), or "request", which
     has its own answer."""
     reason: str = ""
     series: str = ""
@@ -60,8 +60,8 @@ class Command(msgspec.Struct, frozen=True):
     that "forget" is about."""
     failed: bool = False
     """For "stop": the series has failed, or was aborted."""
-    index: int = -1
-    """Index of the requested frame."""
+    request: Request = Request()
+    """What is requested, for "request"."""
     rois: dict[str, Rectangle] = {}
     """Regions of interest of the next series."""
     expected: UserPart | None = None
@@ -77,7 +77,7 @@ class Snapshot(msgspec.Struct, frozen=True):
     handled: int
     """Number of the last command carried out."""
     answer: FrameAnswer = FrameAnswer(0)
-    """Answer to the latest request for a frame."""
+    """Answer to the latest request for a frame or a fact."""
     measures: Measures = Measures()
     ended: tuple[PastSeries, ...] = ()
     """Series that have ended since the last snapshot; if there are many, the rest follows with the next."""

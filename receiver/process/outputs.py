@@ -85,8 +85,11 @@ class Outputs:
     def begin(self, series: RunningSeries) -> None:
         """Begin a series: its file is created before the state is Running."""
         header, before = series.header, series.resumed
-        rois, known = (self.regions.rois, None) if before is None else (before.rois, before.roi_values)
-        series.rois = RegionSeries(series.id, rois, series.metadata, header.channels or (), known)
+        rois, known, times = (
+            (self.regions.rois, None, None) if before is None
+            else (before.rois, before.roi_values, before.times)
+        )  # fmt: skip
+        series.rois = RegionSeries(series.id, rois, series.metadata, header.channels or (), known, times)
         self.writer, path, started = self._files.begin(series)
         header = series.header
         if self.writer is not None:
@@ -97,7 +100,7 @@ class Outputs:
         self.forwarder.begin(header, series.metadata, series.sent_part)
         channels = nexus.channel_names(header.channels or ())
         self.last_frame.begin(series.metadata, channels)
-        self.requested.begin(series.metadata, channels)
+        self.requested.begin(series, channels)
         self.latest = None
         self.bad.refused = ""
         self.view.begin(series, path, started)
@@ -119,9 +122,10 @@ class Outputs:
         self.forwarder.frame(index, frame)
         if timed:
             times.lap("forward")
-        self.last_frame.offer(series.id, index, frame)
+        self.last_frame.offer(series.id, index, frame, status)
         if self.latest is None:
             self.view.first_frame(series, frame.image.shape, frame.image.type)
+            self.requested.first_frame(frame)
         self.latest = index
         self.frames += 1
         self.nbytes += sum(map(len, frame.blobs))
@@ -139,7 +143,7 @@ class Outputs:
         if self.writer is not None and status in IN_FILE:
             self.writer.add_run(first, frames)
         last = self.latest = first + len(frames) - 1
-        self.last_frame.offer(series.id, last, frames[-1])
+        self.last_frame.offer(series.id, last, frames[-1], status)
         self.frames += len(frames)
         self.nbytes += len(frames) * len(frames[0].blobs[0])
 
@@ -179,6 +183,7 @@ class Outputs:
         """Show a series that could not begin. If its start message is at fault, and not the receiver, this is
         no Error: the status says why it was refused."""
         self.view.not_taken(header, str(error))
+        self.requested.forget()
         self.latest = None
         if isinstance(error, StinsError):
             self.bad.refused = str(error)

@@ -23,7 +23,7 @@ from penstock.receiver.connection.events import Cut, Event, NoHeader, NotTaken, 
 from penstock.receiver.files.storage import StorageError
 from penstock.receiver.files.writer import WriterError
 from penstock.receiver.live.last_frame import LastFrame
-from penstock.receiver.live.requested_frame import FrameAnswer
+from penstock.receiver.live.request import FrameAnswer
 from penstock.receiver.models import PastSeries, Status
 from penstock.receiver.process import queues, stages
 from penstock.receiver.process.memory import Budget

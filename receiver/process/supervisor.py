@@ -28,7 +28,8 @@ from penstock.receiver.files.recovery.journal import Journal
 from penstock.receiver.files.recovery.recover import SeriesLeft
 from penstock.receiver.live import last_frame
 from penstock.receiver.live.frame_refusal import FrameRefused
-from penstock.receiver.live.requested_frame import SHARE, FrameAnswer
+from penstock.receiver.live.request import FrameAnswer, Request
+from penstock.receiver.live.requested_frame import SHARE
 from penstock.receiver.models import Health, PastSeries, SeriesCheck, SeriesCheckResult, Status
 from penstock.receiver.process import expecting, series_check
 from penstock.receiver.process.chosen_regions import KeptRegions
@@ -306,27 +307,35 @@ class Supervisor:
     def _config_in_use(self) -> ReceiverConfig:
         return msgspec.structs.replace(self.config, rois=dict(self.rois.now))
 
-    async def hand_over(self, index: int) -> FrameAnswer:
-        """Let the data process copy a frame of the running series to `requested`; one at a time.
+    @property
+    def pause(self) -> float:
+        """Seconds that pass between two requests, as the data process said last."""
+        return self._snapshot.answer.pause
+
+    async def hand_over(self, request: Request) -> FrameAnswer:
+        """Let the data process copy what is requested to `requested`; one request at a time.
 
         Raises:
             FrameRefused: the data process takes no request, or does not answer in time.
         """
         try:
-            ticket = self._send(Command(0, "frame", index=index))
+            ticket = self._send(Command(0, "request", request=request))
         except OSError as error:  # it has just died, or takes no more commands
             raise FrameRefused(
                 "busy",
                 f"the data process of {self.name} takes no request ({error.strerror}); ask again",
+                retry_after=SILENT_AFTER,
             ) from error
         await self._wait_for(lambda: self._snapshot.answer.ticket == ticket or not self.alive, FRAME_SECONDS)
         answer = self._snapshot.answer
         if answer.ticket == ticket:
             return answer
+        what = f"frame {request.index}" if request.what == "frame" else f"what was asked for ({request.what})"
         raise FrameRefused(
             "busy",
-            f"frame {index} did not come within {FRAME_SECONDS:g} s: reading frames back gets no more than "
+            f"{what} did not come within {FRAME_SECONDS:g} s: reading frames back gets no more than "
             f"{SHARE:.0%} of the data process' time; ask less often, or once the series has ended",
+            retry_after=max(FRAME_SECONDS, self.pause),
         )
 
     # -- the data process ----------------------------------------------------------------------

@@ -43,6 +43,8 @@ class Joined:
         from the first sound frame."""
         self.why_not = ""
         """Why the modules do not form one image; set by `arranged`."""
+        self.placed: Layout | None = None
+        """Layout of the image as it is shown, without further steps; `None` before the first frame."""
         self.is_over = False
         """True once the series has ended: no more frames are joined."""
         self._arranged: dict[tuple[int, int], Layout | None] = {}

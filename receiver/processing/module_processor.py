@@ -156,7 +156,8 @@ class ModuleProcessor(FrameProcessor):
         first = next(iter(good.values())).image
         size = first.shape[-2:]
         if not self.assembles:
-            return self._blobs(checked, good, frame.joined.arranged(size[0], size[1]))
+            placed = frame.joined.placed = frame.joined.arranged(size[0], size[1])
+            return self._blobs(checked, good, placed)
         layout = _layout(frame.joined, size)
         dtype = pixel_type(first.type)
         if self._budget is not None:
@@ -174,6 +175,7 @@ class ModuleProcessor(FrameProcessor):
         if self._after is not None:
             assembled = self._after.apply(assembled)
             return msgspec.structs.replace(checked, image=assembled.image, blobs=assembled.blobs)
+        frame.joined.placed = layout
         covered = layout.covered([module in good for module in range(len(frame.blobs))])
         return msgspec.structs.replace(checked, image=assembled.image, blobs=assembled.blobs, covered=covered)
 

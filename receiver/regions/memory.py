@@ -1,4 +1,4 @@
-"""The values of one series, from the data process to the HTTP process, through shared memory.
+"""The values and times of one series, from the data process to the HTTP process, through shared memory.
 
 There is one writer and one reader: a ring with one row per frame, by index. A row is valid once it holds its
 index, which is written last. The head names the series of the rows; its version is odd while that changes.
@@ -6,6 +6,7 @@ index, which is written last. The head names the series of the rows; its version
 
 from __future__ import annotations
 
+import math
 import mmap
 import os
 import time
@@ -27,7 +28,7 @@ _HEAD = 2**16
 _NUMBERS = 64
 _VERSION, _LENGTH, _COMPLETE, _HIGHEST, _END = range(5)
 _INDICES = 8 * MOST_FRAMES
-_SIZE = _HEAD + _INDICES + 8 * MOST_VALUES
+_SIZE = _HEAD + 2 * _INDICES + 8 * MOST_VALUES
 
 
 class Kept(msgspec.Struct, frozen=True):
@@ -72,7 +73,8 @@ class RegionMemory:
         self._memory = mmap.mmap(descriptor, _SIZE)
         self._numbers = np.frombuffer(self._memory, np.int64, _NUMBERS // 8)
         self._rows = np.frombuffer(self._memory, np.int64, MOST_FRAMES, _HEAD)
-        self._flat = np.frombuffer(self._memory, np.float64, MOST_VALUES, _HEAD + _INDICES)
+        self._times = np.frombuffer(self._memory, np.float64, MOST_FRAMES, _HEAD + _INDICES)
+        self._flat = np.frombuffer(self._memory, np.float64, MOST_VALUES, _HEAD + 2 * _INDICES)
         self._values: np.ndarray[Any, Any] = self._flat[:0].reshape(0, 0, len(VALUES))
 
     # -- data process --------------------------------------------------------------------------
@@ -92,14 +94,15 @@ class RegionMemory:
         self._values = self._shaped(count, slots)
         self._numbers[_VERSION] = changing + 1
 
-    def put(self, index: int, row: np.ndarray[Any, Any]) -> None:
-        """Store the values of one frame: (regions, values)."""
+    def put(self, index: int, row: np.ndarray[Any, Any], time: float | None = None) -> None:
+        """Store the values of one frame: (regions, values); and its time, in seconds since 1970 (UTC)."""
         slots, highest = len(self._values), int(self._numbers[_HIGHEST])
         if index <= highest - slots:
             return
         slot = index % slots
         self._rows[slot] = 0
         self._values[slot] = row
+        self._times[slot] = math.nan if time is None else time
         self._rows[slot] = index + 1
         if index > highest:
             self._numbers[_HIGHEST] = index
@@ -136,11 +139,19 @@ class RegionMemory:
         """Return values as (frames, regions, values), NaN for missing ones; `None` if another series has
         begun meanwhile."""
         kept = progress.kept
-        values = self._shaped(len(kept.rois), kept.slots)
+        return self._read(self._shaped(len(kept.rois), kept.slots), progress, first, upto)
+
+    def read_times(self, progress: Progress, first: int, upto: int) -> np.ndarray[Any, Any] | None:
+        """Return the time of each frame, in seconds since 1970, as `read` returns values."""
+        return self._read(self._times, progress, first, upto)
+
+    def _read(
+        self, of_slots: np.ndarray[Any, Any], progress: Progress, first: int, upto: int
+    ) -> np.ndarray[Any, Any] | None:
         indices = np.arange(first, upto)
-        slots = indices % kept.slots
+        slots = indices % progress.kept.slots
         before = self._rows[slots] == indices + 1
-        found = values[slots]
+        found = of_slots[slots]
         there = before & (self._rows[slots] == indices + 1)
         found[~there] = np.nan
         return found if int(self._numbers[_VERSION]) == progress.version else None

@@ -93,7 +93,13 @@ def unpack(image: Image, blob: Buffer, rows: slice) -> np.ndarray[Any, Any]:
 
 
 def mask_of(metadata: Mapping[str, Any], channel: str | None) -> np.ndarray[Any, Any] | None:
-    """Return the pixel mask of a start message, true for pixels that do not count; `None` if it has none.
+    """Return the pixel mask of a start message, true for pixels that do not count; see `mask_image`."""
+    found = mask_image(metadata, channel)
+    return None if found is None else np.asarray(found != 0)
+
+
+def mask_image(metadata: Mapping[str, Any], channel: str | None) -> np.ndarray[Any, Any] | None:
+    """Return the pixel mask of a start message as sent, (rows, cols); `None` if it has none.
 
     Args:
         metadata: metadata of the start message, rotated like the frames.
@@ -110,4 +116,4 @@ def mask_of(metadata: Mapping[str, Any], channel: str | None) -> np.ndarray[Any,
     found = np.asarray(given)
     if found.dtype.kind not in "biuf" or found.ndim not in (2, 3):
         raise ValueError(f"it has {found.ndim} dimensions of {found.dtype}")
-    return np.asarray((found if found.ndim == 2 else found[0]) != 0)
+    return np.asarray(found if found.ndim == 2 else found[0])

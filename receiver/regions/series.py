@@ -34,15 +34,18 @@ class RegionSeries:
         metadata: metadata of the start message, rotated like the frames.
         channels: names of the channels of a frame, if it has several; the first one is used.
         known: values from before the receiver was killed, by index.
+        times: times of these frames, in seconds since 1970 (UTC), by index; NaN where there is none.
     """
 
     def __init__(
         self, series: str, rois: Mapping[str, Rectangle], metadata: Mapping[str, Any],
         channels: Sequence[str] = (), known: Mapping[int, Row] | None = None,
+        times: np.ndarray[Any, Any] | None = None,
     ) -> None:  # fmt: skip
         self.id = series
         self.rois = dict(rois)
         self.known = dict(known or {})
+        self._times = times
         self.newest: tuple[int, Row] | None = None
         """Highest index with values, and the values."""
         self.to_write: deque[tuple[int, Row]] | None = None
@@ -88,6 +91,10 @@ class RegionSeries:
             sentence = f"frame {image.frame} has no values: {error}"
             self.sentences.append(StinsError("roi_not_unpacked", sentence))
             return None
+
+    def time_known(self, index: int) -> float | None:
+        """Return the time of a frame from before the receiver was killed; `None` if it has none."""
+        return float(self._times[index]) if self._times is not None and index < len(self._times) else None
 
     def take(self, index: int, row: Row) -> None:
         """Take the values of one frame."""

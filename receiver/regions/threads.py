@@ -62,7 +62,7 @@ class RegionThreads:
         self._last = series
         self.active = series if series.rois else None
         for index, row in series.known.items():
-            self._memory.put(index, row)
+            self._memory.put(index, row, series.time_known(index))
         series.known.clear()
         if self.active is not None and not self._threads:
             self._threads = [
@@ -152,7 +152,7 @@ class RegionThreads:
             log.exception("regions of interest: frame %d has no values", index)
         with self._changed:
             if row is not None:
-                self._memory.put(index, row)
+                self._memory.put(index, row, frame.image.timestamp)
                 series.take(index, row)
             self.nbytes -= _size(frame)
             self._pending[index] -= 1

@@ -261,35 +261,48 @@ class Account:
         out[out == _MISSING_FOR_NOW] = FrameStatus.MISSING
         return out
 
-    def lost(self) -> list[Lost]:
-        """Return the first `MOST_LOST` ranges of frames that are not, or not completely, where they belong,
-        in order. Call it once the account is closed."""
+    @property
+    def upto(self) -> int:
+        """End of the indices whose fate may be known: while the series is open, of those received."""
+        return (self.planned or 0) if self.closed else self.highest + 1
+
+    def lost(self, begin: int = 0, limit: int = MOST_LOST) -> list[Lost]:
+        """Return ranges of frames that are not, or not completely, where they belong, in order.
+
+        While the series is open, frames that were given up count as missing, and pending ones do not.
+
+        Args:
+            begin: lowest index; a range that it divides begins there.
+            limit: most ranges to return.
+        """
         found: list[Lost] = []
-        for first, after, status in self._runs():
+        for first, after, status in self._runs(begin):
             fate = FATES.get(status)
             if fate is None or first >= after:
                 continue
             if found and found[-1][1:] == (first - 1, fate):
                 found[-1] = (found[-1][0], after - 1, fate)
-            elif len(found) == MOST_LOST:
+            elif len(found) == limit:
                 break
             else:
                 found.append((first, after - 1, fate))
         return found
 
-    def _runs(self) -> Iterator[tuple[int, int, int]]:
+    def _runs(self, begin: int) -> Iterator[tuple[int, int, int]]:
         """Yield first index, end and status of runs of frames of one status; a long run may be split."""
-        planned = self.planned or 0
+        planned = self.upto
         size = min(planned, len(self._status))
-        for start in range(0, size, BLOCK):
+        for start in range(begin, size, BLOCK):
             block = self._status[start : min(start + BLOCK, size)]
             edges = np.flatnonzero(block[1:] != block[:-1]) + 1
             first = start
             for edge in (*(edges + start).tolist(), start + len(block)):
-                yield first, edge, int(self._bytes[first])
+                status = int(self._bytes[first])
+                yield first, edge, FrameStatus.MISSING if status == _MISSING_FOR_NOW else status
                 first = edge
-        yield size, self._triggered, FrameStatus.MISSING
-        yield max(size, self._triggered), planned, FrameStatus.NOT_TRIGGERED
+        if self.closed:  # nothing beyond the array was received
+            yield max(size, begin), self._triggered, FrameStatus.MISSING
+            yield max(size, self._triggered, begin), planned, FrameStatus.NOT_TRIGGERED
 
     def counts(self) -> Counts:
         """Return the present counts; stored + … + pending == planned if that is known."""

@@ -66,6 +66,8 @@ class ResumedSeries:
     """Regions of interest of the series."""
     roi_values: Mapping[int, np.ndarray[Any, Any]] = field(default_factory=dict)
     """Values of the regions by index: float64, (regions, values)."""
+    times: np.ndarray[Any, Any] | None = None
+    """Times of the frames by index, in seconds since 1970 (UTC), NaN where there is none."""
 
 
 class RunningSeries:

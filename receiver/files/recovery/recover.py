@@ -105,6 +105,7 @@ def _open(left: Left) -> Resumable | None:
         header = _formatted(header, reopened)
         rois = region_rows.found_in(reopened.detector)
         values = region_rows.read(reopened.detector, account.highest + 1)
+        times = reopened.detector["timestamp"][: account.highest + 1] if values else None
     except BaseException:
         reopened.close()
         raise
@@ -115,7 +116,7 @@ def _open(left: Left) -> Resumable | None:
         of_series(entry.series),
     )  # fmt: skip
     resumed = ResumedSeries(
-        account, (*entry.interruptions, death), entry.filename, entry.started, rois, values
+        account, (*entry.interruptions, death), entry.filename, entry.started, rois, values, times
     )
     return Resumable(left, reopened, Start(header, entry.metadata), resumed)
 

@@ -141,3 +141,73 @@ def test_the_orientation_of_dectris_stream_v1_is_read(orientation: list[float], 
     found = geometry.find(message.metadata)
     assert found is not None
     assert found.turn == pytest.approx(turn)
+
+
+# -- what the HTTP API says of it -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("beam", "wavelength", "energy"),
+    [
+        ({"incident_wavelength": 2.0}, 2.0, 6199.209921660013),
+        ({"wavelength": 2.0, "incident_wavelength": 0}, 2.0, 6199.209921660013),
+        ({"photon_energy": 12398.419843320026}, 1.0, 12398.419843320026),
+        ({"incident_energy": 8000.0, "wavelength": 1.5}, 1.5, 8000.0),
+        ({"incident_energy": 0, "wavelength": -1.0}, None, None),
+        ({"incident_energy": math.inf, "wavelength": "1.5"}, None, None),
+        ({"incident_energy": 1e-308}, None, 1e-308),
+    ],
+    ids=str,
+)
+def test_wavelength_and_energy_follow_from_each_other_and_what_is_sent_is_kept(
+    beam: dict[str, Any], wavelength: float | None, energy: float | None
+) -> None:
+    found = geometry.known(beam)
+    assert (found.wavelength, found.energy) == (pytest.approx(wavelength), pytest.approx(energy))
+
+
+@pytest.mark.parametrize(
+    ("centre", "expected"),
+    [
+        ((2.5, 1.5), (2.5, 1.5)), ((0, 0), (None, None)), ((0.0, 7.0), (0.0, 7.0)),
+        ((None, 7.0), (None, 7.0)),
+        ((None, 0.0), (None, None)), ((-3.0, 0.0), (-3.0, 0.0)), (([1, 2], "x"), (None, None)),
+        ((math.nan, True), (None, None)),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_beam_centre_of_zeros_is_not_set(
+    centre: tuple[Any, Any], expected: tuple[float | None, float | None]
+) -> None:
+    found = geometry.known(dict(zip(("beam_center_x", "beam_center_y"), centre, strict=True)))
+    assert (found.beam_center_x, found.beam_center_y) == expected
+
+
+TILTED, TILTED_IN_OTHER_AXES = [1, 0, 0, 0, 0.8, 0.6], [-1, 0, 0, 0, -0.8, -0.6]
+
+
+@pytest.mark.parametrize(
+    ("metadata", "expected"),
+    [
+        ({}, None),
+        ({"detector_orientation": UPRIGHT}, UPRIGHT),
+        ({"detector_orientation": TILTED}, TILTED),
+        ({"detector_orientation": [1, 0, 0, 1, 0, 0]}, None),
+        ({"detector_orientation": [2, 0, 0, 0, 1, 0]}, None),
+        ({"detector_orientation": "upright"}, None),
+        ({"detector_orientation": TILTED, "acquisition": BY_RECEIVER}, None),
+        ({"detector_orientation": UPRIGHT, "acquisition": BY_RECEIVER}, None),
+        ({"user": {"detector_orientation": TILTED}, "acquisition": BY_RECEIVER}, TILTED),
+        ({"vendor": {"detector_orientation": TILTED, "detector_translation": ALONG}}, TILTED),
+        (
+            {"vendor": {"detector_orientation": TILTED_IN_OTHER_AXES, "detector_translation": AGAINST}},
+            TILTED,
+        ),
+        ({"vendor": {"detector_orientation": TILTED, "detector_translation": UNSET}}, None),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_the_orientation_is_said_with_its_tilt_and_nothing_is_guessed(
+    metadata: dict[str, Any], expected: list[float] | None
+) -> None:
+    assert geometry.known(metadata).detector_orientation == expected

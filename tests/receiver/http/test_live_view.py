@@ -24,6 +24,7 @@ from penstock.receiver.http import live_view
 from penstock.receiver.live import last_frame, requested_frame
 from penstock.receiver.live.frame_refusal import FrameRefused
 from penstock.receiver.live.last_frame import FrameInfo, Held, LastFrame
+from penstock.receiver.live.request import Request
 from penstock.receiver.live.requested_frame import RequestedFrames
 from penstock.receiver.models import Contrast, FrameStatus, View
 from penstock.receiver.processing.module_layout import arrange
@@ -312,7 +313,7 @@ def test_reading_back_takes_no_more_than_its_share_of_the_time() -> None:
     asked = RequestedFrames(LastFrame(last_frame.create()), writer.clock)
     began, steps = writer.now, 0
     for ticket in range(1, 101):
-        asked.ask(ticket, ticket - 1)
+        asked.ask(ticket, Request(index=ticket - 1))
         while not asked.step(series, writer):
             writer.now += 0.05
             steps += 1
@@ -325,8 +326,8 @@ def test_of_two_requests_the_later_one_counts() -> None:
     series = RunningSeries(Start(Header(filename="/x.h5", series="a", frames=2), {}))
     series.account.take(1, FrameStatus.STORED)
     asked = RequestedFrames(LastFrame(last_frame.create()), writer.clock)
-    asked.ask(1, 0)
-    asked.ask(2, 1)
+    asked.ask(1, Request(index=0))
+    asked.ask(2, Request(index=1))
     assert asked.step(series, writer)
     assert not asked.step(series, writer)
     assert (asked.answer.ticket, writer.read_frames) == (2, [1])
@@ -341,7 +342,7 @@ def test_a_disk_that_does_not_give_a_frame_back_is_told_and_ends_nothing() -> No
     series = RunningSeries(Start(Header(filename="/x.h5", series="a", frames=1), {}))
     series.account.take(0, FrameStatus.STORED)
     asked = RequestedFrames(LastFrame(last_frame.create()), writer.clock)
-    asked.ask(1, 0)
+    asked.ask(1, Request(index=0))
     assert asked.step(series, writer)
     assert (asked.answer.kind, "Input/output error" in asked.answer.message) == ("unreadable", True)
 

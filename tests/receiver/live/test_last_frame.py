@@ -6,6 +6,7 @@ import os
 import threading
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -182,10 +183,10 @@ class Gate(Writer):
     def step(self, now: float) -> None:
         LastFrame.step(self, now)
 
-    def show(self, series: str, index: int, frame: Frame, moment: float | None = None) -> bool:
+    def show(self, *args: Any, **keys: Any) -> bool:
         assert self.open.wait(10)
         self.copies += 1
-        return super().show(series, index, frame, moment)
+        return super().show(*args, **keys)
 
 
 def test_the_thread_that_every_frame_passes_does_not_wait_for_the_copy() -> None:

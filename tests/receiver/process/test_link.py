@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from penstock.receiver.config import ReceiverConfig, SourceConfig
-from penstock.receiver.live.requested_frame import FrameAnswer
+from penstock.receiver.live.request import FrameAnswer
 from penstock.receiver.models import Connection, ConsumerStatus, Counts, PastSeries, Series, Status
 from penstock.receiver.process.link import ENDED_AT_ONCE, GONE, HEARTBEAT, Command, Link, Setup, Snapshot
 from penstock.receiver.process.stage_times import Measures

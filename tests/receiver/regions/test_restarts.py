@@ -14,7 +14,7 @@ import pytest
 
 from penstock.codecs import bslz4
 from penstock.receiver.client import ReceiverRefused
-from penstock.receiver.models import Rectangle
+from penstock.receiver.models import LostRange, Rectangle
 from tests.receiver.merge.test_receiver import Detector
 from tests.receiver.processes import ReceiverProcess
 from tests.streams import Streamer, pixels
@@ -91,9 +91,9 @@ def test_a_series_goes_on_with_its_regions_after_a_kill(
     receiver.connected()
     receiver.client.put_rois({"peak": PEAK, "left": LEFT})
     path = receiver.root / "x.h5"
-    series = streamer.start(str(path), frames=30, trigger_mode="SOFTWARE")
+    series = streamer.start(str(path), {"distance": 0.2}, frames=30, trigger_mode="SOFTWARE")
     for number in range(10):
-        streamer.frame(number)
+        streamer.frame(number, timestamp=1000.5 + number)
     receiver.flushed(10)
     receiver.client.put_rois({"other": LEFT})
     os.kill(receiver.data_process(), signal.SIGKILL)
@@ -105,8 +105,12 @@ def test_a_series_goes_on_with_its_regions_after_a_kill(
     status = receiver.ended(series)
     assert (status.state, status.counts.missing) == ("idle", 2)
     expected = [None if number in (10, 11) else total(pixels(number), PEAK) for number in range(30)]
-    assert receiver.client.roi_values(series=series).values["peak"].sum == expected
+    found = receiver.client.roi_values(series=series)
+    assert found.values["peak"].sum == expected
+    assert found.time == [1000.5 + number if number < 10 else None for number in range(30)]
     assert sums_in(path) == expected
+    assert receiver.client.lost_frames(series=series).ranges == [LostRange(10, 11, "missing")]
+    assert receiver.client.geometry(series).distance == 0.2
     assert set(h5py.File(path)[ROIS]) == {"peak", "left"}
 
 

@@ -135,6 +135,20 @@ def test_what_one_end_writes_the_other_reads(ends: tuple[RegionMemory, RegionMem
     np.testing.assert_array_equal(found[:, 0, 0], [7, np.nan, 9])
 
 
+def test_times_lie_beside_the_values(ends: tuple[RegionMemory, RegionMemory]) -> None:
+    ours, theirs = ends
+    ours.begin("a", {"peak": PEAK})
+    ours.put(0, row(7), 1000.5)
+    ours.put(2, row(9))
+    progress = theirs.progress()
+    assert progress is not None
+    times = theirs.read_times(progress, 0, 3)
+    assert times is not None
+    np.testing.assert_array_equal(times, [1000.5, np.nan, np.nan])
+    ours.begin("b", {"peak": PEAK})
+    assert theirs.read_times(progress, 0, 3) is None
+
+
 def test_values_of_the_series_before_are_none_of_this_one(ends: tuple[RegionMemory, RegionMemory]) -> None:
     ours, theirs = ends
     ours.begin("a", {"peak": PEAK})

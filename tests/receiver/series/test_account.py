@@ -139,6 +139,39 @@ def test_the_lost_ranges_are_those_of_the_statuses(seed: int) -> None:
     assert account.lost() == expected[:MOST_LOST]
 
 
+@pytest.mark.parametrize("limit", [1, 3, 1000])
+@pytest.mark.parametrize("seed", range(5))
+def test_the_lost_ranges_are_the_same_in_pages_from_any_index_on(seed: int, limit: int) -> None:
+    chance, planned, frames = history(seed)
+    account = Account(planned)
+    for index in frames:
+        account.take(index, chance.choices(TAKEN, (90, 1, 1, 1, 2))[0])
+    account.close(chance.choice([None, planned // 2]))
+    whole, found, begin = account.lost(limit=planned), [], 0
+    while page := account.lost(begin, limit):
+        found += page
+        begin = page[-1][1] + 1
+    assert found == whole
+    middle = planned // 3
+    assert account.lost(middle, planned) == [
+        (max(first, middle), last, fate) for first, last, fate in whole if last >= middle
+    ]
+
+
+def test_what_an_open_series_has_lost_so_far_leaves_out_what_may_still_come() -> None:
+    account = Account(100)
+    for index, status in ((0, FrameStatus.STORED), (3, FrameStatus.CORRUPT), (6, FrameStatus.STORED)):
+        account.take(index, status)
+    assert (account.lost(), account.upto) == ([(3, 3, "corrupt")], 7)
+    account.give_up_gaps(5)
+    assert account.lost() == [(1, 2, "missing"), (3, 3, "corrupt"), (4, 4, "missing")]
+    account.take(1, FrameStatus.STORED)
+    assert account.lost() == [(2, 2, "missing"), (3, 3, "corrupt"), (4, 4, "missing")]
+    account.close(None)
+    assert account.lost()[2:] == [(4, 5, "missing"), (7, 99, "missing")]
+    assert account.upto == 100
+
+
 def test_a_range_of_lost_frames_is_one_however_long_the_series_is() -> None:
     account = Account(2**40)
     for index in (0, 1, BLOCK + 7):
