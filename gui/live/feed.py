@@ -40,6 +40,7 @@ class Feed(qt.QObject):
 
     def __init__(self, source: Source | None, rate: float = 10.0, parent: qt.QObject | None = None) -> None:
         super().__init__(parent)
+        self._source = source
         self._follower = None if source is None else Follower(source)
         self._thread = threading.Thread(target=self._run, name="penstock-feed", daemon=True)
         self._wake = threading.Event()
@@ -77,10 +78,16 @@ class Feed(qt.QObject):
     def set_source(self, source: Source | None) -> None:
         """Follow another source, or none, from the next step on; what was seen of the last is forgotten."""
         with self._lock:
+            self._source = source
             self._next = (source,)
             self._slot = Snapshot(url="" if source is None else source.address)
             self._drawn = True
         self._wake.set()
+
+    def source(self) -> Source | None:
+        """Return the one that is followed."""
+        with self._lock:
+            return self._source
 
     def is_running(self) -> bool:
         """Return whether the thread lives."""
@@ -108,6 +115,11 @@ class Feed(qt.QObject):
     def set_channel(self, name: str | None) -> None:
         """Show one channel of the frames, such as a threshold; `None`: all of them."""
         self._ask_for(channel=name)
+
+    def part(self) -> Part:
+        """What of a frame is transferred."""
+        with self._lock:
+            return self._part
 
     def _ask_for(self, **changes: Any) -> None:
         with self._lock:

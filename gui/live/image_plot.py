@@ -112,6 +112,17 @@ class ImagePlot(PlotWidget):
             return int(counts.size * self._image.getScale()[0]), 1
         return None if self._whole is None else self._whole.extent
 
+    def picture_extent(self) -> tuple[int, int] | None:
+        """Columns and rows of all images of the frame on show, in detector pixels; `None` without one."""
+        if self._whole is None:
+            return None
+        rows, columns = self._whole.shape
+        return int(columns * self._whole.scale), int(rows * self._whole.scale)
+
+    def whole(self) -> Whole | None:
+        """Return the image on the screen, whole; `None` before the first, and of a spectrum."""
+        return self._shown
+
     def port(self) -> Port | None:
         """Return what of the frame is in sight; `None` if nothing is."""
         if self._whole is None:
@@ -255,6 +266,10 @@ class ImagePlot(PlotWidget):
             return Pixel(int(np.floor(y)), int(np.floor(x)), None, Flag.GOOD)
         flag = Flag.GOOD if self._shown is None else self._shown.flag(row, column)
         return Pixel(int(row * scale[1]), int(column * scale[0]), image[row, column].item(), flag)
+
+    def cursor(self) -> tuple[float, float] | None:
+        """Return column and row under the cursor, fractions of a pixel too; `None` outside the plot."""
+        return self._cursor
 
     def _extent(self) -> tuple[float, float]:
         rows, columns = self._image.getData(copy=False).shape if self._whole is None else self._whole.shape

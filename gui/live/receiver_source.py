@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
+
+import numpy.typing as npt
 
 from penstock.gui.live.source import WHOLE, Away, Content, Part, Refused
 from penstock.receiver.client import LastFrame, ReceiverClient, ReceiverRefused, ReceiverUnavailable
-from penstock.receiver.models import FrameStatus, Status, View
+from penstock.receiver.models import FrameStatus, Geometry, Rectangle, Status, View
 
 TIMEOUT = 3.0
 """Seconds for one answer: a frame of a large detector takes its time over a slow network."""
@@ -63,6 +66,33 @@ class ReceiverSource:
         """Return a frame of the running or last series by its index."""
         with _translated():
             return self._client.frame(index, view=_view(part))
+
+    def geometry(self, series: str) -> Geometry:
+        """Return what is known of detector and beam."""
+        with _translated():
+            return self._client.geometry(series)
+
+    def mask(self, series: str, channel: str | None = None) -> npt.NDArray[Any] | None:
+        """Return the mask of a channel, (rows, cols), 0 where a pixel counts; `None` if there is none."""
+        with _translated():
+            try:
+                return self._client.mask(channel, series)
+            except ReceiverRefused as error:
+                if error.kind != "no_mask":
+                    raise
+                return None
+
+    def rectangle(self, frame: LastFrame, place: Rectangle, channel: str | None = None) -> LastFrame:
+        """Return these pixels, whole, of this frame, or of the newest one where the receiver keeps none."""
+        view = View(channel=channel)
+        with _translated():
+            try:
+                return self._client.frame(frame.frame, view, rectangle=place)
+            except ReceiverRefused:
+                newest = self._client.last_frame(view=view, rectangle=place)
+                if newest is None or newest.series != frame.series:
+                    raise
+                return newest
 
 
 def _view(part: Part) -> View:

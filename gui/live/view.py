@@ -16,8 +16,10 @@ from silx.gui.plot.actions.mode import PanModeAction, ZoomModeAction
 
 from penstock.gui import theme
 from penstock.gui.banner import StateBanner
+from penstock.gui.live.actions.draw_rectangle import DrawRectangle
 from penstock.gui.live.actions.figures import Figures
 from penstock.gui.live.actions.show_histogram import ShowHistogram
+from penstock.gui.live.actions.show_measure import ShowMeasure
 from penstock.gui.live.actions.show_regions import ShowRegions
 from penstock.gui.live.caption import CaptionLine
 from penstock.gui.live.colour_bar import ColourBar
@@ -27,6 +29,7 @@ from penstock.gui.live.feed import Feed
 from penstock.gui.live.histogram import LevelsTool
 from penstock.gui.live.idle import Idle
 from penstock.gui.live.image_plot import ImagePlot, Pixel
+from penstock.gui.live.measure.dock import MeasureDock
 from penstock.gui.live.memory import Memory
 from penstock.gui.live.meter import Meter
 from penstock.gui.live.pixels import Flag
@@ -37,6 +40,7 @@ from penstock.gui.live.sentences import caption, message, name_of
 from penstock.gui.live.snapshot import Snapshot
 from penstock.gui.live.source import Source
 from penstock.receiver.client import LastFrame
+from penstock.receiver.models import Rectangle
 
 _FLAG_WORDS = {Flag.GOOD: "", Flag.INVALID: "   no valid value", Flag.SATURATED: "   saturated"}
 
@@ -106,14 +110,19 @@ class LiveView(qt.QMainWindow):
         self.show_histogram = ShowHistogram(self)
         self.regions = RegionsDock(self.plot, compact=compact, timeout=TIMEOUT, parent=self)
         self.show_regions = ShowRegions(self.regions, self)
-        parts = (self.figures, self.show_regions, self.show_histogram)
+        self.measure = MeasureDock(self.plot, self._feed, compact=compact, parent=self)
+        self.show_measure = ShowMeasure(self.measure, self)
+        self.draw_rectangle = DrawRectangle(self.measure.rectangle, self)
+        parts = (self.figures, self.show_regions, self.show_measure, self.show_histogram)
         self.controls = Controls(self.plot.look, self._feed, parts, self)
         self._tools: dict[str, qt.QAction] = {
-            "figures": self.figures, "regions": self.show_regions, "histogram": self.show_histogram,
+            "figures": self.figures, "regions": self.show_regions, "measure": self.show_measure,
+            "histogram": self.show_histogram,
         }  # fmt: skip
         self._pages = qt.QStackedWidget(self)
         self._nothing = qt.QLabel(self)
         self._pixel = qt.QLabel(self)
+        self._beam = qt.QLabel(self)
         self._address = qt.QLabel(self)
         self._lay_out(compact)
         self._feed.fresh.connect(self._refresh, qt.Qt.QueuedConnection)
@@ -130,6 +139,10 @@ class LiveView(qt.QMainWindow):
         self._clock.timeout.connect(self._tick)
         self.destroyed.connect(self._feed.ask_to_stop)
         self.destroyed.connect(self.regions.link.ask_to_stop)
+        self.destroyed.connect(self.measure.worker.ask_to_stop)
+        self.destroyed.connect(self.measure.asker.ask_to_stop)
+        self.draw_rectangle.triggered.connect(self.measure.show)
+        self.measure.figures.keep.connect(self._keep_as_region)
         self._refresh()
 
     def set_receiver(self, url: str) -> None:
@@ -140,6 +153,7 @@ class LiveView(qt.QMainWindow):
         """Take frames from this source from now on; `None`: from none."""
         self._feed.set_source(source)
         self._frame = self._shown = None
+        self.measure.show_frame(None)
         self._refresh()
 
     def pixel_text(self) -> str:
@@ -168,14 +182,17 @@ class LiveView(qt.QMainWindow):
         """End the feed, for good: waits for the request under way."""
         self._clock.stop()
         self.regions.link.ask_to_stop()
+        self.measure.ask_to_stop()
         self._feed.stop()
         self.regions.link.stop()
+        self.measure.stop()
         self.plot.stop()
 
     def ask_to_stop(self) -> None:
         """End the feed, for good, without waiting for it."""
         self._clock.stop()
         self.regions.link.ask_to_stop()
+        self.measure.ask_to_stop()
         self._feed.ask_to_stop()
         self.plot.ask_to_stop()
 
@@ -242,10 +259,15 @@ class LiveView(qt.QMainWindow):
             return  # of a source that is no longer followed
         self._shown = frame
         self.readings.show_frame(frame)
+        self.measure.show_frame(frame)
         self._show_caption()
         self._save.setEnabled(frame.downsample == 1)
         self._save.setToolTip(SAVE if frame.downsample == 1 else SAVE_NOT)
         self._after_drawing()
+
+    def _keep_as_region(self, place: Rectangle) -> None:
+        self.regions.show()
+        self.regions.add(place)
 
     def _show_failure(self, frame: LastFrame, error: Exception) -> None:
         self.caption.show_trouble(f"frame {frame.frame:,} cannot be drawn ({type(error).__name__}: {error})")
@@ -288,7 +310,12 @@ class LiveView(qt.QMainWindow):
         super().resizeEvent(event)
         self._keep()
 
+    def beam_text(self) -> str:
+        """Return what the status bar says of the place under the cursor as seen from the sample."""
+        return str(self._beam.text())
+
     def _show_pixel(self, pixel: Pixel | None) -> None:
+        self._beam.setText(self.measure.place_text(pixel, self.plot.cursor()))
         if pixel is None:
             self._pixel.setText("Point at the picture to read a pixel")
             return
@@ -306,6 +333,7 @@ class LiveView(qt.QMainWindow):
         page.setContentsMargins(0, 0, 0, 0)
         page.setSpacing(0)
         page.addWidget(self.caption)
+        page.addWidget(self.measure.saturation)
         row = qt.QHBoxLayout()
         row.setSpacing(0)
         page.addLayout(row, 1)
@@ -344,6 +372,9 @@ class LiveView(qt.QMainWindow):
         self.setCentralWidget(whole)
         self.addDockWidget(qt.Qt.BottomDockWidgetArea, self.regions)
         self.resizeDocks([self.regions], [_COMPACT_REGIONS if compact else _REGIONS], qt.Qt.Vertical)
+        self.addDockWidget(qt.Qt.BottomDockWidgetArea, self.measure)
+        if not compact:
+            self.tabifyDockWidget(self.regions, self.measure)
         self.addToolBar(self.controls)
         self.addToolBar(qt.Qt.LeftToolBarArea, self._picture_tools())
         self._fill_status_bar(compact)
@@ -365,7 +396,11 @@ class LiveView(qt.QMainWindow):
         self._address.setStyleSheet(f"color: {self._theme.muted}; padding: 2px 8px;")
         self._show_pixel(None)
         self.statusBar().setSizeGripEnabled(False)
-        self.statusBar().addWidget(self._pixel, 1)
+        self._beam.setStyleSheet(
+            f"font-family: monospace; font-size: 11pt; padding: 2px 8px; color: {self._theme.accent};"
+        )
+        self.statusBar().addWidget(self._pixel, 0 if not compact else 1)
+        self.statusBar().addWidget(self._beam, 1 if not compact else 0)
         legend = qt.QLabel(
             f"<span style='color:{self._theme.invalid_pixel}'>■</span> no valid value &nbsp; "
             f"<span style='color:{self._theme.saturated_pixel}'>■</span> saturated",
@@ -398,10 +433,12 @@ class LiveView(qt.QMainWindow):
         ):
             action.setIcon(qtawesome.icon(icon, color=self._theme.text))
             tools.addAction(action)
+        tools.addSeparator()
+        tools.addAction(self.draw_rectangle)
         controls = self.controls
         for action in (
             whole, controls.pause, controls.log_colours, controls.autoscale, controls.show_mask,
-            self.show_regions, self.show_histogram,
+            self.show_regions, self.show_histogram, self.show_measure, self.draw_rectangle,
         ):  # fmt: skip
             # Beside other widgets a key is meant for the view only when the view has the focus.
             action.setShortcutContext(qt.Qt.WidgetWithChildrenShortcut)

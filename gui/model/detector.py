@@ -272,7 +272,7 @@ class DetectorModel:
             if received not in (None, self._states_received):
                 return
             before = self._view
-            after = _rebased(replace(before, values={**before.values, **values}), before)
+            after = replace(before, values={**before.values, **values})
             if "State" in values:
                 self._states_received += 1
                 state = str(values["State"])
@@ -580,15 +580,6 @@ def _is_value(attribute: Attribute, text: str, values: Mapping[str, Value | None
     """Return whether the device has what is typed."""
     now = attribute.show(values.get(attribute.name))
     return text == now or (attribute.name == METADATA and metadata.same(text, now))
-
-
-def _rebased(after: DetectorView, before: DetectorView) -> DetectorView:
-    """Return the view with what is typed of Metadata on top of what another client has just written."""
-    edit, now = after.edits.get(METADATA), after.values.get(METADATA)
-    if edit is None or edit.problem or edit.writing or now is None or now == before.values.get(METADATA):
-        return after
-    text = metadata.rebased(edit.text, str(before.values.get(METADATA) or ""), str(now))
-    return after.with_edit(METADATA, None if metadata.same(text, str(now)) else replace(edit, text=text))
 
 
 def _read(read: Callable[[str], Any], text: str) -> Any:

@@ -79,25 +79,6 @@ def same(first: str, second: str) -> bool:
         return first == second
 
 
-def rebased(mine: str, before: str, now: str) -> str:
-    """Return what is typed on top of what another client has written meanwhile.
-
-    Args:
-        mine: what is typed.
-        before: what the device had when it was typed.
-        now: what the device has; its keys are kept where the user has not touched them.
-    """
-    try:
-        typed, old, new = ({entry.path: entry for entry in read(text)} for text in (mine, before, now))
-        untouched = {path for path in typed.keys() | old.keys() if typed.get(path) == old.get(path)}
-        theirs = [
-            entry for path, entry in new.items() if path in untouched or path not in typed.keys() | old.keys()
-        ]
-        return write([*theirs, *(entry for path, entry in typed.items() if path not in untouched)])
-    except BadMetadata:
-        return mine
-
-
 def escaped(text: str) -> str:
     """Return a JSON text with every letter that Tango may not carry as an escape: the same value."""
     return re.sub("[^\x00-\x7f]", lambda found: json.dumps(found[0])[1:-1], text)

@@ -20,6 +20,7 @@ from penstock.gui.panel.series_area import SeriesArea
 from penstock.gui.panel.settings import Settings
 from penstock.gui.panel.style import sheet
 
+CENTRE = ("BeamCenterX", "BeamCenterY")
 LEAST_LOG = 104
 """Pixels of the log's height at first, which is a sixth of what there is."""
 PATIENCE = 4.0
@@ -60,6 +61,7 @@ class DetectorPanel(qt.QWidget):
         self._notifier = Notifier(model, self)
         self._notifier.changed.connect(self.refresh)
         self.live.updated.connect(self._look_at_receiver)
+        self.live.measure.beam_tab.use.connect(self._set_beam_centre)
         self._closing = _Closing(model if model.start() else None)
         # In another program it may be deleted without being closed.
         self.destroyed.connect(self._closing.begin)
@@ -76,6 +78,7 @@ class DetectorPanel(qt.QWidget):
         self.actions_bar.show_view(view)
         self.settings.show_view(view)
         self.series.show_view(view)
+        self.live.measure.beam_tab.offer_device(_why_no_centre(view))
         if view.receiver_url != self._receiver:
             self._receiver = view.receiver_url
             self.live.set_receiver(view.receiver_url)
@@ -89,6 +92,10 @@ class DetectorPanel(qt.QWidget):
         if self._receiver_seen is not None and seen != self._receiver_seen:
             self.model.ask_check()
         self._receiver_seen = seen
+
+    def _set_beam_centre(self, x: float, y: float) -> None:
+        for name, value in zip(CENTRE, (x, y), strict=True):
+            self.model.set(name, f"{value:.2f}")
 
     def set_picture_shown(self, shown: bool) -> None:
         """Show the live picture, or ask for none."""
@@ -162,6 +169,15 @@ class DetectorPanel(qt.QWidget):
         layout.addWidget(self.banner)
         layout.addWidget(self.actions_bar)
         layout.addWidget(self.columns, 1)
+
+
+def _why_no_centre(view: DetectorView) -> str | None:
+    """Return why the detector's beam centre cannot be set now; "" if it can, `None` if it has none."""
+    if any(name not in view.attributes or not view.attributes[name].writable for name in CENTRE):
+        return None
+    if not view.here:
+        return "The device does not answer."
+    return "A series runs: set it afterwards." if view.running else ""
 
 
 class _Closing:

@@ -49,6 +49,16 @@ class Whole:
         """(rows, cols, 3), of colours."""
         return as_bytes(self.frame.array)
 
+    @property
+    def raw(self) -> npt.NDArray[Any] | None:
+        """The counts as received where `image` was made of them; `None` where it is them."""
+        return None
+
+    @property
+    def masked(self) -> npt.NDArray[np.bool_] | None:
+        """Pixels that the user has left out."""
+        return None
+
     @cached_property
     def gaps(self) -> npt.NDArray[np.bool_] | None:
         """Pixels of no module, where the modules' places are known."""

@@ -108,7 +108,8 @@ class RegionsDock(qt.QDockWidget):
         self.link.change(change, keep=keep)
         self._refresh()
 
-    def _add(self, place: Rectangle) -> None:
+    def add(self, place: Rectangle) -> None:
+        """Have the receiver measure this rectangle from the next series on."""
         self._new = model.free_name(self._next or {})
         self._ask(model.put(self._new, place))
 
@@ -193,7 +194,7 @@ class RegionsDock(qt.QDockWidget):
         self.link.changed.connect(self._on_changed)
         self.link.refused.connect(self._on_refused)
         self.link.values.connect(self._on_values)
-        self.overlay.drawn.connect(self._add)
+        self.overlay.drawn.connect(self.add)
         self.overlay.moved.connect(lambda name, place: self._ask(model.put(name, place)))
         self.overlay.selected.connect(self.table.choose)
         self.overlay.drawing.connect(self._adding.setChecked)

@@ -88,6 +88,10 @@ class StandIn:
         self._frame: tuple[np.ndarray, int, float | None] | None = None
         self._known: dict[str, Any] = {}
         self._frame_version = 0
+        self.geometry: dict[str, Any] = {}
+        """What the start message said of detector and beam."""
+        self.mask: np.ndarray | None = None
+        """Its pixel mask, uint32."""
 
     def _answer(self, request: BaseHTTPRequestHandler) -> None:
         self.requests.append(request.path)
@@ -100,13 +104,29 @@ class StandIn:
                     self._changed.wait_for(lambda: self._status.version != int(seen), wait)
                 self._send(request, 200, msgspec.json.encode(self._status))
         elif url.path == "/last_frame":
-            self._send_frame(request, query.get("seen"), query.get("channel"), int(query["downsample"]))
+            self._send_frame(request, query)
+        elif url.path == "/geometry":
+            self._send(request, 200, msgspec.json.encode({"series": "5f0c", **self.geometry}))
+        elif url.path == "/mask":
+            self._send_mask(request)
+        elif url.path.startswith("/frame/"):
+            body = {"kind": "not_kept", "message": "frames are not kept in a live series"}
+            self._send(request, 404, msgspec.json.encode(body))
         else:
             self._send(request, 500, b"broken")
 
-    def _send_frame(
-        self, request: BaseHTTPRequestHandler, seen: str | None, channel: str | None, step: int
-    ) -> None:
+    def _send_mask(self, request: BaseHTTPRequestHandler) -> None:
+        if self.mask is None:
+            body = {"kind": "no_mask", "message": "the start message has no mask: all pixels count"}
+            self._send(request, 404, msgspec.json.encode(body))
+            return
+        head = {"shape": self.mask.shape, "dtype": "uint32", "series": "5f0c"}
+        headers = {"X-Penstock-Mask": msgspec.json.encode(head).decode()}
+        self._send(request, 200, self.mask.astype(np.uint32).tobytes(), headers)
+
+    def _send_frame(self, request: BaseHTTPRequestHandler, query: dict[str, str]) -> None:
+        seen, channel, step = query.get("seen"), query.get("channel"), int(query.get("downsample", 1))
+        place = [int(each) for each in query.get("rectangle", "").split(",") if each]
         with self._changed:
             frame, version, known = self._frame, self._frame_version, self._known
         if frame is None or seen == str(version):
@@ -121,6 +141,8 @@ class StandIn:
         if channel is not None:
             array = array[channels.index(channel)]
         if known.get("interpretation", "image") == "image":
+            x, y, width, height = place or (0, 0, array.shape[-1], array.shape[-2])
+            array = array[..., y : y + height, x : x + width]
             array = cut(array, View(downsample=step, method="max_valid"))
         head = {
             "shape": array.shape, "dtype": array.dtype.name, "frame": index, "trigger": index,

@@ -83,20 +83,6 @@ def test_keys_that_contradict_each_other_are_named(entries: list[Entry], sentenc
     assert refused.value.key == key
 
 
-@pytest.mark.parametrize(
-    ("mine", "before", "now", "result"),
-    [
-        ('{"a": 1, "b": 2}', '{"a": 1}', '{"a": 5, "scan": 7}', {"a": 5, "scan": 7, "b": 2}),
-        ('{"a": 2}', '{"a": 1}', '{"a": 5}', {"a": 2}),  # the user has the last word on a key
-        ("{}", '{"a": 1}', '{"a": 5, "c": 6}', {"c": 6}),
-        ('{"a": 1, "b": 2}', '{"a": 1}', "{}", {"b": 2}),
-        ('{"a": 1, "b": 2}', '{"a": 1}', "no JSON", {"a": 1, "b": 2}),
-    ],
-)
-def test_what_others_write_meanwhile_is_kept(mine: str, before: str, now: str, result: object) -> None:
-    assert json.loads(metadata.rebased(mine, before, now)) == result
-
-
 @pytest.mark.parametrize("text", ["[1]", "{", "7", '{"a": 1'])
 def test_what_is_no_object_is_refused(text: str) -> None:
     with pytest.raises(BadMetadata, match="Metadata is not"):

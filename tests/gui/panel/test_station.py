@@ -18,7 +18,6 @@ from penstock.cli.main import main
 from penstock.gui.model.detector import DetectorModel
 from penstock.gui.model.link import TangoDevice
 from penstock.gui.panel.detector_panel import DetectorPanel
-from penstock.gui.panel.field import TextField
 from penstock.gui.panel.folder_dialog import FolderDialog
 from tests.gui.panel.test_fields import enters
 from tests.system.beamline import Station
@@ -106,43 +105,6 @@ def test_names_and_metadata_of_any_script_reach_the_file(
         assert entry["instrument/name"].asstr()[()] == "P09"
     qtbot.waitUntil(lambda: "/größe_0001.h5" in panel.banner.text(), timeout=DEADLINE)
     assert not any("\\x" in entry.text for entry in panel.model.log.since())
-
-
-TYPED = {
-    "ExposureTime": "20 ms",
-    "FrameTime": "0.5 s",
-    "FrameRate": "4 Hz",
-    "Energy": "13 keV",
-    "Rotation": "90",
-}
-IN_UNITS = {"ExposureTime": 0.02, "FrameTime": 0.5, "FrameRate": 4.0, "Energy": 13000.0, "Rotation": 90.0}
-
-
-def test_what_is_typed_after_a_double_click_is_what_the_device_has(
-    qtbot: Any, station: Station, panel: DetectorPanel
-) -> None:
-    """In every field of a number that the simulator has."""
-    station.set(ExposureTime=0.018)
-    qtbot.waitUntil(lambda: panel.view().values["ExposureTime"] == 0.018, timeout=DEADLINE)
-    settings, tried = panel.settings, []
-    for title, form in (("Series", settings.series), ("Camera", settings.camera)):
-        settings.show_tab(title)
-        for name, field in form.fields.items():
-            if not isinstance(field, TextField) or field.attribute.kind is str or field.editor.isReadOnly():
-                continue
-            present = float(getattr(station.detector, name))
-            near = (field.attribute.minimum or 0.0) + 1.0
-            wanted = IN_UNITS.get(name, near + 1.0 if present == near else near)
-            form.ensureWidgetVisible(field)
-            qtbot.mouseDClick(field.editor, qt.Qt.LeftButton, pos=field.editor.rect().center())
-            qtbot.keyClicks(field.editor, TYPED.get(name, f"{wanted:g}"))
-            qtbot.keyClick(field.editor, qt.Qt.Key_Return)
-            qtbot.waitUntil(lambda: not panel.model.view().edits, timeout=DEADLINE)
-            assert getattr(station.detector, name) == pytest.approx(wanted), name
-            tried.append(name)
-    assert {"ExposureTime", "FrameTime", "FrameRate", "LatencyTime", "nTriggers", "BeamCenterX"} <= set(tried)
-    assert {"Energy", "PhotonFlux", "AOIWidth"} <= set(tried)
-    station.set(AOILeft=0, AOITop=0, AOIWidth=0, AOIHeight=0)  # the whole sensor, for other tests
 
 
 def test_triggers_come_from_the_button_and_stop_ends_the_series(

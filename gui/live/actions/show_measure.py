@@ -1,0 +1,20 @@
+"""Show or hide the measuring tools."""
+
+from __future__ import annotations
+
+from silx.gui import qt
+
+
+class ShowMeasure(qt.QAction):
+    """Checked: figures, beam, profiles and masks are below the picture, or in a window of their own."""
+
+    def __init__(self, dock: qt.QDockWidget, parent: qt.QObject | None = None) -> None:
+        super().__init__("Measure", parent)
+        self.setToolTip(
+            "Measure in the picture (G): counts of a rectangle, beam centre, resolution and rings, profiles, "
+            "masks and backgrounds"
+        )
+        self.setShortcut("G")
+        self.setCheckable(True)
+        self.toggled.connect(dock.setVisible)
+        dock.visibilityChanged.connect(lambda _: self.setChecked(not dock.isHidden()))

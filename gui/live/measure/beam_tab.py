@@ -1,0 +1,290 @@
+"""Beam centre, distance and energy in figures, and the choice of rings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import qtawesome  # type: ignore[import-untyped]
+from silx.gui import qt
+
+from penstock.gui import theme
+from penstock.gui.live.measure import calibrants
+from penstock.gui.live.measure.beam import PLANCK_LIGHT, Beam
+from penstock.gui.live.measure.beam_state import BeamState
+
+NO_RINGS, GIVEN = "none", "given d"
+UNKNOWN = "not known"
+
+
+class BeamTab(qt.QWidget):
+    """Shows what is used, and where it is from; nothing is shown that is not known.
+
+    Args:
+        state: the beam.
+    """
+
+    cross_shown = qt.Signal(bool)
+    """Whether the cross is drawn."""
+    rings_changed = qt.Signal()
+    """`rings` are others."""
+    use = qt.Signal(float, float)
+    """x and y: the detector is to have this beam centre."""
+
+    def __init__(self, state: BeamState, parent: qt.QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._state = state
+        self._rings: tuple[float, ...] = ()
+        self._why_not: str | None = None
+        self.x, self.y, self.distance, self.energy = (self._field() for _ in range(4))
+        self.x.setAccessibleName("Beam centre x")
+        self.y.setAccessibleName("Beam centre y")
+        self.distance.setAccessibleName("Distance")
+        self.energy.setAccessibleName("Energy")
+        self._wavelength, self._pixel, self._stands, self._origin = (qt.QLabel(self) for _ in range(4))
+        self._says = qt.QLabel(self)
+        self.show_cross = qt.QCheckBox("Cross", self)
+        self.show_cross.setToolTip("Draw the beam centre as a cross; drag it by its middle")
+        self.calibrant = qt.QComboBox(self)
+        self.calibrant.addItems([NO_RINGS, *calibrants.NAMES, GIVEN])
+        self.calibrant.setToolTip("Rings of a calibrant's lattice planes, or of distances that are typed")
+        self.given = qt.QLineEdit(self)
+        self.given.setPlaceholderText("d in Å: 3.9, 3.67, 3.44")
+        self.given.setAccessibleName("Distances of rings")
+        self.back = self._button(
+            "Back to the series'", "fa5s.undo", "Forget the cross that was dragged and the numbers typed here"
+        )
+        self.copy = self._button("Copy", "fa5s.copy", "Copy the numbers")
+        self.to_device = self._button("Use as beam centre", "fa5s.check", "")
+        self.to_device.hide()
+        self._lay_out()
+        self.x.editingFinished.connect(self._read_centre)
+        self.y.editingFinished.connect(self._read_centre)
+        self.distance.editingFinished.connect(self._read_distance)
+        self.energy.editingFinished.connect(self._read_energy)
+        self.show_cross.toggled.connect(self.cross_shown)
+        self.calibrant.currentTextChanged.connect(lambda _: self._choose_rings())
+        self.given.editingFinished.connect(self._choose_rings)
+        self.back.clicked.connect(state.forget)
+        self.copy.clicked.connect(self._copy)
+        self.to_device.clicked.connect(self._use)
+        state.changed.connect(self._follow)
+        self._choose_rings()
+        self._follow()
+
+    def rings(self) -> tuple[float, ...]:
+        """Return the distances whose rings are chosen, in angstrom."""
+        return self._rings
+
+    def says(self) -> str:
+        """Return the sentence below the figures."""
+        return str(self._says.text())
+
+    def origin(self) -> str:
+        """Return where the figures are from."""
+        return str(self._origin.text())
+
+    def offer_device(self, why_not: str | None) -> None:
+        """Offer to set the detector's beam centre.
+
+        Args:
+            why_not: why that is not possible now, a sentence; "" if it is; `None`: there is no detector here.
+        """
+        if why_not == self._why_not:
+            return
+        self._why_not = why_not
+        self.to_device.setVisible(why_not is not None)
+        self._follow()
+
+    def text(self) -> str:
+        """Return the numbers as they are copied."""
+        beam = self._state.beam()
+        lines = []
+        if beam.centre is not None:
+            lines += [f"BeamCenterX {beam.centre[0]:.2f}", f"BeamCenterY {beam.centre[1]:.2f}"]
+        if beam.distance is not None:
+            lines.append(f"Distance {beam.distance:.6g}")
+        if beam.energy is not None:
+            lines.append(f"Energy {beam.energy:.6g}")
+        return "\n".join(lines)
+
+    # -- what the user does ----------------------------------------------------------------------
+
+    def _read_centre(self) -> None:
+        x, y = _number(self.x.text()), _number(self.y.text())
+        shown = self._state.beam().centre
+        if x is not None and y is not None and _centre_text(shown) != (self.x.text(), self.y.text()):
+            self._state.set_centre((x, y))
+        elif (x is None or y is None) and shown is not None:
+            self._show()
+
+    def _read_distance(self) -> None:
+        value, shown = _number(self.distance.text()), self._state.beam().distance
+        if value is not None and value > 0 and self.distance.text() != _millimetres(shown):
+            self._state.set_distance(value / 1000)
+        self._show()
+
+    def _read_energy(self) -> None:
+        value, shown = _number(self.energy.text()), self._state.beam().energy
+        if value is not None and value > 0 and self.energy.text() != _electronvolts(shown):
+            self._state.set_wavelength(PLANCK_LIGHT / value)
+        self._show()
+
+    def _choose_rings(self) -> None:
+        chosen = self.calibrant.currentText()
+        self.given.setVisible(chosen == GIVEN)
+        try:
+            if chosen == GIVEN:
+                self._rings = calibrants.typed(self.given.text())
+            else:
+                self._rings = () if chosen == NO_RINGS else calibrants.spacings(chosen)
+        except ValueError as error:
+            self._say(str(error), trouble=True)
+            return
+        self._follow()
+        self.rings_changed.emit()
+
+    def _copy(self) -> None:
+        qt.QApplication.clipboard().setText(self.text())
+
+    def _use(self) -> None:
+        centre = self._state.beam().centre
+        if centre is not None:
+            self.use.emit(*centre)
+
+    # -- showing ---------------------------------------------------------------------------------
+
+    def _show(self) -> None:
+        """Show what is used in place of what was typed."""
+        for field in (self.x, self.y, self.distance, self.energy):
+            field.setModified(False)
+        self._follow()
+
+    def _follow(self) -> None:
+        beam = self._state.beam()
+        for field, text in (
+            (self.x, _centre_text(beam.centre)[0]),
+            (self.y, _centre_text(beam.centre)[1]),
+            (self.distance, _millimetres(beam.distance)),
+            (self.energy, _electronvolts(beam.energy)),
+        ):
+            if not (field.hasFocus() and field.isModified()):
+                field.setText(text)
+        self._wavelength.setText(UNKNOWN if beam.wavelength is None else f"{beam.wavelength:.5g} Å")
+        self._pixel.setText(
+            UNKNOWN if beam.pixel is None else " × ".join(f"{1e6 * side:.6g}" for side in beam.pixel) + " µm"
+        )
+        self._stands.setText(_stands(beam))
+        here = self._state.is_set_here()
+        self._origin.setText("set here, not the series'" if here else "of the series")
+        self._origin.setVisible(here or self._state.series() != Beam())
+        self.back.setEnabled(here)
+        self.copy.setEnabled(bool(self.text()))
+        self.to_device.setEnabled(self._why_not == "" and beam.centre is not None)
+        self.to_device.setToolTip(
+            self._why_not or "Write this centre into the detector's BeamCenterX and BeamCenterY"
+        )
+        lacks = beam.lacks()
+        self._say(
+            f"Not known of this series: {', '.join(lacks)}. What needs it is not shown; type it, or set it "
+            "at the detector."
+            if lacks
+            else ""
+        )
+
+    def _say(self, sentence: str, *, trouble: bool = False) -> None:
+        colours = theme.current()
+        self._says.setText(f"▲ {sentence}" if trouble else sentence)
+        self._says.setStyleSheet(f"color: {colours.warning if trouble else colours.muted};")
+
+    # -- layout ----------------------------------------------------------------------------------
+
+    def _field(self) -> qt.QLineEdit:
+        field = qt.QLineEdit(self)
+        field.setPlaceholderText(UNKNOWN)
+        field.setFixedWidth(104)
+        return field
+
+    def _button(self, name: str, icon: str, tip: str) -> qt.QToolButton:
+        button = qt.QToolButton(self)
+        button.setText(name)
+        button.setIcon(qtawesome.icon(icon, color=theme.current().text))
+        button.setIconSize(qt.QSize(13, 13))
+        button.setToolButtonStyle(qt.Qt.ToolButtonTextBesideIcon)
+        button.setToolTip(tip)
+        return button
+
+    def _lay_out(self) -> None:
+        grid = qt.QGridLayout()
+        grid.setHorizontalSpacing(10)
+        grid.setVerticalSpacing(4)
+        rows: tuple[tuple[str, Callable[[], list[qt.QWidget]]], ...] = (
+            ("Beam centre x, y", lambda: [self.x, self.y, qt.QLabel("pixels", self)]),
+            ("Distance", lambda: [self.distance, qt.QLabel("mm", self)]),
+            ("Energy", lambda: [self.energy, qt.QLabel("eV", self), self._wavelength]),
+            ("Pixel size", lambda: [self._pixel]),
+            ("Detector", lambda: [self._stands]),
+            ("", lambda: [self._origin]),
+        )
+        for line, (name, widgets) in enumerate(rows):
+            key = qt.QLabel(name, self)
+            key.setStyleSheet(f"color: {theme.current().muted};")
+            grid.addWidget(key, line, 0)
+            row = qt.QHBoxLayout()
+            row.setSpacing(8)
+            for widget in widgets():
+                row.addWidget(widget)
+            row.addStretch(1)
+            grid.addLayout(row, line, 1)
+        self._origin.setStyleSheet(f"color: {theme.current().accent};")
+        side = qt.QVBoxLayout()
+        side.setSpacing(6)
+        for line_of in (
+            [self.show_cross, qt.QLabel("Rings", self), self.calibrant, self.given],
+            [self.back, self.copy, self.to_device],
+        ):
+            row = qt.QHBoxLayout()
+            row.setSpacing(8)
+            for widget in line_of:
+                row.addWidget(widget)
+            row.addStretch(1)
+            side.addLayout(row)
+        self._says.setWordWrap(True)
+        self._says.setTextFormat(qt.Qt.PlainText)
+        side.addWidget(self._says)
+        side.addStretch(1)
+        left = qt.QVBoxLayout()
+        left.addLayout(grid)
+        left.addStretch(1)
+        whole = qt.QHBoxLayout(self)
+        whole.setContentsMargins(12, 6, 12, 6)
+        whole.setSpacing(32)
+        whole.addLayout(left)
+        whole.addLayout(side, 1)
+
+
+def _number(text: str) -> float | None:
+    try:
+        value = float(text.replace(",", ""))
+    except ValueError:
+        return None
+    return value if abs(value) < 1e12 else None
+
+
+def _centre_text(centre: tuple[float, float] | None) -> tuple[str, str]:
+    return ("", "") if centre is None else (f"{centre[0]:.2f}", f"{centre[1]:.2f}")
+
+
+def _millimetres(distance: float | None) -> str:
+    return "" if distance is None else f"{1000 * distance:.6g}"
+
+
+def _electronvolts(energy: float | None) -> str:
+    return "" if energy is None else f"{energy:.6g}"
+
+
+def _stands(beam: Beam) -> str:
+    if beam.orientation is None:
+        return "taken as upright on the beam"
+    if beam.is_tilted:
+        return "tilted, as the series says"
+    return "upright on the beam" if beam.orientation == (1, 0, 0, 0, 1, 0) else "turned or mirrored"

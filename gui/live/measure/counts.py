@@ -1,0 +1,178 @@
+"""Sum, mean, maximum, centroid and saturated pixels of a frame or of a rectangle in it: pure functions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from penstock.gui.live.pixels import Flag, flags, greatest_flag
+from penstock.receiver.models import Rectangle
+
+STRIP = 1 << 20
+"""Pixels at a time: what is in the processor's cache is fast, and little memory is needed."""
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What was counted."""
+
+    pixels: int
+    """Pixels that count."""
+    left_out: int
+    """Pixels that do not: masked, in a gap, without a number."""
+    saturated: int
+    """Of those that count."""
+    sum: float
+    """An `int` of integer pixels, exact."""
+    maximum: float | None
+    """`None` if no pixel counts, as are the others."""
+    place: tuple[int, int] | None
+    """(row, column) of the maximum; of several equal ones, the first."""
+    centroid: tuple[float, float] | None
+    """(x, y), weighted by the counts, in pixels from the outer corner of the first; `None` as well if their
+    sum is not above 0."""
+
+    @property
+    def mean(self) -> float | None:
+        """Sum by pixels that count."""
+        return self.sum / self.pixels if self.pixels else None
+
+
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """A frame, and which of its pixels count.
+
+    Args:
+        image: (rows, cols), whole: of a frame that was reduced, no number may be made.
+        saturation: count from which a pixel is saturated; `None` if the detector does not say.
+        mask: (rows, cols): pixels that are 0 count, as for the receiver's regions; `None`: those count that
+            have a count by their value (see `pixels.flags`).
+        left_out: pixels that never count: gaps, and those that the user has masked.
+        raw: counts as received, where `image` was made of them: they say what is saturated.
+    """
+
+    image: npt.NDArray[Any]
+    saturation: float | None = None
+    mask: npt.NDArray[Any] | None = None
+    left_out: npt.NDArray[np.bool_] | None = None
+    raw: npt.NDArray[Any] | None = None
+
+    def of(self, place: Rectangle | None = None) -> Figures:
+        """Return the figures of a rectangle; by default of the whole frame. What is beside it is cut off."""
+        rows, columns = self.image.shape
+        if place is None:
+            place = Rectangle(x=0, y=0, width=columns, height=rows)
+        left, right = max(0, place.x), min(columns, place.x + place.width)
+        top, bottom = max(0, place.y), min(rows, place.y + place.height)
+        total = _Total(left, top, max(0, right - left))
+        step = max(1, STRIP // max(1, right - left))
+        for row in range(top, bottom, step):
+            total.add(row, *self._strip(slice(row, min(row + step, bottom)), slice(left, right)))
+        return total.figures()
+
+    def saturated(self) -> int:
+        """Return how many of the pixels that count are saturated: faster than `of`."""
+        raw = self.image if self.raw is None else self.raw
+        if self.saturation is None and greatest_flag(raw.dtype, None) is not Flag.SATURATED:
+            return 0
+        step, found = max(1, STRIP // max(1, raw.shape[1])), 0
+        for row in range(0, raw.shape[0], step):
+            rows, columns = slice(row, row + step), slice(None)
+            flagged = self._flags(raw, rows, columns)
+            if (flagged == Flag.SATURATED).any():
+                counts = self._counts(rows, columns, flagged)
+                found += int(np.count_nonzero(counts & (flagged == Flag.SATURATED)))
+        return found
+
+    def counts(self, rows: slice, columns: slice) -> npt.NDArray[np.bool_]:
+        """Return which pixels of a part count."""
+        raw = self.image if self.raw is None else self.raw
+        return self._counts(rows, columns, self._flags(raw, rows, columns))
+
+    def _strip(
+        self, rows: slice, columns: slice
+    ) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+        raw = self.image if self.raw is None else self.raw
+        found = self._flags(raw, rows, columns)
+        counts = self._counts(rows, columns, found)
+        return self.image[rows, columns], counts, counts & (found == Flag.SATURATED)
+
+    def _flags(self, raw: npt.NDArray[Any], rows: slice, columns: slice) -> npt.NDArray[np.uint8]:
+        return flags(raw[rows, columns], self.saturation)
+
+    def _counts(self, rows: slice, columns: slice, found: npt.NDArray[np.uint8]) -> npt.NDArray[np.bool_]:
+        counts: npt.NDArray[np.bool_] = (
+            found != Flag.INVALID if self.mask is None else self.mask[rows, columns] == 0
+        )
+        image = self.image[rows, columns]
+        if image.dtype.kind == "f":
+            counts &= ~np.isnan(image)
+        if self.left_out is not None:
+            counts &= ~self.left_out[rows, columns]
+        return counts
+
+
+def moved(figures: Figures, x: int, y: int) -> Figures:
+    """Return figures of a part of a frame that begins at column `x` and row `y`, as those of the frame."""
+    place, centroid = figures.place, figures.centroid
+    return replace(
+        figures,
+        place=None if place is None else (place[0] + y, place[1] + x),
+        centroid=None if centroid is None else (centroid[0] + x, centroid[1] + y),
+    )
+
+
+class _Total:
+    """Adds strips."""
+
+    def __init__(self, left: int, top: int, width: int) -> None:
+        self._left, self._top = left, top
+        self._columns = np.arange(width) + (left + 0.5)
+        self._pixels = self._all = self._saturated = 0
+        self._sum: Any = 0
+        self._x = self._y = 0.0
+        self._most: Any = None
+        self._place: tuple[int, int] | None = None
+
+    def add(
+        self,
+        row: int,
+        image: npt.NDArray[Any],
+        counts: npt.NDArray[np.bool_],
+        saturated: npt.NDArray[np.bool_],
+    ) -> None:
+        pixels = int(np.count_nonzero(counts))
+        self._all += image.size
+        if not pixels:
+            return
+        self._pixels += pixels
+        self._saturated += int(np.count_nonzero(saturated))
+        kind = image.dtype.kind
+        wide: Any = {"u": np.uint64, "b": np.uint64, "i": np.int64}.get(kind, np.float64)
+        values = np.where(counts, image, image.dtype.type(0))
+        across, along = values.sum(0, dtype=wide), values.sum(1, dtype=wide)
+        self._sum += sum(across.tolist())  # of any length: no integer overflows
+        self._x += float(across.astype(np.float64) @ self._columns)
+        self._y += float(along.astype(np.float64) @ (np.arange(len(along)) + (row + 0.5)))
+        lowest = image.dtype.type(-np.inf) if kind == "f" else _lowest(image.dtype)
+        seen = np.where(counts, image, lowest)
+        at = int(np.argmax(seen))
+        if not counts.flat[at]:  # all that count have the lowest value too
+            at = int(np.argmax(counts))
+        if self._most is None or seen.flat[at] > self._most:
+            self._most = seen.flat[at]
+            self._place = (row + at // image.shape[1], self._left + at % image.shape[1])
+
+    def figures(self) -> Figures:
+        centroid = (self._x / self._sum, self._y / self._sum) if self._sum > 0 else None
+        most = None if self._most is None else self._most.item()
+        return Figures(
+            self._pixels, self._all - self._pixels, self._saturated, self._sum, most, self._place, centroid
+        )
+
+
+def _lowest(dtype: np.dtype[Any]) -> Any:
+    return dtype.type(False) if dtype.kind == "b" else np.iinfo(dtype).min

@@ -1,0 +1,144 @@
+"""The measuring tools below the picture, one beside the other behind tabs; or in a window of their own."""
+
+from __future__ import annotations
+
+from silx.gui import qt
+
+from penstock.gui.live.feed import Feed
+from penstock.gui.live.image_plot import ImagePlot, Pixel
+from penstock.gui.live.measure.beam import known, sentence
+from penstock.gui.live.measure.beam_state import BeamState
+from penstock.gui.live.measure.beam_tab import BeamTab
+from penstock.gui.live.measure.counting import Counting
+from penstock.gui.live.measure.cross import Cross
+from penstock.gui.live.measure.facts import Facts
+from penstock.gui.live.measure.figures_tab import FiguresTab
+from penstock.gui.live.measure.rectangle import RectangleTool
+from penstock.gui.live.measure.rings import Rings
+from penstock.gui.live.measure.saturation_banner import SaturationBanner
+from penstock.gui.live.measure.worker import Worker
+from penstock.receiver.client import LastFrame
+
+
+class MeasureDock(qt.QDockWidget):
+    """Measures what is on show; while it is hidden, only saturated pixels are counted.
+
+    Args:
+        plot: plot that is measured.
+        feed: whose source is asked for what the window does not hold.
+        compact: open as a window of its own: the picture beside other widgets needs its room.
+    """
+
+    def __init__(
+        self, plot: ImagePlot, feed: Feed, *, compact: bool, parent: qt.QWidget | None = None
+    ) -> None:
+        super().__init__("Measure", parent)
+        self._plot, self._feed = plot, feed
+        self.worker = Worker("penstock-measure")
+        self.asker = Worker("penstock-facts")
+        self.facts = Facts(self.asker, self)
+        self.rectangle = RectangleTool(plot, self)
+        self.counting = Counting(self.rectangle, self.facts, self.worker, self.asker, self)
+        self.figures = FiguresTab(self.rectangle, self)
+        self.saturation = SaturationBanner(self)
+        self.beam = BeamState(self)
+        self.beam_tab = BeamTab(self.beam, self)
+        self.cross = Cross(plot, self.beam, self)
+        self.rings = Rings(plot, self)
+        self.tabs = qt.QTabWidget(self)
+        self._saturated = 0
+        self._lay_out(compact)
+        self._connect()
+        self.hide()
+
+    def show_frame(self, frame: LastFrame | None) -> None:
+        """Measure this frame, which is on the screen now; `None`: there is none."""
+        whole = self._plot.whole()
+        if frame is None or whole is None or whole.frame is not frame:
+            self.counting.show_whole(None, None, None)
+            self._warn(0)
+            return
+        several = frame.array.ndim == 3 and not whole.has_colours
+        channel = None if several or not frame.channels else self._feed.part().channel
+        one = (channel,) if channel is not None else ()
+        self.facts.follow(self._feed.source(), frame.series, frame.channels if several else one)
+        self._draw_rings()
+        self.counting.show_whole(whole, self._feed.source(), channel)
+
+    def place_text(self, pixel: Pixel | None, at: tuple[float, float] | None) -> str:
+        """Return what is known of the place under the cursor as seen from the sample; "" if nothing is.
+
+        Args:
+            pixel: what is there; `None`: nothing.
+            at: column and row, fractions of a pixel too.
+        """
+        extent = self._plot.frame_extent()
+        if pixel is None or at is None or extent is None or self._plot.whole() is None:
+            return ""
+        return sentence(self.beam.beam().at(at[0], at[1] % extent[1]))
+
+    def ask_to_stop(self) -> None:
+        """End the threads, without waiting for them."""
+        self.worker.ask_to_stop()
+        self.asker.ask_to_stop()
+
+    def stop(self) -> None:
+        """End the threads, and wait for what they do."""
+        self.worker.stop()
+        self.asker.stop()
+
+    def showEvent(self, event: qt.QShowEvent) -> None:
+        """Measure, now that somebody looks."""
+        super().showEvent(event)
+        self._look()
+
+    def hideEvent(self, event: qt.QHideEvent) -> None:
+        """Measure no more than is needed for the warning."""
+        super().hideEvent(event)
+        self._look()
+
+    def _look(self) -> None:
+        self.facts.want_mask(self.isVisible())
+        self.counting.look(self.isVisible() and self.tabs.currentWidget() is self.figures)
+
+    def _warn(self, saturated: int) -> None:
+        self._saturated = saturated
+        self.saturation.show_count(saturated, self.figures.allowed.value())
+
+    def _connect(self) -> None:
+        self.counting.saturated.connect(self._warn)
+        self.counting.frame_counted.connect(
+            lambda frame, figures: self.figures.show_figures("Frame", figures)
+        )
+        self.counting.rectangle_counted.connect(self._show_rectangle)
+        self.counting.says.connect(lambda sentence, trouble: self.figures.say(sentence, trouble=trouble))
+        self.figures.allowed_changed.connect(lambda: self._warn(self._saturated))
+        self.facts.changed.connect(lambda: self.beam.follow(known(self.facts.geometry())))
+        self.beam.changed.connect(self._draw_rings)
+        self.beam_tab.rings_changed.connect(self._draw_rings)
+        self.beam_tab.cross_shown.connect(self.cross.set_shown)
+        self.figures.centre.connect(self._put_cross)
+        self.tabs.currentChanged.connect(lambda _: self._look())
+
+    def _draw_rings(self) -> None:
+        self.rings.show_rings(self.beam.beam(), self.beam_tab.rings())
+
+    def _put_cross(self, centre: tuple[float, float]) -> None:
+        self.beam.set_centre((round(centre[0], 2), round(centre[1], 2)))
+        self.beam_tab.show_cross.setChecked(True)
+
+    def _show_rectangle(self, frame: LastFrame | None, figures: object) -> None:
+        self.figures.show_figures("Rectangle", figures)  # type: ignore[arg-type]
+
+    def _lay_out(self, compact: bool) -> None:
+        self.tabs.setDocumentMode(True)
+        self.tabs.addTab(self.figures, "Figures")
+        self.tabs.addTab(self.beam_tab, "Beam")
+        self.setWidget(self.tabs)
+        if compact:
+            self.setFeatures(qt.QDockWidget.DockWidgetClosable | qt.QDockWidget.DockWidgetFloatable)
+            self.setFloating(True)
+            self.resize(760, 300)
+        else:
+            self.setFeatures(qt.QDockWidget.DockWidgetClosable)
+            self.setTitleBarWidget(qt.QWidget(self))  # the button in the tool bar says what it is

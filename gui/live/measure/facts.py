@@ -1,0 +1,136 @@
+"""What the source knows of a series beside its frames: geometry and mask, asked for once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+from silx.gui import qt
+
+from penstock.gui.live.measure.worker import Worker
+from penstock.gui.live.source import Away, Refused, Source
+from penstock.receiver.client import LastFrame
+from penstock.receiver.models import Geometry, Rectangle
+
+AGAIN = 2000
+"""Milliseconds until a source that was away, or busy, is asked again."""
+PASSING = frozenset({"busy", "in_error"})
+"""Kinds of refusals that pass."""
+
+
+@runtime_checkable
+class Informed(Protocol):
+    """A source that knows more of a series than its frames; safe from several threads."""
+
+    def geometry(self, series: str) -> Geometry:
+        """Return what is known of detector and beam."""
+
+    def mask(self, series: str, channel: str | None = None) -> npt.NDArray[Any] | None:
+        """Return the mask of a channel, (rows, cols), 0 where a pixel counts; `None` if there is none."""
+
+    def rectangle(self, frame: LastFrame, place: Rectangle, channel: str | None = None) -> LastFrame:
+        """Return these pixels, whole, of this frame, or of a newer one where it is not kept."""
+
+
+class Facts(qt.QObject):
+    """Geometry and mask of the series on show.
+
+    Args:
+        worker: where the source is asked.
+    """
+
+    changed = qt.Signal()
+    """Something else is known."""
+
+    def __init__(self, worker: Worker, parent: qt.QObject | None = None) -> None:
+        super().__init__(parent)
+        self._worker = worker
+        self._source: Source | None = None
+        self._series = ""
+        self._channels: tuple[str, ...] = ()
+        self._mask_wanted = False
+        self._geometry: Geometry | None = None
+        self._mask: npt.NDArray[Any] | None = None
+        self._why: dict[str, str] = {}
+        self._known: set[str] = set()
+        worker.done.connect(self._take, qt.Qt.QueuedConnection)
+        worker.failed.connect(self._fail, qt.Qt.QueuedConnection)
+        self._again = qt.QTimer(self)
+        self._again.setSingleShot(True)
+        self._again.setInterval(AGAIN)
+        self._again.timeout.connect(self._ask)
+
+    def follow(self, source: Source | None, series: str, channels: Sequence[str]) -> None:
+        """Ask for what is known of this series, unless that was asked already."""
+        if (source, series, tuple(channels)) == (self._source, self._series, self._channels):
+            return
+        self._source, self._series, self._channels = source, series, tuple(channels)
+        self._geometry = self._mask = None
+        self._known.clear()
+        self._why.clear()
+        self._ask()
+        self.changed.emit()
+
+    def want_mask(self, wanted: bool) -> None:
+        """Set whether the mask is asked for, which may be large."""
+        self._mask_wanted = wanted
+        if wanted:
+            self._ask()
+
+    def geometry(self) -> Geometry | None:
+        """Return what is known of detector and beam; `None` if nothing is, or not yet."""
+        return self._geometry
+
+    def mask(self, shape: tuple[int, int]) -> npt.NDArray[Any] | None:
+        """Return the mask of an image of this shape; `None` if there is none, or not yet."""
+        fits = self._mask is not None and self._mask.shape == shape
+        return self._mask if fits else None
+
+    def has_looked_for_mask(self) -> bool:
+        """Return whether it is known if there is a mask."""
+        return "mask" in self._known
+
+    def why(self, what: str) -> str:
+        """Return why "geometry" or "mask" is not known: a sentence; "" if it is, or not yet."""
+        return self._why.get(what, "")
+
+    def _ask(self) -> None:
+        source, series, channels = self._source, self._series, self._channels
+        if not series or not isinstance(source, Informed):
+            return
+        if "geometry" not in self._known:
+            self._worker.ask("geometry", lambda: (source, series, source.geometry(series)))
+        if "mask" not in self._known and self._mask_wanted:
+            self._worker.ask("mask", lambda: (source, series, _masks(source, series, channels)))
+
+    def _take(self, name: str, found: Any) -> None:
+        if name not in ("geometry", "mask") or found[:2] != (self._source, self._series):
+            return
+        self._known.add(name)
+        self._why.pop(name, None)
+        if name == "geometry":
+            self._geometry = found[2]
+        else:
+            self._mask = found[2]
+        self.changed.emit()
+
+    def _fail(self, name: str, error: Exception) -> None:
+        if name not in ("geometry", "mask"):
+            return
+        self._why[name] = str(error)
+        if isinstance(error, Away) or getattr(error, "kind", "") in PASSING:
+            self._again.start()
+        elif isinstance(error, Refused):
+            self._known.add(name)
+        self.changed.emit()
+
+
+def _masks(source: Informed, series: str, channels: Sequence[str]) -> npt.NDArray[Any] | None:
+    """Return the masks of several images, one below the other, as they are shown."""
+    wanted: Sequence[str | None] = channels or [None]
+    found = [source.mask(series, channel) for channel in wanted]
+    if any(each is None for each in found):
+        return None
+    return np.concatenate([each for each in found if each is not None])

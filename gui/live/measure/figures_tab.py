@@ -1,0 +1,196 @@
+"""The counts of the frame on show, and of the rectangle, in figures."""
+
+from __future__ import annotations
+
+import qtawesome  # type: ignore[import-untyped]
+from silx.gui import qt
+
+from penstock.gui import theme
+from penstock.gui.live.measure.counts import Figures
+from penstock.gui.live.measure.rectangle import RectangleTool
+from penstock.gui.live.regions.model import number
+from penstock.receiver.models import Rectangle
+
+NOTHING = "–"
+ROWS = ("Sum", "Mean", "Maximum", "At", "Centroid", "Saturated", "Pixels", "Left out")
+COLUMNS = ("Frame", "Rectangle")
+TIPS = {
+    "At": "Where the maximum is",
+    "Centroid": "Weighted by the counts, in pixels from the outer corner of the first one: column, row",
+    "Left out": "Masked, in a gap, or without a number",
+}
+MOST = 1_000_000
+ALLOWED = 10
+"""Saturated pixels of which nobody is warned, at first."""
+
+
+class FiguresTab(qt.QWidget):
+    """Shows figures; what is drawn and kept is asked of its signals.
+
+    Args:
+        rectangle: the rectangle's tool.
+    """
+
+    keep = qt.Signal(object)
+    """`Rectangle` that is to be a region of the receiver."""
+    centre = qt.Signal(object)
+    """(x, y): the beam cross is to be there."""
+    allowed_changed = qt.Signal()
+    """Another number of saturated pixels is allowed."""
+
+    def __init__(self, rectangle: RectangleTool, parent: qt.QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._rectangle = rectangle
+        self._values: dict[tuple[str, str], qt.QLabel] = {}
+        self._shown: dict[str, Figures | None] = dict.fromkeys(COLUMNS)
+        self._place = qt.QLabel(self)
+        self._says = qt.QLabel(self)
+        self.draw = self._button("Draw", "fa5s.vector-square", "Draw a rectangle: press, then drag (B)")
+        self.draw.setCheckable(True)
+        self.remove = self._button("Remove", "fa5s.trash-alt", "Remove the rectangle")
+        self.region = self._button(
+            "As region", "fa5s.plus", "Have the receiver measure this rectangle in every frame from the next "
+            "series on, and store the values in the file",
+        )  # fmt: skip
+        self.to_centroid = self._button(
+            "Cross to centroid", "fa5s.crosshairs", "Put the beam cross on the rectangle's centroid"
+        )
+        self.allowed = qt.QSpinBox(self)
+        self.allowed.setRange(0, MOST)
+        self.allowed.setValue(ALLOWED)
+        self.allowed.setKeyboardTracking(False)
+        self.allowed.setToolTip("A banner warns when more pixels than these are saturated")
+        self._lay_out()
+        self.draw.clicked.connect(rectangle.draw)
+        rectangle.drawing.connect(self.draw.setChecked)
+        rectangle.changed.connect(self._follow)
+        self.remove.clicked.connect(rectangle.remove)
+        self.region.clicked.connect(self._keep)
+        self.to_centroid.clicked.connect(self._put_cross)
+        self.allowed.valueChanged.connect(lambda _: self.allowed_changed.emit())
+        self._follow()
+
+    def value(self, column: str, row: str) -> str:
+        """Return one figure as it is written."""
+        return str(self._values[column, row].text())
+
+    def figures(self, column: str) -> Figures | None:
+        """Return the figures on show."""
+        return self._shown[column]
+
+    def says(self) -> str:
+        """Return the sentence below the figures."""
+        return str(self._says.text())
+
+    def say(self, sentence: str, *, trouble: bool = False) -> None:
+        """Put a sentence below the figures."""
+        colours = theme.current()
+        self._says.setText(f"▲ {sentence}" if trouble else sentence)
+        self._says.setStyleSheet(f"color: {colours.warning if trouble else colours.muted};")
+
+    def show_figures(self, column: str, figures: Figures | None) -> None:
+        """Put figures on show; `None`: nothing is known."""
+        self._shown[column] = figures
+        for row in ROWS:
+            self._values[column, row].setText(NOTHING if figures is None else _text(row, figures))
+        self._follow()
+
+    def _follow(self) -> None:
+        place = self._rectangle.place()
+        there = place is not None
+        for button in (self.remove, self.region):
+            button.setEnabled(there)
+        shown = self._shown["Rectangle"]
+        self.to_centroid.setEnabled(there and shown is not None and shown.centroid is not None)
+        self._place.setText("no rectangle" if place is None else place_text(place))
+
+    def _keep(self) -> None:
+        place = self._rectangle.place()
+        if place is not None:
+            self.keep.emit(place)
+
+    def _put_cross(self) -> None:
+        shown = self._shown["Rectangle"]
+        if shown is not None and shown.centroid is not None:
+            self.centre.emit(shown.centroid)
+
+    def _button(self, name: str, icon: str, tip: str) -> qt.QToolButton:
+        button = qt.QToolButton(self)
+        button.setText(name)
+        button.setIcon(qtawesome.icon(icon, color=theme.current().text))
+        button.setIconSize(qt.QSize(13, 13))
+        button.setToolButtonStyle(qt.Qt.ToolButtonTextBesideIcon)
+        button.setToolTip(tip)
+        return button
+
+    def _lay_out(self) -> None:
+        colours = theme.current()
+        grid = qt.QGridLayout()
+        grid.setHorizontalSpacing(24)
+        grid.setVerticalSpacing(2)
+        for place, column in enumerate(COLUMNS):
+            title = qt.QLabel(column, self)
+            title.setStyleSheet(f"color: {colours.accent}; font-weight: 600;")
+            title.setAlignment(qt.Qt.AlignRight)
+            grid.addWidget(title, 0, place + 1)
+        for line, row in enumerate(ROWS):
+            key = qt.QLabel(row, self)
+            key.setStyleSheet(f"color: {colours.muted};")
+            key.setToolTip(TIPS.get(row, ""))
+            grid.addWidget(key, line + 1, 0)
+            for place, column in enumerate(COLUMNS):
+                value = self._values[column, row] = qt.QLabel(NOTHING, self)
+                value.setAlignment(qt.Qt.AlignRight | qt.Qt.AlignVCenter)
+                value.setMinimumWidth(150)
+                value.setTextInteractionFlags(qt.Qt.TextSelectableByMouse)
+                grid.addWidget(value, line + 1, place + 1)
+        side = qt.QVBoxLayout()
+        side.setSpacing(6)
+        for pair in ((self.draw, self.remove), (self.region, self.to_centroid)):
+            line_of = qt.QHBoxLayout()
+            for button in pair:
+                line_of.addWidget(button)
+            line_of.addStretch(1)
+            side.addLayout(line_of)
+        side.addWidget(self._place)
+        warn = qt.QHBoxLayout()
+        warn.addWidget(qt.QLabel("Warn above", self))
+        warn.addWidget(self.allowed)
+        warn.addWidget(qt.QLabel("saturated pixels", self))
+        warn.addStretch(1)
+        side.addLayout(warn)
+        self._says.setWordWrap(True)
+        self._says.setTextFormat(qt.Qt.PlainText)
+        self._says.setMinimumWidth(220)
+        side.addWidget(self._says)
+        side.addStretch(1)
+        whole = qt.QHBoxLayout(self)
+        whole.setContentsMargins(12, 6, 12, 6)
+        whole.setSpacing(32)
+        left = qt.QVBoxLayout()
+        left.addLayout(grid)
+        left.addStretch(1)
+        whole.addLayout(left)
+        whole.addLayout(side, 1)
+
+
+def place_text(place: Rectangle) -> str:
+    """Return a rectangle in words, as regions of interest are typed."""
+    return f"x {place.x}   y {place.y}   width {place.width}   height {place.height}"
+
+
+def _text(row: str, figures: Figures) -> str:
+    if row == "Pixels":
+        return f"{figures.pixels:,}"
+    if row == "Left out":
+        return f"{figures.left_out:,}"
+    if row == "Saturated":
+        return f"▲ {figures.saturated:,}" if figures.saturated else "0"
+    if row == "At":
+        place = figures.place
+        return NOTHING if place is None else f"row {place[0]}, column {place[1]}"
+    if row == "Centroid":
+        centre = figures.centroid
+        return NOTHING if centre is None else f"x {centre[0]:.2f}, y {centre[1]:.2f}"
+    value = {"Sum": figures.sum, "Mean": figures.mean, "Maximum": figures.maximum}[row]
+    return number(value if figures.pixels else None)

@@ -1,0 +1,82 @@
+"""One shape that is drawn over the picture with the mouse, moved and removed: silx' own tools."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from silx.gui import qt
+from silx.gui.plot.items.roi import RegionOfInterest
+from silx.gui.plot.tools.roi import RegionOfInterestManager
+
+from penstock.gui.live.image_plot import ImagePlot
+
+
+class OneShape(qt.QObject):
+    """The next drag in the picture draws a shape, which replaces the one before.
+
+    Args:
+        plot: plot over which it is drawn.
+        kind: what is drawn: a class of silx' regions.
+        name: written beside it.
+        colour: of its lines.
+    """
+
+    changed = qt.Signal()
+    """The shape was drawn, moved or removed by the user."""
+    drawing = qt.Signal(bool)
+    """True if the next drag in the picture draws it."""
+
+    def __init__(
+        self, plot: ImagePlot, kind: type[Any], name: str, colour: str, parent: qt.QObject | None = None
+    ) -> None:
+        super().__init__(parent)
+        self._kind = kind
+        self._name, self._colour = name, colour
+        self._manager = RegionOfInterestManager(plot)
+        self._shape: RegionOfInterest | None = None
+        self._manager.sigInteractiveRoiFinalized.connect(self._finish)
+        self._manager.sigInteractiveModeStarted.connect(lambda _: self.drawing.emit(True))
+        self._manager.sigInteractiveModeFinished.connect(lambda: self.drawing.emit(False))
+
+    def shape(self) -> Any:
+        """Return what is drawn; `None` if there is none."""
+        return self._shape
+
+    def draw(self, on: bool) -> None:
+        """Set whether the next drag in the picture draws it."""
+        if on:
+            self._manager.start(self._kind)
+        else:
+            self._manager.stop()
+
+    def put(self, shape: RegionOfInterest) -> None:
+        """Show this one, as if it was drawn."""
+        self._manager.addRoi(shape, useManagerColor=False)
+        self._take(shape)
+
+    def remove(self) -> None:
+        """Remove it."""
+        if self._shape is not None:
+            shape, self._shape = self._shape, None
+            self._manager.removeRoi(shape)
+            self.changed.emit()
+
+    def _finish(self, shape: RegionOfInterest) -> None:
+        # silx is not done with it before this returns.
+        qt.QTimer.singleShot(0, lambda: self._end_drawing(shape))
+
+    def _end_drawing(self, shape: RegionOfInterest) -> None:
+        self._manager.stop()
+        if shape in self._manager.getRois():
+            self._take(shape)
+
+    def _take(self, shape: RegionOfInterest) -> None:
+        before, self._shape = self._shape, shape
+        if before is not None:
+            self._manager.removeRoi(before)
+        shape.setName(self._name)
+        shape.setColor(self._colour)
+        shape.setLineWidth(2)
+        shape.setEditable(True)
+        shape.sigRegionChanged.connect(self.changed)
+        self.changed.emit()

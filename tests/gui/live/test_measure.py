@@ -1,0 +1,208 @@
+"""Figures of the frame and of a rectangle in it, as the user draws and reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from silx.gui import qt
+
+from penstock.gui.live.measure.counting import BLOCKS, COLOURS, MASKED, UNMASKED
+from penstock.gui.live.regions.model import number
+from penstock.gui.live.view import LiveView
+from penstock.gui.live.viewer import Viewer
+from penstock.receiver.models import Rectangle
+from tests.gui.live.stand_in import StandIn
+from tests.receiver.processes import DEADLINE as SECONDS
+from tests.receiver.processes import ReceiverProcess
+from tests.streams import Streamer, pixels
+
+DEADLINE = 10_000
+IMAGE = np.arange(4800, dtype=np.int32).reshape(60, 80)
+PLACE = Rectangle(x=20, y=10, width=30, height=20)
+PART = IMAGE[10:30, 20:50]
+
+
+def measured(qtbot: Any, receiver: StandIn, show: Callable[..., Viewer], image: Any = IMAGE) -> Viewer:
+    """A viewer with its measuring tools, and the first frame."""
+    viewer = show(receiver.url)
+    viewer.show_measure.trigger()
+    receiver.frame(image, 0, saturation=4000)
+    qtbot.waitUntil(lambda: viewer.drawn() == 1, timeout=DEADLINE)
+    return viewer
+
+
+def drag(qtbot: Any, viewer: LiveView, first: tuple[float, float], last: tuple[float, float]) -> None:
+    """Press, move and release in the picture; places are in detector pixels."""
+    canvas = viewer.plot.getWidgetHandle()
+    start, end = (
+        qt.QPoint(*(round(at) for at in viewer.plot.dataToPixel(*place))) for place in (first, last)
+    )
+    qtbot.mousePress(canvas, qt.Qt.LeftButton, pos=start)
+    move = qt.QMouseEvent(
+        qt.QEvent.MouseMove, qt.QPointF(end), qt.Qt.NoButton, qt.Qt.LeftButton, qt.Qt.NoModifier
+    )
+    qt.QApplication.sendEvent(canvas, move)
+    qtbot.mouseRelease(canvas, qt.Qt.LeftButton, pos=end)
+
+
+def test_figures_of_the_frame_are_there_before_any_series(
+    qtbot: Any, receiver: StandIn, show: Callable[..., Viewer]
+) -> None:
+    viewer = measured(qtbot, receiver, show)
+    shown = viewer.measure.figures
+    qtbot.waitUntil(lambda: shown.value("Frame", "Sum") == "11,517,600", timeout=DEADLINE)
+    assert shown.value("Frame", "Mean") == "2,399.5"
+    assert shown.value("Frame", "Maximum") == "4,799"
+    assert shown.value("Frame", "At") == "row 59, column 79"
+    assert shown.value("Frame", "Saturated") == "▲ 800"
+    assert shown.value("Rectangle", "Sum") == "–"
+    qtbot.waitUntil(lambda: shown.says() == UNMASKED, timeout=DEADLINE)
+
+
+def test_a_rectangle_is_drawn_moved_and_removed_and_its_figures_follow(
+    qtbot: Any, receiver: StandIn, show: Callable[..., Viewer]
+) -> None:
+    viewer = measured(qtbot, receiver, show)
+    shown, tool = viewer.measure.figures, viewer.measure.rectangle
+    viewer.draw_rectangle.trigger()
+    assert shown.draw.isChecked()
+    drag(qtbot, viewer, (10.2, 5.1), (40.3, 25.2))
+    qtbot.waitUntil(lambda: tool.place() is not None, timeout=DEADLINE)
+    place = tool.place()
+    assert place is not None and not viewer.draw_rectangle.isChecked()
+    part = IMAGE[place.y : place.y + place.height, place.x : place.x + place.width]
+    qtbot.waitUntil(lambda: shown.value("Rectangle", "Sum") == number(int(part.sum())), timeout=DEADLINE)
+    tool.shape().setGeometry(origin=(20.2, 9.8), size=(30, 20))
+    qtbot.waitUntil(lambda: shown.value("Rectangle", "Sum") == number(int(PART.sum())), timeout=DEADLINE)
+    assert tool.place() == PLACE
+    receiver.frame(IMAGE + 1, 1)
+    expected = number(int(PART.sum()) + PART.size)
+    qtbot.waitUntil(lambda: shown.value("Rectangle", "Sum") == expected, timeout=DEADLINE)
+    shown.remove.click()
+    qtbot.waitUntil(lambda: shown.value("Rectangle", "Sum") == "–", timeout=DEADLINE)
+    assert not shown.region.isEnabled() and not shown.to_centroid.isEnabled()
+
+
+def test_masked_pixels_are_left_out_and_it_is_said(
+    qtbot: Any, receiver: StandIn, show: Callable[..., Viewer]
+) -> None:
+    receiver.mask = np.zeros(IMAGE.shape, np.uint32)
+    receiver.mask[10:12] = 1
+    viewer = measured(qtbot, receiver, show)
+    shown = viewer.measure.figures
+    viewer.measure.rectangle.set_place(PLACE)
+    expected = number(int(IMAGE[12:30, 20:50].sum()))
+    qtbot.waitUntil(lambda: shown.value("Rectangle", "Sum") == expected, timeout=DEADLINE)
+    assert (shown.value("Rectangle", "Pixels"), shown.value("Rectangle", "Left out")) == ("540", "60")
+    assert shown.says() == MASKED
+
+
+def test_of_a_frame_in_blocks_no_number_is_made_and_the_rectangle_is_fetched_whole(
+    qtbot: Any, receiver: StandIn, show: Callable[..., Viewer]
+) -> None:
+    viewer = show(receiver.url)
+    viewer.show_measure.trigger()
+    viewer.controls.block.setValue(4)
+    receiver.frame(IMAGE, 0)
+    shown = viewer.measure.figures
+    qtbot.waitUntil(lambda: viewer.drawn() >= 1 and viewer.plot.whole().is_reduced, timeout=DEADLINE)
+    viewer.measure.rectangle.set_place(PLACE)
+    qtbot.waitUntil(lambda: shown.value("Rectangle", "Sum") == number(int(PART.sum())), timeout=DEADLINE)
+    assert shown.value("Rectangle", "At") == "row 29, column 49"
+    assert shown.value("Frame", "Sum") == "–"
+    assert shown.says() == f"▲ {BLOCKS}"
+
+
+def test_colours_and_spectra_are_not_counted(
+    qtbot: Any, receiver: StandIn, show: Callable[..., Viewer]
+) -> None:
+    viewer = measured(qtbot, receiver, show)
+    shown = viewer.measure.figures
+    qtbot.waitUntil(lambda: shown.value("Frame", "Sum") != "–", timeout=DEADLINE)
+    receiver.frame(np.zeros((60, 80, 3), np.uint8), 1, interpretation="rgba-image")
+    qtbot.waitUntil(lambda: shown.says() == f"▲ {COLOURS}", timeout=DEADLINE)
+    assert shown.value("Frame", "Sum") == "–"
+    receiver.frame(np.arange(100, dtype=np.int32), 2, interpretation="spectrum")
+    qtbot.waitUntil(lambda: viewer.drawn() == 3, timeout=DEADLINE)
+    assert shown.value("Frame", "Sum") == "–"
+
+
+def test_a_banner_warns_of_saturated_pixels_also_while_nobody_measures(
+    qtbot: Any, receiver: StandIn, show: Callable[..., Viewer]
+) -> None:
+    viewer = show(receiver.url)
+    receiver.frame(IMAGE, 0, saturation=4780)
+    banner = viewer.measure.saturation
+    qtbot.waitUntil(banner.isVisible, timeout=DEADLINE)
+    words = "▲ 20 pixels are saturated, more than 10: attenuate the beam or expose shorter"
+    assert banner.text() == words
+    viewer.measure.figures.allowed.setValue(20)
+    assert not banner.isVisible()
+    viewer.measure.figures.allowed.setValue(0)
+    assert banner.text() == "▲ 20 pixels are saturated: attenuate the beam or expose shorter"
+    receiver.frame(IMAGE, 1, saturation=5000)
+    qtbot.waitUntil(lambda: not banner.isVisible(), timeout=DEADLINE)
+
+
+def test_what_a_window_measures_is_thrown_away_with_it(qtbot: Any, receiver: StandIn) -> None:
+    view = LiveView(compact=True)
+    view.set_receiver(receiver.url)
+    view.show()
+    view.show_measure.trigger()
+    assert view.measure.isFloating(), "beside other widgets the picture needs its room"
+    receiver.frame(IMAGE, 0)
+    shown = view.measure.figures
+    qtbot.waitUntil(lambda: shown.value("Frame", "Sum") == "11,517,600", timeout=DEADLINE)
+    threads = [view.measure.worker._thread, view.measure.asker._thread]
+    view.deleteLater()
+    qtbot.waitUntil(lambda: not any(thread and thread.is_alive() for thread in threads), timeout=DEADLINE)
+
+
+# -- against a receiver ----------------------------------------------------------------------------
+
+GAP = 2**16 - 1
+
+
+@pytest.fixture
+def modules(tmp_path: Path) -> Iterator[tuple[ReceiverProcess, list[Streamer]]]:
+    """A receiver of two modules of 4 x 6 pixels, one above the other with a gap of 6 rows between them."""
+    streamers = [Streamer() for _ in range(2)]
+    source = {"endpoints": [streamer.endpoint for streamer in streamers], "join": "modules"}
+    rois = {"both": {"x": 1, "y": 2, "width": 4, "height": 10}}
+    receiver = ReceiverProcess(
+        tmp_path, streamers[0].endpoint, source, transforms=[{"type": "assemble"}], rois=rois
+    )
+    receiver.connected()
+    yield receiver, streamers
+    receiver.close()
+    for streamer in streamers:
+        streamer.close()
+
+
+@pytest.mark.parametrize("masked", [True, False], ids=["masks-and-gaps", "gaps-only"])
+def test_the_sum_of_a_rectangle_is_that_of_the_receivers_region_of_the_same_pixels(
+    qtbot: Any, masked: bool, modules: tuple[ReceiverProcess, list[Streamer]], show: Callable[..., Viewer]
+) -> None:
+    receiver, streamers = modules
+    masks = [np.zeros((4, 6), int) for _ in streamers]
+    masks[0][3, 2] = 2
+    for place, streamer in enumerate(streamers):
+        metadata: dict[str, Any] = {"x": 0, "y": 10 * place}
+        if masked:
+            metadata["pixel_mask"] = masks[place].tolist()
+        streamer.start(str(receiver.root / "a.h5"), metadata, series="a", frames=1, trigger_mode="SOFTWARE")
+        streamer.frame(0, pixels(place))
+    receiver.received(1)
+    (expected,) = receiver.client.roi_values(0, 1, wait=SECONDS).values["both"].sum
+    viewer = show(receiver.client.url)
+    viewer.show_measure.trigger()
+    qtbot.waitUntil(lambda: viewer.drawn() >= 1, timeout=DEADLINE)
+    viewer.measure.rectangle.set_place(Rectangle(x=1, y=2, width=4, height=10))
+    shown = viewer.measure.figures
+    qtbot.waitUntil(lambda: shown.says() == MASKED, timeout=DEADLINE)
+    qtbot.waitUntil(lambda: shown.value("Rectangle", "Sum") == number(expected), timeout=DEADLINE)
+    assert shown.value("Rectangle", "Left out") == ("25" if masked else "24")

@@ -1,0 +1,94 @@
+"""What is counted in a frame: figures against those of NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from penstock.gui.live.measure import counts
+from penstock.gui.live.measure.counts import Counted
+from penstock.receiver.models import Rectangle
+
+
+def test_figures_of_a_rectangle_are_those_of_its_pixels() -> None:
+    image = np.arange(600, dtype=np.uint16).reshape(20, 30)
+    found = Counted(image).of(Rectangle(x=4, y=6, width=5, height=3))
+    part = image[6:9, 4:9]
+    assert (found.sum, found.pixels, found.left_out) == (part.sum(), 15, 0)
+    assert found.mean == part.mean()
+    assert (found.maximum, found.place) == (part.max(), (8, 8))
+    rows, columns = np.mgrid[6:9, 4:9] + 0.5
+    assert found.centroid == pytest.approx(
+        (float((columns * part).sum() / part.sum()), float((rows * part).sum() / part.sum()))
+    )
+
+
+@pytest.mark.parametrize(
+    "dtype", ["uint8", "uint16", "int16", "uint32", "int32", "float32", "float64", "bool"]
+)
+def test_strips_add_up_whatever_the_type(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(counts, "STRIP", 64)
+    image = np.random.default_rng(2).integers(0, 2 if dtype == "bool" else 100, (37, 41)).astype(dtype)
+    found = Counted(image).of()
+    assert found.sum == image.sum(dtype=np.float64)
+    assert found.maximum == image.max()
+    assert found.place == np.unravel_index(np.argmax(image), image.shape)
+
+
+def test_sums_are_exact_beyond_what_a_float_holds() -> None:
+    image = np.full((1000, 3), 2**53 + 1, np.uint64)
+    assert Counted(image).of().sum == 3000 * (2**53 + 1)
+
+
+def test_masked_pixels_gaps_and_what_is_no_number_do_not_count() -> None:
+    image = np.ones((4, 6), np.float32)
+    image[0, 0], image[1, 1], image[2, 2] = np.nan, 50, 7
+    mask = np.zeros(image.shape, np.uint32)
+    mask[1, 1] = 8
+    left_out = np.zeros(image.shape, bool)
+    left_out[3] = True
+    found = Counted(image, mask=mask, left_out=left_out).of()
+    assert (found.pixels, found.left_out, found.sum, found.maximum, found.place) == (16, 8, 22, 7, (2, 2))
+
+
+def test_with_a_mask_a_pixel_of_the_greatest_value_counts_and_without_one_a_gap_does_not() -> None:
+    image = np.ones((2, 3), np.uint32)
+    image[0, 0] = 2**32 - 1
+    assert Counted(image).of().sum == 5
+    assert Counted(image, mask=np.zeros(image.shape)).of().sum == 5 + 2**32 - 1
+
+
+def test_saturated_pixels_count_and_are_counted() -> None:
+    image = np.full((5, 5), 10, np.int32)
+    image[1, 1:4] = 1000
+    mask = np.zeros(image.shape)
+    mask[1, 1] = 1
+    counted = Counted(image, saturation=1000, mask=mask)
+    assert (counted.of().saturated, counted.saturated()) == (2, 2)
+    full = np.full((2, 2), 255, np.uint8)
+    assert (Counted(full).of().saturated, Counted(full).saturated()) == (4, 4)
+    assert Counted(image).saturated() == 0, "the detector does not say from where on"
+
+
+def test_where_no_pixel_counts_there_is_no_figure() -> None:
+    image = np.full((3, 3), -1, np.int32)
+    found = Counted(image).of()
+    assert (found.pixels, found.sum, found.mean, found.maximum, found.place, found.centroid) == (
+        0, 0, None, None, None, None,
+    )  # fmt: skip
+    beside = Counted(image).of(Rectangle(x=7, y=7, width=2, height=2))
+    assert (beside.pixels, beside.left_out) == (0, 0)
+
+
+def test_a_maximum_is_where_a_pixel_counts() -> None:
+    image = np.zeros((2, 2), np.uint16)
+    mask = np.array([[1, 0], [0, 0]])
+    assert Counted(image, mask=mask).of().place == (0, 1)
+
+
+def test_figures_of_a_part_are_moved_to_its_place() -> None:
+    image = np.random.default_rng(1).integers(0, 9, (30, 40)).astype(np.int32)
+    expected = Counted(image).of(Rectangle(x=11, y=13, width=8, height=9))
+    found = counts.moved(Counted(image[13:22, 11:19]).of(), 11, 13)
+    assert (found.sum, found.place) == (expected.sum, expected.place)
+    assert found.centroid == pytest.approx(expected.centroid)
