@@ -173,6 +173,8 @@ class SeriesFacts:
 
 def _bits(mask: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Return a mask as uint32; a value that has no bit there, such as 0.5, becomes bit 0."""
+    if mask.dtype.kind in "bu" and mask.dtype.itemsize <= 4:
+        return np.ascontiguousarray(mask, np.uint32)  # no copy of what the control units send
     with np.errstate(invalid="ignore"):
         bits = mask.astype(np.int64).astype(np.uint32) if mask.dtype.kind == "f" else mask.astype(np.uint32)
     bits[(bits == 0) & (mask != 0)] = NO_PIXEL

@@ -44,7 +44,7 @@ class Joined:
         self.why_not = ""
         """Why the modules do not form one image; set by `arranged`."""
         self.placed: Layout | None = None
-        """Layout of the image as it is shown, without further steps; `None` before the first frame."""
+        """Layout of the image as it is shown, after all steps; `None` before the first frame."""
         self.is_over = False
         """True once the series has ended: no more frames are joined."""
         self._arranged: dict[tuple[int, int], Layout | None] = {}
@@ -117,7 +117,7 @@ class JoinedFrame(Frame, frozen=True):
     layout: Layout | None = None
     """Positions of the blobs in the assembled image; `None` if unknown, or the image is already assembled."""
     covered: tuple[Region, ...] = ()
-    """Positions of the modules in an image that is already assembled; empty if a step has changed it."""
+    """Positions of the modules in an image that is already assembled, after all steps."""
 
     @property
     def arrived(self) -> list[int]:

@@ -30,6 +30,7 @@ from penstock.receiver.processing.pixel_type import pixel_type
 from penstock.receiver.processing.transforms.assemble import Assemble
 from penstock.receiver.processing.transforms.chain import Chain
 from penstock.receiver.processing.transforms.format import Step
+from penstock.receiver.processing.transforms.orientation import turned
 from penstock.stins import blobs
 from penstock.stins.checksums import checksums
 from penstock.stins.errors import BlobError, RemoteError, StinsError
@@ -57,6 +58,7 @@ class ModuleProcessor(FrameProcessor):
         """True if the steps assemble frames to one image."""
         self._before = Chain(before, budget) if before else None
         self._after = Chain(after, budget) if after else None
+        self._steps_after = tuple(after)
         if steps and threads > 1:
             self._pool = ThreadPoolExecutor(threads, "worker")
 
@@ -174,9 +176,9 @@ class ModuleProcessor(FrameProcessor):
         assembled = Frame(image, [memoryview(pixels.data).cast("B")])
         if self._after is not None:
             assembled = self._after.apply(assembled)
-            return msgspec.structs.replace(checked, image=assembled.image, blobs=assembled.blobs)
-        frame.joined.placed = layout
-        covered = layout.covered([module in good for module in range(len(frame.blobs))])
+        if (placed := frame.joined.placed) is None:
+            placed = frame.joined.placed = turned(layout, self._steps_after)
+        covered = placed.covered([module in good for module in range(len(frame.blobs))])
         return msgspec.structs.replace(checked, image=assembled.image, blobs=assembled.blobs, covered=covered)
 
     def _module(self, frame: JoinedFrame, module: int) -> Frame:

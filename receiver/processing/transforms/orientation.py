@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.receiver.processing.module_layout import Layout, Place
 from penstock.receiver.processing.transforms.flip import Flip, flip
 from penstock.receiver.processing.transforms.format import Step
 from penstock.receiver.processing.transforms.rotate import Rotate, rotate
@@ -56,6 +57,23 @@ def described(
     if quarters % 2 and all(key in metadata for key in SIZES):
         turned.update(zip(SIZES, (metadata[SIZES[1]], metadata[SIZES[0]]), strict=True))
     return turned
+
+
+def turned(layout: Layout, steps: Sequence[Step]) -> Layout:
+    """Return the layout of modules in an assembled image after the steps."""
+    turns = [step for step in steps if isinstance(step, (Rotate, Flip))]
+    if not turns:
+        return layout
+    places = []
+    for place in layout.places:
+        corners = [
+            _point((place.column + columns, place.row + rows), layout.shape, turns)
+            for columns, rows in ((0, 0), (place.columns, place.rows))
+        ]
+        (left, right), (top, bottom) = (sorted(map(int, each)) for each in zip(*corners, strict=True))
+        places.append(Place(top, left, bottom - top, right - left, 0))
+    is_upright = sum(step.quarter_turns for step in turns if isinstance(step, Rotate)) % 2 == 0
+    return Layout(tuple(places), layout.shape if is_upright else layout.shape[::-1])
 
 
 def does(steps: Sequence[Step], rotation: int, fliplr: bool, flipud: bool) -> bool:

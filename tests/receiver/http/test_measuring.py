@@ -469,6 +469,38 @@ def test_the_mask_of_joined_modules_is_assembled_like_their_image(
     assert (geometry.beam_center_x, geometry.beam_center_y) == (3.0, 7.0)
 
 
+@pytest.mark.parametrize("masked", [True, pytest.param(False, marks=pytest.mark.slow)])
+def test_what_is_turned_behind_the_assembling_has_mask_and_gaps_turned_with_it(
+    masked: bool, modules: Callable[..., tuple[ReceiverProcess, list[Streamer]]]
+) -> None:
+    turns = [{"type": "rotate", "quarter_turns": 3}, {"type": "flip", "direction": "up-down"}]
+    there = Rectangle(x=2, y=1, width=10, height=4)
+    rois = {"both": {"x": 2, "y": 1, "width": 10, "height": 4}}
+    receiver, streamers = modules(transforms=[{"type": "assemble"}, *turns], rois=rois)
+    for number, streamer in enumerate(streamers):
+        metadata: dict[str, Any] = {"x": 0, "y": 9 * number, "beam_center_x": 2.0, "beam_center_y": 7.0}
+        if masked:
+            metadata["pixel_mask"] = (pixels(0) == 15).astype(int).tolist()
+        format = {"shape": (4, 6), "type": "uint16", "compression": "none"}
+        streamer.start(
+            str(receiver.root / "a.h5"), metadata, series="a", frames=1, trigger_mode="SOFTWARE", **format
+        )
+        streamer.frame(0, pixels(number))
+    receiver.received(1)
+    client = receiver.client
+    found, whole = client.mask(), client.frame(0)
+    assert whole.array.shape == found.shape == (6, 13)
+    np.testing.assert_array_equal((whole.array == GAP) & (found == 1), whole.array == GAP)
+    assert np.count_nonzero(found) == 6 * 5 + (2 if masked else 0)
+    shown = client.frame(0, rectangle=there)
+    assert (shown.array == GAP).any(), "the gap"
+    values = client.roi_values(0, 1, wait=DEADLINE).values["both"]
+    assert values.sum == [counted(shown.array, found, there)]
+    geometry = client.geometry()
+    # Clockwise, then upside down: column and row change places, and both count from the other end.
+    assert (geometry.beam_center_x, geometry.beam_center_y) == (13 - 7.0, 6 - 2.0)
+
+
 def test_modules_that_are_stored_one_by_one_have_the_mask_of_the_image_that_is_shown(
     modules: Callable[..., tuple[ReceiverProcess, list[Streamer]]],
 ) -> None:
