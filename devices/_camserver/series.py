@@ -166,7 +166,7 @@ class Series:
                 message=f"the light streamer has ended this series by itself: {status.message}",
             )  # fmt: skip
         if status.state in BUSY or not self._finished.is_set():
-            return Progress(state=BoxState.ARMED, acquired=acquired)
+            return Progress(state=BoxState.ARMED, acquired=acquired, sent=status.sent)
         if self._trouble:
             said = f"{self._trouble} ({self._counts()})"
             return Progress(state=BoxState.ERROR, message=said, acquired=acquired)
@@ -253,4 +253,7 @@ class Series:
             status = self._light.status()
         except CameraError:
             return "how many frames were sent is unknown"
-        return f"{status.acquired} of {plural(self.plan.frames, 'frame')} taken, {status.sent} sent"
+        said = f"{status.acquired} of {plural(self.plan.frames, 'frame')} taken, {status.sent} sent"
+        if not status.waiting:
+            return said
+        return f"{said}, {status.waiting} wait on the control unit for the receiver: Reset would drop them"

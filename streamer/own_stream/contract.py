@@ -46,6 +46,9 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     """The box's message about an error."""
     acquired: int | None = None
     """Frames of the series that the box has taken; `None` if it does not count them."""
+    sent: int | None = None
+    """Frames of the series that have left the box; `None` if it does not count them. As long as they grow
+    after Stop, the end is waited for."""
 
 
 class StreamingDetector(Unit):

@@ -228,7 +228,8 @@ class OwnStreamEngine:
         taking = state is State.ACQUIRING
         return msgspec.structs.replace(
             common, series=series.id, planned=series.plan or 0, triggered=series.triggered,
-            acquired=series.acquired, sent=series.acquired or 0, armed=series.armed,
+            acquired=series.acquired, sent=(series.acquired if series.sent is None else series.sent) or 0,
+            armed=series.armed,
             ready_for_trigger=taking and series.ready_for_trigger, end_sent=series.ended,
             ended_early=series.ended_early,
         )  # fmt: skip

@@ -29,13 +29,16 @@ class Series:
         self.frames = frames
         self.acquired: int | None = None
         """Frames that the box has taken; `None` if it does not count them."""
+        self.sent: int | None = None
+        """Frames that have left the box; `None` if it does not count them."""
         self.armed = False
         self.ended = False
         self.triggering = settings.trigger_mode is TriggerMode.INTERNAL
         """True while a software trigger is running; in INTERNAL mode the start of the series."""
         self.software_triggers = 0
-        self.armed_at = self.ended_at = self.triggered_at = 0.0
-        """When arming, the end and the last trigger began, by the engine's clock."""
+        self.armed_at = self.ended_at = self.triggered_at = self.sent_at = 0.0
+        """When arming, the end and the last trigger began, and when `sent` last changed, by the engine's
+        clock."""
         self.ended_early: bool | None = False
         """See `StreamerStatus`."""
 

@@ -21,7 +21,7 @@ SILENT_FOR = 5.0
 ARMED_WITHIN = 60.0
 """Seconds in which a box has to be armed."""
 ENDED_WITHIN = 20.0
-"""Seconds in which a box has to come to rest after Stop or Abort, beyond the exposure."""
+"""Seconds in which a box has to come to rest after Stop or Abort, or to send a frame, beyond the exposure."""
 
 
 class Watcher:
@@ -97,6 +97,9 @@ class Watcher:
             series.acquired = progress.acquired
             self._changed()
         now = self._clock.monotonic()
+        if counting and progress.sent != series.sent:
+            series.sent, series.sent_at = progress.sent, now
+            self._changed()
         if state is State.ARMING:
             if now - series.armed_at > ARMED_WITHIN:
                 self._machine.fire(Event.FAIL, f"not armed within {ARMED_WITHIN:g} s", seen=seen)
@@ -115,9 +118,12 @@ class Watcher:
             self._machine.fire(Event.ENDED, f"{said}, {counts}" if said else counts, seen=seen)
         elif progress.state in (BoxState.ERROR, BoxState.UNINITIALISED):
             self._machine.fire(Event.FAIL, wrong(progress), seen=seen)
-        elif state is State.ENDING and now - series.ended_at > ENDED_WITHIN + series.settings.exposure_time:
+        elif state is State.ENDING and (
+            now - max(series.ended_at, series.sent_at) > ENDED_WITHIN + series.settings.exposure_time
+        ):
             self._machine.fire(
                 Event.FAIL,
-                f"the detector is still {progress.state} {ENDED_WITHIN:g} s after the end was asked for",
+                f"the detector is still {progress.state} {ENDED_WITHIN:g} s after the end was asked for, or "
+                "after its last frame was sent",
                 seen=seen,
             )  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import count
 from threading import Event as Flag
 from threading import Semaphore
 from typing import Any, TypeVar
@@ -11,7 +12,7 @@ import pytest
 
 from penstock.streamer.errors import Refused
 from penstock.streamer.own_stream import watcher
-from penstock.streamer.own_stream.contract import BoxLost, Progress
+from penstock.streamer.own_stream.contract import BoxLost, BoxState, Progress
 from penstock.streamer.own_stream.engine import OwnStreamEngine
 from penstock.streamer.own_stream.series import Series
 from penstock.streamer.own_stream.states import TABLE, Event, Machine, State
@@ -177,6 +178,27 @@ def test_an_end_while_the_box_is_being_armed(rig: BoxRig, how: str) -> None:
     rig.series()
     rig.arm()
     assert len(rig.series()[1]) == 4
+
+
+def test_the_end_is_waited_for_as_long_as_the_box_sends_frames(
+    rig: BoxRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watcher, "ENDED_WITHIN", 0.0)
+    sent, sends, looks = count(), Flag(), Semaphore(0)
+    sends.set()
+
+    def look() -> Progress:
+        looks.release()
+        return Progress(state=BoxState.ARMED, acquired=100, sent=next(sent) if sends.is_set() else 100)
+
+    rig.arm(trigger_mode=TriggerMode.SOFTWARE)
+    monkeypatch.setattr(rig.unit, "progress", look)
+    done(rig.engine.stop())
+    for _ in range(4):
+        assert looks.acquire(timeout=10.0)
+    assert rig.engine.status().state == "ending"
+    sends.clear()
+    assert "its last frame was sent" in rig.until_state("fault").message
 
 
 def test_the_counter_of_the_last_series_is_not_taken_for_that_of_one_that_is_being_armed(
