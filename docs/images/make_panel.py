@@ -1,7 +1,7 @@
-"""Makes docs/images/panel.png, panel-running.png and fleet.png: the control panel over a simulated detector.
+"""Makes docs/images/panel.png, panel-metadata.png, panel-running.png and fleet.png.
 
-Run it after a change to the panel: python docs/images/make_panel.py. It needs the extras tango, receiver
-and gui, and no screen.
+They show the control panel over a simulated detector. Run it after a change to the panel: python
+docs/images/make_panel.py. It needs the extras tango, receiver and gui, and no screen.
 """
 
 from __future__ import annotations
@@ -28,6 +28,10 @@ SIZE = (1280, 800)
 COLOURS = 256
 FRAMES, SHOWN = 600, 240
 """Frames of the running series, and after how many its picture is taken."""
+METADATA = (
+    '{"title": "Lysozyme, first crystals", "sample": {"name": "Lysozym \\u03b2", "temperature": 295}, '
+    '"user": "A. Scientist", "proposal": "20250001", "weather": "rain"}'
+)
 PATIENCE = 60.0
 
 
@@ -62,6 +66,11 @@ def main() -> None:
         until(lambda: panel.view().check is not None and panel.view().check.ok)
         process_events()
         save(window, "panel")
+        detector.Metadata = METADATA
+        panel.settings.show_tab("Metadata")
+        process_events()
+        save(panel.settings, "panel-metadata")
+        panel.settings.show_tab("Series")
         panel.actions_bar.findChild(qt.QPushButton, "Arm").click()
         until(lambda: panel.view().account.done >= SHOWN)
         process_events(0.3)

@@ -25,6 +25,7 @@ from penstock.gui.panel.app import Options, open_window
 from penstock.gui.panel.folder_dialog import FolderDialog
 from penstock.gui.panel.history import HistoryDialog
 from penstock.gui.panel.open_dialog import OpenDialog
+from penstock.gui.panel.save_preset import SavePreset
 from tests.system.beamline import Beamline, Station
 
 SIZES = ((1280, 800), (1920, 1080))
@@ -104,12 +105,15 @@ def idle(beamline: Beamline, station: Station, camera: Photographer) -> None:
             camera.take("panel_idle", window)
             panel.settings.show_tab("Camera")
             camera.take("camera_idle", window)
+            panel.settings.show_tab("Metadata")
+            camera.take("metadata_idle", window)
             panel.settings.show_tab("Series")
             keyboard = next(each for each in window.findChildren(qt.QAction) if "Keyboard" in each.text())
             for name, opens, kind in (
                 ("past-series", panel.series.last.show_past, HistoryDialog),
                 ("folders", panel.settings.file.browse.click, FolderDialog),
                 ("open", window._ask_open, OpenDialog),
+                ("save-preset", panel.settings.presets.save_as, SavePreset),
                 ("keyboard", keyboard.trigger, qt.QMessageBox),
             ):
                 opens()
@@ -211,7 +215,11 @@ def main() -> int:
                         DestinationFilename=str(station.root / "ceo2_0001.h5"))  # fmt: skip
         station.detector.Arm()
         camera.until(lambda: str(station.detector.State()) == "ON", "a first series")
-        station.set(DestinationFilename=str(station.root / "ceo2_0002.h5"), nTriggers=500)
+        station.set(
+            DestinationFilename=str(station.root / "ceo2_0002.h5"),
+            nTriggers=500,
+            Metadata='{"title": "CeO2", "sample": {"name": "CeO2", "temperature": 295}, "user": "A. B."}',
+        )
         for state in STATES:
             state(beamline, station, camera)
     return 0 if camera.taken else 1

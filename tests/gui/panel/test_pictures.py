@@ -30,7 +30,7 @@ def test_every_window_is_drawn_in_every_state(tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     names = {file.name for file in out.glob("*.png")}
-    dialogs = ("past-series", "folders", "open", "keyboard")
+    dialogs = ("past-series", "folders", "open", "keyboard", "save-preset")
     assert {f"{dialog}_{look}.png" for dialog in dialogs for look in ("dark", "light")} <= names
     for window in ("panel", "fleet"):
         for state in STATES:
