@@ -35,6 +35,9 @@ _MISSING_FOR_NOW = (
 )
 BLOCK = 2**20
 """Statuses that are counted at a time: NumPy counts in a copy of eight bytes per status."""
+RUNS_BLOCK = 2**16
+"""Statuses in which runs are searched at a time: the first ranges are found in milliseconds, however many
+follow."""
 
 FATES: Mapping[int, Fate] = {
     FrameStatus.MISSING: "missing",
@@ -292,8 +295,8 @@ class Account:
         """Yield first index, end and status of runs of frames of one status; a long run may be split."""
         planned = self.upto
         size = min(planned, len(self._status))
-        for start in range(begin, size, BLOCK):
-            block = self._status[start : min(start + BLOCK, size)]
+        for start in range(begin, size, RUNS_BLOCK):
+            block = self._status[start : min(start + RUNS_BLOCK, size)]
             edges = np.flatnonzero(block[1:] != block[:-1]) + 1
             first = start
             for edge in (*(edges + start).tolist(), start + len(block)):
