@@ -62,7 +62,7 @@ class Jungfrau(StreamingDetector):
         self._series = Acquisition(self._client)
         self._plan = modes.Plan("AUTO_TIMING", 1, 1, 1)
         self._size = (0, 0)
-        self._frame_time = 0.0
+        self._exposure = self._frame_time = 0.0
 
     def stream_endpoint(self) -> str:
         """See `StreamingDetector`; that of the first module."""
@@ -172,7 +172,7 @@ class Jungfrau(StreamingDetector):
                     f"{key} is {found:g} s in the detector, {asked:g} s was asked for; does another client "
                     "set it at the same time?"
                 )
-        self._plan, self._frame_time = plan, period
+        self._plan, self._exposure, self._frame_time = plan, settings.exposure_time, period
         self.index_source = modes.index_source(settings.trigger_mode)
         rows, columns = self._size
         return FrameFormat(shape=self._size, dtype="uint16", frame_bytes=2 * rows * columns)
@@ -198,7 +198,7 @@ class Jungfrau(StreamingDetector):
 
     def stop(self) -> None:
         """See `StreamingDetector`."""
-        self._series.stop(self._frame_time)
+        self._series.stop(self._exposure, self._frame_time)
 
     def abort(self) -> None:
         """See `StreamingDetector`."""

@@ -37,6 +37,8 @@ POLL = 0.02
 """Seconds between two looks at a running detector."""
 QUICK = 0.005
 """The same, while somebody waits for its next frame."""
+ARRIVAL = 0.5
+"""Seconds from the end of an exposure until slsReceiver has the frame, and more."""
 RX_STOP = 30.0
 """Seconds for slsReceiver to send what it has received: `stopReceiver` returns after the last frame."""
 
@@ -122,15 +124,16 @@ class Acquisition:
                     "call Reset"
                 )
 
-    def stop(self, frame_time: float) -> None:
+    def stop(self, exposure: float, frame_time: float) -> None:
         """End the series after the frame that runs: `stop` would give it up.
 
         Args:
+            exposure: seconds after which that frame is over, if one runs.
             frame_time: seconds from one frame to the next.
         """
         if self._over.is_set():
             return
-        until = time.monotonic() + frame_time + 1.0
+        until = time.monotonic() + exposure + ARRIVAL
         before = self.acquired()
         while not self._over.is_set() and time.monotonic() < until:
             (status,) = self._client.get("status")

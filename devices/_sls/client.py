@@ -156,6 +156,7 @@ class _Worker:
             env={**os.environ, "SLSDETNAME": name, "OPENBLAS_NUM_THREADS": "1"},
         )  # fmt: skip
         self._answers: SimpleQueue[str] = SimpleQueue()
+        self._late = False
         threading.Thread(target=self._read, name="slsdet", daemon=True).start()
         ready = self._next(START)
         if ready is None or "error" in ready:
@@ -167,8 +168,6 @@ class _Worker:
     def is_alive(self) -> bool:
         """False once it has not answered in time: it may hang for minutes."""
         return self._process.poll() is None and not self._late
-
-    _late = False
 
     def ask(self, steps: tuple[Step, ...], seconds: float) -> dict[str, Any] | None:
         """Return the answer; `None` if there is none in time, or the process has died."""
