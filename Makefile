@@ -220,7 +220,8 @@ $(JUDGES)/python36/stamp: Makefile
 	    echo "Installing pyzmq into $(@D), with $$python"; \
 	    "$$python" -m venv $(@D) && $(@D)/bin/pip install --quiet pyzmq==25.1.2 && touch $@
 
-# PSI's virtual JUNGFRAU, and slsReceiver, which sends its frames: from the source distribution of its client.
+# PSI's virtual detectors, and slsReceiver, which sends their frames: from the source distribution of their client.
+SLS_SERVERS := jungfrauDetectorServer_virtual moenchDetectorServer_virtual
 SLSDET := 10.0.1
 SLS_OFF := $(addprefix -DSLS_USE_,$(addsuffix =OFF,TEXTCLIENT DETECTOR PYTHON))
 
@@ -228,15 +229,16 @@ $(JUDGES)/slsdet/stamp: Makefile
 	@.ci/debian-packages cmake build-essential patch
 	@rm -rf $(@D)
 	@"$$(.ci/find-python)" -m venv $(@D)
-	@echo "Building PSI's virtual JUNGFRAU and slsReceiver in $(@D): 3 MB, one to five minutes"
+	@echo "Building PSI's virtual JUNGFRAU, MOENCH and slsReceiver in $(@D): 3 MB, one to five minutes"
 	@$(@D)/bin/pip download --quiet --no-deps --no-binary slsdet --dest $(@D)/source slsdet==$(SLSDET)
 	@tar -xzf $(@D)/source/slsdet-$(SLSDET).tar.gz -C $(@D)/source
 	@cmake -S $(@D)/source/slsdet-$(SLSDET) -B $(@D)/build -DCMAKE_BUILD_TYPE=Release \
 	    -DSLS_USE_SIMULATOR=ON -DSLS_USE_RECEIVER=ON -DSLS_USE_RECEIVER_BINARIES=ON $(SLS_OFF) >$(@D)/log 2>&1 && \
 	    nice cmake --build $(@D)/build --parallel $$(nproc) \
-	        --target jungfrauDetectorServer_virtual slsReceiver >>$(@D)/log 2>&1 || \
+	        --target $(SLS_SERVERS) slsReceiver >>$(@D)/log 2>&1 || \
 	    { tail -n 40 $(@D)/log >&2; exit 1; }
-	@cp $(addprefix $(@D)/build/bin/,jungfrauDetectorServer_virtual slsReceiver config_jungfrau.txt detid_jungfrau.txt) $(@D)/bin
+	@cp $(addprefix $(@D)/build/bin/,$(SLS_SERVERS) slsReceiver config_jungfrau.txt detid_jungfrau.txt detid_moench.txt) \
+	    $(@D)/bin
 	@rm -rf $(@D)/source $(@D)/build
 	@touch $@
 

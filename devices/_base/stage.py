@@ -159,19 +159,30 @@ def genicam() -> Staged:
 
 
 def jungfrau(modules: int = 1) -> Staged:
-    """Return a JUNGFRAU: PSI's own virtual modules, each with its slsReceiver, on free ports.
+    """Return a JUNGFRAU; see `_of_psi`."""
+    return _of_psi("Jungfrau", modules)
+
+
+def moench(modules: int = 1) -> Staged:
+    """Return a MOENCH; see `_of_psi`."""
+    return _of_psi("Moench", modules)
+
+
+def _of_psi(model: str, modules: int) -> Staged:
+    """Return a detector of PSI: its own virtual modules, each with its slsReceiver, on free ports.
 
     Args:
+        model: Tango class of its device.
         modules: number of modules; several are joined by the receiver.
 
     Raises:
         NotBuilt: they are not there.
     """
-    folder = virtual.found()
+    folder = virtual.found(model)
     if folder is None:
         raise NotBuilt(
-            f"PSI's virtual JUNGFRAU and slsReceiver are not in {virtual.BUILT}; run make judges first, in a "
-            "clone of Penstock"
+            f"PSI's virtual {model.upper()} and slsReceiver are not in {virtual.BUILT}; run make judges "
+            "first, in a clone of Penstock"
         )
     if find_spec("slsdet") is None:
         raise NotBuilt("slsdet is not installed; install it with: pip install slsdet==10.0.1")
@@ -180,7 +191,7 @@ def jungfrau(modules: int = 1) -> Staged:
     endpoints = [f"tcp://{HOST}:{data + number}" for number in range(modules)]
     hosts = " ".join(f"{HOST}:{module + 2 * number}" for number in range(modules))
     return Staged(
-        server="Jungfrau",
+        server=model,
         source={"type": "sls", "endpoints": endpoints, **({"join": "modules"} if modules > 1 else {})},
         properties={
             "Host": hosts, "Receiver": f"{HOST}:{receiver}", "UdpSource": HOST, "UdpDestination": HOST,
@@ -191,7 +202,7 @@ def jungfrau(modules: int = 1) -> Staged:
                 name="virtual detector and slsReceiver of PSI",
                 command=(
                     *PYTHON, "-m", "penstock.devices._sls.virtual",
-                    str(folder), str(modules), str(module), str(receiver),
+                    str(folder), virtual.server_of(model), str(modules), str(module), str(receiver),
                 ),
                 deadline=60.0,
             ),
@@ -215,6 +226,7 @@ MODELS: Mapping[str, Callable[..., Staged]] = {
     "Pilatus": pilatus,
     "GenICam": genicam,
     "Jungfrau": jungfrau,
+    "Moench": moench,
 }
 """Simulated detectors by the Tango class of the device."""
 

@@ -1,4 +1,4 @@
-"""The properties, parameters and readings of a JUNGFRAU: Tango names, and those of slsdet.
+"""The properties, parameters and readings of the detectors: Tango names, and those of slsdet.
 
 Source: slsdet 10.0.1, `detector.py` (properties and their documentation), `jungfrau.py`; slsDetectorPackage
 10, `Detector.h`; limits: `jungfrauDetectorServer/slsDetectorServer_defs.h`.
@@ -79,7 +79,7 @@ VOLTAGE = "HighVoltage"
 LEAST_VOLTS = 60
 """Least high voltage beside 0 (`detector.py`, `highvoltage`: "0, 60 - 200")."""
 
-SETTINGS: tuple[Setting, ...] = (
+_POWER = (
     _setting(
         "powerchip", name=POWER, default=True,
         doc="Power of the chips; off after a temperature event. Without it no series can be taken.",
@@ -88,19 +88,12 @@ SETTINGS: tuple[Setting, ...] = (
         "highvoltage", name=VOLTAGE, default=0, unit="V", limits=Limits(0, 200),
         doc="Of the sensor: 0, or 60 to 200.",
     ),
-    _setting(
-        "gainmode", name="GainMode", default="DYNAMIC",
-        choices=("DYNAMIC", "FORCE_SWITCH_G1", "FORCE_SWITCH_G2", "FIX_G1", "FIX_G2", "FIX_G0"),
-        doc="Gain: switched per pixel, or fixed for tests and pedestals. FIX_G0 can damage the detector.",
-    ),
-    _setting(
-        "settings", name="GainSetting", default="GAIN0", choices=("GAIN0", "HIGHGAIN0"),
-        doc="Gain of the first stage.",
-    ),
+)  # fmt: skip
+_REST = (
     _setting(
         "readoutspeed", name="ReadoutSpeed", default="HALF_SPEED",
         choices=("FULL_SPEED", "HALF_SPEED", "QUARTER_SPEED"),
-        doc="Speed of the chips' readout; FULL_SPEED needs boards of version 2.",
+        doc="Speed of the chips' readout; FULL_SPEED of a JUNGFRAU needs boards of version 2.",
     ),
     _setting(
         "delay", name="TriggerDelay", default=0.0, unit="s", limits=Limits(0.0, None),
@@ -114,6 +107,32 @@ SETTINGS: tuple[Setting, ...] = (
         "temp_threshold", name="TemperatureThreshold", default=65, unit="degC", limits=Limits(0, 127),
         doc="Temperature at which the chips are switched off.",
     ),
+)  # fmt: skip
+
+JUNGFRAU: tuple[Setting, ...] = (
+    *_POWER,
+    _setting(
+        "gainmode", name="GainMode", default="DYNAMIC",
+        choices=("DYNAMIC", "FORCE_SWITCH_G1", "FORCE_SWITCH_G2", "FIX_G1", "FIX_G2", "FIX_G0"),
+        doc="Gain: switched per pixel, or fixed for tests and pedestals. FIX_G0 can damage the detector.",
+    ),
+    _setting(
+        "settings", name="GainSetting", default="GAIN0", choices=("GAIN0", "HIGHGAIN0"),
+        doc="Gain of the first stage.",
+    ),
+    *_REST,
+)  # fmt: skip
+MOENCH: tuple[Setting, ...] = (
+    *_POWER,
+    _setting(
+        "settings", name="GainSetting", default="G1_HIGHGAIN",
+        choices=(
+            "G1_HIGHGAIN", "G1_LOWGAIN", "G2_HIGHCAP_HIGHGAIN", "G2_HIGHCAP_LOWGAIN",
+            "G2_LOWCAP_HIGHGAIN", "G2_LOWCAP_LOWGAIN", "G4_HIGHGAIN", "G4_LOWGAIN",
+        ),
+        doc="Gain and capacitance.",
+    ),
+    *_REST,
 )  # fmt: skip
 
 READINGS: Mapping[str, tuple[Parameter, Step]] = {
@@ -173,11 +192,13 @@ READINGS: Mapping[str, tuple[Parameter, Step]] = {
     )
 }  # fmt: skip
 
-PARAMETERS = (
-    *(setting.parameter for setting in SETTINGS),
-    *(parameter for parameter, _ in READINGS.values()),
-)
-"""All parameters and readings, in the order of panels."""
+
+def parameters(settings: tuple[Setting, ...]) -> tuple[Parameter, ...]:
+    """Return all parameters and readings of a model, in the order of panels."""
+    return (
+        *(setting.parameter for setting in settings),
+        *(parameter for parameter, _ in READINGS.values()),
+    )
 
 
 def read(client: Client, name: str) -> Value:

@@ -1,7 +1,7 @@
-"""PSI's own virtual detector and slsReceiver, built from their source distribution by `make judges`.
+"""PSI's own virtual detectors and slsReceiver, built from their source distribution by `make judges`.
 
 Started by demonstrations and tests:
-python -m penstock.devices._sls.virtual FOLDER MODULES MODULE_PORT RECEIVER_PORT
+python -m penstock.devices._sls.virtual FOLDER SERVER MODULES MODULE_PORT RECEIVER_PORT
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 
 from penstock.devices._sls.connection import memory_name
 
-PROGRAMS = ("jungfrauDetectorServer_virtual", "slsReceiver")
+RECEIVER = "slsReceiver"
 BUILT = Path(__file__).resolve().parents[2] / ".venv-judges/slsdet/bin"
 """Where `make judges` puts them, in a clone."""
 START = 60.0
@@ -28,22 +28,28 @@ SHARED = Path("/dev/shm")
 """Where slsdet keeps what it knows (`SharedMemory.h`)."""
 
 
-def found() -> Path | None:
-    """Return the folder with the programs; `None` if they are not built."""
-    return BUILT if all((BUILT / name).is_file() for name in PROGRAMS) else None
+def server_of(model: str) -> str:
+    """Return the program that is a virtual module of this model, such as "Jungfrau"."""
+    return f"{model.lower()}DetectorServer_virtual"
 
 
-def main(folder: str, modules: int, module: int, receiver: int) -> None:
+def found(model: str) -> Path | None:
+    """Return the folder with the programs for a model; `None` if they are not built."""
+    return BUILT if all((BUILT / name).is_file() for name in (server_of(model), RECEIVER)) else None
+
+
+def main(folder: str, server: str, modules: int, module: int, receiver: int) -> None:
     """Run both for each module until SIGTERM; print a line of JSON once they can be used.
 
     Args:
         folder: folder with the programs.
+        server: name of that of the detector.
         modules: number of modules.
         module: port of the first module; each takes two.
         receiver: port of the first slsReceiver; the others are counted up.
     """
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
-    detector, software = (f"{folder}/{name}" for name in PROGRAMS)
+    detector, software = f"{folder}/{server}", f"{folder}/{RECEIVER}"
     control = [module + 2 * number for number in range(modules)]
     receivers = [receiver + number for number in range(modules)]
     commands = [
@@ -92,4 +98,4 @@ def _forget(control: list[int]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], *map(int, sys.argv[2:5]))
+    main(sys.argv[1], sys.argv[2], *map(int, sys.argv[3:6]))

@@ -10,7 +10,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ import psutil
 import pytest
 
 from penstock.devices._base.processes import Child, children, is_taken
-from penstock.devices._base.stage import Staged, json_line, jungfrau
+from penstock.devices._base.stage import Staged, json_line, jungfrau, moench
 from penstock.devices._sls.connection import memory_name
 from tests.devices.sls_box import VENDOR, SlsBox, box
 from tests.system.beamline import FAULT, ON, RUNNING, Beamline, refusal, until, wait_state
@@ -47,16 +47,17 @@ detector.rx_stop()
 class JungfrauStation:
     """A detector with its device and its receiver; subclasses say where it is."""
 
+    model = "Jungfrau"
     properties: dict[str, Any]
     source: dict[str, Any]
 
     def __init__(self, beamline: Beamline, name: str) -> None:
         self.beamline = beamline
-        self.server = f"Jungfrau/{name}"
+        self.server = f"{self.model}/{name}"
         port = int(self.properties["StreamPort"])
         self.receiver = beamline.receiver(name, port, source=self.source)
         beamline.register(
-            self.server, "Jungfrau", f"{name}/det/1", ReceiverUrl=self.receiver.url, **self.properties
+            self.server, self.model, f"{name}/det/1", ReceiverUrl=self.receiver.url, **self.properties
         )
         self.process = beamline.serve(self.server)
         self.detector = beamline.device(f"{name}/det/1")
@@ -140,6 +141,7 @@ class VirtualStation(JungfrauStation):
     """Over PSI's virtual detector and slsReceiver."""
 
     def __init__(self, beamline: Beamline, staged: Staged, name: str) -> None:
+        self.model = staged.server
         self.properties, self.source = dict(staged.properties), dict(staged.source)
         super().__init__(beamline, name)
 
@@ -161,9 +163,11 @@ def fake(beamline: Beamline) -> Iterator[FakeStation]:
 
 
 @contextmanager
-def virtual_station(beamline: Beamline, name: str, modules: int) -> Iterator[VirtualStation]:
+def virtual_station(
+    beamline: Beamline, name: str, modules: int, make: Callable[[int], Staged] = jungfrau
+) -> Iterator[VirtualStation]:
     program_of("slsdet", "slsReceiver")
-    staged = jungfrau(modules)
+    staged = make(modules)
     with ExitStack() as stack, pytest.MonkeyPatch.context() as patch:
         patch.delenv("PYTHONPATH", raising=False)
         for each in staged.stand_ins:
@@ -311,6 +315,24 @@ def test_two_modules_are_one_image(two_modules: VirtualStation, mode: str) -> No
     assert station.detector.nFramesWritten == 5 and station.detector.Modules == 2
     with h5py.File(file) as written:
         assert written["entry/data/data"].shape == (5, 2, 512, 1024)
+
+
+def test_a_moench(beamline: Beamline) -> None:
+    with virtual_station(beamline, "moench", 1, moench) as station:
+        station.calm()
+        station.set(GainSetting="G2_LOWCAP_LOWGAIN")
+        wait_state(station.detector, ON)
+        for mode in ("INTERNAL", "SOFTWARE"):
+            file = station.arm(mode, 3)
+            if mode == "SOFTWARE":
+                for _ in range(3):
+                    station.trigger()
+            wait_state(station.detector, ON)
+            assert station.last()["complete"], station.detector.Status()
+            with h5py.File(file) as written:
+                assert written["entry/data/data"].shape == (3, 400, 400)
+                found = written["entry/instrument/moench"]
+                assert found["gain/GainSetting"].asstr()[()] == "G2_LOWCAP_LOWGAIN"
 
 
 # Faults

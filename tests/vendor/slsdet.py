@@ -16,10 +16,10 @@ from typing import Any
 
 timingMode = Enum("timingMode", "AUTO_TIMING TRIGGER_EXPOSURE")
 gainMode = Enum("gainMode", "DYNAMIC FORCE_SWITCH_G1 FORCE_SWITCH_G2 FIX_G1 FIX_G2 FIX_G0")
-detectorSettings = Enum("detectorSettings", "GAIN0 HIGHGAIN0")
+detectorSettings = Enum("detectorSettings", "GAIN0 HIGHGAIN0 G1_HIGHGAIN G4_LOWGAIN")
 speedLevel = Enum("speedLevel", "FULL_SPEED HALF_SPEED QUARTER_SPEED")
 runStatus = Enum("runStatus", "IDLE ERROR WAITING RUN_FINISHED TRANSMITTING RUNNING STOPPED")
-detectorType = Enum("detectorType", "JUNGFRAU EIGER")
+detectorType = Enum("detectorType", "JUNGFRAU MOENCH EIGER")
 dacIndex = Enum("dacIndex", "TEMPERATURE_ADC TEMPERATURE_FPGA")
 
 _ENUMERATIONS = {
@@ -103,6 +103,10 @@ class Jungfrau:
 
     def _remember(self, **values: Any) -> None:
         self._file.write_text(json.dumps(self._known() | values))
+
+
+class Moench(Jungfrau):
+    """Another detector, with the same commands."""
 
 
 def _exchange(address: Any, request: list[Any]) -> Any:
