@@ -40,4 +40,4 @@ def next_free(receiver: Receiver, name: FileName) -> FileName:
             name = name.next()
         else:
             return name
-    raise NoNumber(f"the {MOST} numbers before {name.number} are taken; type a number, or another name")
+    raise NoNumber(f"the {MOST:,} numbers before {name.number} are taken; type a number, or another name")

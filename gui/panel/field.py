@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from silx.gui import qt
 
+from penstock.gui import theme
 from penstock.gui.elided import ElidedLabel
 from penstock.gui.model.attribute import Attribute
 from penstock.gui.model.detector import DetectorModel
@@ -58,6 +59,11 @@ class Choice(qt.QComboBox):
         painter = qt.QStylePainter(self)
         painter.drawComplexControl(qt.QStyle.CC_ComboBox, option)
         painter.drawControl(qt.QStyle.CE_ComboBoxLabel, option)
+        colours = theme.current()
+        frame = {"problem": colours.bad, "edit": colours.warning}.get(self.property("look"))
+        if frame is not None:
+            painter.setPen(qt.QColor(frame))
+            painter.drawRect(self.rect().adjusted(0, 0, -1, -1))
         painter.end()
 
     def put(self, text: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 from collections.abc import Callable
@@ -11,6 +12,9 @@ from typing import Any
 import pytest
 from silx.gui import qt
 
+from penstock.cli import panel as command
+from penstock.gui import theme
+from penstock.gui.panel.app import Options, open_window
 from penstock.gui.panel.preset_bar import PresetBar
 from penstock.gui.panel.save_preset import SavePreset
 from tests.gui.panel.conftest import OpenedPanel, opened
@@ -175,6 +179,29 @@ def test_the_menu_opens_by_a_key(panel: OpenedPanel, place: Path) -> None:
     sections = [each.text() for each in bar(panel).menu().actions() if each.isSeparator()]
     assert sections == ["Yours", os.fspath(place / "site"), ""]
     bar(panel).menu().close()
+
+
+def test_the_command_line_names_more_folders_of_the_site(qtbot: Any, place: Path) -> None:
+    parser = argparse.ArgumentParser()
+    command.add_arguments(parser)
+    args = parser.parse_args(
+        ["tango://127.0.0.1:1/sim/det/1", "--presets", f"{place}/a", "--presets", f"{place}/b"]
+    )
+    window = open_window(Options(devices=tuple(args.devices), presets=tuple(args.presets)), None)
+    qtbot.addWidget(window)
+    (one,) = window.panels()
+    folders = (place / "config/penstock/presets", place / "a", place / "b", place / "site")
+    assert one.settings.presets.button.toolTip().split("\n")[1:] == [f"Folder: {each}" for each in folders]
+    window.close()
+
+
+def test_a_choice_that_waits_or_is_wrong_has_a_frame_in_its_colour(panel: OpenedPanel) -> None:
+    panel.panel.settings.show_tab("Camera")
+    box = panel.field("Pattern").editor
+    for text, colour in (("ramp", theme.DARK.warning), ("rings", theme.DARK.bad)):
+        panel.model.edit("Pattern", text)
+        panel.until(lambda: box.currentText() == text)  # noqa: B023
+        panel.until(lambda: box.grab().toImage().pixelColor(0, 5).name() == colour)  # noqa: B023
 
 
 __all__ = ["opened"]
