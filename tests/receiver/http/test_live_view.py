@@ -321,6 +321,27 @@ def test_reading_back_takes_no_more_than_its_share_of_the_time() -> None:
     assert len(writer.read_frames) * 0.5 <= (writer.now - began) * requested_frame.SHARE + 0.5
 
 
+def test_the_geometry_does_not_wait_for_the_turn_of_the_next_frame_and_does_not_hasten_it() -> None:
+    writer: Any = StandInWriter()
+    series = RunningSeries(Start(Header(filename="/x.h5", series="a", frames=2), {"distance": 0.2}))
+    for index in range(2):
+        series.account.take(index, FrameStatus.STORED)
+    asked = RequestedFrames(shared := LastFrame(last_frame.create()), writer.clock)
+    asked.begin(series)
+    asked.ask(1, Request(index=0))
+    assert asked.step(series, writer)
+    due = writer.now + asked.answer.pause
+    asked.ask(2, Request("geometry"))
+    assert asked.step(series, writer)
+    held = shared.read()
+    assert held is not None and json.loads(bytes(held.blobs[0]))["distance"] == 0.2
+    assert writer.now + asked.answer.pause == pytest.approx(due)
+    asked.ask(3, Request(index=1))
+    assert not asked.step(series, writer)
+    writer.now = due
+    assert asked.step(series, writer)
+
+
 def test_of_two_requests_the_later_one_counts() -> None:
     writer: Any = StandInWriter()
     series = RunningSeries(Start(Header(filename="/x.h5", series="a", frames=2), {}))
