@@ -422,22 +422,22 @@ class DetectorModel:
     def _asks_first(self) -> bool:
         """Have the user asked whether the file's folder is meant, if it does not exist; whether that was
         necessary."""
-        place = self._look_at_place() if self.view().values.get("SaveRaw") is not False else None
+        place = self._look_at_place(hurried=True) if self.view().values.get("SaveRaw") is not False else None
         if not self._places.is_doubtful(place):
             return False
         with self._lock:
             self._view = replace(self._view, asks=place)
         return True
 
-    def _look_at_place(self) -> Place | None:
-        """Ask the receiver about the path that is typed or set."""
+    def _look_at_place(self, *, hurried: bool = False) -> Place | None:
+        """Ask the receiver about the path that is typed or set; see `Places.look`."""
         view = self.view()
         edit = view.edits.get(FILE)
         path = "" if edit is not None and edit.problem else view.text(FILE)
         known = FILE in view.edits or view.values.get(FILE)
         return self._places.look(
             view.receiver_url, path if known else "",
-            overwrite=bool(view.values.get("DestinationFileOverwritable")),
+            overwrite=bool(view.values.get("DestinationFileOverwritable")), hurried=hurried,
         )  # fmt: skip
 
     def _found_place(self, place: Place | None) -> None:

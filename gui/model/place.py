@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -11,6 +12,8 @@ from typing import Protocol
 from penstock.receiver.client import ReceiverClient, ReceiverRefused, ReceiverUnavailable
 from penstock.receiver.models import SeriesCheck, SeriesCheckResult
 
+SLOW, SILENT = 0.5, 60.0
+"""Seconds without an answer after which Arm does not wait for one, and for how long."""
 TIMEOUT = 2.0
 """Seconds for the receiver's answer, which looks at the disk."""
 
@@ -78,23 +81,37 @@ class Places:
     Args:
         receiver: makes the client of the receiver at an address.
         found: called with each answer.
+        clock: monotonic seconds.
     """
 
-    def __init__(self, receiver: Callable[[str], Receiver], found: Callable[[Place | None], None]) -> None:
+    def __init__(
+        self, receiver: Callable[[str], Receiver], found: Callable[[Place | None], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:  # fmt: skip
         self._receiver = receiver
         self._found = found
+        self._clock = clock
         self._agreed: set[str] = set()
         """Folders that the user has had created."""
+        self._silent_until = 0.0
 
-    def look(self, url: str, path: str, *, overwrite: bool) -> Place | None:
+    def look(self, url: str, path: str, *, overwrite: bool, hurried: bool = False) -> Place | None:
         """Ask, and hand over the answer.
 
         Args:
             url: of the receiver; "" where none is known.
             path: of the file; "" for none.
             overwrite: whether a file that exists may be replaced.
+            hurried: somebody waits: a receiver that let others wait a moment ago, as one behind a firewall
+                does, is not asked.
         """
-        place = ask(self._receiver(url), path, overwrite=overwrite) if url and path else None
+        if not url or not path or (hurried and self._clock() < self._silent_until):
+            place = None
+        else:
+            begun = self._clock()
+            place = ask(self._receiver(url), path, overwrite=overwrite)
+            slow = place is None and self._clock() - begun > SLOW
+            self._silent_until = self._clock() + SILENT if slow else 0.0
         self._found(place)
         return place
 

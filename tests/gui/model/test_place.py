@@ -13,7 +13,7 @@ from penstock.gui.model.answers import Check
 from penstock.gui.model.detector import DetectorModel
 from penstock.gui.model.device import Greeting
 from penstock.gui.model.file_words import file_words
-from penstock.gui.model.place import Place, ask
+from penstock.gui.model.place import Place, Places, ask
 from penstock.gui.model.view import DetectorView, Edit, Presence
 from penstock.receiver.client import ReceiverRefused, ReceiverUnavailable
 from penstock.receiver.models import SeriesCheck, SeriesCheckResult
@@ -141,6 +141,25 @@ def test_a_receiver_that_says_nothing_keeps_nobody_from_arming(follow: Any, erro
     one = follow(Receiver(error=error))
     one.model.do(Action.ARM)
     one.until(lambda view: one.device.called == ["Arm"])
+
+
+def test_arm_does_not_wait_again_for_a_receiver_that_let_others_wait() -> None:
+    now = 100.0
+
+    class BehindFirewall(Receiver):
+        def check(self, series: SeriesCheck) -> SeriesCheckResult:
+            nonlocal now
+            now += 2.0
+            return super().check(series)
+
+    receiver = BehindFirewall(error=ReceiverUnavailable("no answer within 2 s"))
+    places = Places(lambda url: receiver, lambda place: None, lambda: now)
+    for hurried, asked in ((False, 1), (True, 1), (False, 2), (True, 2)):
+        assert places.look("http://dcu", PATH, overwrite=False, hurried=hurried) is None
+        assert len(receiver.asked) == asked
+    now += 60.0
+    places.look("http://dcu", PATH, overwrite=False, hurried=True)
+    assert len(receiver.asked) == 3
 
 
 def test_live_and_frames_that_are_not_saved_need_no_folder(follow: Any) -> None:
