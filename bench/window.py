@@ -1,8 +1,8 @@
 """Does the live window keep up, and does it ever stall? Frames of 4 and 16 million pixels, 10 per second.
 
 The window of `penstock view`, 1920 x 1080 pixels, follows a real receiver, with figures, histogram, marked
-pixels, one region of interest and its curve on show. For some time in the middle of each run the receiver is
-stopped (SIGSTOP), as by a file system that hangs: it must not be felt.
+pixels, one region of interest and its curve on show. Twice in each run the receiver is stopped for a while
+(SIGSTOP), as by a file system that hangs: it must not be felt.
 
 What is measured is how many frames are drawn; how late the window's event loop gets to what is posted to it
 every 10 ms, which is what a hand on the mouse feels; and the processor time of the window's thread. Several
@@ -148,12 +148,12 @@ def measure(
         case: size of the frames.
         runs: how many runs.
         seconds: length of a run.
-        pause: seconds in its middle for which the receiver is stopped.
+        pause: seconds for which the receiver is stopped, in two parts.
         progress: called with what is under way.
 
     Raises:
         ProcessFailed: a process did not start.
-        RuntimeError: no frame is drawn.
+        RuntimeError: no frame is drawn, or the series ends before the run does.
     """
     found = []
     for number in range(1, runs + 1):
@@ -176,7 +176,8 @@ def _run(receiver: Receiver, seconds: float, pause: float) -> Run:
         process_events(WARM_UP)
         delays, busy, began = Delays(), time.thread_time(), time.monotonic()
         drawn, live = 0, 0.0
-        for part, stopped in (((seconds - pause) / 2, False), (pause, True), ((seconds - pause) / 2, False)):
+        working, halted = ((seconds - pause) / 3, False), (pause / 2, True)
+        for part, stopped in (working, halted, working, halted, working):
             before, since = viewer.drawn(), time.monotonic()
             with receiver.stopped() if stopped else _nothing():
                 process_events(part)
@@ -184,6 +185,8 @@ def _run(receiver: Receiver, seconds: float, pause: float) -> Run:
                 drawn, live = drawn + viewer.drawn() - before, live + time.monotonic() - since
         share = (time.thread_time() - busy) / (time.monotonic() - began)
         late = delays.end()
+        if viewer.snapshot().status.state != "running":
+            raise RuntimeError(f"the series has ended meanwhile: {viewer.banner.text()}")
         return Run(drawn=drawn / live, p99=float(np.percentile(late, 99)), worst=max(late), busy=share)
 
 
@@ -241,7 +244,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=60.0, help="length of a run (%(default)g)")
     parser.add_argument(
-        "--pause", type=float, default=10.0, help="seconds for which the receiver is stopped (%(default)g)"
+        # In one part, a receiver may end the series: to it, the streamer was silent for as long.
+        "--pause",
+        type=float,
+        default=10.0,
+        help="seconds for which the receiver is stopped (%(default)g)",
     )
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args(argv)

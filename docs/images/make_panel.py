@@ -53,6 +53,8 @@ def main() -> None:
 
     with tempfile.TemporaryDirectory(prefix="data-") as folder, Demonstration(Path(folder) / "raw") as line:
         os.environ["TANGO_HOST"] = line.tango_host
+        # What somebody's own windows have kept is not for a picture.
+        qt.QSettings.setPath(qt.QSettings.NativeFormat, qt.QSettings.UserScope, folder)
         detector = tango.DeviceProxy(line.detector)
         detector.PhotonFlux = 5e6
         line.take(40, lambda written: None)

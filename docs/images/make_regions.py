@@ -35,7 +35,8 @@ def main() -> None:
     application = qt.QApplication([])
     theme.apply(application, theme.DARK)
     with ExitStack() as stack:
-        viewer = open_viewer(Options(url=take(stack, rois=ROIS)["http"], logarithmic=True))
+        url = take(stack, rois=ROIS)["http"]
+        viewer = open_viewer(Options(url=url, logarithmic=True, screenshot=PICTURE))
         stack.callback(viewer.close)
         viewer.start()
         viewer.figures.setChecked(False)

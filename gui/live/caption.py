@@ -33,6 +33,8 @@ class CaptionLine(qt.QWidget):
         row.addWidget(self._time)
         row.addWidget(self._series, 1)
         row.addWidget(self._mark)
+        # A picture may be narrower than what is said of it.
+        self.setSizePolicy(qt.QSizePolicy.Ignored, qt.QSizePolicy.Fixed)
         self.setAccessibleName("Which frame is on show")
 
     def text(self) -> str:

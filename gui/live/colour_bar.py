@@ -26,6 +26,12 @@ class ColourBar(ColorBarWidget):
         """Values of all ticks, with a label or without."""
         return [float(value) for value in (*self._ticks.ticks, *self._ticks.subTicks)]
 
+    def _activeImageChanged(self, previous: str | None, legend: str | None) -> None:
+        # silx makes the bar anew with each frame; the colour map itself says when it has changed.
+        image = self.getPlot().getActiveImage()
+        if image is None or image.getColormap() is not self.getColormap():
+            super()._activeImageChanged(previous, legend)
+
     def _compute_inside(self) -> None:
         self._compute_ticks()
         low, high = self._ticks._vmin, self._ticks._vmax

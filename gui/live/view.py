@@ -8,11 +8,7 @@ from __future__ import annotations
 import time
 from typing import Literal
 
-import qtawesome  # type: ignore[import-untyped]
 from silx.gui import qt
-from silx.gui.plot.actions.control import ResetZoomAction
-from silx.gui.plot.actions.io import CopyAction, SaveAction
-from silx.gui.plot.actions.mode import PanModeAction, ZoomModeAction
 
 from penstock.gui import theme
 from penstock.gui.banner import StateBanner
@@ -32,6 +28,7 @@ from penstock.gui.live.image_plot import ImagePlot, Pixel
 from penstock.gui.live.measure.dock import MeasureDock
 from penstock.gui.live.memory import Memory
 from penstock.gui.live.meter import Meter
+from penstock.gui.live.picture_tools import PictureTools
 from penstock.gui.live.pixels import Flag
 from penstock.gui.live.readings import Readings
 from penstock.gui.live.receiver_source import TIMEOUT, ReceiverSource
@@ -49,8 +46,6 @@ _REGIONS, _COMPACT_REGIONS = 240, 150
 """Pixels that the regions' list takes below the picture, at first."""
 TROUBLE = frozenset({"away", "error", "fault"})
 NOTHING_YET = "No frame yet: the next one that the receiver gets is shown here."
-SAVE = "Save the counts of this frame, all of them, or the picture"
-SAVE_NOT = "This frame was transferred in blocks: set Transfer to all pixels to save its counts"
 NO_RECEIVER = "No receiver is known yet: its picture is shown here as soon as there is one."
 
 
@@ -95,6 +90,8 @@ class LiveView(qt.QMainWindow):
         """The one that was last given to the plot."""
         self._shown: LastFrame | None = None
         """The one on the screen."""
+        self._trouble = ""
+        """Why the newest frame is not on the screen."""
         self._names: dict[str, str] = {}
         """Names of files, by the ids of their series."""
         self._drawn = 0
@@ -114,6 +111,9 @@ class LiveView(qt.QMainWindow):
         self.show_measure = ShowMeasure(self.measure, self)
         self.draw_rectangle = DrawRectangle(self.measure.rectangle, self)
         parts = (self.figures, self.show_regions, self.show_measure, self.show_histogram)
+        self.picture_tools = PictureTools(self.plot, self)
+        self.picture_tools.addSeparator()
+        self.picture_tools.addAction(self.draw_rectangle)
         self.controls = Controls(self.plot.look, self._feed, parts, self)
         self._tools: dict[str, qt.QAction] = {
             "figures": self.figures, "regions": self.show_regions, "measure": self.show_measure,
@@ -153,6 +153,7 @@ class LiveView(qt.QMainWindow):
         """Take frames from this source from now on; `None`: from none."""
         self._feed.set_source(source)
         self._frame = self._shown = None
+        self._trouble = ""
         self.measure.show_frame(None)
         self._refresh()
 
@@ -257,12 +258,11 @@ class LiveView(qt.QMainWindow):
         """Say of the frame on the screen which it is, and have the next one requested."""
         if frame is not self._frame:
             return  # of a source that is no longer followed
-        self._shown = frame
+        self._shown, self._trouble = frame, ""
         self.readings.show_frame(frame)
         self.measure.show_frame(frame)
         self._show_caption()
-        self._save.setEnabled(frame.downsample == 1)
-        self._save.setToolTip(SAVE if frame.downsample == 1 else SAVE_NOT)
+        self.picture_tools.set_whole_frame(frame.downsample == 1)
         self._after_drawing()
 
     def _keep_as_region(self, place: Rectangle) -> None:
@@ -270,7 +270,8 @@ class LiveView(qt.QMainWindow):
         self.regions.add(place)
 
     def _show_failure(self, frame: LastFrame, error: Exception) -> None:
-        self.caption.show_trouble(f"frame {frame.frame:,} cannot be drawn ({type(error).__name__}: {error})")
+        self._trouble = f"frame {frame.frame:,} cannot be drawn ({type(error).__name__}: {error})"
+        self._show_caption()
         self._after_drawing()
 
     def _show_drawn(self, picture: Picture) -> None:
@@ -278,9 +279,12 @@ class LiveView(qt.QMainWindow):
 
     def _show_caption(self) -> None:
         shown = self._shown
-        self.caption.show_caption(
-            None if shown is None else caption(shown, self._snapshot.status, self._names)
-        )
+        if self._trouble:
+            self.caption.show_trouble(self._trouble)
+        elif shown is None:
+            self.caption.show_caption(None)
+        else:
+            self.caption.show_caption(caption(shown, self._snapshot.status, self._names))
 
     def _after_drawing(self) -> None:
         self._drawn += 1
@@ -292,8 +296,7 @@ class LiveView(qt.QMainWindow):
         """Choose what was kept for this detector, as soon as it is known."""
         if self._memory is None or not detector or detector == self._memory.detector:
             return
-        self._memory.begin("")  # keeps nothing while it restores
-        memory, self._memory = self._memory, None
+        memory, self._memory = self._memory, None  # nothing is kept while it restores
         memory.begin(detector)
         size = memory.restore(self.plot.look, self._tools)
         if size is not None and not self._compact:
@@ -329,15 +332,15 @@ class LiveView(qt.QMainWindow):
 
     def _lay_out(self, compact: bool) -> None:
         picture = qt.QWidget(self)
-        page = qt.QVBoxLayout(picture)
-        page.setContentsMargins(0, 0, 0, 0)
-        page.setSpacing(0)
-        page.addWidget(self.caption)
-        page.addWidget(self.measure.saturation)
-        row = qt.QHBoxLayout()
+        row = qt.QHBoxLayout(picture)
+        row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(0)
-        page.addLayout(row, 1)
-        row.addWidget(self.plot, 1)
+        column = qt.QVBoxLayout()
+        column.setSpacing(0)
+        row.addLayout(column, 1)
+        column.addWidget(self.caption)
+        column.addWidget(self.measure.saturation)
+        column.addWidget(self.plot, 1)
         row.addWidget(self.levels)
         self.colour_bar = ColourBar(self.plot, self)
         row.addWidget(self.colour_bar)
@@ -376,7 +379,8 @@ class LiveView(qt.QMainWindow):
         if not compact:
             self.tabifyDockWidget(self.regions, self.measure)
         self.addToolBar(self.controls)
-        self.addToolBar(qt.Qt.LeftToolBarArea, self._picture_tools())
+        self.addToolBar(qt.Qt.LeftToolBarArea, self.picture_tools)
+        self._take_keys()
         self._fill_status_bar(compact)
 
     def _side(self) -> qt.QWidget:
@@ -415,32 +419,13 @@ class LiveView(qt.QMainWindow):
         self.statusBar().addPermanentWidget(self._address)
         self._address.setVisible(not compact)
 
-    def _picture_tools(self) -> qt.QToolBar:
-        tools = qt.QToolBar("Picture", self)
-        tools.setMovable(False)
-        tools.setOrientation(qt.Qt.Vertical)
-        whole = ResetZoomAction(self.plot, parent=tools)
-        whole.setShortcut("Home")
-        whole.setToolTip("Show the whole image (Home)")
-        self._save = SaveAction(self.plot, parent=tools)
-        # silx' own icons are drawn for a light background.
-        for action, icon in (
-            (whole, "fa5s.expand"),
-            (ZoomModeAction(self.plot, parent=tools), "fa5s.search-plus"),
-            (PanModeAction(self.plot, parent=tools), "fa5s.arrows-alt"),
-            (self._save, "fa5s.save"),
-            (CopyAction(self.plot, parent=tools), "fa5s.copy"),
-        ):
-            action.setIcon(qtawesome.icon(icon, color=self._theme.text))
-            tools.addAction(action)
-        tools.addSeparator()
-        tools.addAction(self.draw_rectangle)
+    def _take_keys(self) -> None:
         controls = self.controls
         for action in (
-            whole, controls.pause, controls.log_colours, controls.autoscale, controls.show_mask,
-            self.show_regions, self.show_histogram, self.show_measure, self.draw_rectangle,
+            self.picture_tools.whole, controls.pause, controls.log_colours, controls.autoscale,
+            controls.show_mask, self.show_regions, self.show_histogram, self.show_measure,
+            self.draw_rectangle,
         ):  # fmt: skip
             # Beside other widgets a key is meant for the view only when the view has the focus.
             action.setShortcutContext(qt.Qt.WidgetWithChildrenShortcut)
             self.addAction(action)
-        return tools

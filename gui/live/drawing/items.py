@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.image import AxesImage
 from silx.gui.plot.backends.BackendMatplotlib import BackendMatplotlib
-from silx.gui.plot.items import ImageData, ImageRgba, ItemChangedType
+from silx.gui.plot.items import ImageBase, ImageData, ImageRgba, ItemChangedType
 
 from penstock.gui.live.drawing.picture import Picture, Port
 from penstock.gui.live.drawing.whole import Whole
@@ -38,7 +38,7 @@ class FrameItem(ImageData):
 
     def _hold(self, counts: npt.NDArray[Any], scale: float, whole: Whole | None) -> None:
         self._changing, self._whole = True, None  # silx asks for the mask, which would be made for it
-        self.setData(counts, copy=False)
+        ImageBase.setData(self, counts)  # that of ImageData copies
         self.setScale((scale, scale))
         self._changing, self._whole = False, whole
         self._updated(ItemChangedType.DATA)
