@@ -26,6 +26,11 @@ OUR_PACKET_SIZE = 0
 NO_PACKET_SOCKET = 1
 """ARV_GV_STREAM_OPTION_PACKET_SOCKET_DISABLED (arvgvstream.h:49): in a privileged process Aravis would read a
 packet socket, and take for frames what that has caught, from any program, before its filter is set."""
+USB_SYNC = 0
+"""ARV_UV_USB_MODE_SYNC (arvenums.h), the default of 0.8.26. The other mode, that of later versions (0.8.31),
+remembers memory by the address of its ArvBuffer, also of one that is gone: the next one there would be filled
+in the memory of the first. And it counts an underrun whenever it finds no further buffer, although all are being
+filled (arvuvstream.c, `arv_uv_stream_thread_async`)."""
 ON = 1
 """ARV_RANGE_CHECK_POLICY_ENABLE, ARV_ACCESS_CHECK_POLICY_ENABLE (arvgc.h): both are off otherwise."""
 SOCKET_BUFFER = 64 * 2**20
@@ -112,6 +117,8 @@ _PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "arv_camera_gv_set_packet_size_adjustment": (None, (c_void_p, c_int)),
     "arv_camera_gv_set_stream_options": (None, (c_void_p, c_int)),
     "arv_camera_gv_set_packet_delay!": (None, (c_void_p, c_int64)),
+    "arv_camera_is_uv_device": (c_int, (c_void_p,)),
+    "arv_camera_uv_set_usb_mode": (None, (c_void_p, c_int)),
     "arv_camera_create_stream!": (c_void_p, (c_void_p, c_void_p, c_void_p)),
     "arv_device_get_genicam_xml": (c_void_p, (c_void_p, POINTER(c_size_t))),
     "arv_device_get_feature_access_mode": (c_int, (c_void_p, c_char_p)),
@@ -303,6 +310,15 @@ class Stream:
     def close(self) -> None:
         """End the library's thread; it has let go of every buffer when this returns."""
         self._lib.g_object_unref(self._stream)
+
+
+def configure_transport(lib: Aravis, camera: int) -> None:
+    """Choose how the library receives frames, for all streams of this camera."""
+    if lib.camera_is_gv_device(camera):
+        lib.camera_gv_set_packet_size_adjustment(camera, OUR_PACKET_SIZE)
+        lib.camera_gv_set_stream_options(camera, NO_PACKET_SOCKET)
+    elif lib.camera_is_uv_device(camera):
+        lib.camera_uv_set_usb_mode(camera, USB_SYNC)
 
 
 def pair(function: Any, *arguments: Any, kind: Any = c_double) -> tuple[Any, Any]:

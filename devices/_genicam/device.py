@@ -69,9 +69,7 @@ class Device:
             self._refuse_if_taken()
             lib.camera_set_range_check_policy(self.camera, binding.ON)
             lib.camera_set_access_check_policy(self.camera, binding.ON)
-            if self.is_gige:
-                lib.camera_gv_set_packet_size_adjustment(self.camera, binding.OUR_PACKET_SIZE)
-                lib.camera_gv_set_stream_options(self.camera, binding.NO_PACKET_SOCKET)
+            binding.configure_transport(lib, self.camera)
             self.vendor, self.model, self.serial = (
                 (ask(self.camera) or b"").decode(errors="replace")
                 for ask in (
