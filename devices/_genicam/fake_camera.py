@@ -158,7 +158,9 @@ def main() -> int:
     parent = os.getppid()
 
     def sleep(seconds: float) -> None:
-        if signal.sigtimedwait(ENDING, seconds) is not None or os.getppid() != parent:
+        caught = signal.sigtimedwait(ENDING, seconds)
+        # After SIGSTOP and SIGCONT it returns a signal 0 (CPython, signalmodule.c).
+        if (caught is not None and caught.si_signo in ENDING) or os.getppid() != parent:
             sys.exit(0)
 
     try:

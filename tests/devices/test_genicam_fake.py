@@ -14,6 +14,7 @@ import pytest
 
 from penstock.devices._base.processes import PYTHON, Child
 from penstock.devices._base.stage import json_line
+from penstock.devices._genicam.fake_camera import LOOK
 from penstock.devices.genicam import GenICam
 from penstock.stins.messages import IndexSource
 from penstock.streamer.camera import Acquisition, Exposure
@@ -239,6 +240,18 @@ def test_a_second_fake_camera_says_who_has_the_port() -> None:
         )
     assert second.returncode == 1
     assert second.stderr.startswith("port 3956 of 127.0.0.1 is taken: another fake camera is running")
+
+
+def test_a_fake_camera_that_was_stopped_goes_on() -> None:
+    with fake() as camera:
+        process = psutil.Process(camera.pid)
+        process.suspend()
+        until(lambda: process.status() == psutil.STATUS_STOPPED, "stopped")
+        time.sleep(1.5 * LOOK)  # the time that it waits for a signal passes
+        process.resume()
+        with opened() as rig:
+            rig.arm(n_triggers=200, exposure_time=UNITY, camera=SMALL)
+            assert len(rig.receive_series()[1]) == 200
 
 
 def test_a_fake_camera_ends_with_the_process_that_has_started_it() -> None:
