@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from ctypes import c_int
 from dataclasses import dataclass
+from math import ceil
 from threading import Thread
 from typing import Any
 
@@ -24,6 +25,8 @@ ARAVIS_FAKE = ("Aravis", "Fake")
 """The fake camera of Aravis says little endian, and sends Mono16 as big endian (arvfakecamera.c)."""
 SAFE_PACKET_SIZE = 1400
 """Bytes of a packet that every network takes: for cameras that cannot send packets to try."""
+PACKET_OVERHEAD = 36
+"""Bytes of the headers of IP, UDP and GVSP in a packet ("GigE Vision" 1.2, section 24)."""
 EXTENDED_IDS = "GevGVSPExtendedIDMode"
 TEMPERATURE = "DeviceTemperature"
 RATE_ENABLE = b"AcquisitionFrameRateEnable"
@@ -164,6 +167,10 @@ class Device:
     def payload(self) -> int:
         """Return the bytes of a frame as sent."""
         return int(self.lib.camera_get_payload(self.camera))
+
+    def packets_per_frame(self) -> int:
+        """Return the packets of a frame, with leader and trailer; 1 for USB3 Vision."""
+        return 2 + ceil(self.payload() / (self.packet_size() - PACKET_OVERHEAD)) if self.is_gige else 1
 
     def packet_size(self) -> int:
         """Return the bytes of a packet of a GigE Vision camera, IP header included."""

@@ -67,6 +67,7 @@ class Frames:
         self._exposure = settings.exposure_time
         self._period = self._exposure + max(settings.latency_time, device.readout)
         self._planned = settings.frames
+        self._packets = device.packets_per_frame()
         self.counts = dict.fromkeys(COUNTS, 0)
         self._lent: dict[int, int] = {}
         """Number of the engine's buffer by its address."""
@@ -243,7 +244,8 @@ class Frames:
                 f"camera {self._device.name} does not answer any more, or another program has taken it; see "
                 "its cable and power, then Reset"
             )
-        if missed := self._stream.count("n_underruns"):
+        if underruns := self._stream.count("n_underruns"):  # packets or frames, by the kind of stream
+            missed = math.ceil(underruns / self._packets)
             raise Overrun(
                 f"no buffer was free for {plural(missed, 'frame')}: they are sent more slowly than the "
                 "camera delivers them; take them more slowly, or raise the receiver's speed or --buffers-mb",

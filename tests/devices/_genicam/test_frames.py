@@ -60,12 +60,16 @@ class ScriptedStream:
 class ScriptedDevice:
     name, readout, lost, dies = "scripted", 0.0, False, False
 
-    def __init__(self, stream: ScriptedStream) -> None:
+    def __init__(self, stream: ScriptedStream, packets: int) -> None:
         self._stream = stream
+        self._packets = packets
         self.stopped = self.asked = 0
 
     def stream(self) -> Stream:
         return cast(Stream, self._stream)
+
+    def packets_per_frame(self) -> int:
+        return self._packets
 
     def start(self) -> None: ...
 
@@ -86,10 +90,11 @@ class ScriptedCamera(FakeCamera):
         kind: Kind = GIGE,
         form: str = "Mono16",
         underruns: int = 0,
+        packets: int = 1,
     ) -> None:
         super().__init__({})
         self.stream = ScriptedStream(script, underruns)
-        self.device = ScriptedDevice(self.stream)
+        self.device = ScriptedDevice(self.stream, packets)
         self.ids = FrameIds(kind)
         self.form = FORMATS[form]
         self.counts: Mapping[str, int] = {}
@@ -167,13 +172,20 @@ def test_a_series_of_which_not_one_packet_arrives_is_a_fault_that_says_what_to_l
         )
 
 
-def test_frames_for_which_no_buffer_was_free_are_an_overrun() -> None:
-    with Rig(ScriptedCamera([(7, WHOLE, image(7))], underruns=4), buffers=8 * 24) as rig:
+@pytest.mark.parametrize(
+    ("packets", "underruns", "frames"), [(1, 4, 4), (700, 1, 1), (700, 1400, 2), (700, 1543, 3)]
+)
+def test_frames_for_which_no_buffer_was_free_are_an_overrun(
+    packets: int, underruns: int, frames: int
+) -> None:
+    """A stream of GigE Vision counts each packet (arvgvstream.c, `_find_frame_data`)."""
+    camera = ScriptedCamera([(7, WHOLE, image(7))], underruns=underruns, packets=packets)
+    with Rig(camera, buffers=8 * 24) as rig:
         rig.connect()
         rig.arm(n_triggers=9)
         end = rig.receive_series()[2]
-        assert (end.reason, end.lost) == ("fault", {"overrun": 4})
-        assert "no buffer was free for 4 frames" in (end.message or "")
+        assert (end.reason, end.lost) == ("fault", {"overrun": frames})
+        assert f"no buffer was free for {frames} frame" in (end.message or "")
 
 
 def test_a_camera_without_heartbeat_is_asked_when_it_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:
