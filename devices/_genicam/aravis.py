@@ -29,8 +29,8 @@ packet socket, and take for frames what that has caught, from any program, befor
 USB_SYNC = 0
 """ARV_UV_USB_MODE_SYNC (arvenums.h), the default of 0.8.26. The other mode, that of later versions (0.8.31),
 remembers memory by the address of its ArvBuffer, also of one that is gone: the next one there would be filled
-in the memory of the first. And it counts an underrun whenever it finds no further buffer, although all are being
-filled (arvuvstream.c, `arv_uv_stream_thread_async`)."""
+in the memory of the first. And it counts an underrun whenever it finds no further buffer, although all are
+being filled (arvuvstream.c, `arv_uv_stream_thread_async`)."""
 ON = 1
 """ARV_RANGE_CHECK_POLICY_ENABLE, ARV_ACCESS_CHECK_POLICY_ENABLE (arvgc.h): both are off otherwise."""
 SOCKET_BUFFER = 64 * 2**20

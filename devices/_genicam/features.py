@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterator, Sequence
 from ctypes import c_int64
+from math import isfinite
 from typing import Any
 from xml.etree import ElementTree
 
@@ -178,10 +179,24 @@ def _typed(feature: Feature, value: Value, kind: type) -> Any:
         if kind is bool:
             return int(value) if isinstance(value, bool) else int(WORDS[str(value).strip().lower()])
         if kind is int:
-            return int(str(value), 0) if isinstance(value, str) else int(value)
-        return str(value).encode() if kind is str else float(value)
+            return _in_64_bits(int(str(value), 0))
+        return str(value).encode() if kind is str else _finite(float(value))
     except (KeyError, ValueError) as error:
         raise CameraError(f"{feature.name} is of type {feature.kind}, and {value!r} is not") from error
+
+
+def _in_64_bits(number: int) -> int:
+    """Return a number; ctypes would pass the lower 64 bits of a greater one."""
+    if not -(2**63) <= number < 2**63:
+        raise ValueError(number)
+    return number
+
+
+def _finite(number: float) -> float:
+    """Return a number; one that is none passes every check of limits."""
+    if not isfinite(number):
+        raise ValueError(number)
+    return number
 
 
 def _tag(node: ElementTree.Element) -> str:

@@ -113,6 +113,8 @@ class TestFeatures:
             ("DeviceModelName", "x", "DeviceModelName can only be read"),
             ("BlackLevel", "101", "BlackLevel.*101.* greater than allowed maximum"),
             ("BlackLevel", "dark", "BlackLevel is of type float, and 'dark' is not"),
+            ("BlackLevel", "nan", "BlackLevel is of type float, and 'nan' is not"),
+            ("BlackLevel", "inf", "BlackLevel is of type float, and 'inf' is not"),
             ("ReverseX", "perhaps", "ReverseX is of type boolean"),
             ("TestPattern", "Stripes", "TestPattern.*'Stripes' not an entry"),
             ("BlakLevel", "1", "no feature BlakLevel; perhaps BlackLevel"),

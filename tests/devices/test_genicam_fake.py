@@ -146,6 +146,14 @@ class TestFake:
         with opened() as rig, pytest.raises(Refused, match=words):
             done(rig.engine.prepare(settings(camera=values)))
 
+    @pytest.mark.parametrize("value", ["2.5", 2.5, str(2**64 + 3), "", "many"])
+    def test_a_number_that_is_no_integer_of_64_bits_is_not_made_one(self, value: Value) -> None:
+        with opened() as rig:
+            assert isinstance(rig.camera, GenICam)
+            with pytest.raises(CameraError, match="BinningHorizontal is of type integer, and .* is not"):
+                rig.camera.set_feature("BinningHorizontal", value)
+            assert rig.camera.get_feature("BinningHorizontal").value == 1
+
     def test_a_line_that_is_not_there_is_refused(self) -> None:
         wanted = settings(trigger_mode=TriggerMode.EXTERNAL_MULTI, camera={"TriggerSource": "Line7"})
         with (
@@ -171,6 +179,11 @@ class TestFake:
         with opened() as rig:
             done(rig.engine.prepare(settings(camera=SMALL)))
             assert rig.camera._device.packet_size() < 9000
+
+    def test_packets_per_frame_are_those_that_arrive(self) -> None:
+        with opened() as rig:
+            done(rig.engine.prepare(settings(camera=SMALL | {"PacketSize": 1400})))
+            assert rig.camera._device.packets_per_frame() == 2 + 7  # 8192 bytes, 1364 in each
 
     def test_a_camera_that_somebody_else_controls_is_refused(self) -> None:
         with opened(), pytest.raises(CameraError, match="127.0.0.1 is controlled by another program"):
