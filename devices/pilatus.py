@@ -84,6 +84,12 @@ class Pilatus(StreamingDetector):
         fit = self._space.fitting(self._readings.free_bytes, self._shape) if self._shape else 0
         return max(1, min(fit or modes.MOST_IMAGES, modes.MOST_IMAGES))
 
+    def frames_until_stop(self) -> int:
+        """See `StreamingDetector`: as many as fit now."""
+        self._camserver.set("ImgPath", self._folder)
+        self._readings.free()
+        return self.most_frames()
+
     def readout_time(self) -> float:
         """See `Unit`."""
         return modes.READOUT
@@ -211,13 +217,7 @@ class Pilatus(StreamingDetector):
                 f"{self._camserver.address} does not say the size of its images; set the property SensorShape"
             )
         self._learn_trimmed()
-        folder = self._light.describe().folder
-        if self._given_folder and self._given_folder.rstrip("/") != folder:
-            raise CameraError(
-                f"the light streamer at {self._light.address} watches {folder}, and the property ImageFolder "
-                f"is {self._given_folder}; set it to the same, or leave it empty"
-            )
-        self._folder = folder
+        self._folder = self._light.folder(self._given_folder)
 
     def _learn_trimmed(self) -> None:
         found = {keys.ENERGY: self._camserver.energy(), keys.THRESHOLD: self._camserver.threshold()}

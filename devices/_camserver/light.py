@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 
 from penstock.streamer.light_client import (
     LightClient,
-    LightDescription,
     LightRefused,
     LightStatus,
     LightUnavailable,
@@ -23,6 +22,8 @@ BUSY = ("acquiring", "ending")
 """States in which a series is under way."""
 SETTLED_WITHIN, LOOK_EVERY = 5.0, 0.02
 """Seconds in which an aborted series ends (`ABORT_PATIENCE` of the light streamer), and between two looks."""
+REMOVED_WITHIN = 30.0
+"""Seconds in which a full RAM disk is emptied: its files are removed before an aborted series has ended."""
 
 
 class Light:
@@ -40,9 +41,22 @@ class Light:
         self.address = address
         self._client = LightClient(f"tcp://{address}")
 
-    def describe(self) -> LightDescription:
-        """Return its version, and the folder into which camserver has to write."""
-        return self._call(self._client.describe)
+    def folder(self, given: str) -> str:
+        """Return the folder into which camserver has to write.
+
+        Args:
+            given: the property ImageFolder; "" if it is not set.
+
+        Raises:
+            CameraError: the property names another one.
+        """
+        folder = self._call(self._client.describe).folder
+        if given and given.rstrip("/") != folder:
+            raise CameraError(
+                f"the light streamer at {self.address} watches {folder}, and the property ImageFolder is "
+                f"{given}; set it to the same, or leave it empty"
+            )
+        return folder
 
     def status(self) -> LightStatus:
         """Return a snapshot."""
@@ -62,22 +76,25 @@ class Light:
         self._call(lambda: self._client.abort(series, message))
 
     def reset(self) -> None:
-        """End whatever series is under way; return when it has ended."""
+        """End whatever series is under way, and remove files of earlier ones; return when it has ended."""
         self._call(self._client.reset)
-        self.settle()
+        self.settle(REMOVED_WITHIN)
 
-    def settle(self) -> None:
+    def settle(self, within: float = SETTLED_WITHIN) -> None:
         """Wait for the end of a series that was aborted or finished: its end message may wait for a receiver.
+
+        Args:
+            within: seconds.
 
         Raises:
             CameraError: it does not end.
         """
-        end = time.monotonic() + SETTLED_WITHIN
+        end = time.monotonic() + within
         while (status := self.status()).state in BUSY:
             if time.monotonic() > end:
                 raise CameraError(
                     f"the light streamer at {self.address} is still {status.state} after "
-                    f"{SETTLED_WITHIN:g} s ({status.message}); see its log on the control unit"
+                    f"{within:g} s ({status.message}); see its log on the control unit"
                 )
             Event().wait(LOOK_EVERY)
 

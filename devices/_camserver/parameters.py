@@ -106,6 +106,8 @@ READINGS: tuple[Parameter, ...] = (
 
 HOST = re.compile(r"[\w.%:-]+")
 """Pattern of host names and addresses."""
+ADDRESS = re.compile(r"([\w.%-]+|\[[\w.%:]+\]):(\d{1,5})")
+"""Pattern of HOST:PORT; an IPv6 address has brackets."""
 
 
 def host_of(given: str) -> str:
@@ -145,13 +147,16 @@ def light_address(given: str, host: str) -> str:
     """Return the property LightStreamer as HOST:PORT.
 
     Raises:
-        CameraError: it has no port.
+        CameraError: it is no HOST:PORT.
     """
     if not given:
         return host_port(host, LIGHT_PORT)
-    name, _, port = given.rpartition(":")
-    if not name or not port.isdecimal():
-        raise CameraError(f"the property LightStreamer is {given!r}; set it to HOST:PORT, or leave it empty")
+    found = ADDRESS.fullmatch(given)
+    if found is None or not 1 <= int(found[2]) <= 65535:
+        raise CameraError(
+            f"the property LightStreamer is {given!r}; set it to HOST:PORT, such as "
+            f"192.168.0.80:{LIGHT_PORT}, or leave it empty"
+        )
     return given
 
 

@@ -52,5 +52,5 @@ class Space:
             raise CameraError(
                 f"{plan.images} images of {self.frame_bytes(shape) / 1e6:.3g} MB ({known}) do not fit on the "
                 f"RAM disk of {address}, which has {free / 1e6:.3g} MB free: at most {fit} do; take fewer, "
-                "or remove files there"
+                "or make room: Reset removes what earlier series have left there"
             )

@@ -103,6 +103,13 @@ class StreamingDetector(Unit):
         """Return the type of the receiver's source for this stream, such as "dectris-v2"."""
         return "stins"
 
+    def frames_until_stop(self) -> int:
+        """Return how many frames are asked of the box for a series with frames until Stop.
+
+        Called before `prepare`, by the same thread: the box may be asked.
+        """
+        return self.most_frames()
+
     def as_prepared(self, settings: Settings) -> Settings:
         """Return the settings of the prepared series as the box has them: a box may round them.
 

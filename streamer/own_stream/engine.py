@@ -134,7 +134,8 @@ class OwnStreamEngine:
 
         def work() -> Prepared:
             complete = self._complete(settings)
-            numbered = complete.numbered(self._detector.most_frames())
+            until_stop = 0 if complete.n_triggers else self._detector.frames_until_stop()
+            numbered = complete.numbered(until_stop)
             frames = self._detector.prepare(numbered)
             self._take_over()
             taken = self._detector.as_prepared(numbered)

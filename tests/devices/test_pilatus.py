@@ -119,7 +119,13 @@ def heard(simulated: SimulatedCamserver, word: str) -> list[str]:
             "property Host is 'http://10.0.0.1'; set it to only the name or address",
         ),
         ({"Host": "dcu", "SensorShape": "2M"}, "property SensorShape is '2M'; set it to rows x columns"),
-        ({"Host": "dcu", "LightStreamer": "dcu"}, "property LightStreamer is 'dcu'; set it to HOST:PORT"),
+        *(
+            (
+                {"Host": "dcu", "LightStreamer": wrong},
+                f"property LightStreamer is '{wrong}'; set it to HOST:PORT",
+            )
+            for wrong in ("dcu", "tcp://dcu:9998", "dcu:99999", "dcu:0", "::1:9998", ":9998")
+        ),
     ],
 )
 def test_a_property_that_is_wrong_is_said_before_anything_is_reached(
@@ -385,6 +391,20 @@ def test_a_series_that_does_not_fit_is_refused_with_the_number_that_does(
         pilatus.prepare(series(pilatus, trigger_mode=TriggerMode.SOFTWARE, n_triggers=100))
         assert pilatus.most_frames() == 11
         pilatus.close()
+
+
+def test_frames_until_stop_are_as_many_as_fit_when_it_is_armed(folder: Path, light: LightReady) -> None:
+    with SimulatedCamserver(folder, sensor=SENSOR, capacity=100_000) as simulated:
+        box = Rig(unit(simulated, light))
+        box.until_state("idle")
+        others = folder / "of-others"
+        others.write_bytes(bytes(50_000))
+        try:
+            box.prepare(n_triggers=0)
+            assert heard(simulated, "NImages") == ["NImages 5"]
+        finally:
+            others.unlink()
+            box.close()
 
 
 def test_once_there_were_images_the_largest_of_them_counts(box: Rig, simulated: SimulatedCamserver) -> None:
