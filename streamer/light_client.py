@@ -93,7 +93,7 @@ class LightClient:
         return self._requests.ask(finish, LightStatus)
 
     def abort(self, series: str, message: str = "") -> LightStatus:
-        """End the series within a second, dropping what waits; return at once."""
+        """End the series as soon as the files of what waits are removed; return at once."""
         return self._requests.ask(protocol.Abort(id=self._id(), series=series, message=message), LightStatus)
 
     def cancel(self, series: str, message: str = "") -> LightStatus:
@@ -101,7 +101,7 @@ class LightClient:
         return self._requests.ask(protocol.Cancel(id=self._id(), series=series, message=message), LightStatus)
 
     def reset(self) -> LightStatus:
-        """Leave the state fault; a running series is aborted."""
+        """Leave the state fault, and remove files of earlier series; a running series is aborted."""
         return self._requests.ask(protocol.Reset(id=self._id()), LightStatus)
 
     def shutdown(self) -> None:

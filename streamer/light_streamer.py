@@ -55,6 +55,8 @@ GROWTH_PATIENCE = 5.0
 """Seconds without growth after which an incomplete file is lost."""
 ABSENT_PATIENCE = 2.0
 """Seconds that a finished series waits for the next of its files to appear."""
+REMOVE_SECONDS = 0.02
+"""Seconds of a step for removing unwanted files: gigabytes of them take seconds, and requests wait."""
 LOOK_AGAIN = 0.05
 """Seconds between two looks at incomplete files."""
 TELL_EVERY = 10.0
@@ -259,8 +261,8 @@ class Series:
         self.name = re.compile(re.escape(self.prefix) + r"(?:_(\d+))?\.cbf")
         self.appeared: Set[int] = set()
         self.beyond_plan: Set[int] = set()
-        self.waiting: Deque[Tuple[int, str]] = deque()
-        """Frames and names of files, in the order in which they appeared."""
+        self.waiting: Deque[Tuple[int, str, int]] = deque()
+        """Frames, names and sizes of files, in the order in which they appeared."""
         self.growing: List[Tuple[int, str]] = []
         """Those that were incomplete when they were looked at."""
         self.incomplete: Dict[str, Tuple[str, float]] = {}
@@ -295,6 +297,8 @@ class Streamer:
         self.held: List[Tuple[Any, str, int]] = []
         """Tracker, name and size of files that ZeroMQ has not let go of."""
         self.held_bytes = self.largest_bytes = 0
+        self.unwanted: Deque[str] = deque()
+        """Files of this or earlier series that will not be sent, and still have to be removed."""
         self.waits = ""
         """How many frames wait where and for whom; "" if none does."""
         self._looked = self._told = 0.0
@@ -312,13 +316,9 @@ class Streamer:
             raise Refused("bad_request", "filename is missing in header, or shape or type in image")
         series = Series(**request)
         header = dict(header, htype="header", msg_number=self.msg_number, series=series.id)
-        held = {name for _, name, _ in self.held}
-        for name in self.folder.list():
-            if OWN_FILE.fullmatch(name) and name not in held:
-                self.folder.remove(name)
-                series.left_over += 1
-        if series.left_over:
-            log.warning("removed files of earlier series: %d", series.left_over)
+        series.left_over = self._clear()
+        while any(series.name.fullmatch(name) for name in self.unwanted):
+            self._remove()  # a restarted client may take the same prefix again
         deadline = time.monotonic() + START_PATIENCE
         while self.push.try_send(encode(header), memoryview(encode(request["metadata"]))) is None:
             self.push.follow()
@@ -351,10 +351,11 @@ class Streamer:
         self.abort(request)
 
     def reset(self, request: Dict[str, Any]) -> None:
-        """Leave the state fault; a running series is aborted."""
+        """Leave the state fault, and remove files of earlier series; a running series is aborted."""
         if self.state in RUNNING:
             self._drop("abort", "reset")
         else:
+            self._clear()
             self._change("idle", "reset")
 
     def status(self) -> Dict[str, Any]:
@@ -366,7 +367,7 @@ class Streamer:
             "acquired": len(series.appeared), "sent": series.sent, "lost": series.lost,
             "beyond_plan": len(series.beyond_plan), "left_over": series.left_over,
             "end_sent": series.end_sent, "waiting": len(series.waiting) + len(series.growing),
-            "waiting_bytes": sum(self.folder.size(name) for _, name in series.waiting),
+            "waiting_bytes": sum(size for _, _, size in series.waiting),
             "held": len(self.held), "held_bytes": self.held_bytes, "largest_bytes": self.largest_bytes,
             "quiet": round(time.monotonic() - series.moved, 3),
             "peers": len(self.push.peers), "peer_addresses": list(self.push.peers.values()),
@@ -379,6 +380,7 @@ class Streamer:
         """Take, send and remove what there is; called again and again."""
         self.push.follow()
         self._release()
+        self._remove()
         names = self.folder.news()
         if self.state in RUNNING:
             self._take(names)
@@ -390,7 +392,7 @@ class Streamer:
         """Return the event of the data socket to wait for, and the most milliseconds until the next step."""
         # Room for a message is an event only while a frame waits for it: there nearly always is.
         has_to_wait = self.waits and self.push.peers and self.held_bytes < self.hold_bytes
-        is_busy = self.held or self.series.growing or self.state == "ending"
+        is_busy = self.held or self.unwanted or self.series.growing or self.state == "ending"
         return zmq.POLLOUT if has_to_wait else 0, 10 if is_busy else 200
 
     def close(self, message: str) -> None:
@@ -419,7 +421,7 @@ class Streamer:
             if not series.appeared:
                 log.info("series %s: the first file is %s", series.id, name)
             series.appeared.add(frame)
-            series.waiting.append((frame, name))
+            series.waiting.append((frame, name, self.folder.size(name)))
             series.moved = time.monotonic()
 
     def _send(self) -> None:
@@ -427,10 +429,10 @@ class Streamer:
         series = self.series
         if series.growing and not series.waiting and time.monotonic() - self._looked > LOOK_AGAIN:
             self._looked = time.monotonic()
-            series.waiting.extend(series.growing)
+            series.waiting.extend((frame, name, self.folder.size(name)) for frame, name in series.growing)
             series.growing = []
         while series.waiting and self.push.peers and self.held_bytes < self.hold_bytes:
-            frame, name = series.waiting[0]
+            frame, name, _ = series.waiting[0]
             try:
                 data, written = load(self.folder.join(name))
             except Incomplete as error:
@@ -480,12 +482,28 @@ class Streamer:
             self.folder.remove(name)
             self.held_bytes -= size
 
+    def _clear(self) -> int:
+        """Begin to remove the files of earlier series; return how many there are."""
+        wanted = {name for _, name, _ in self.held}.union(self.unwanted)
+        found = [name for name in self.folder.list() if OWN_FILE.fullmatch(name) and name not in wanted]
+        if found:
+            log.warning("removing files of earlier series: %d", len(found))
+        self.unwanted.extend(found)
+        self._remove()
+        return len(found)
+
+    def _remove(self) -> None:
+        """Remove unwanted files, for a short time."""
+        end = time.monotonic() + REMOVE_SECONDS
+        while self.unwanted and time.monotonic() < end:
+            self.folder.remove(self.unwanted.popleft())
+
     def _drop(self, reason: str, message: str, cause: str = "") -> None:
         """End the series without what waits."""
         series = self.series
         series.lose(cause or reason, message, len(series.waiting) + len(series.growing))
-        for _, name in [*series.waiting, *series.growing]:
-            self.folder.remove(name)
+        self.unwanted.extend(name for _, name, _ in series.waiting)
+        self.unwanted.extend(name for _, name in series.growing)
         series.waiting.clear()
         series.growing.clear()
         series.dropped = True
@@ -505,7 +523,7 @@ class Streamer:
         absent = series.triggered > len(series.appeared) and not series.dropped and quiet < ABSENT_PATIENCE
         if absent and quiet > ABSENT_PATIENCE / 2:
             self._take(self.folder.list())  # a file that came without an event
-        if series.waiting or series.growing or absent:
+        if series.waiting or series.growing or absent or self.unwanted:
             return
         cause = series.reason if series.reason in ("abort", "fault") else "camera"
         series.lose(cause, "no file came", series.triggered - series.sent - sum(series.lost.values()))

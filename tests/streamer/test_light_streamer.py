@@ -10,7 +10,8 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -20,13 +21,21 @@ import zmq
 from penstock.bench.light import measure
 from penstock.codecs import cbf
 from penstock.stins.messages import Frame, SeriesEnd
+from penstock.streamer import light_streamer
 from penstock.streamer.light_client import LightClient, LightRefused, LightUnavailable
 from tests.receiver.disks import small_file_system
-from tests.streamer.light_rig import SCRIPT, SHAPE, Light, cbf_file, pixels
+from tests.streamer.light_rig import HEADER, IMAGE, SCRIPT, SHAPE, Light, cbf_file, pixels
 from tests.streamer.rig import DEADLINE
 
 LARGE = (400, 500)
 """Shape of frames whose blobs are sent without a copy."""
+
+
+def until(condition: Callable[[], object]) -> None:
+    """Call `condition` until it is true."""
+    deadline = time.monotonic() + DEADLINE
+    while not condition():
+        assert time.monotonic() < deadline, "not in time"
 
 
 @pytest.fixture
@@ -435,6 +444,46 @@ def test_a_killed_one_leaves_files_that_the_next_one_removes(python: str, tmp_pa
         assert light.client.status().state == "idle"
         light.begin(prefix=prefix)
         assert light.client.status().left_over == 2
+        assert light.files() == []
+
+
+def test_reset_makes_room_by_removing_files_of_earlier_series(light: Light) -> None:
+    light.write_frames("penstock-killed", 0, 1)
+    (light.folder / "of-others_00000.cbf").touch()
+
+    light.client.reset()
+
+    light.until(lambda status: light.files() == ["of-others_00000.cbf"])
+
+
+def test_an_aborted_series_ends_once_its_files_are_removed_and_requests_do_not_wait_for_that(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with contextlib.ExitStack() as stack:
+        context = zmq.Context()
+        stack.callback(context.destroy, 0)
+        pull = context.socket(zmq.PULL)
+        folder = light_streamer.Folder(str(tmp_path))
+        push = light_streamer.Push(context, "tcp://127.0.0.1:0")
+        streamer = light_streamer.Streamer(folder, push, hold_bytes=0)  # every file waits
+        pull.connect(push.endpoint)
+        until(lambda: push.follow() or push.peers)
+        streamer.begin(
+            {"series": "s1", "prefix": "penstock-1", "header": HEADER, "image": IMAGE, "metadata": {}}
+        )
+        for number in range(3):
+            (tmp_path / f"penstock-1_{number:05d}.cbf").write_bytes(cbf_file(pixels(number)))
+        until(lambda: streamer.step() or streamer.status()["waiting"] == 3)
+
+        monkeypatch.setattr(light_streamer, "REMOVE_SECONDS", -1.0)  # no time for any
+        streamer.abort({"series": "s1", "message": "Abort was called"})
+        streamer.step()
+        assert (streamer.state, len(list(tmp_path.iterdir()))) == ("ending", 3)
+
+        monkeypatch.setattr(light_streamer, "REMOVE_SECONDS", 60.0)
+        until(lambda: streamer.step() or streamer.state == "idle")
+        assert (list(tmp_path.iterdir()), streamer.series.lost) == ([], {"abort": 3})
+        os.close(folder.descriptor)
 
 
 # Requests ---------------------------------------------------------------------------------------------------
