@@ -76,9 +76,10 @@ class GenICam(Camera, HasFeatures):
     def prepare(self, settings: Settings) -> FrameFormat:
         """See `Unit`; opens the camera again if it was unplugged."""
         self._device.ask()
-        if self._device.lost:
+        if self._device.gone:
             self._device.close()
             self._use(self._reopening.device())
+        self._refuse_if_lost()
         frames = self.check(settings)
         self._form = self._form_of(settings)
         self._device.set_up(settings, self._form, self._view_of(settings))
@@ -125,6 +126,13 @@ class GenICam(Camera, HasFeatures):
             return self._shown_value(name)
         return super().read(name)
 
+    def trouble(self) -> str:
+        """See `Unit`."""
+        if not self._device.lost:
+            return ""
+        self._device.ask(0.0)  # it may be back at the next call
+        return f"Camera {self._device.name} does not answer; see its cable and power, then call Arm"
+
     def shown(self) -> tuple[Parameter, ...]:
         """See `Unit`: the features in the property ShownFeatures, the last known ones of a lost camera."""
         if not self._device.lost:
@@ -133,15 +141,15 @@ class GenICam(Camera, HasFeatures):
 
     def list_features(self) -> Sequence[Feature]:
         """See `HasFeatures`."""
-        return self._features.list()
+        return self._features_now().list()
 
     def get_feature(self, name: str) -> Feature:
         """See `HasFeatures`."""
-        return self._features.get(name)
+        return self._features_now().get(name)
 
     def set_feature(self, name: str, value: Value) -> Feature:
         """See `HasFeatures`."""
-        return self._features.set(name, value)
+        return self._features_now().set(name, value)
 
     def acquire(self, acquisition: Acquisition) -> Iterator[Exposure]:
         """See `Camera`."""
@@ -154,11 +162,24 @@ class GenICam(Camera, HasFeatures):
     def close(self) -> None:
         """See `Unit`."""
         self._device.close()
+        self._reopening.close()
 
     def _use(self, device: Device) -> None:
         self._device = device
         self._ids = FrameIds(self._device.ids)
         self._features = Features(self._device)
+
+    def _features_now(self) -> Features:
+        self._device.ask()
+        self._refuse_if_lost()
+        return self._features
+
+    def _refuse_if_lost(self) -> None:
+        """Raise if the camera does not answer: each call would take seconds."""
+        if self._device.lost:
+            raise CameraError(
+                f"camera {self._device.name} does not answer; see its cable and power, then call Arm again"
+            )
 
     def _shown_names(self) -> Sequence[str]:
         """Return the names in the property ShownFeatures; see `shown`.

@@ -247,6 +247,7 @@ class Engine:
                 peers=len(peers),
                 peer_addresses=peers,
                 readings=self._parameters.readings,
+                warning=self._parameters.trouble,
             )
         used, slots = series.buffers_used, series.ring.slots
         if state is State.ACQUIRING and series.armed:
@@ -275,6 +276,7 @@ class Engine:
             ring_total=slots,
             end_sent=series.end_sent,
             readings=self._parameters.readings,
+            warning=self._parameters.trouble if state is State.IDLE else "",
         )
 
     def close(self, reason: str = "the streamer was told to end", patience: float = 2.0) -> None:

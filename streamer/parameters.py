@@ -49,6 +49,8 @@ class Parameters:
         self._lock = Lock()
         """Held while the camera is read."""
         self._read_at = -math.inf
+        self.trouble = ""
+        """What the camera says of itself between series; see `Unit.trouble`."""
         if not isinstance(camera, StreamingDetector):  # its box has not been reached yet
             self._shown = camera.shown()
             self._values = {p.name: p.default for p in camera.parameters if p.writable}
@@ -105,9 +107,10 @@ class Parameters:
                         break  # the others would wait as long; the watcher decides whether the box is lost
                 else:
                     self._failed.discard(parameter.name)
-        before = self.readings
+        before = self.readings, self.trouble
         self._readings, self._read_at = readings, self._clock.monotonic()
-        if readings != before:
+        self.trouble = self._camera.trouble()
+        if (readings, self.trouble) != before:
             self._changed()
 
     def read_again(self, name: str) -> None:

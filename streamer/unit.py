@@ -148,5 +148,12 @@ class Unit(ABC):
         """
         raise CameraError(f"{type(self).__name__} has no reading {name}")
 
+    def trouble(self) -> str:
+        """Return what prevents the next series although none runs, such as a lost cable; "" if nothing does.
+
+        Called after each round of readings; it must not wait for the hardware.
+        """
+        return ""
+
     def close(self) -> None:
         """Release the hardware; called once, also after a failure."""

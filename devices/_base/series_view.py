@@ -67,7 +67,10 @@ class SeriesView:
     @property
     def status(self) -> str:
         """The whole text for the user."""
-        return " ".join(filter(None, (self.sentence, self.waiting, self.warning)))
+        before = self.sentence  # a refusal ends as its author ended it
+        if (self.waiting or self.warning) and before and not before.endswith("."):
+            before += "."
+        return " ".join(filter(None, (before, self.waiting, self.warning)))
 
     @property
     def planned_now(self) -> int:

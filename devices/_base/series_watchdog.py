@@ -111,7 +111,7 @@ class SeriesWatchdog:
             return
         waits = self._silence.of_streamer() or self._end_left_over()
         if not record.own_stream:
-            record.warn(waits)
+            record.warn(waits or warning_of(record.streamer_status))
             return
         if self._do.is_configuring():
             return

@@ -35,6 +35,8 @@ ON = 1
 """ARV_RANGE_CHECK_POLICY_ENABLE, ARV_ACCESS_CHECK_POLICY_ENABLE (arvgc.h): both are off otherwise."""
 SOCKET_BUFFER = 64 * 2**20
 """Bytes of the socket's buffer that are asked for; the kernel gives net.core.rmem_max at most."""
+TIMED_OUT = 5
+"""ARV_DEVICE_ERROR_TIMEOUT (arvdevice.h)."""
 CONTINUOUS = 0
 """ARV_ACQUISITION_MODE_CONTINUOUS (arvenums.h)."""
 SUCCESS = 0
@@ -124,6 +126,7 @@ _PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "arv_device_get_feature_access_mode": (c_int, (c_void_p, c_char_p)),
     "arv_device_read_register!": (c_int, (c_void_p, c_uint64, POINTER(ctypes.c_uint32))),
     "arv_gv_device_is_controller": (c_int, (c_void_p,)),
+    "arv_device_error_quark": (ctypes.c_uint32, ()),
     "arv_buffer_new": (c_void_p, (c_size_t, c_void_p)),
     "arv_buffer_get_status": (c_int, (c_void_p,)),
     "arv_buffer_get_frame_id": (c_uint64, (c_void_p,)),
@@ -180,9 +183,12 @@ class Aravis:
             error = POINTER(_GError)()
             result = function(*arguments, byref(error))
             if error:
-                text = error.contents.message.decode(errors="replace")
+                text, code = error.contents.message.decode(errors="replace"), error.contents.code
+                silent = code == TIMED_OUT and error.contents.domain == self.device_error_quark()
                 self.g_error_free(error)
-                raise CameraError(text)
+                raise CameraError(
+                    f"the camera does not answer ({text}); see its cable and power" if silent else text
+                )
             return result
 
         return call

@@ -23,6 +23,8 @@ BIG_ENDIAN_PIXELS = 0x20000000
 """Its bit "pixel_endianess", bit 2 counted from the most significant one."""
 ARAVIS_FAKE = ("Aravis", "Fake")
 """The fake camera of Aravis says little endian, and sends Mono16 as big endian (arvfakecamera.c)."""
+ANSWER = 0.5
+"""Seconds within which a camera answers a question; the library waits for some seconds."""
 SAFE_PACKET_SIZE = 1400
 """Bytes of a packet that every network takes: for cameras that cannot send packets to try."""
 PACKET_OVERHEAD = 36
@@ -64,6 +66,8 @@ class Device:
         self.name = str(unit["Address"]) or str(unit["SerialNumber"])
         """Its address, or else its serial number, for sentences too."""
         self._silent = False
+        """True from a question until the camera answers one."""
+        self._question: Thread | None = None
         self._camera: int | None = self._open(by_address=bool(unit["Address"]))
         self.handle: int = lib.camera_get_device(self.camera)
         """The ArvDevice."""
@@ -120,21 +124,39 @@ class Device:
         return self._camera
 
     @property
-    def lost(self) -> bool:
-        """True if the camera no longer answers, as the library's heartbeat, or `ask`, has found."""
-        return (
-            self._camera is None
-            or self._silent
-            or (self.is_gige and not self.lib.gv_device_is_controller(self.handle))
-        )
+    def has_heartbeat(self) -> bool:
+        """True if the library asks it all the time, in a thread of its own."""
+        return self.is_gige
 
-    def ask(self) -> None:
-        """Find out whether a USB3 camera is there, which has no heartbeat; `lost` says it then."""
-        if not self.is_gige and not self.lost:
-            try:
-                self.payload()
-            except CameraError:
-                self._silent = True
+    @property
+    def gone(self) -> bool:
+        """True if it has to be opened again."""
+        if self._camera is None:
+            return True
+        return not self.lib.gv_device_is_controller(self.handle) if self.is_gige else self._silent
+
+    @property
+    def lost(self) -> bool:
+        """True if it no longer answers, as the library's heartbeat, or `ask`, has found: each call would take
+        seconds."""
+        return self._silent or self.gone
+
+    def ask(self, patience: float = ANSWER) -> None:
+        """Ask whether the camera is there, and wait so many seconds for an answer; `lost` says it then."""
+        if self._camera is None or (self.is_gige and self.gone):
+            return
+        if self._question is None or not self._question.is_alive():
+            self._silent = True
+            self._question = Thread(target=self._hear, name="camera is asked", daemon=True)
+            self._question.start()
+        self._question.join(patience)
+
+    def _hear(self) -> None:
+        try:
+            self.payload()
+        except CameraError:
+            return
+        self._silent = False
 
     def set_up(self, settings: Settings, form: PixelFormat, view: View) -> None:
         """Write the settings of a series.
@@ -213,10 +235,15 @@ class Device:
         gone, (camera, self._camera) = self.lost, (self._camera, None)
         if camera is None:
             return
-        end = Thread(target=self.lib.g_object_unref, args=(camera,), name="camera is closed", daemon=True)
+        end = Thread(target=self._release, args=(camera,), name="camera is closed", daemon=True)
         end.start()
         if not gone:  # or it would be waited for, for seconds
             end.join()
+
+    def _release(self, camera: int) -> None:
+        if self._question is not None:
+            self._question.join()
+        self.lib.g_object_unref(camera)
 
     # Opening ------------------------------------------------------------------------------------
 

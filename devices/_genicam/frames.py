@@ -126,8 +126,10 @@ class Frames:
             elif self._acquisition.now() >= due:
                 due += self._period
                 self._account(self._known + 1)
-        if not (self._acquisition.stopping or self._arrived or self._stream.count("n_received_packets")):
-            raise CameraError(self._nothing_arrives("no frame"))  # each of them missing would not say why
+        if not self._acquisition.stopping and self._acquisition.now() - self._heard > LATE:
+            self._refuse_if_silent()
+            if not (self._arrived or self._stream.count("n_received_packets")):
+                raise CameraError(self._nothing_arrives("no frame"))  # each missing would not say why
         if self._acquisition.stopping:  # the frame under exposure is finished
             self._stop()
             filled = self._next(self._acquisition.now() + self._exposure + SETTLE, exposing=True)
@@ -153,6 +155,7 @@ class Frames:
                 return
             else:
                 self._exact = False
+                self._refuse_if_silent()
 
     def _at_edges(self) -> Iterator[Exposure]:
         while self._known < self._planned and (filled := self._next(math.inf)) is not None:
@@ -237,13 +240,9 @@ class Frames:
     def _check(self, now: float) -> None:
         """Raise if frames were lost for want of buffers, or if none can come any more."""
         self._count()
-        if now - self._heard >= QUIET:
+        if now - self._heard >= QUIET and not self._device.has_heartbeat:
             self._device.ask()
-        if self._device.lost:
-            raise CameraError(
-                f"camera {self._device.name} does not answer any more, or another program has taken it; see "
-                "its cable and power, then Reset"
-            )
+        self._refuse_if_lost()
         if underruns := self._stream.count("n_underruns"):  # packets or frames, by the kind of stream
             missed = math.ceil(underruns / self._packets)
             raise Overrun(
@@ -255,6 +254,18 @@ class Frames:
         if settings.trigger_mode is TriggerMode.INTERNAL and silent > self._period + self._exposure + SILENT:
             raise CameraError(self._nothing_arrives(f"for {silent:.0f} s no frame"))
 
+    def _refuse_if_silent(self) -> None:
+        """Raise if the camera does not answer now: the heartbeat takes seconds to notice."""
+        self._device.ask()
+        self._refuse_if_lost()
+
+    def _refuse_if_lost(self) -> None:
+        if self._device.lost:
+            raise CameraError(
+                f"camera {self._device.name} does not answer any more, or another program has taken it; see "
+                "its cable and power, then Reset"
+            )
+
     def _nothing_arrives(self, what: str) -> str:
         return (
             f"{what} of camera {self._device.name} has arrived, although it was started; lower PacketSize "
@@ -262,6 +273,7 @@ class Frames:
         )
 
     def _stop(self) -> None:
+        self._device.ask()
         try:
             if not self._device.lost:  # or it would be waited for
                 self._device.stop()

@@ -44,6 +44,12 @@ class Reopening:
             raise error or CameraError("the camera could not be opened again")
         return opened
 
+    def close(self) -> None:
+        """Give free a camera that was opened, and that nobody has asked for since."""
+        if self._opened is not None:
+            self._opened.close()
+            self._opened = None
+
     def _open(self) -> None:
         try:
             self._opened = Device(self._unit)

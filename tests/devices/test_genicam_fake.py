@@ -227,6 +227,24 @@ def test_a_camera_that_is_unplugged_is_a_fault_and_can_be_used_when_it_is_back()
             assert len(rig.receive_series()[1]) == 2
 
 
+def test_a_camera_that_is_silent_for_a_while_is_waited_for_by_nobody() -> None:
+    with fake() as camera, opened() as rig:
+        process = psutil.Process(camera.pid)
+        process.suspend()
+        until(lambda: process.status() == psutil.STATUS_STOPPED, "stopped")
+        begun = time.monotonic()
+        with pytest.raises(Refused, match="camera 127.0.0.1 does not answer; see its cable and power"):
+            done(rig.engine.prepare(settings()))
+        with pytest.raises(Refused, match="camera 127.0.0.1 does not answer"):
+            done(rig.engine.with_features(lambda unit: unit.list_features()))
+        assert time.monotonic() - begun < 5.0, "the library would wait for seconds each time"
+        rig.until(lambda status: "Camera 127.0.0.1 does not answer" in status.warning)
+        process.resume()
+        rig.until(lambda status: not status.warning)
+        rig.arm(n_triggers=2, exposure_time=UNITY, camera=SMALL)
+        assert len(rig.receive_series()[1]) == 2
+
+
 def test_lost_packets_leave_frames_missing_at_their_index() -> None:
     """One packet of twenty is lost, at random; the fake camera does not send it again."""
     with fake("--lost", "0.05"), opened() as rig:

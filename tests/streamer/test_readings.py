@@ -31,6 +31,17 @@ def until_read(rig: Rig, clock: FakeClock, temperature: float) -> None:
             rig.changed.wait(0.1)
 
 
+def test_trouble_between_series_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = FakeClock()
+    with Rig(clock=clock) as rig:
+        assert rig.engine.status().warning == ""
+        monkeypatch.setattr(rig.camera, "trouble", lambda: "its cable is loose")
+        with rig.changed:
+            while rig.engine.status().warning != "its cable is loose":
+                clock.advance(READ_EVERY)
+                rig.changed.wait(0.1)
+
+
 @pytest.mark.parametrize("wait", WAITS.values(), ids=WAITS)
 def test_readings_go_on_in_every_wait(wait: Wait) -> None:
     clock = FakeClock()

