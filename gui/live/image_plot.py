@@ -68,6 +68,7 @@ class ImagePlot(PlotWidget):
         self.setDefaultColormap(self.look.colormap)
         self._picture = PictureItem(self.port)
         self._picture.setName("picture")
+        self._picture.setZValue(-1)  # below regions, also those that are known before the first frame
         self._curve = Curve()
         self._curve.setName("spectrum")
         self._curve.setSymbol("")

@@ -9,7 +9,11 @@ import pytest
 
 from penstock.gui.live.image_plot import ImagePlot
 from penstock.gui.live.levels import Scale
+from penstock.gui.live.regions import model
+from penstock.gui.live.regions.colours import colour
+from penstock.gui.live.regions.overlay import Overlay
 from penstock.receiver.client import LastFrame
+from penstock.receiver.models import Rectangle
 
 IMAGE = np.arange(4800, dtype=np.int32).reshape(60, 80)
 SPECTRUM = np.bincount([100] * 500 + [300] * 20 + [511], minlength=512).astype("uint32")
@@ -86,6 +90,26 @@ def test_an_image_after_them_is_an_image_again(qtbot: Any, plot: ImagePlot) -> N
         assert plot.getYAxis().isInverted()
         (left, right), (top, bottom) = plot.getGraphXLimits(), plot.getGraphYLimits()
         assert left <= 0 and right >= 80 and top <= 0 and bottom >= 60
+
+
+@pytest.mark.parametrize("known", ["before the first frame", "after it"])
+def test_a_region_is_drawn_over_the_picture_and_stays_there(qtbot: Any, plot: ImagePlot, known: str) -> None:
+    overlay = Overlay(plot)
+    rows = model.rows([], {"peak": Rectangle(x=20, y=20, width=30, height=20)})
+    if known == "before the first frame":
+        overlay.show_rows(rows, editable=False)
+    show(qtbot, plot, frame(IMAGE, "image"))
+    if known == "after it":
+        overlay.show_rows(rows, editable=False)
+    show(qtbot, plot, frame(IMAGE + 1, "image"))
+
+    def colours() -> set[str]:
+        """Along its left edge, which is dashed."""
+        (x, top), (_, bottom) = plot.dataToPixel(20, 22), plot.dataToPixel(20, 38)
+        drawn, rows = plot.grab().toImage(), range(int(top), int(bottom))
+        return {drawn.pixelColor(int(x) + aside, y).name() for aside in (-1, 0, 1) for y in rows}
+
+    qtbot.waitUntil(lambda: colour(0) in colours(), timeout=DEADLINE)
 
 
 @pytest.mark.parametrize("dtype", ["bool", "float16", ">u2"])
