@@ -61,16 +61,16 @@ class Client:
         self._closed = False
 
     def check_sdk(self) -> None:
-        """Start a child, which imports slsdet; uses no network.
+        """Wait until a child has imported slsdet; uses no network.
 
         Raises:
             CameraError: slsdet is missing; the sentence has the remedy.
         """
-        with self._worker():
-            pass
+        with self._worker() as worker:
+            worker.await_ready()
 
     def start_workers(self) -> None:
-        """Start as many children as a series has threads: Stop must not wait for a process to start."""
+        """Let as many children start as a series has threads, so that Stop waits for none; return at once."""
         with ExitStack() as held:
             for _ in range(AT_ONCE_CALLS):
                 held.enter_context(self._worker())
@@ -116,7 +116,16 @@ class Client:
     @contextmanager
     def _worker(self) -> Iterator[_Worker]:
         with self._lock:
-            worker = self._idle.pop() if self._idle else None
+            if self._closed:
+                raise CameraError(f"the connection to {self.address} was closed")
+            dead, self._idle = self._idle, [each for each in self._idle if each.is_alive]
+            dead = [each for each in dead if each not in self._idle]
+            worker = next((each for each in self._idle if each.is_ready), None)
+            worker = worker or next(iter(self._idle), None)
+            if worker is not None:
+                self._idle.remove(worker)
+        for each in dead:  # killed from outside
+            each.end()
         worker = worker or _Worker(self._name, self._model)
         try:
             yield worker
@@ -157,12 +166,29 @@ class _Worker:
         )  # fmt: skip
         self._answers: SimpleQueue[str] = SimpleQueue()
         self._late = False
+        self._is_ready = False
         threading.Thread(target=self._read, name="slsdet", daemon=True).start()
+
+    @property
+    def is_ready(self) -> bool:
+        """True once it has imported slsdet, or failed to."""
+        return self._is_ready or not self._answers.empty()
+
+    def await_ready(self) -> None:
+        """Wait until it has imported slsdet.
+
+        Raises:
+            CameraError: it cannot; the sentence has the remedy.
+        """
+        if self._is_ready:
+            return
         ready = self._next(START)
-        if ready is None or "error" in ready:
-            self.end()
-            said = "it has ended at once" if ready is None else str(ready["error"])
-            raise CameraError(said)
+        self._is_ready = ready is not None and "error" not in ready
+        if not self._is_ready:
+            self._late = True
+            raise CameraError(
+                "the process for slsdet has ended at once" if ready is None else str(ready["error"])
+            )
 
     @property
     def is_alive(self) -> bool:
@@ -170,7 +196,12 @@ class _Worker:
         return self._process.poll() is None and not self._late
 
     def ask(self, steps: tuple[Step, ...], seconds: float) -> dict[str, Any] | None:
-        """Return the answer; `None` if there is none in time, or the process has died."""
+        """Return the answer; `None` if there is none in time, or the process has died.
+
+        Raises:
+            CameraError: slsdet cannot be imported.
+        """
+        self.await_ready()
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(json.dumps(steps) + "\n")

@@ -236,6 +236,14 @@ def test_a_call_that_hangs_ends_in_time_and_the_next_one_is_made(
     assert unit.progress().state is BoxState.IDLE
 
 
+def test_a_process_of_slsdet_that_is_killed_is_replaced(detector: tuple[Jungfrau, SlsBox]) -> None:
+    unit, _ = detector
+    for worker in unit._client._idle:
+        worker._process.kill()
+        worker._process.wait()
+    assert unit.progress().state is BoxState.IDLE
+
+
 def test_without_slsdet_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "slsdet.py").write_text("raise ImportError('No module named _slsdet')")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
