@@ -56,6 +56,42 @@ def receiver_url(receiver: str, config: Path | None) -> str:
     return f"http://{THIS_HOST.get(host, host)}:{port}"
 
 
+def is_file(what: str, config: Path | None) -> bool:
+    """Return whether an argument is a file rather than a receiver.
+
+    With `://` it is an address; a receiver's name in the configuration comes before a file of this name; with
+    a `.`, `/` or `~` at the beginning it is always a file; else it is a file where there is one.
+
+    Raises:
+        UserError: it is neither a receiver nor a file, or the configuration cannot be read.
+    """
+    if "://" in what:
+        return False
+    if what.startswith(("./", "../", "/", "~")):
+        return True
+
+    from penstock.receiver import config as configuration
+
+    path = config or shipped()
+    try:
+        known = configuration.load(path).receivers
+    except configuration.ConfigError as error:
+        raise UserError(f"{error}; a file is given as ./{what}") from error
+    if what in known:
+        return False
+    if Path(what).exists():
+        return True
+    _, mark, port = what.rpartition(":")
+    if mark and port.isdecimal() and not Path(what).suffix:
+        return False
+    if not mark:
+        raise UserError(
+            f"{what} is neither a file here nor a receiver of {path}, which has "
+            f"{', '.join(known) or 'none'}; a receiver can be given by its address, such as http://127.0.0.1:5000"
+        )
+    return False
+
+
 def shipped() -> Path:
     """Return the configuration that comes with Penstock."""
     from importlib.resources import files

@@ -25,6 +25,7 @@ SHIPPED = "shipped"
 FILES = {"FILE", "CAPTURE", "PATH"}
 FOLDERS = {"DIR"}
 RECEIVERS = {"NAME", "URL|NAME"}
+RECEIVERS_OR_FILES = {"URL|NAME|FILE"}
 CAMERAS = {"CAMERA", "DETECTOR", "SERVER"}
 """What is completed depends on the argument's metavar in the help."""
 
@@ -49,6 +50,23 @@ _penstock_receivers() {{
   (( at )) && file=${{~words[at + 1]}}
   compadd -- ${{(f)"$({ASK} $file 2>/dev/null)"}}
 }}""",
+    },
+}
+BOTH = {
+    "bash": "_penstock_receivers_or_files",
+    "zsh": "_penstock_receivers_or_files",
+    "tcsh": f"`{ASK}`",
+    "preamble": {
+        "bash": """
+_penstock_receivers_or_files() {
+  _penstock_receivers "$1"
+  _shtab_compgen_files "$1"
+}""",
+        "zsh": """
+_penstock_receivers_or_files() {
+  _penstock_receivers
+  _files
+}""",
     },
 }
 
@@ -112,5 +130,7 @@ def _complete(action: Any) -> None:
         action.complete = shtab.DIRECTORY
     elif word in RECEIVERS:
         action.complete = NAMES
+    elif word in RECEIVERS_OR_FILES:
+        action.complete = BOTH
     elif word in CAMERAS:
         action.choices = [*camera_names(), *(["PenstockReceiver"] if word == "SERVER" else [])]

@@ -32,7 +32,7 @@ COMMANDS = {
     "camserver": "simulate camserver of a DECTRIS PILATUS3: commands, CBF files, triggers, faults",
     "generate": "stream frames without Tango, to try out or measure a receiver",
     "replay": "stream a recording of a real detector's messages",
-    "view": "watch a receiver live",
+    "view": "watch receivers live, and look at files: series, scans, NXdata, DECTRIS, CBF, TIFF, EDF",
     "panel": "control detectors: settings, series, live picture, log",
     "status": "show the state of a receiver or of every detector: counts of its series, errors",
     "series": "list the last series of a receiver: when, frames, verdict, file",

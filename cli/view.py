@@ -1,19 +1,28 @@
-"""Watch a receiver live.
+"""Watch receivers live, and look at what was taken.
+
+Each argument is a receiver or a file. One with :// is an address; a name in the configuration comes before a
+file of this name; ./NAME is always a file. Files: Penstock's own, also while they are written, those of
+scans, any NXdata, master files of DECTRIS, CBF, TIFF, EDF.
 
 Examples:
   penstock view http://127.0.0.1:5000            the receiver at this address
   penstock view sim-1                            the receiver of this name in the configuration
+  penstock view /data/scan-0007.h5               a file, from its first frame on
+  penstock view run_master.h5 --frame 1200       a file, from this frame on
+  penstock view sim-1 sim-2 --tiles              two detectors side by side; without --tiles, in tabs
+  penstock view sim-1 sim-2 sim-3 --wall         full screen: pictures, states and counts
   penstock view sim-1 --log --rate 5             logarithmic colours, five frames per second at most
   penstock view sim-1 --downsample 4             blocks of 4 x 4 pixels: a large detector over a slow network
   penstock view sim-1 --screenshot now.png       a picture of the window after one frame; needs no screen
 
-The viewer requests no more than it draws, and only reads: pausing or closing it does not affect the
-series. Colours, scale, tools and size are remembered for each detector.
+The slider below the picture goes to any frame that the file has; of a series without a file, to those that
+this window has shown last (up to 256 MB). The viewer requests no more than it draws, and only reads: pausing
+or closing it does not affect the series. Colours, scale, tools and size are remembered for each detector.
 
 If no receiver answers at first, it waits for one, and says so in the terminal, too.
 
 Exit status: 0 the window was closed or its picture is written, 2 there is no picture, no screen, or no such
-address.
+address or file.
 """
 
 from __future__ import annotations
@@ -23,14 +32,26 @@ import os
 import sys
 from pathlib import Path
 
-from penstock.cli._address import add_receiver, receiver_url
+from penstock.cli._address import is_file, receiver_url
 from penstock.cli._numbers import real, whole
 from penstock.cli.main import UserError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    add_receiver(parser)
+    parser.add_argument(
+        "what", nargs="*", default=["http://127.0.0.1:5000"], metavar="URL|NAME|FILE",
+        help="addresses of receivers, their names in the configuration, and files (default: "
+        "http://127.0.0.1:5000)",
+    )  # fmt: skip
+    parser.add_argument("--config", type=Path, metavar="FILE", help="configuration file with NAME")
+    parser.add_argument("--frame", type=whole(0), metavar="INDEX", help="of files, the frame to begin with")
+    layout = parser.add_mutually_exclusive_group()
+    layout.add_argument("--tiles", action="store_true", help="several side by side; F12 in the window")
+    layout.add_argument(
+        "--wall", action="store_true",
+        help="full screen, nothing but pictures, states and counts; F11 in the window, Esc leaves it",
+    )  # fmt: skip
     parser.add_argument(
         "--rate",
         type=real(above=True),
@@ -71,7 +92,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Show the window until it is closed."""
-    url = receiver_url(args.receiver, args.config)
+    files = [is_file(each, args.config) for each in args.what]
+    names = [
+        os.path.abspath(os.path.expanduser(each)) if file else receiver_url(each, args.config)
+        for each, file in zip(args.what, files, strict=True)
+    ]
+    missing = [name for name, file in zip(names, files, strict=True) if file and not os.path.exists(name)]
+    if missing:
+        raise UserError(f"{missing[0]} does not exist")
 
     from penstock.gui.live.display import why_no_display
 
@@ -81,16 +109,23 @@ def run(args: argparse.Namespace) -> int:
     # Before the check of the screen: a missing silx should be reported without a screen, too.
     from penstock.gui.live.app import Options
     from penstock.gui.live.app import run as show
+    from penstock.gui.live.file_source import FileSource
+    from penstock.gui.live.receiver_source import ReceiverSource
+    from penstock.gui.live.source import Source
 
     if (trouble := why_no_display(os.environ)) is not None:
         raise UserError(trouble)
+    sources: list[Source] = [
+        FileSource(name) if file else ReceiverSource.at(name) for name, file in zip(names, files, strict=True)
+    ]
     trouble = show(
         Options(
-            url=url, rate=args.rate, logarithmic=args.log,
+            sources=tuple(sources), tiles=args.tiles, wall=args.wall, frame=args.frame,
+            rate=args.rate, logarithmic=args.log,
             downsample=args.downsample, colours=args.colours, backend=args.backend, theme=args.theme,
             screenshot=args.screenshot, after_frames=args.after_frames, deadline=args.deadline,
         ),
-        ready=lambda: print(f"watching {url}", flush=True),
+        ready=lambda: print(f"watching {', '.join(names)}", flush=True),
         waits=lambda why: print(f"penstock view: {why}", file=sys.stderr, flush=True),
     )  # fmt: skip
     if trouble is not None:

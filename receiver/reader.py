@@ -36,20 +36,18 @@ class SeriesFile:
     Args:
         path: the file.
         detector: name of the NXdetector group; by default the first one.
+        follow: also open a file that is being written with SWMR; it shows what the last flush had.
 
     Raises:
         ReaderError: the file does not exist, is not HDF5, is truncated, or has no frames.
     """
 
-    def __init__(self, path: str | Path, detector: str | None = None) -> None:
+    def __init__(self, path: str | Path, detector: str | None = None, *, follow: bool = False) -> None:
         self.path = Path(path)
         self._chunks: dict[str, set[tuple[int, ...]]] = {}
         """Corners of the chunks of each dataset, as far as they are known."""
-        try:
-            self.file = h5py.File(self.path, "r", locking=False)
-            """The HDF5 file, for callers who need more than frames and counts."""
-        except OSError as error:
-            raise ReaderError(_why_not(self.path, error)) from error
+        self.file = open_hdf5(self.path, follow=follow)
+        """The HDF5 file, for callers who need more than frames and counts."""
         try:
             self.group = _detector(self.file, self.path, detector)
             """The NXdetector group."""
@@ -339,6 +337,27 @@ class SeriesFile:
         if not isinstance(found, h5py.Dataset) or found.shape is None:
             return None
         return found if not axes or found.ndim in axes else None
+
+
+def open_hdf5(path: Path, *, follow: bool = False) -> h5py.File:
+    """Open a file to read it, without a lock.
+
+    Args:
+        path: the file.
+        follow: also if it is being written with SWMR.
+
+    Raises:
+        ReaderError: it cannot be opened; the sentence says why.
+    """
+    try:
+        return h5py.File(path, "r", locking=False)
+    except OSError as error:
+        if not (follow and "already open for write" in str(error)):
+            raise ReaderError(_why_not(path, error)) from error
+    try:
+        return h5py.File(path, "r", locking=False, swmr=True)
+    except OSError as error:
+        raise ReaderError(_why_not(path, error)) from error
 
 
 def _interpretation(data: h5py.Dataset) -> str:

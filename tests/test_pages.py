@@ -107,6 +107,7 @@ def test_what_is_copied_from_a_page_passes_make_lint(checkout_of_all_pages: tupl
         pytest.param("how-to/when-the-disk-is-full.md", marks=pytest.mark.slow),
         pytest.param("how-to/see-all-detectors.md", marks=pytest.mark.slow),
         pytest.param("how-to/find-a-series.md", marks=pytest.mark.slow),
+        pytest.param("how-to/look-at-what-was-taken.md", marks=pytest.mark.slow),
         "reference/camserver.md",
         pytest.param(
             "reference/simplon.md",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from silx.gui import qt
@@ -12,11 +12,15 @@ from silx.gui.utils.glutils import isOpenGLAvailable
 
 from penstock.gui import theme
 from penstock.gui.live.feed import Feed
+from penstock.gui.live.file_source import FileSource
 from penstock.gui.live.levels import Scale
 from penstock.gui.live.memory import Memory
 from penstock.gui.live.receiver_source import ReceiverSource
 from penstock.gui.live.sentences import no_answer_yet
+from penstock.gui.live.source import Source
+from penstock.gui.live.view import LiveView
 from penstock.gui.live.viewer import Viewer
+from penstock.gui.live.window import Window
 from penstock.stins.texts import plural
 
 PATIENCE = 1.0
@@ -27,7 +31,14 @@ PATIENCE = 1.0
 class Options:
     """What the command line asks for."""
 
-    url: str
+    url: str = ""
+    """Address of a receiver, where there is one picture."""
+    sources: tuple[Source, ...] = ()
+    """All that is to be shown, instead of `url`."""
+    tiles: bool = False
+    wall: bool = False
+    frame: int | None = None
+    """Of files: the frame to begin with."""
     rate: float = 10.0
     logarithmic: bool = False
     downsample: int | None = None
@@ -56,25 +67,42 @@ def run(
     if options.backend == "gl" and not (check := isOpenGLAvailable()):
         reason = " ".join(str(check.error).split())
         return f"the backend gl cannot draw here ({reason}); leave --backend gl out: mpl draws everywhere"
-    viewer = open_viewer(options)
-    previous = signal.signal(signal.SIGINT, lambda *_: viewer.close())
+    window = open_window(options)
+    previous = signal.signal(signal.SIGINT, lambda *_: window.close())
     failure: list[str] = []
     if options.screenshot is not None:
-        _arrange_screenshot(viewer, options, options.screenshot, failure)
-    _tell_of_waiting(viewer, waits)
-    viewer.start()
+        _arrange_screenshot(window, options, options.screenshot, failure)
+    for view in window.views():
+        _tell_of_waiting(view, waits)
+    window.show()
+    if options.wall:
+        window.toggle_wall()
     qt.QTimer.singleShot(0, ready)
     try:
         application.exec_()  # the window's clock lets Python see the signal
     finally:
         signal.signal(signal.SIGINT, previous)
-        viewer.close()
+        window.close()
     return failure[0] if failure else None
 
 
-def open_viewer(options: Options) -> Viewer:
+def open_window(options: Options) -> Window:
     """Return the window for `options`, not yet shown."""
-    feed = Feed(ReceiverSource.at(options.url), rate=options.rate)
+    views = [open_viewer(replace(options, sources=(source,))) for source in _sources(options)]
+
+    def make(path: str) -> LiveView:
+        return open_viewer(replace(options, sources=(FileSource(path),), frame=None))
+
+    return Window(list(views), make, tiles=options.tiles)
+
+
+def _sources(options: Options) -> tuple[Source, ...]:
+    return options.sources or (ReceiverSource.at(options.url),)
+
+
+def open_viewer(options: Options) -> Viewer:
+    """Return the view for `options`, not yet shown."""
+    feed = Feed(_sources(options)[0], rate=options.rate)
     # A picture is of what the options say, whatever somebody has chosen in a window.
     memory = Memory("window") if options.screenshot is None else None
     viewer = Viewer(feed, backend=options.backend, memory=memory)
@@ -89,10 +117,21 @@ def open_viewer(options: Options) -> Viewer:
 
     choose()
     viewer.restored.connect(choose)
+    if options.frame is not None:
+        _begin_with(viewer, options.frame)
     return viewer
 
 
-def _tell_of_waiting(viewer: Viewer, waits: Callable[[str], None]) -> None:
+def _begin_with(viewer: LiveView, frame: int) -> None:
+    def go() -> None:
+        if viewer.snapshot().status is not None and not viewer.past.is_live():
+            viewer.updated.disconnect(go)
+            viewer.past.go(frame)
+
+    viewer.updated.connect(go)
+
+
+def _tell_of_waiting(viewer: LiveView, waits: Callable[[str], None]) -> None:
     timer = qt.QTimer(viewer)
     timer.setSingleShot(True)
 
@@ -103,43 +142,53 @@ def _tell_of_waiting(viewer: Viewer, waits: Callable[[str], None]) -> None:
         timer.stop()
         viewer.updated.disconnect(look)
         if snapshot.status is None:
-            waits(f"waits for a receiver: {no_answer_yet(snapshot)}")
+            what = "cannot read the file" if snapshot.is_file else "waits for a receiver"
+            waits(f"{what}: {no_answer_yet(snapshot)}")
 
     viewer.updated.connect(look)
     timer.timeout.connect(look)
     timer.start(int(PATIENCE * 1000))
 
 
-def _arrange_screenshot(viewer: Viewer, options: Options, path: Path, failure: list[str]) -> None:
+def _arrange_screenshot(window: Window, options: Options, path: Path, failure: list[str]) -> None:
+    views = window.views()
+
     def look() -> None:
-        if viewer.drawn() < options.after_frames or viewer.banner.kind() == "connecting":
-            return
-        viewer.updated.disconnect(look)
-        viewer.frame_drawn.disconnect(look)
+        for view in views:
+            shown = view.frame_on_show()
+            if options.frame is not None and (shown is None or shown.frame != options.frame):
+                return
+            if view.drawn() < options.after_frames or view.banner.kind() == "connecting":
+                return
+        for view in views:
+            view.updated.disconnect(look)
+            view.frame_drawn.disconnect(look)
         qt.QTimer.singleShot(0, take)
 
     def take() -> None:
-        if not viewer.grab().save(str(path)):
+        if not window.grab().save(str(path)):
             failure.append(
                 f"the picture cannot be written to {path}; is the folder there and writable, "
                 "and does the name end with .png or .jpg?"
             )
-        viewer.close()
+        window.close()
 
     def give_up() -> None:
-        snapshot = viewer.snapshot()
+        late = next((view for view in views if view.drawn() < options.after_frames), views[0])
+        snapshot = late.snapshot()
         failure.append(
             f"no picture in {options.deadline:g} s: {no_answer_yet(snapshot)}"
             if snapshot.status is None
-            else f"{viewer.drawn()} of {plural(options.after_frames, 'frame')} came from {options.url} in "
-            f"{options.deadline:g} s ({viewer.banner.title().lower()}: {viewer.banner.text()}); "
+            else f"{late.drawn()} of {plural(options.after_frames, 'frame')} came from {snapshot.url} in "
+            f"{options.deadline:g} s ({late.banner.title().lower()}: {late.banner.text()}); "
             "start a series, or give --after-frames 0 to take the window as it is"
         )
-        viewer.close()
+        window.close()
 
-    viewer.updated.connect(look)
-    viewer.frame_drawn.connect(look)
-    deadline = qt.QTimer(viewer)
+    for view in views:
+        view.updated.connect(look)
+        view.frame_drawn.connect(look)
+    deadline = qt.QTimer(window)
     deadline.setSingleShot(True)
     deadline.timeout.connect(give_up)
     deadline.start(int(options.deadline * 1000))

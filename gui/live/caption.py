@@ -42,6 +42,11 @@ class CaptionLine(qt.QWidget):
         parts = [self._number.text(), self._time.text(), self._series.whole()]
         return " · ".join([*filter(None, parts), *([self._mark.text()] if self._old else [])])
 
+    def add(self, widget: qt.QWidget) -> None:
+        """Show something more, between the series and the mark."""
+        row = self.layout()
+        row.insertWidget(row.count() - 1, widget, 1)
+
     def show_trouble(self, sentence: str) -> None:
         """Say that a frame is not on show, and why."""
         self.show_caption(Caption("", "", sentence, "▲ not drawn"))

@@ -9,6 +9,7 @@ from silx.gui import qt
 from penstock.gui import theme
 from penstock.gui.live.actions.autoscale import Autoscale
 from penstock.gui.live.actions.colour_map import colour_choice
+from penstock.gui.live.actions.images import ImagesChoice
 from penstock.gui.live.actions.log_colours import LogColours
 from penstock.gui.live.actions.pause import Pause
 from penstock.gui.live.actions.percentiles import percentiles_choice
@@ -48,6 +49,7 @@ class Controls(qt.QToolBar):
         self.rate = self._rate(feed)
         self.block = self._block(feed)
         self.channel = self._channel(feed)
+        self.images = ImagesChoice(lambda name: _choose(feed, name), self)
         self.addAction(self.pause)
         self.addSeparator()
         self.addWidget(self.scale)
@@ -55,6 +57,7 @@ class Controls(qt.QToolBar):
             self.addAction(action)
         # The channel first: it is what a window too narrow for all of them must not hide.
         self._channel_action = self._add("Channel", self.channel)
+        self._images_action = self._add("Images", self.images)
         self.addActions(parts)
         self._add("Percentiles", self.percentiles)
         self._add("Colours", self.palette_choice)
@@ -62,6 +65,13 @@ class Controls(qt.QToolBar):
         self._add("At most", self.rate)
         self._add("Transfer", self.block)
         self.show_channels(())
+        self.suit((), "", is_file=False)
+
+    def suit(self, choices: Sequence[str], chosen: str, *, is_file: bool) -> None:
+        """Offer what a source has: the images of a file; of a receiver, frames in blocks."""
+        self._images_action.setVisible(len(choices) > 1)
+        self.images.show_choices(choices, chosen)
+        self.block.setEnabled(not is_file)
 
     def _add(self, name: str, widget: qt.QWidget) -> qt.QAction:
         """Name and widget in one piece: where the tool bar is too short, neither goes without the other."""
@@ -123,3 +133,9 @@ class Controls(qt.QToolBar):
             # One that is not there any more the receiver has refused: all are on show again.
             self.channel.setCurrentText(chosen if chosen in entries else ALL_CHANNELS)
         self.channel.blockSignals(blocked)
+
+
+def _choose(feed: Feed, images: str) -> None:
+    source = feed.source()
+    if source is not None:
+        source.reload(images)

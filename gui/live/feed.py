@@ -51,7 +51,7 @@ class Feed(qt.QObject):
         self._part = Part()
         self._part_told = True
         self._next: tuple[Source | None] | None = None
-        self._slot = Snapshot(url="" if source is None else source.address)
+        self._slot = _nothing_of(source)
         self._taken = True
         self._drawn = True
         self._wanted = True
@@ -80,7 +80,7 @@ class Feed(qt.QObject):
         with self._lock:
             self._source = source
             self._next = (source,)
-            self._slot = Snapshot(url="" if source is None else source.address)
+            self._slot = _nothing_of(source)
             self._drawn = True
         self._wake.set()
 
@@ -204,3 +204,7 @@ class Feed(qt.QObject):
             announce, self._taken = self._taken, False
         if announce and not self._stopping.is_set():
             self.fresh.emit()
+
+
+def _nothing_of(source: Source | None) -> Snapshot:
+    return Snapshot() if source is None else Snapshot(url=source.address, is_file=source.is_file)

@@ -29,7 +29,7 @@ class Follower:
         self._part = Part()
         self._retry = 0.0
         self._frame_version: int | None = None
-        self.snapshot = Snapshot(url=source.address, content=source.content())
+        self.snapshot = Snapshot(url=source.address, is_file=source.is_file, content=source.content())
 
     @property
     def retry(self) -> float:
@@ -80,8 +80,11 @@ class Follower:
             newer = self._newer()
             if newer is not None:
                 frame, self._frame_version = newer, newer.version
-        content = self._source.content()
-        return Snapshot(url=held.url, content=content, status=status, status_at=answered, frame=frame)
+        choices, chosen = self._source.choices()
+        return Snapshot(
+            url=held.url, is_file=held.is_file, content=self._source.content(), frames=self._source.count(),
+            choices=choices, chosen=chosen, status=status, status_at=answered, frame=frame,
+        )  # fmt: skip
 
     def _newer(self) -> LastFrame | None:
         try:

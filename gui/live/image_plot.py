@@ -58,6 +58,7 @@ class ImagePlot(PlotWidget):
         self.look = Look(self)
         self._cursor: tuple[float, float] | None = None
         self._kind = "image"
+        self._bare = False
         self._whole: Whole | None = None
         self._shown: Whole | None = None
         """The one on the screen: `_whole`, or one before it."""
@@ -296,11 +297,20 @@ class ImagePlot(PlotWidget):
         """End the thread that draws, and wait for it."""
         self._painter.stop()
 
+    def set_bare(self, bare: bool) -> None:
+        """Show the picture without axes."""
+        self._bare = bare
+        self.setAxesDisplayed(not bare)
+        self.resizeEvent(qt.QResizeEvent(self.size(), self.size()))
+
     def resizeEvent(self, event: qt.QResizeEvent) -> None:
         """Keep the axes' labels whole: silx' margins are parts of the width, text is not."""
         super().resizeEvent(event)
         width, height = max(self.width(), 200), max(self.height(), 200)
-        self.setAxesMargins(_LEFT / width, _EDGE / height, _EDGE / width, _BOTTOM / height)
+        if self._bare:
+            self.setAxesMargins(0, 0, 0, 0)
+        else:
+            self.setAxesMargins(_LEFT / width, _EDGE / height, _EDGE / width, _BOTTOM / height)
         self._order_soon()
         # silx has kept pixels square with the margins of before, and zooms out with each change of shape.
         if self._is("spectrum"):

@@ -113,13 +113,16 @@ class Readings(qt.QWidget):
         self._set("Series", "Folder", str(path.parent) if path is not None else NOTHING)
         assert status is not None
         ended = "complete" if series.complete else "incomplete" if status.lacks else "ended"
+        if series.complete is None:
+            ended = "not recorded"  # of a file that is not Penstock's
         if not series.taken:
             ended = "not taken"
         self._set("Series", "State", "in progress" if series.active else ended, wrong=status.lacks)
 
     def _show_account(self, status: Status | None) -> None:
         counts = Counts() if status is None or status.series is None else status.counts
-        known = status is not None and status.series is not None
+        series = None if status is None else status.series
+        known = series is not None and (series.active or series.complete is not None)
         for name, key in _ACCOUNT.items():
             count = getattr(counts, key)
             text = NOTHING if not known else "not announced" if count is None else f"{count:,}"

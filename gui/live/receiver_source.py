@@ -10,10 +10,12 @@ import numpy.typing as npt
 
 from penstock.gui.live.source import WHOLE, Away, Content, Part, Refused
 from penstock.receiver.client import LastFrame, ReceiverClient, ReceiverRefused, ReceiverUnavailable
-from penstock.receiver.models import FrameStatus, Geometry, Rectangle, Status, View
+from penstock.receiver.models import FrameStatus, Geometry, Lost, Rectangle, Status, View
 
 TIMEOUT = 3.0
 """Seconds for one answer: a frame of a large detector takes its time over a slow network."""
+RANGES = 10_000
+"""Ranges of lost frames in one answer."""
 ROI_VALUES = ("sum", "mean", "max")
 
 
@@ -23,6 +25,8 @@ class ReceiverSource:
     Args:
         client: client of the receiver.
     """
+
+    is_file = False
 
     def __init__(self, client: ReceiverClient) -> None:
         self._client = client
@@ -49,6 +53,13 @@ class ReceiverSource:
         rois = [] if self._status is None else self._status.rois
         return Content(True, scalars=tuple(f"{value} of {roi.name}" for roi in rois for value in ROI_VALUES))
 
+    def choices(self) -> tuple[tuple[str, ...], str]:
+        """Return nothing: a receiver has one detector's frames."""
+        return (), ""
+
+    def reload(self, images: str | None = None) -> None:
+        """Do nothing: its status is followed."""
+
     def count(self) -> int | None:
         """Return the planned frames of the running or last series, as the newest status had them."""
         return None if self._status is None else self._status.counts.planned
@@ -56,6 +67,20 @@ class ReceiverSource:
     def frame_status(self, index: int) -> FrameStatus | None:
         """Return `None`: a receiver tells how many frames have each status, not which."""
         return None
+
+    def lost(self) -> tuple[Lost, ...]:
+        """Return all ranges of frames that are not, or not as a whole, in the last series' file.
+
+        Of a series that is running, those that are known so far.
+        """
+        found: list[Lost] = []
+        first: int | None = 0
+        while first is not None:
+            with _translated():
+                answer = self._client.lost_frames(first, limit=RANGES)
+            found += [(each.first, each.last, each.fate) for each in answer.ranges]
+            first = answer.next
+        return tuple(found)
 
     def newest(self, seen: int | None = None, part: Part = WHOLE) -> LastFrame | None:
         """Return the newest frame, or `None` if there is none newer than version `seen`."""
@@ -107,4 +132,4 @@ def _translated() -> Iterator[None]:
     except ReceiverUnavailable as error:
         raise Away(str(error)) from error
     except ReceiverRefused as error:
-        raise Refused(str(error)) from error
+        raise Refused(str(error), error.kind, error.retry_after) from error

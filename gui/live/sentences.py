@@ -14,11 +14,16 @@ from penstock.gui.message import Message
 from penstock.receiver.client import LastFrame
 from penstock.receiver.models import Counts, Series, Status
 
+NOT_NEWEST = "not the newest frame"
+"""Mark of a frame that the user has chosen in a series that goes on."""
+
 
 def message(snapshot: Snapshot) -> Message:
     """Return the one sentence that the person in front of the screen needs now."""
     if snapshot.fault:
         return Message("fault", "VIEWER FAULT", _sentence(snapshot.fault))
+    if snapshot.is_file:
+        return _of_file(snapshot)
     if snapshot.away_since is not None:
         return _away(snapshot, snapshot.away_since)
     if snapshot.trouble:
@@ -44,20 +49,33 @@ class Caption:
     """Why the frame is not what is going on now; "" while it is of the running series."""
 
 
-def caption(frame: LastFrame, status: Status | None, names: Mapping[str, str]) -> Caption:
+def caption(
+    frame: LastFrame,
+    status: Status | None,
+    names: Mapping[str, str],
+    *,
+    live: bool = True,
+    is_file: bool = False,
+) -> Caption:
     """Return which frame it is.
 
     Args:
         frame: the frame on show.
         status: the newest status, which says what is running; `None` if that is not known.
         names: names of files, by the ids of their series.
+        live: whether the newest frame is followed.
+        is_file: whether it is shown from a file.
     """
     running = status.series if status is not None and status.state == "running" else None
     mark = ""
-    if running is None:
+    if is_file:
+        mark = "" if live or running is None else NOT_NEWEST
+    elif running is None:
         mark = "last series"
     elif running.id != frame.series:
         mark = "▲ OLD · last series"
+    elif not live:
+        mark = NOT_NEWEST
     series = names.get(frame.series) or f"series {frame.series}"
     return Caption(f"frame {frame.frame:,}", moment(frame.time), series, mark)
 
@@ -76,6 +94,8 @@ def no_answer_yet(snapshot: Snapshot) -> str:
     wrong."""
     if snapshot.fault:
         return snapshot.fault
+    if snapshot.is_file:
+        return snapshot.trouble or f"{snapshot.url} is still being read"
     why = snapshot.trouble or f"nobody has answered yet at {snapshot.url}"
     if why.endswith("?"):
         return why
@@ -108,6 +128,55 @@ def _away(snapshot: Snapshot, since: float) -> Message:
         f"{said} {clock(since)}: {_sentence(snapshot.trouble, capital=False)}{kept}"
         f" Trying again at least every {LAST_RETRY:g} s.",
     )  # fmt: skip
+
+
+def _of_file(snapshot: Snapshot) -> Message:
+    """Return what is to be said of a file: what it has, and how its series ended."""
+    name, status = PurePath(snapshot.url).name, snapshot.status
+    if snapshot.trouble:
+        kept = " The picture is the last that was read." if snapshot.frame is not None else ""
+        why = _sentence(snapshot.trouble)
+        return Message("notice", "NOT READ", f"{why}{kept} It is tried again, at once with F5.")
+    if status is None or status.series is None:
+        return Message("connecting", "READING", f"Reading {name}.")
+    series = status.series
+    what = _frames_of(snapshot, series)
+    if series.active:
+        received = progress(status.counts)
+        return Message(
+            "running", "BEING WRITTEN", f"{received} so far. Looked at every second; its receiver shows more."
+        )
+    if not snapshot.content.images:
+        return Message("notice", "NO IMAGES", f"{snapshot.content.sentence()}")
+    if status.lacks:
+        return Message("notice", "FILE", f"{what}. The series is incomplete: {_sentence(series.reason)}")
+    return Message("idle", "FILE", f"{what}{'; the series is complete' if series.complete else ''}.")
+
+
+def name_on_plate(snapshot: Snapshot) -> str:
+    """Return what a picture is of: the detector, or the file."""
+    if snapshot.is_file:
+        return PurePath(snapshot.url).name
+    detector = snapshot.status.detector if snapshot.status is not None else ""
+    return detector or snapshot.url
+
+
+def count(snapshot: Snapshot) -> str:
+    """Return how many frames there are, in figures."""
+    status = snapshot.status
+    if snapshot.is_file:
+        return "" if snapshot.frames is None else f"{snapshot.frames:,}"
+    if status is None or status.series is None:
+        return ""
+    planned = status.counts.planned
+    return f"{status.counts.received:,}" if planned is None else f"{status.counts.received:,} of {planned:,}"
+
+
+def _frames_of(snapshot: Snapshot, series: Series) -> str:
+    count = snapshot.frames or 0
+    size = " × ".join(map(str, series.shape))
+    where = f", {series.dataset}" if series.dataset else ""
+    return f"{count:,} {_frames(count)} of {size}, {series.dtype}{where}"
 
 
 def _error(url: str, status: Status) -> str:

@@ -13,10 +13,17 @@ from penstock.receiver.models import Status
 class Snapshot:
     """The newest status and frame, and whether anybody answers."""
 
-    url: str
+    url: str = ""
     """The source's address: a URL, or the path of a file."""
+    is_file: bool = False
+    """Whether the source is a file."""
     content: Content = IMAGES
     """What the source has."""
+    frames: int | None = None
+    """Of the series, planned ones too; `None` if that is not known."""
+    choices: tuple[str, ...] = ()
+    """What of a file can be shown, where there is a choice."""
+    chosen: str = ""
     status: Status | None = None
     """The last that was received, also while the receiver is away; `None` before the first."""
     status_at: float | None = field(default=None, compare=False)

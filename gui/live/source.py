@@ -9,7 +9,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from penstock.receiver.client import LastFrame
-from penstock.receiver.models import FrameStatus, Status
+from penstock.receiver.models import FrameStatus, Lost, Status
+
+MANY = 8
+"""Most names in a sentence."""
 
 
 class NoAnswer(Exception):
@@ -21,7 +24,18 @@ class Away(NoAnswer):
 
 
 class Refused(NoAnswer):
-    """It answers, but not to this."""
+    """It answers, but not to this.
+
+    Args:
+        message: the sentence.
+        kind: short stable name, such as "missing" or "not_yet".
+        retry_after: seconds after which to ask again; `None`: asking again changes nothing.
+    """
+
+    def __init__(self, message: str, kind: str = "", retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.retry_after = retry_after
 
 
 @dataclass(frozen=True)
@@ -38,12 +52,17 @@ class Content:
     def sentence(self) -> str:
         """Return what it has instead of images."""
         kinds = {"curves": self.curves, "one value per frame": self.scalars}
-        found = [f"{kind}: {', '.join(names)}" for kind, names in kinds.items() if names]
+        found = [f"{kind}: {_listed(names)}" for kind, names in kinds.items() if names]
         return (
             f"There are no images here, but {'; '.join(found)}."
             if found
             else "There is nothing to show here."
         )
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    more = f" and {len(names) - MANY} more" if len(names) > MANY else ""
+    return f"{', '.join(names[:MANY])}{more}"
 
 
 IMAGES = Content(images=True)
@@ -75,17 +94,30 @@ class Source(Protocol):
     def address(self) -> str:
         """What the user has given: a URL, or the path of a file."""
 
+    @property
+    def is_file(self) -> bool:
+        """Whether it is a file, which has an end, and no detector behind it."""
+
     def status(self, seen: int | None = None, wait: float = 0.0) -> Status:
         """Return state and account of the series; with `seen`, wait for another version so many seconds."""
 
     def content(self) -> Content:
         """Return what can be shown."""
 
+    def choices(self) -> tuple[tuple[str, ...], str]:
+        """Return what of it can be shown as images, and what is; nothing if there is no choice."""
+
+    def reload(self, images: str | None = None) -> None:
+        """Read it again, if it is a file; `images`: another of its `choices`."""
+
     def count(self) -> int | None:
         """Return the frames of the series, planned ones too; `None` if that is not known."""
 
     def frame_status(self, index: int) -> FrameStatus | None:
         """Return what became of a frame; `None` if that is not known one by one."""
+
+    def lost(self) -> tuple[Lost, ...]:
+        """Return all ranges of frames that are not, or not as a whole, in the file, once that is known."""
 
     def newest(self, seen: int | None = None, part: Part = WHOLE) -> LastFrame | None:
         """Return the newest frame, or `None` if there is none newer than version `seen`."""

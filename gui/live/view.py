@@ -6,14 +6,20 @@ Like silx' own plot windows it is a QMainWindow, because of its tool bars, and f
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from pathlib import PurePath
 from typing import Literal
 
 from silx.gui import qt
 
 from penstock.gui import theme
 from penstock.gui.banner import StateBanner
+from penstock.gui.live.actions.copy_picture import CopyPicture
 from penstock.gui.live.actions.draw_rectangle import DrawRectangle
 from penstock.gui.live.actions.figures import Figures
+from penstock.gui.live.actions.open_file import OpenFile, dropped_files
+from penstock.gui.live.actions.reload import Reload
+from penstock.gui.live.actions.save import SaveFrame, Shown
 from penstock.gui.live.actions.show_histogram import ShowHistogram
 from penstock.gui.live.actions.show_measure import ShowMeasure
 from penstock.gui.live.actions.show_regions import ShowRegions
@@ -22,20 +28,27 @@ from penstock.gui.live.colour_bar import ColourBar
 from penstock.gui.live.controls import Controls
 from penstock.gui.live.drawing.picture import Picture
 from penstock.gui.live.feed import Feed
+from penstock.gui.live.file_source import FileSource
+from penstock.gui.live.forms import Form, Forms
 from penstock.gui.live.histogram import LevelsTool
 from penstock.gui.live.idle import Idle
 from penstock.gui.live.image_plot import ImagePlot, Pixel
 from penstock.gui.live.measure.dock import MeasureDock
 from penstock.gui.live.memory import Memory
 from penstock.gui.live.meter import Meter
+from penstock.gui.live.past.bar import PastBar
+from penstock.gui.live.past.past import Past
 from penstock.gui.live.picture_tools import PictureTools
 from penstock.gui.live.pixels import Flag
+from penstock.gui.live.plate import Plate
+from penstock.gui.live.portrait import portrait
 from penstock.gui.live.readings import Readings
 from penstock.gui.live.receiver_source import TIMEOUT, ReceiverSource
 from penstock.gui.live.regions.dock import RegionsDock
-from penstock.gui.live.sentences import caption, message, name_of
+from penstock.gui.live.sentences import caption, count, message, name_of, name_on_plate
 from penstock.gui.live.snapshot import Snapshot
 from penstock.gui.live.source import Source
+from penstock.gui.live.start import start_viewer
 from penstock.receiver.client import LastFrame
 from penstock.receiver.models import Rectangle
 
@@ -46,12 +59,16 @@ _REGIONS, _COMPACT_REGIONS = 240, 150
 """Pixels that the regions' list takes below the picture, at first."""
 TROUBLE = frozenset({"away", "error", "fault"})
 NOTHING_YET = "No frame yet: the next one that the receiver gets is shown here."
+SAID_MS = 8000
+"""Milliseconds for which the status bar says what was done."""
 NO_RECEIVER = "No receiver is known yet: its picture is shown here as soon as there is one."
 
 
 def _nothing(snapshot: Snapshot) -> str:
     if not snapshot.url:
         return NO_RECEIVER
+    if snapshot.is_file and snapshot.content.images:
+        return snapshot.trouble or ("" if snapshot.status is None else "No frame is in this file yet.")
     return NOTHING_YET if snapshot.content.images else snapshot.content.sentence()
 
 
@@ -81,6 +98,8 @@ class LiveView(qt.QMainWindow):
         if parent is not None:
             self.setWindowFlags(qt.Qt.Widget)
         self._compact = compact
+        self.keeps_size = True
+        """Whether its size is that of a window, and is remembered."""
         self.troubles = TROUBLE
         """Kinds of banner on show in the compact form; who says one of them elsewhere takes it out."""
         self._theme = theme.current()
@@ -88,6 +107,8 @@ class LiveView(qt.QMainWindow):
         self._memory = Memory("compact" if compact else "window") if memory == "own" else memory
         self._frame: LastFrame | None = None
         """The one that was last given to the plot."""
+        self._newest: LastFrame | None = None
+        """The last that the feed has brought."""
         self._shown: LastFrame | None = None
         """The one on the screen."""
         self._trouble = ""
@@ -97,7 +118,7 @@ class LiveView(qt.QMainWindow):
         self._drawn = 0
         self._began = 0.0
         self._meter = Meter()
-        self._idle = Idle(self._feed.drawn, self)
+        self._idle = Idle(self._go_on, self)
         self.banner = StateBanner(self)
         self.plot = ImagePlot(self, backend=backend)
         self.readings = Readings(self)
@@ -111,7 +132,15 @@ class LiveView(qt.QMainWindow):
         self.show_measure = ShowMeasure(self.measure, self)
         self.draw_rectangle = DrawRectangle(self.measure.rectangle, self)
         parts = (self.figures, self.show_regions, self.show_measure, self.show_histogram)
-        self.picture_tools = PictureTools(self.plot, self)
+        self.save = SaveFrame(self._what_is_shown, self)
+        self.copy = CopyPicture(self.picture, self)
+        self.open = OpenFile(lambda path: self.opens(path), self._file_on_show, self)
+        self.reload = Reload(self._reload, self)
+        if compact:  # in the window around it these keys mean something else: F5 arms
+            for action in (self.open, self.reload, self.save, self.copy):
+                action.setShortcut(qt.QKeySequence())
+                action.setToolTip(action.toolTip().rpartition(" (")[0])
+        self.picture_tools = PictureTools(self.plot, (self.open, self.reload), (self.save, self.copy), self)
         self.picture_tools.addSeparator()
         self.picture_tools.addAction(self.draw_rectangle)
         self.controls = Controls(self.plot.look, self._feed, parts, self)
@@ -120,7 +149,16 @@ class LiveView(qt.QMainWindow):
             "histogram": self.show_histogram,
         }  # fmt: skip
         self._pages = qt.QStackedWidget(self)
+        self._page = qt.QWidget(self)
+        self.past = Past(
+            PastBar(self._page, compact=compact, parent=self), self._feed.part, self._feed.rate, self
+        )
+        self.past.set_source(self._feed.source())
+        self.opens: Callable[[str], None] = self._open_elsewhere
+        """Opens a file that the user has chosen, or dropped here: by default in a window of its own."""
+        self.setAcceptDrops(True)
         self._nothing = qt.QLabel(self)
+        self.plate = Plate(self)
         self._pixel = qt.QLabel(self)
         self._beam = qt.QLabel(self)
         self._address = qt.QLabel(self)
@@ -134,6 +172,12 @@ class LiveView(qt.QMainWindow):
         for action in self._tools.values():
             action.toggled.connect(self._keep)
         self.controls.pause.toggled.connect(self._tell_wanted)
+        self.controls.channel.currentTextChanged.connect(lambda _: self.past.again())
+        self.controls.block.valueChanged.connect(lambda _: self.past.again())
+        self.save.said.connect(self._say)
+        self.copy.said.connect(self._say)
+        self.past.frame.connect(self._put)
+        self.past.live_changed.connect(self._follow_or_not)
         self._clock = qt.QTimer(self)
         self._clock.setInterval(500)
         self._clock.timeout.connect(self._tick)
@@ -143,6 +187,7 @@ class LiveView(qt.QMainWindow):
         self.destroyed.connect(self.measure.asker.ask_to_stop)
         self.draw_rectangle.triggered.connect(self.measure.show)
         self.measure.figures.keep.connect(self._keep_as_region)
+        self.destroyed.connect(self.past.asker.ask_to_stop)
         self._refresh()
 
     def set_receiver(self, url: str) -> None:
@@ -152,7 +197,8 @@ class LiveView(qt.QMainWindow):
     def set_source(self, source: Source | None) -> None:
         """Take frames from this source from now on; `None`: from none."""
         self._feed.set_source(source)
-        self._frame = self._shown = None
+        self.past.set_source(source)
+        self._frame = self._shown = self._newest = None
         self._trouble = ""
         self.measure.show_frame(None)
         self._refresh()
@@ -164,6 +210,10 @@ class LiveView(qt.QMainWindow):
     def snapshot(self) -> Snapshot:
         """Return what is on show."""
         return self._snapshot
+
+    def frame_on_show(self) -> LastFrame | None:
+        """Return the frame that is on the screen."""
+        return self._shown
 
     def drawn(self) -> int:
         """Return how many frames this window has drawn."""
@@ -184,7 +234,9 @@ class LiveView(qt.QMainWindow):
         self._clock.stop()
         self.regions.link.ask_to_stop()
         self.measure.ask_to_stop()
+        self.past.ask_to_stop()
         self._feed.stop()
+        self.past.stop()
         self.regions.link.stop()
         self.measure.stop()
         self.plot.stop()
@@ -195,6 +247,7 @@ class LiveView(qt.QMainWindow):
         self.regions.link.ask_to_stop()
         self.measure.ask_to_stop()
         self._feed.ask_to_stop()
+        self.past.ask_to_stop()
         self.plot.ask_to_stop()
 
     def showEvent(self, event: qt.QShowEvent) -> None:
@@ -206,6 +259,7 @@ class LiveView(qt.QMainWindow):
     def hideEvent(self, event: qt.QHideEvent) -> None:
         """Stop requests for frames while it is not visible."""
         super().hideEvent(event)
+        self.past.stop_playing()
         self._tell_wanted()
 
     def closeEvent(self, event: qt.QCloseEvent) -> None:
@@ -226,33 +280,124 @@ class LiveView(qt.QMainWindow):
 
     def _tell_wanted(self) -> None:
         seen = self.isVisible() and not self.window().isMinimized()
-        self._feed.set_wanted(seen and not self.controls.pause.isChecked())
+        self._feed.set_wanted(seen and self.past.is_live() and not self.controls.pause.isChecked())
 
     def _refresh(self) -> None:
         snapshot = self._snapshot = self._feed.take()
         says = message(snapshot)
         self.banner.show_message(says)
-        self.banner.setVisible(not self._compact or says.kind in self.troubles)
+        self.banner.setVisible(
+            self._forms.form != "bare" and (not self._compact or says.kind in self.troubles)
+        )
+        self.plate.show_plate(name_on_plate(snapshot), says, count(snapshot))
         self.readings.show_snapshot(snapshot)
-        self.regions.show_status(snapshot.url, snapshot.status)
+        self.past.show_snapshot(snapshot)
+        self._suit(snapshot)
         detector = snapshot.status.detector if snapshot.status is not None else ""
         self._remember(detector)
         series = snapshot.status.series if snapshot.status is not None else None
         if series is not None:
             self._names[series.id] = name_of(series)
         self._show_caption()
-        self.setWindowTitle(f"{detector or snapshot.url} – {says.title.lower()} – Penstock")
+        name = PurePath(snapshot.url).name if snapshot.is_file else detector or snapshot.url
+        self.setWindowTitle(f"{name} – {says.title.lower()} – Penstock")
         self._address.setText(snapshot.url)
         self._nothing.setText(_nothing(snapshot))
-        if snapshot.frame is None:
+        if self._frame is None:
             self._pages.setCurrentIndex(0)
-        if snapshot.frame is not None and snapshot.frame is not self._frame:
-            self._frame = snapshot.frame
-            self._pages.setCurrentIndex(1)
-            self._began = time.thread_time()
-            self.plot.show_frame(snapshot.frame)
-            self.controls.show_channels(snapshot.frame.channels)
+        if snapshot.frame is not None and snapshot.frame is not self._newest:
+            self._newest = snapshot.frame
+            wanted = self.past.is_live()
+            self.past.take_newest(snapshot.frame)
+            if wanted:
+                self._put(snapshot.frame)
+            else:
+                self._feed.drawn()  # it came too late: the user looks at another one
         self.updated.emit()
+
+    def _put(self, frame: LastFrame) -> None:
+        """Have a frame drawn."""
+        if frame is self._frame:
+            self._go_on()
+            return
+        self._frame = frame
+        self._pages.setCurrentIndex(1)
+        self._began = time.thread_time()
+        self.plot.show_frame(frame)
+        self.controls.show_channels(frame.channels)
+
+    def _go_on(self) -> None:
+        """The frame is on the screen, and the window is idle."""
+        self._feed.drawn()
+        self.past.drawn()
+
+    def set_form(self, form: Form) -> None:
+        """Show all parts; as a tile, none beside the picture; bare, nothing but picture, state, count."""
+        if form != self._forms.form:
+            self._forms.take(form)
+            self.plot.set_bare(form == "bare")
+            self.plate.setVisible(form == "bare")
+            self._refresh()
+
+    def _follow_or_not(self, live: bool) -> None:
+        self._tell_wanted()
+        if live and self._newest is not None:
+            self._put(self._newest)
+        self._show_caption()
+
+    def _suit(self, snapshot: Snapshot) -> None:
+        """Offer what the source has: a file has neither regions of interest nor a network before it."""
+        of_file = snapshot.is_file
+        self.regions.show_status("" if of_file else snapshot.url, None if of_file else snapshot.status)
+        self.show_regions.setEnabled(not of_file)
+        self.reload.setVisible(of_file)
+        self.controls.suit(snapshot.choices, snapshot.chosen, is_file=of_file)
+
+    def open_file(self, path: str, images: str | None = None) -> None:
+        """Show a file from now on; `images`: which of it, by the path in it."""
+        self.set_source(FileSource(path, images))
+
+    def _open_elsewhere(self, path: str) -> None:
+        trouble = start_viewer(path)
+        self._say(trouble or f"{path} opens in a window of its own.", bool(trouble))
+
+    def _reload(self) -> None:
+        source = self._feed.source()
+        if source is not None:
+            source.reload()
+
+    def _say(self, sentence: str, wrong: bool) -> None:
+        self.statusBar().showMessage(f"▲ {sentence}" if wrong else sentence, SAID_MS)
+
+    def said(self) -> str:
+        """Return what the status bar says of what was done last."""
+        return str(self.statusBar().currentMessage())
+
+    def dragEnterEvent(self, event: qt.QDragEnterEvent) -> None:
+        """Take files."""
+        if dropped_files(event.mimeData()):
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: qt.QDropEvent) -> None:
+        """Open the files that are dropped."""
+        for path in dropped_files(event.mimeData()):
+            self.opens(path)
+        event.acceptProposedAction()
+
+    def picture(self) -> qt.QImage | None:
+        """Return the picture as it is seen: which frame it is, the plot, its colour bar."""
+        if self._shown is None:
+            return None
+        row = [self.plot, *([self.colour_bar] if self.colour_bar.isVisible() else [])]
+        return portrait(self.caption, row, self._theme.window)
+
+    def _what_is_shown(self) -> Shown | None:
+        shown, picture = self._shown, self.picture()
+        if shown is None or picture is None:
+            return None
+        snapshot = self._snapshot
+        file = snapshot.url if snapshot.is_file else self._names.get(shown.series, "")
+        return Shown(shown, file, picture)
 
     def _show_frame(self, frame: LastFrame) -> None:
         """Say of the frame on the screen which it is, and have the next one requested."""
@@ -262,7 +407,6 @@ class LiveView(qt.QMainWindow):
         self.readings.show_frame(frame)
         self.measure.show_frame(frame)
         self._show_caption()
-        self.picture_tools.set_whole_frame(frame.downsample == 1)
         self._after_drawing()
 
     def _keep_as_region(self, place: Rectangle) -> None:
@@ -284,7 +428,10 @@ class LiveView(qt.QMainWindow):
         elif shown is None:
             self.caption.show_caption(None)
         else:
-            self.caption.show_caption(caption(shown, self._snapshot.status, self._names))
+            snapshot, live = self._snapshot, self.past.is_live()
+            self.caption.show_caption(
+                caption(shown, snapshot.status, self._names, live=live, is_file=snapshot.is_file)
+            )
 
     def _after_drawing(self) -> None:
         self._drawn += 1
@@ -299,14 +446,16 @@ class LiveView(qt.QMainWindow):
         memory, self._memory = self._memory, None  # nothing is kept while it restores
         memory.begin(detector)
         size = memory.restore(self.plot.look, self._tools)
-        if size is not None and not self._compact:
-            self.resize(size)
+        if size is not None and not self._compact and self.keeps_size:
+            window = self.window()  # it may have tabs around this
+            window.resize(window.size() + size - self.size())
         self._memory = memory
         self.restored.emit()
 
     def _keep(self) -> None:
         if self._memory is not None:
-            self._memory.keep(self.plot.look, self._tools, None if self._compact else self.size())
+            sized = self.keeps_size and not self._compact
+            self._memory.keep(self.plot.look, self._tools, self.size() if sized else None)
 
     def resizeEvent(self, event: qt.QResizeEvent) -> None:
         """Keep the size for this detector."""
@@ -331,10 +480,13 @@ class LiveView(qt.QMainWindow):
         )
 
     def _lay_out(self, compact: bool) -> None:
-        picture = qt.QWidget(self)
-        row = qt.QHBoxLayout(picture)
-        row.setContentsMargins(0, 0, 0, 0)
+        picture = self._page
+        page = qt.QVBoxLayout(picture)
+        page.setContentsMargins(0, 0, 0, 0)
+        page.setSpacing(0)
+        row = qt.QHBoxLayout()
         row.setSpacing(0)
+        page.addLayout(row, 1)
         column = qt.QVBoxLayout()
         column.setSpacing(0)
         row.addLayout(column, 1)
@@ -344,6 +496,11 @@ class LiveView(qt.QMainWindow):
         row.addWidget(self.levels)
         self.colour_bar = ColourBar(self.plot, self)
         row.addWidget(self.colour_bar)
+        # As low as the plot beside it may be.
+        self.colour_bar.setSizePolicy(self.colour_bar.sizePolicy().horizontalPolicy(), qt.QSizePolicy.Ignored)
+        page.addWidget(self.past.bar)
+        if compact:
+            self.caption.add(self.past.bar.line)
         self.show_histogram.toggled.connect(self.levels.setVisible)
         self.show_histogram.setChecked(not compact)
         self.levels.setVisible(not compact)
@@ -366,6 +523,7 @@ class LiveView(qt.QMainWindow):
         lines.setContentsMargins(0, 0, 0, 0)
         lines.setSpacing(0)
         lines.addWidget(self.banner)
+        lines.addWidget(self.plate)
         lines.addWidget(middle, 1)
         self.figures.toggled.connect(side.setVisible)
         if compact:  # beside the figures there is room for the picture, but not for its colour bar too
@@ -382,6 +540,12 @@ class LiveView(qt.QMainWindow):
         self.addToolBar(qt.Qt.LeftToolBarArea, self.picture_tools)
         self._take_keys()
         self._fill_status_bar(compact)
+        beside = [self.levels, side, self._legend, self._address]
+        around = [self.colour_bar, self.regions, self.measure, self.statusBar(), self.caption, self.past.bar]
+        self._forms = Forms({"tile": beside, "bare": [*beside, *around, self.controls, self.picture_tools]})
+
+    def _file_on_show(self) -> str:
+        return self._snapshot.url if self._snapshot.is_file else ""
 
     def _side(self) -> qt.QWidget:
         side = qt.QScrollArea(self)
@@ -405,17 +569,17 @@ class LiveView(qt.QMainWindow):
         )
         self.statusBar().addWidget(self._pixel, 0 if not compact else 1)
         self.statusBar().addWidget(self._beam, 1 if not compact else 0)
-        legend = qt.QLabel(
+        self._legend = qt.QLabel(
             f"<span style='color:{self._theme.invalid_pixel}'>■</span> no valid value &nbsp; "
             f"<span style='color:{self._theme.saturated_pixel}'>■</span> saturated",
             self,
         )
-        legend.setStyleSheet(f"color: {self._theme.muted}; padding: 2px 8px;")
+        self._legend.setStyleSheet(f"color: {self._theme.muted}; padding: 2px 8px;")
         if compact:  # what a pixel lacks is said where the cursor points at it: its figures need the room
-            legend.hide()
+            self._legend.hide()
         else:
-            self.controls.show_mask.toggled.connect(legend.setVisible)
-            self.statusBar().addPermanentWidget(legend)
+            self.controls.show_mask.toggled.connect(self._legend.setVisible)
+            self.statusBar().addPermanentWidget(self._legend)
         self.statusBar().addPermanentWidget(self._address)
         self._address.setVisible(not compact)
 
@@ -425,6 +589,7 @@ class LiveView(qt.QMainWindow):
             self.picture_tools.whole, controls.pause, controls.log_colours, controls.autoscale,
             controls.show_mask, self.show_regions, self.show_histogram, self.show_measure,
             self.draw_rectangle,
+            self.open, self.reload, self.save, self.copy,
         ):  # fmt: skip
             # Beside other widgets a key is meant for the view only when the view has the focus.
             action.setShortcutContext(qt.Qt.WidgetWithChildrenShortcut)

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-
 from silx.gui import qt
 
-VIEWER = "import sys; from penstock.cli.main import main; sys.exit(main())"
-"""The command `penstock` of this environment, whatever the PATH."""
+from penstock.gui.live.start import start_viewer
 
 
 def open_page(url: str) -> str:
@@ -18,7 +15,4 @@ def open_page(url: str) -> str:
 
 def open_viewer(url: str) -> str:
     """Start `penstock view` with the receiver, in a process that outlives this one; return why not, or ""."""
-    started = qt.QProcess.startDetached(sys.executable, ["-P", "-c", VIEWER, "view", url])
-    return (
-        "" if (started[0] if isinstance(started, tuple) else started) else "The viewer could not be started."
-    )
+    return start_viewer(url)

@@ -7,6 +7,7 @@ from typing import Any
 
 from silx.gui import qt
 
+from penstock.gui.background import Background
 from penstock.gui.clamped import ClampedLabel
 from penstock.gui.elided import ElidedLabel
 from penstock.gui.model.detector import FILE, DetectorModel
@@ -15,7 +16,6 @@ from penstock.gui.model.file_words import file_words
 from penstock.gui.model.folders import client_root
 from penstock.gui.model.sentences import why_locked
 from penstock.gui.model.view import DetectorView
-from penstock.gui.panel.background import Background
 from penstock.gui.panel.field import PENDING_SIGN, PROBLEM_SIGN, SIGN_WIDTH
 from penstock.gui.panel.folder_dialog import FolderDialog
 from penstock.gui.panel.folder_question import FolderQuestion

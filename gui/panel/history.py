@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import html
 import time
+from collections.abc import Callable
 from typing import Protocol
 
 from silx.gui import qt
 
 from penstock.gui import theme
+from penstock.gui.background import Background
 from penstock.gui.model.past import COLUMNS, DAY, FOLDER, MOST, PastRow
-from penstock.gui.panel.background import Background
 from penstock.gui.panel.history_rows import HistoryRows
-from penstock.gui.panel.open_file import open_in_silx, why_not_open
+from penstock.gui.panel.open_file import IN_SILX, open_in_silx, open_in_view, why_not_here, why_not_open
 from penstock.gui.panel.style import look, sheet
 from penstock.gui.panel.table import Table, wrapped
 from penstock.receiver.client import ReceiverClient
@@ -59,7 +60,8 @@ class HistoryDialog(qt.QDialog):
         self.table = Table(self)
         self.details = qt.QTextBrowser(self)
         self.copy_path = qt.QPushButton("Copy &path", self)
-        self.open_file = qt.QPushButton("Open in sil&x", self)
+        self.open_file = qt.QPushButton("&Open", self)
+        self.open_silx = qt.QPushButton("Open in sil&x", self)
         self._says = qt.QLabel(self)
         self._rows = HistoryRows(self)
         self._asking = Background(self)
@@ -146,9 +148,9 @@ class HistoryDialog(qt.QDialog):
         split.setChildrenCollapsible(False)
         buttons = qt.QHBoxLayout()
         buttons.addWidget(self._says, 1)
-        for button in (self.copy_path, self.open_file, close, self.refresh_button):
+        for button in (self.copy_path, self.open_file, self.open_silx, close, self.refresh_button):
             button.setAutoDefault(False)  # Enter in the filter presses none of them
-        for button in (self.copy_path, self.open_file, close):
+        for button in (self.copy_path, self.open_silx, self.open_file, close):
             buttons.addWidget(button)
         layout = qt.QVBoxLayout(self)
         layout.setContentsMargins(12, 10, 12, 10)
@@ -163,10 +165,12 @@ class HistoryDialog(qt.QDialog):
         self.refresh_button.clicked.connect(self.refresh)
         self.copy_path.clicked.connect(self._copy_path)
         self.open_file.clicked.connect(self._open)
+        self.open_silx.clicked.connect(self._open_in_silx)
         self._look_timer.timeout.connect(self._look_for_file)
         self.table.add("&Copy rows", self._copy_rows, qt.QKeySequence.Copy)
         self.table.add("Copy &path", self._copy_path)
-        self.table.add("Open in sil&x", self._open)
+        self.table.add("&Open", self._open)
+        self.table.add("Open in sil&x", self._open_in_silx)
         self.table.activated.connect(self._open)
         self.table.selectionModel().currentRowChanged.connect(self._show_row)
         self._rows.modelReset.connect(self._choose_again)
@@ -217,13 +221,14 @@ class HistoryDialog(qt.QDialog):
     def _show_row(self, *_: object) -> None:
         row = self.current()
         self._looking.cancel()
-        self._offer("Choose a series first.", "Choose a series first.")
+        self._offer("Choose a series first.", "Choose a series first.", "Choose a series first.")
         if row is None:
             self.details.setHtml("")
             return
         self._chosen = row
         self.details.setHtml(_details(row))
-        self._offer("" if row.file else NO_FILE, "Looking for the file …" if row.file else NO_FILE)
+        looking = "Looking for the file …" if row.file else NO_FILE
+        self._offer("" if row.file else NO_FILE, looking, looking)
         if row.file:
             self._look_timer.start()
 
@@ -231,30 +236,37 @@ class HistoryDialog(qt.QDialog):
         row = self.current()
         if row is not None and row.file:
             self._looking.call(
-                lambda: why_not_open(row.file),
-                lambda why: self._offer("", why),
-                lambda error: self._offer("", f"The file cannot be looked for: {error}."),
+                lambda: (why_not_here(row.file), why_not_open(row.file)),
+                lambda why: self._offer("", *why),
+                lambda error: self._offer("", *2 * (f"The file cannot be looked for: {error}.",)),
             )
 
-    def _offer(self, why_no_path: str, why_not_open: str) -> None:
+    def _offer(self, why_no_path: str, why_not_open: str, why_not_silx: str) -> None:
         self._look_timer.stop()
         for button, does, why in (
             (self.copy_path, "Put the file's path, as the receiver sees it, into the clipboard", why_no_path),
-            (self.open_file, "Show the file in silx view (Enter)", why_not_open),
+            (self.open_file, "Show its frames in a window, from the first one on (Enter)", why_not_open),
+            (self.open_silx, IN_SILX, why_not_silx),
         ):
             button.setEnabled(not why)
             button.setToolTip(wrapped(why or does))
             button.setAccessibleDescription(why or does)
 
     def _open(self, *_: object) -> None:
+        self._open_with(self.open_file, open_in_view, "The viewer")
+
+    def _open_in_silx(self, *_: object) -> None:
+        self._open_with(self.open_silx, open_in_silx, "silx")
+
+    def _open_with(self, button: qt.QPushButton, opens: Callable[[str], str], who: str) -> None:
         row = self.current()
         if row is None:
             return
-        if not self.open_file.isEnabled():
-            self._say(str(self.open_file.accessibleDescription()))
+        if not button.isEnabled():
+            self._say(str(button.accessibleDescription()))
             return
-        trouble = open_in_silx(row.file)
-        self._say(f"▲ {trouble}" if trouble else f"silx opens {row.file}.", wrong=bool(trouble))
+        trouble = opens(row.file)
+        self._say(f"▲ {trouble}" if trouble else f"{who} opens {row.file}.", wrong=bool(trouble))
 
     def _copy_path(self) -> None:
         row = self.current()

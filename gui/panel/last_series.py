@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 from silx.gui import qt
 
 from penstock.gui import theme
+from penstock.gui.background import Background
 from penstock.gui.clamped import ClampedLabel
 from penstock.gui.elided import ElidedLabel
 from penstock.gui.model.answers import LastSeries
 from penstock.gui.model.detector import DetectorModel
 from penstock.gui.model.outcome import Ending, ending
-from penstock.gui.panel.background import Background
 from penstock.gui.panel.check_file import CheckFile
 from penstock.gui.panel.history import HistoryDialog
 from penstock.gui.panel.notifier import Notifier
-from penstock.gui.panel.open_file import open_in_silx, why_not_here
+from penstock.gui.panel.open_file import IN_SILX, open_in_silx, open_in_view, why_not_here
 from penstock.gui.panel.text import heading, tint
 
 NOTHING_WRITTEN = "Nothing was written."
@@ -52,13 +53,15 @@ class LastSeriesView(qt.QWidget):
         self._found_good = True
         self._why = ""
         self._busy = qt.QLabel(self)
-        self.open_file = qt.QPushButton("Open in sil&x", self)
+        self.open_file = qt.QPushButton("Open", self)
+        self.open_silx = qt.QPushButton("Open in sil&x", self)
         self.copy_path = qt.QPushButton("Copy &path", self)
         self.check = qt.QPushButton("Chec&k file", self)
         self.past = qt.QPushButton("Past series…", self)
         self._history: HistoryDialog | None = None
         self._lay_out()
-        self.open_file.clicked.connect(self._open)
+        self.open_file.clicked.connect(lambda: self._open(open_in_view))
+        self.open_silx.clicked.connect(lambda: self._open(open_in_silx))
         self.copy_path.clicked.connect(self._copy)
         self.check.clicked.connect(self._check)
         self.past.clicked.connect(self.show_past)
@@ -183,7 +186,8 @@ class LastSeriesView(qt.QWidget):
         tint(self._busy, theme.current().muted)
         self._show_note()
         for button, does, why in (
-            (self.open_file, "Show the file in silx view", why_not_open),
+            (self.open_file, "Show its frames in a window, from the first one on", why_not_open),
+            (self.open_silx, IN_SILX, why_not_open),
             (self.copy_path, "Put the file's path into the clipboard", none),
             (
                 self.check,
@@ -200,9 +204,9 @@ class LastSeriesView(qt.QWidget):
             button.setToolTip(why or does)
             button.setAccessibleDescription(why or does)
 
-    def _open(self) -> None:
+    def _open(self, opens: Callable[[str], str]) -> None:
         if self._last is not None:
-            trouble = open_in_silx(self._last.file)
+            trouble = opens(self._last.file)
             self._say_found(trouble, not trouble)
 
     def _copy(self) -> None:
@@ -231,7 +235,7 @@ class LastSeriesView(qt.QWidget):
         top.addWidget(self._time)
         buttons = qt.QHBoxLayout()
         buttons.setSpacing(6)
-        for button in (self.open_file, self.copy_path, self.check, self.past):
+        for button in (self.open_file, self.open_silx, self.copy_path, self.check, self.past):
             buttons.addWidget(button)
         buttons.addSpacing(6)
         buttons.addWidget(self._busy, 1)

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 import tango
 from silx.gui import qt
 
+from penstock.gui.background import Background
 from penstock.gui.model.device_name import BadDeviceName, checked
 from penstock.gui.model.directory import find_devices, open_database
-from penstock.gui.panel.background import Background
 from penstock.gui.panel.style import look, sheet
 
 

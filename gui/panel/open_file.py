@@ -1,4 +1,4 @@
-"""A series' file in silx' own viewer, as far as this host sees the file."""
+"""A series' file in our own window or in silx', as far as this host sees the file."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from silx.gui import qt
+
+from penstock.gui.live.start import start_viewer
 
 
 def why_not_here(file: str) -> str:
@@ -34,6 +36,18 @@ def why_not_open(file: str) -> str:
     if find_spec("silx.app.view") is None:
         return "silx' viewer is not installed here: install penstock[gui]."
     return why_not_here(file)
+
+
+IN_SILX = (
+    "Show the whole tree of the file in silx view, which may draw row 0 at the bottom until it is told "
+    "otherwise: Options, Default plot image y-axis orientation"
+)
+"""What the button for silx does."""
+
+
+def open_in_view(file: str) -> str:
+    """Start `penstock view` with the file, in a process that outlives this one; why not, or ""."""
+    return why_not_here(file) or start_viewer(os.path.abspath(file))
 
 
 def open_in_silx(file: str) -> str:

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 from silx.gui import qt
 
+from penstock.gui.background import Background
 from penstock.gui.clamped import ClampedLabel
 from penstock.gui.model.preset import BadPreset, Preset
 from penstock.gui.model.preset_files import Listed, PresetFolders, checked_name
-from penstock.gui.panel.background import Background
 from penstock.gui.panel.field import PROBLEM_SIGN
 from penstock.gui.panel.line import Line
 from penstock.gui.panel.style import look, sheet

@@ -42,6 +42,7 @@ def completed(script: Path, *words: str) -> set[str]:
         (["device", "Pen"], {"PenstockReceiver"}),
         (["streamer", ""], {"Simulator"}),
         (["status", "s"], {"sim-1"}),
+        (["view", "s"], {"sim-1"}),
         (["completion", ""], {"bash", "zsh", "tcsh"}),
     ],
 )
@@ -54,6 +55,7 @@ def test_bash_completes_files_and_folders(script: Path, tmp_path: Path) -> None:
     (tmp_path / "scans").mkdir()
     both = {f"{tmp_path}/scan.h5", f"{tmp_path}/scans"}
     assert completed(script, "check", f"{tmp_path}/sc") == both
+    assert completed(script, "view", f"{tmp_path}/sc") == both
     assert completed(script, "status", "--config", f"{tmp_path}/sc") == both
     assert completed(script, "check-storage", f"{tmp_path}/sc") == {f"{tmp_path}/scans"}
 

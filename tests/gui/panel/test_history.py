@@ -106,11 +106,16 @@ def test_a_file_is_opened_where_this_host_sees_it_and_else_the_reason_stands_the
     qtbot: Any, dialog: HistoryDialog, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     opened_files: list[str] = []
-    monkeypatch.setattr(history_module, "open_in_silx", lambda file: opened_files.append(file) or "")
+    monkeypatch.setattr(history_module, "open_in_view", lambda file: opened_files.append(file) or "")
+    in_silx: list[str] = []
+    monkeypatch.setattr(history_module, "open_in_silx", lambda file: in_silx.append(file) or "")
     choose(dialog, "a")
     qtbot.waitUntil(dialog.open_file.isEnabled, timeout=DEADLINE)
     dialog.open_file.click()
-    assert opened_files == [str(tmp_path / "here.h5")]
+    assert opened_files == [str(tmp_path / "here.h5")] and in_silx == []
+    dialog.open_silx.click()
+    assert in_silx == opened_files
+    assert "may draw row 0 at the bottom" in dialog.open_silx.toolTip()
     choose(dialog, "b")
     assert not dialog.open_file.isEnabled()
     qtbot.waitUntil(lambda: "does not see /nowhere" in dialog.open_file.toolTip(), timeout=DEADLINE)

@@ -1,4 +1,4 @@
-"""Calls that wait for a network, outside the window's thread; their results are delivered in it."""
+"""Calls that wait for a network or a disk, outside the window's thread; their results are delivered in it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Background(qt.QObject):
         self._number += 1
         self._then, self._failed = then, failed
         threading.Thread(
-            target=self._work, args=(self._number, work), name="penstock-panel-call", daemon=True
+            target=self._work, args=(self._number, work), name="penstock-call", daemon=True
         ).start()
 
     def cancel(self) -> None:

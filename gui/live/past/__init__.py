@@ -1,0 +1,1 @@
+"""What is past: any frame that a file, or the window itself, still has."""

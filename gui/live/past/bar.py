@@ -1,0 +1,227 @@
+"""The bar below the picture: slider, play and keys, and the line that says what is to be said of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import qtawesome  # type: ignore[import-untyped]
+from silx.gui import qt
+
+from penstock.gui import theme
+from penstock.gui.elided import ElidedLabel
+from penstock.gui.live.past.slider import FARTHEST, FrameSlider
+
+SKIP = 10
+"""Frames of a large step."""
+_LOW = 20
+"""Pixels that the compact form is high."""
+
+
+class PastBar(qt.QWidget):
+    """Emits what the user wants; what is on show, it is told.
+
+    Args:
+        keys: widget in which the keys hold: it and all that is in it.
+        compact: take as little room as possible, and leave `line` out.
+    """
+
+    asked = qt.Signal(int)
+    """Show the frame of this index."""
+    moved = qt.Signal(int)
+    """Show the frame so many further on, or back."""
+    jumped = qt.Signal(int)
+    """Go to the next gap (1), or to the one before (-1)."""
+    played = qt.Signal(bool)
+    lived = qt.Signal()
+    """Follow the newest frame."""
+    searched = qt.Signal()
+    """Find the next frame that has a saturated pixel."""
+
+    def __init__(self, keys: qt.QWidget, *, compact: bool = False, parent: qt.QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme.current()
+        self._keys = keys
+        self._words = ""
+        self.slider = FrameSlider(self)
+        self.number = qt.QSpinBox(self)
+        self.live = qt.QToolButton(self)
+        self._of = qt.QLabel(self)
+        self._status = qt.QLabel(self)
+        self.line = qt.QWidget(self)
+        """What is said; in the compact form its owner finds a place for it."""
+        self._note = ElidedLabel(self.line)
+        self.play = self._action("Play", "fa5s.play", "Show one frame after the other (P)", "P")
+        self.play.setCheckable(True)
+        first = self._action("First", "fa5s.fast-backward", "First frame (Ctrl+Home)", "Ctrl+Home")
+        before = self._action("Back", "fa5s.step-backward", "The frame before (Left; Page up: 10)", "Left")
+        after = self._action("Next", "fa5s.step-forward", "The next frame (Right; Page down: 10)", "Right")
+        last = self._action("Last", "fa5s.fast-forward", "Last frame (Ctrl+End)", "Ctrl+End")
+        gap = self._action(
+            "Gap", "fa5s.exclamation-triangle", "Next frame that is lost (Ctrl+Right)", "Ctrl+Right"
+        )
+        self.search = self._action(
+            "Saturated", "fa5s.search", "Find the next frame with a saturated pixel (F3); all up to it are "
+            "read, nothing is drawn meanwhile", "F3"
+        )  # fmt: skip
+        for action, does in (
+            (first, lambda: self.asked.emit(self.slider.minimum())),
+            (before, lambda: self.moved.emit(-1)),
+            (after, lambda: self.moved.emit(1)),
+            (last, lambda: self.asked.emit(self.slider.maximum())),
+            (gap, lambda: self.jumped.emit(1)),
+            (self.search, self.searched.emit),
+        ):
+            action.triggered.connect(lambda _=False, does=does: does())
+        for key, does in (
+            ("PgUp", lambda: self.moved.emit(-SKIP)),
+            ("PgDown", lambda: self.moved.emit(SKIP)),
+            ("Ctrl+Left", lambda: self.jumped.emit(-1)),
+            ("End", self.lived.emit),
+        ):
+            self._key(key, does)
+        self.play.toggled.connect(self._show_playing)
+        self.play.toggled.connect(self.played.emit)
+        self.slider.valueChanged.connect(self.asked.emit)
+        self.number.editingFinished.connect(self._take_number)
+        self.live.clicked.connect(lambda _=False: self.lived.emit())
+        # The keys of the others hold in the compact form as well.
+        shown = (
+            [before, self.play, after]
+            if compact
+            else [first, before, self.play, after, last, gap, self.search]
+        )
+        self._lay_out(shown, compact)
+
+    def note(self) -> str:
+        """Return the line below the slider."""
+        return self._words
+
+    def status(self) -> str:
+        """Return what is said of the frame on show."""
+        return str(self._status.text())
+
+    def is_playing(self) -> bool:
+        """Return whether play is pressed."""
+        return bool(self.play.isChecked())
+
+    def stop_playing(self) -> None:
+        """Let play go, as its user would."""
+        self.play.setChecked(False)
+
+    def show_frames(self, first: int, last: int | None, known: int | None, *, can_live: bool) -> None:
+        """Offer frames; `None` as the last: there are none."""
+        for widget in (self.slider, self.number, self.play, self.search):
+            widget.setEnabled(last is not None)
+        last = first if last is None else last
+        self.slider.set_frames(first, last, known)
+        blocked = self.number.blockSignals(True)
+        self.number.setRange(min(first, FARTHEST), min(last, FARTHEST))
+        self.number.blockSignals(blocked)
+        self._of.setText(f"of {first:,} – {last:,}")
+        self.live.setVisible(can_live)
+
+    def show_index(self, index: int, status: str, *, live: bool) -> None:
+        """Show which frame is on show, or asked for, and its status in words."""
+        if not self.slider.isSliderDown():
+            self._set(self.slider, index)
+        if not self.number.hasFocus():
+            self._set(self.number, index)
+        self._status.setText(status)
+        self._say_all()
+        self.live.setChecked(live)
+
+    def say(self, words: str, *, wrong: bool = False) -> None:
+        """Say something in the line below; "": nothing."""
+        colour = self._theme.warning if wrong else self._theme.muted
+        if colour != self._note.property("colour"):  # a style sheet costs more than all the rest
+            self._note.setProperty("colour", colour)
+            self._note.setStyleSheet(f"color: {colour};")
+        self._words = f"▲ {words}" if wrong else words
+        self._say_all()
+
+    def _say_all(self) -> None:
+        status = "" if self._status.isVisibleTo(self) else self.status()
+        self._note.set_whole(" · ".join(filter(None, (status, self._words))))
+
+    @staticmethod
+    def _set(widget: qt.QSlider | qt.QSpinBox, value: int) -> None:
+        blocked = widget.blockSignals(True)
+        widget.setValue(min(value, FARTHEST))
+        widget.blockSignals(blocked)
+        widget.update()
+
+    def _take_number(self) -> None:
+        if self.number.value() != self.slider.value():
+            self.asked.emit(self.number.value())
+
+    def _show_playing(self, on: bool) -> None:
+        self.play.setIcon(self._icon("fa5s.pause" if on else "fa5s.play"))
+
+    def _icon(self, name: str) -> qt.QIcon:
+        return qtawesome.icon(name, color=self._theme.text, color_disabled=self._theme.disabled)
+
+    def _action(self, name: str, icon: str, tip: str, key: str) -> qt.QAction:
+        action = qt.QAction(self._icon(icon), name, self)
+        action.setToolTip(tip)
+        self._bind(action, key)
+        return action
+
+    def _key(self, key: str, does: Callable[[], object]) -> None:
+        action = qt.QAction(key, self)
+        action.triggered.connect(lambda _=False: does())
+        self._bind(action, key)
+
+    def _bind(self, action: qt.QAction, key: str) -> None:
+        # Beside other widgets a key is meant for the picture only when the focus is there.
+        action.setShortcut(key)
+        action.setShortcutContext(qt.Qt.WidgetWithChildrenShortcut)
+        self._keys.addAction(action)
+
+    def _lay_out(self, actions: list[qt.QAction], compact: bool) -> None:
+        row = qt.QHBoxLayout()
+        row.setSpacing(1 if compact else 3)
+        for action in actions:
+            button = qt.QToolButton(self)
+            button.setDefaultAction(action)
+            button.setAutoRaise(True)
+            button.setIconSize(qt.QSize(12, 12))
+            button.setFocusPolicy(qt.Qt.TabFocus)
+            row.addWidget(button)
+        self.number.setButtonSymbols(qt.QSpinBox.NoButtons)
+        self.number.setGroupSeparatorShown(True)
+        self.number.setKeyboardTracking(False)
+        self.number.setAlignment(qt.Qt.AlignRight)
+        self.number.setFixedWidth(54 if compact else 72)
+        self.number.setToolTip("Type the index of a frame, from 0 on, and press Enter")
+        self.number.setAccessibleName("Index of the frame on show")
+        self._of.setStyleSheet(f"color: {self._theme.muted};")
+        self._status.setStyleSheet(f"color: {self._theme.text};")
+        self.live.setText("Live")
+        self.live.setCheckable(True)
+        self.live.setToolTip("Follow the newest frame (End)")
+        self.live.setFocusPolicy(qt.Qt.TabFocus)
+        room = 0 if compact else 2
+        self.live.setStyleSheet(
+            f"QToolButton {{ padding: {room}px 8px; border: 1px solid {self._theme.line}; border-radius: 3px;"
+            f" color: {self._theme.text}; }} QToolButton:checked {{ background: {self._theme.pressed}; }}"
+        )
+        row.addWidget(self.slider, 1)
+        for widget in (self.number, self._of, self.live):
+            row.addWidget(widget)
+        self._of.setVisible(not compact)
+        self._status.setVisible(not compact)
+        line = qt.QHBoxLayout(self.line)
+        line.setContentsMargins(0, 0, 0, 0)
+        line.setSpacing(12)
+        line.addWidget(self._status)
+        line.addWidget(self._note, 1)
+        if compact:
+            for place in range(row.count()):
+                row.itemAt(place).widget().setFixedHeight(_LOW)
+        both = qt.QVBoxLayout(self)
+        both.setContentsMargins(10, 0 if compact else 2, 10, 0 if compact else 2)
+        both.setSpacing(0)
+        both.addLayout(row)
+        if not compact:
+            both.addWidget(self.line)
+        self.say("")

@@ -1,0 +1,188 @@
+"""The window of `penstock view`: one picture or several, as tabs or tiles, or on a wall."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import ceil, sqrt
+
+from silx.gui import qt
+
+from penstock.gui import theme
+from penstock.gui.live.view import LiveView
+
+Make = Callable[[str], LiveView]
+"""Makes the view of a file, not yet shown."""
+
+
+class Window(qt.QMainWindow):
+    """Holds views, and closes them.
+
+    Args:
+        views: one at least.
+        make: makes the view of a file that the user opens or drops here.
+        tiles: show all of them side by side.
+    """
+
+    def __init__(self, views: list[LiveView], make: Make, *, tiles: bool = False) -> None:
+        super().__init__()
+        self._make = make
+        self._views: list[LiveView] = []
+        self._tiled = tiles
+        self._walled = False
+        self._pages = qt.QStackedWidget(self)
+        self.tabs = qt.QTabWidget(self)
+        self.tabs.setTabBarAutoHide(True)
+        self.tabs.setDocumentMode(True)
+        self.tabs.setTabsClosable(True)
+        self.tabs.setMovable(True)
+        self.tabs.tabCloseRequested.connect(self._close_tab)
+        self.tabs.currentChanged.connect(lambda _: self._name())
+        self._grid_page = qt.QWidget(self)
+        self._grid = qt.QGridLayout(self._grid_page)
+        self._grid.setContentsMargins(0, 0, 0, 0)
+        self._grid.setSpacing(3)
+        self._pages.addWidget(self.tabs)
+        self._pages.addWidget(self._grid_page)
+        self.setCentralWidget(self._pages)
+        self._grid_page.setObjectName("tiles")
+        self._grid_page.setStyleSheet(f"#tiles {{ background: {theme.current().line}; }}")
+        for keys, does in (
+            ("F11", self.toggle_wall), ("F12", self.toggle_tiles), ("Ctrl+W", self.close_current),
+            ("Ctrl+Tab", lambda: self._turn(1)), ("Ctrl+Shift+Tab", lambda: self._turn(-1)),
+            ("Esc", self.leave_wall), ("Ctrl+Q", self.close),
+        ):  # fmt: skip
+            qt.QShortcut(qt.QKeySequence(keys), self).activated.connect(does)
+        self.resize(1240, 760)
+        self.setMinimumSize(880, 560)
+        for view in views:
+            self.add(view)
+
+    def views(self) -> list[LiveView]:
+        """Return the views, in their order."""
+        return list(self._views)
+
+    def current(self) -> LiveView:
+        """Return the view on show, or the one that has the focus."""
+        if not (self._tiled or self._walled):
+            widget = self.tabs.currentWidget()
+            if isinstance(widget, LiveView):
+                return widget
+        return next((view for view in self._views if view.hasFocus() or _inside(view)), self._views[0])
+
+    def add(self, view: LiveView) -> None:
+        """Show one more."""
+        view.opens = self.open_file
+        view.setWindowFlags(qt.Qt.Widget)
+        view.setMinimumSize(0, 0)
+        view.setAutoFillBackground(True)
+        view.windowTitleChanged.connect(self._name)
+        self._views.append(view)
+        for each in self._views:
+            each.keeps_size = len(self._views) == 1
+        self._arrange()
+        if not (self._tiled or self._walled):
+            self.tabs.setCurrentWidget(view)
+
+    def open_file(self, path: str) -> None:
+        """Show a file in a tab of its own; one that is on show comes to the front."""
+        view = self._make(path)
+        same = [each for each in self._views if each.snapshot().url == view.snapshot().url]
+        if same:
+            view.stop()
+            view.deleteLater()
+            self.tabs.setCurrentWidget(same[0])
+            return
+        self.add(view)
+
+    def is_tiled(self) -> bool:
+        """Return whether all views are on show side by side."""
+        return self._tiled or self._walled
+
+    def toggle_tiles(self) -> None:
+        """Tiles instead of tabs, or back."""
+        self._tiled = not self._tiled
+        self._arrange()
+
+    def toggle_wall(self) -> None:
+        """Full screen with nothing but pictures, states and counts, or back."""
+        self._walled = not self._walled
+        if self._walled:
+            self.showFullScreen()
+        else:
+            self.showNormal()
+        self._arrange()
+
+    def leave_wall(self) -> None:
+        """Leave full screen."""
+        if self._walled:
+            self.toggle_wall()
+
+    def close_current(self) -> None:
+        """Close the view on show; the last one closes the window."""
+        self._close(self.current())
+
+    def closeEvent(self, event: qt.QCloseEvent) -> None:
+        """End all views; the window goes first, since requests under way may take a moment."""
+        self.hide()
+        for view in self._views:
+            view.ask_to_stop()
+        for view in self._views:
+            view.stop()
+        super().closeEvent(event)
+
+    def _close_tab(self, place: int) -> None:
+        widget = self.tabs.widget(place)
+        if isinstance(widget, LiveView):
+            self._close(widget)
+
+    def _close(self, view: LiveView) -> None:
+        if len(self._views) == 1:
+            self.close()
+            return
+        self._views.remove(view)
+        view.setParent(None)
+        view.close()
+        view.deleteLater()
+        self._arrange()
+
+    def _turn(self, step: int) -> None:
+        if not self.is_tiled() and self.tabs.count():
+            self.tabs.setCurrentIndex((self.tabs.currentIndex() + step) % self.tabs.count())
+
+    def _arrange(self) -> None:
+        """Put every view into its place."""
+        tiled = self.is_tiled()
+        if tiled:
+            across = ceil(sqrt(len(self._views)))
+            while self._grid.count():
+                self._grid.takeAt(0)
+            for number, view in enumerate(self._views):
+                self._grid.addWidget(view, number // across, number % across)
+                view.show()
+        else:
+            for view in self._views:
+                if self.tabs.indexOf(view) < 0:
+                    self.tabs.addTab(view, "")
+        for view in self._views:
+            view.set_form("bare" if self._walled else "tile" if self._tiled else "whole")
+        self._pages.setCurrentIndex(1 if tiled else 0)
+        self._name()
+
+    def _name(self, *_: object) -> None:
+        for view in self._views:
+            title = view.windowTitle()
+            place = self.tabs.indexOf(view)
+            if place >= 0:
+                self.tabs.setTabText(place, title.rpartition(" – Penstock")[0].replace("&", "&&"))
+                self.tabs.setTabToolTip(place, view.snapshot().url)
+        if not self._views:
+            return
+        names = [view.windowTitle().partition(" – ")[0] for view in self._views]
+        self.setWindowTitle(
+            f"{', '.join(names)} – Penstock" if self.is_tiled() else self.current().windowTitle()
+        )
+
+
+def _inside(view: LiveView) -> bool:
+    focused = qt.QApplication.focusWidget()
+    return focused is not None and view.isAncestorOf(focused)

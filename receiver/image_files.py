@@ -1,0 +1,143 @@
+"""Files of one image or a few: CBF, TIFF, EDF and what else fabio reads; and TIFF for those who want one."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+
+from penstock.receiver.reader import ReaderError
+
+TIFF_TYPES = ("uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64", "float32")
+"""NumPy names of the pixel types that `write_tiff` keeps as they are."""
+
+
+class ImageFile:
+    """A file that fabio reads, as a `frame_files.FrameFile`.
+
+    Args:
+        path: the file.
+
+    Raises:
+        ReaderError: fabio knows no such file, or it is damaged.
+    """
+
+    detector = ""
+    choices: tuple[str, ...] = ()
+    chosen = ""
+    curves: tuple[str, ...] = ()
+    scalars: tuple[str, ...] = ()
+    has_images = True
+    interpretation = "image"
+    channels: tuple[str, ...] = ()
+    saturation: float | None = None
+    id = ""
+    state: str | None = None
+    reason = ""
+    planned: int | None = None
+    status: np.ndarray[Any, Any] | None = None
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self.counts: dict[str, int] = {}
+        logging.getLogger("fabio").setLevel(logging.CRITICAL)  # what it says is in the exception as well
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of headers that are not as they should be
+                import fabio
+
+                self._image = fabio.open(str(self.path))
+        except ModuleNotFoundError:
+            raise
+        except Exception as error:  # fabio's formats raise whatever their parsers do
+            raise ReaderError(
+                f"{self.path} is neither HDF5 nor an image that is read here (CBF, TIFF, EDF)"
+            ) from error
+        data = self._image.data
+        if data is None or np.ndim(data) not in (2, 3):
+            self.close()
+            raise ReaderError(f"{self.path} has no image: its data have the shape {list(np.shape(data))}")
+        self._first = np.asarray(data)
+        if self._first.ndim == 3 and self._first.shape[-1] == 3:
+            self.interpretation = "rgba-image"
+        self._frames = max(1, int(getattr(self._image, "nframes", 1)))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file."""
+        close = getattr(self._image, "close", None)
+        if close is not None:
+            close()
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(frames, rows, cols), or (frames, rows, cols, 3) for colours."""
+        return (self._frames, *self._first.shape)
+
+    @property
+    def dtype(self) -> np.dtype[Any] | None:
+        """Type of a pixel."""
+        return self._first.dtype
+
+    def frame(self, index: int, channel: str | None = None) -> np.ndarray[Any, Any]:
+        """Return one frame: (rows, cols), or (rows, cols, 3) for colours.
+
+        Raises:
+            ReaderError: it cannot be read, or there is no such frame or channel.
+        """
+        if channel is not None:
+            raise ReaderError(f"{self.path} has no channel {channel}: its frames are one image")
+        if not 0 <= index < self._frames:
+            raise ReaderError(f"{self.path} has no frame {index}; its last is {self._frames - 1}")
+        if index == 0:
+            return self._first
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return np.asarray(self._image.getframe(index).data)
+        except Exception as error:
+            raise ReaderError(f"frame {index} of {self.path} cannot be read: {error}") from error
+
+    def time(self, index: int) -> float | None:
+        """Return `None`: headers have times without a zone, if any."""
+        return None
+
+    def trigger(self, index: int) -> int | None:
+        """Return `None`."""
+        return None
+
+
+def write_tiff(path: str | Path, image: np.ndarray[Any, Any], about: dict[str, str]) -> None:
+    """Write an image with its counts as they are.
+
+    Args:
+        path: the file, which is replaced.
+        image: (rows, cols), or (k, rows, cols), which are written one below the other; of one of
+            `TIFF_TYPES`, or bool, which becomes 0 and 1.
+        about: names and values for the file's description.
+
+    Raises:
+        ReaderError: counts of this type would not be kept by this format.
+        OSError: it cannot be written.
+    """
+    from fabio.TiffIO import TiffIO
+
+    pixels = image.astype(np.uint8) if image.dtype == bool else image
+    pixels = pixels.astype(pixels.dtype.newbyteorder("="), copy=False)
+    if pixels.dtype.name not in TIFF_TYPES or pixels.ndim not in (2, 3):
+        raise ReaderError(f"a TIFF does not keep {image.dtype.name} as it is; save a .npy, which does")
+    # TiffIO never closes a file that it has opened itself.
+    with Path(path).open("wb+") as file:
+        shown = np.ascontiguousarray(pixels.reshape(-1, pixels.shape[-1]))
+        TiffIO(file, mode="wb+").writeImage(shown, info=about, software="Penstock")

@@ -1,0 +1,160 @@
+"""A file as the window's source: what it says of itself, and while somebody writes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import h5py
+import msgspec
+import numpy as np
+import pytest
+
+from penstock.gui.live import file_source
+from penstock.gui.live.file_source import FileSource
+from penstock.gui.live.source import Away, Part, Refused, Source
+from penstock.receiver.files.writer import SeriesWriter
+from penstock.receiver.models import FrameStatus
+from penstock.receiver.series.running_series import RunningSeries
+from penstock.stins.messages import Frame, Header, Image, SeriesEnd, Start
+from tests.receiver.h5_file import SHAPE, picture, write_series
+
+
+class Writing:
+    """The receiver's own writer, stopped where the test wants it."""
+
+    def __init__(self, path: Path, planned: int) -> None:
+        header = Header(filename=str(path), series="a1", frames=planned)
+        self.series = RunningSeries(Start(header, {}))
+        self.writer = SeriesWriter(path, "sim", self.series, "test")
+        self.closed = False
+
+    def add(self, index: int) -> None:
+        image = Image(shape=SHAPE, type="uint16", compression="none", frame=index, series="a1")
+        self.writer.add(index, Frame(image, [picture(index).tobytes()]))
+        self.series.account.take(index, FrameStatus.STORED)
+        self.writer.flush()
+
+    def close(self) -> None:
+        if not self.closed:
+            self.closed = True
+            self.series.end = SeriesEnd(series="a1", reason="complete", triggered=4, sent=4)
+            self.writer.close(self.series.close(None), synced=False)
+
+
+@pytest.fixture
+def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Writing]:
+    monkeypatch.setattr(file_source, "LOOK", 0.0)
+    writing = Writing(tmp_path / "growing.h5", 4)
+    writing.add(0)
+    yield writing
+    writing.close()
+
+
+def opened(path: Path, **options: Any) -> FileSource:
+    source = FileSource(path, **options)
+    source.status()
+    return source
+
+
+def test_a_series_is_told_with_its_account_and_all_its_gaps(tmp_path: Path) -> None:
+    write_series(tmp_path / "a.h5", 9, lost=(2, 3), corrupt=(7,))
+    source: Source = opened(tmp_path / "a.h5")
+    status = source.status()
+    assert status.state == "idle" and status.detector == "sim"
+    assert status.series is not None and status.series.id == "a1" and status.series.complete is False
+    assert status.counts.stored == 6 and status.counts.missing == 2
+    assert source.lost() == ((2, 3, "missing"), (7, 7, "corrupt"))
+    assert source.count() == 9 and source.frame_status(7) is FrameStatus.CORRUPT
+    assert source.content().images and source.address == str(tmp_path / "a.h5")
+
+
+def test_it_begins_with_the_first_frame_that_is_there_and_shows_it_once(tmp_path: Path) -> None:
+    write_series(tmp_path / "a.h5", 5, lost=(0,))
+    source = opened(tmp_path / "a.h5")
+    frame = source.newest()
+    assert frame is not None and frame.frame == 1 and np.array_equal(frame.array, picture(1))
+    assert source.newest(frame.version) is None
+    assert (frame.status, frame.series, frame.trigger) == ("stored", "a1", 1)
+
+
+def test_a_frame_that_is_not_there_is_refused_with_its_fate(tmp_path: Path) -> None:
+    write_series(tmp_path / "a.h5", 5, lost=(2,), corrupt=(3,))
+    source = opened(tmp_path / "a.h5")
+    for index, kind in ((2, "missing"), (3, "corrupt"), (5, "out_of_range")):
+        with pytest.raises(Refused) as refused:
+            source.frame(index)
+        assert refused.value.kind == kind, index
+    with pytest.raises(Refused, match="has no channel high"):
+        source.frame(1, Part(channel="high"))
+
+
+def test_a_file_that_is_not_there_yet_is_read_once_it_is(tmp_path: Path) -> None:
+    source = FileSource(tmp_path / "a.h5")
+    with pytest.raises(Away, match="does not exist"):
+        source.status()
+    write_series(tmp_path / "a.h5", 3)
+    assert source.status().counts.stored == 3
+
+
+def test_a_file_that_is_being_written_is_followed_to_its_end(written: Writing, tmp_path: Path) -> None:
+    source = opened(tmp_path / "growing.h5")
+    status = source.status()
+    assert status.state == "running" and status.latest_frame == 0 and source.follows()
+    assert source.count() == 4 and source.lost() == ()
+    for index in (1, 2, 3):
+        written.add(index)
+        status = source.status(seen=status.version, wait=10.0)
+        assert status.latest_frame == index
+        frame = source.newest()
+        assert frame is not None and frame.frame == index and np.array_equal(frame.array, picture(index))
+    written.close()
+    status = source.status(seen=status.version, wait=10.0)
+    assert status.state == "idle" and status.series is not None and status.series.complete
+    assert not source.follows()
+    frame = source.newest()
+    assert frame is not None and frame.frame == 3, "what was followed does not jump to its beginning"
+
+
+def test_of_a_file_that_does_not_hold_still_no_frame_is_shown(
+    written: Writing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = opened(tmp_path / "growing.h5")
+    real, turns = file_source._frame, iter(range(100))
+
+    def another_each_time(*arguments: Any) -> Any:
+        frame = real(*arguments)
+        return msgspec.structs.replace(frame, array=frame.array + next(turns))
+
+    monkeypatch.setattr(file_source, "_frame", another_each_time)
+    with pytest.raises(Refused, match="is being written, and does not hold still"):
+        source.frame(0)
+    monkeypatch.undo()
+    assert np.array_equal(source.frame(0).array, picture(0))
+
+
+def test_another_file_is_read_again_on_request_only(tmp_path: Path) -> None:
+    path = tmp_path / "others.h5"
+    with h5py.File(path, "w") as file:
+        file["stack"] = np.zeros((2, 3, 4), np.uint16)
+    source = opened(path)
+    before = source.status()
+    assert source.count() == 2 and not source.follows()
+    path.unlink()
+    with h5py.File(path, "w") as file:
+        file["stack"] = np.ones((5, 3, 4), np.uint16)
+    assert source.status().version == before.version and source.count() == 2
+    source.reload()
+    assert source.status(seen=before.version, wait=10.0).version != before.version
+    assert source.count() == 5 and source.frame(4).array.all()
+
+
+def test_another_of_its_images_can_be_chosen(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "two.h5", "w") as file:
+        file["one"], file["two"] = np.zeros((2, 3, 4)), np.ones((3, 3, 4))
+    source = opened(tmp_path / "two.h5")
+    assert source.choices() == (("one", "two"), "one")
+    source.reload("two")
+    source.status()
+    assert source.choices()[1] == "two" and source.frame(2).array.all()

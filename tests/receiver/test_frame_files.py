@@ -1,0 +1,188 @@
+"""Frames of everybody's files: a series, a scan, a master file of DECTRIS, NXdata, TIFF, CBF, EDF."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import fabio
+import fabio.cbfimage
+import fabio.edfimage
+import h5py
+import numpy as np
+import pytest
+
+from penstock.receiver.frame_files import open_frames
+from penstock.receiver.image_files import TIFF_TYPES, write_tiff
+from penstock.receiver.models import FrameStatus
+from penstock.receiver.reader import ReaderError
+from tests.receiver.h5_file import picture, write_series
+
+STACK = np.arange(5 * 6 * 8, dtype=np.uint16).reshape(5, 6, 8)
+
+
+def master(folder: Path, *, sizes: tuple[int, ...] = (2, 3), gone: tuple[int, ...] = ()) -> Path:
+    """A master file as DECTRIS' file writer makes it: links to files of several frames each."""
+    path, low = folder / "run_master.h5", 1
+    with h5py.File(path, "w") as file:
+        entry = file.create_group("entry")
+        entry.attrs["NX_class"] = "NXentry"
+        data = entry.create_group("data")
+        data.attrs["NX_class"] = "NXdata"
+        detector = entry.create_group("instrument").create_group("detector")
+        entry["instrument"].attrs["NX_class"] = "NXinstrument"
+        detector.attrs["NX_class"] = "NXdetector"
+        detector["detectorSpecific/countrate_correction_count_cutoff"] = 60000
+        for number, size in enumerate(sizes, 1):
+            name = f"run_data_{number:06d}.h5"
+            data[f"data_{number:06d}"] = h5py.ExternalLink(name, "/entry/data/data")
+            if number not in gone:
+                with h5py.File(folder / name, "w") as part:
+                    made = part.create_dataset("entry/data/data", data=STACK[low - 1 : low - 1 + size])
+                    made.attrs["image_nr_low"], made.attrs["image_nr_high"] = low, low + size - 1
+            low += size
+    return path
+
+
+def plot(file: h5py.File, name: str, signal: str, **datasets: Any) -> h5py.Group:
+    group = file.create_group(name)
+    group.attrs["NX_class"], group.attrs["signal"] = "NXdata", signal
+    for each, values in datasets.items():
+        group[each] = values
+    return group
+
+
+def test_a_series_of_penstock_has_its_account_and_the_status_of_each_frame(tmp_path: Path) -> None:
+    write_series(tmp_path / "a.h5", 6, lost=(2,))
+    with open_frames(tmp_path / "a.h5") as file:
+        assert (file.id, file.state, file.detector, file.planned) == ("a1", "incomplete", "sim", 6)
+        assert file.counts["stored"] == 5 and file.counts["missing"] == 1
+        assert file.status is not None and file.status.tolist() == [1, 1, 0, 1, 1, 1]
+        assert np.array_equal(file.frame(3), picture(3))
+        assert (file.trigger(3), file.choices) == (3, ())
+
+
+def test_the_frames_of_dectris_files_follow_each_other(tmp_path: Path) -> None:
+    with open_frames(master(tmp_path)) as file:
+        assert file.has_images and file.shape == (5, 6, 8) and file.status is None
+        assert all(np.array_equal(file.frame(index), STACK[index]) for index in range(5))
+        assert file.saturation == 60000 and file.state is None
+
+
+@pytest.mark.parametrize(("gone", "there"), [((1,), [0, 0, 1, 1, 1]), ((2,), [1, 1, 0, 0, 1])])
+def test_frames_of_a_dectris_file_that_is_not_there_keep_their_places(
+    tmp_path: Path, gone: tuple[int, ...], there: list[int]
+) -> None:
+    with open_frames(master(tmp_path, sizes=(2, 2, 1), gone=gone)) as file:
+        assert file.status is not None and file.status.tolist() == there
+        first = there.index(FrameStatus.MISSING)
+        with pytest.raises(ReaderError, match="is in a file that is not here"):
+            file.frame(first)
+        assert np.array_equal(file.frame(4), STACK[4])
+
+
+def test_a_scan_shows_the_images_of_its_default_and_the_status_beside_them(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "scan.h5", "w") as file:
+        for number in (1, 2):
+            entry = file.create_group(f"entry{number}")
+            entry.attrs["NX_class"], entry.attrs["default"] = "NXentry", "images_sim"
+            plot(file, f"entry{number}/images_sim", "sim", sim=STACK + number, sim_status=[1, 0, 1, 1, 1])
+            plot(file, f"entry{number}/counters", "ct01", ct01=np.arange(5.0), mot01=np.arange(5.0))
+        file.attrs["default"] = "entry2"
+    with open_frames(tmp_path / "scan.h5") as scan:
+        assert scan.choices == ("entry2/images_sim/sim", "entry1/images_sim/sim")
+        assert scan.chosen == scan.choices[0] and scan.detector == "sim"
+        assert np.array_equal(scan.frame(4), STACK[4] + 2)
+        assert scan.status is not None and scan.status.tolist() == [1, 0, 1, 1, 1]
+        assert "entry2/counters/ct01" in scan.curves and "entry2/counters/mot01" in scan.scalars
+    with open_frames(tmp_path / "scan.h5", "entry1/images_sim/sim") as scan:
+        assert np.array_equal(scan.frame(4), STACK[4] + 1)
+    with pytest.raises(ReaderError, match="has no images entry9/x; it has entry2/images_sim/sim, entry1"):
+        open_frames(tmp_path / "scan.h5", "entry9/x")
+
+
+def test_a_map_is_numbered_row_by_row_and_one_image_is_one_frame(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "map.h5", "w") as file:
+        plot(file, "map", "data", data=np.arange(2 * 3 * 4 * 5).reshape(2, 3, 4, 5))
+        plot(file, "one", "data", data=np.arange(20).reshape(4, 5))
+        plot(file, "mca", "data", data=np.arange(20).reshape(4, 5))["data"].attrs["interpretation"] = (
+            "spectrum"
+        )
+    with open_frames(tmp_path / "map.h5", "map/data") as found:
+        assert found.shape == (6, 4, 5)
+        assert found.frame(4)[0, 0] == 4 * 20
+    with open_frames(tmp_path / "map.h5", "one/data") as found:
+        assert found.shape == (1, 4, 5) and np.array_equal(found.frame(0), np.arange(20).reshape(4, 5))
+    with open_frames(tmp_path / "map.h5", "mca/data") as found:
+        assert (found.shape, found.interpretation) == ((4, 5), "spectrum")
+        assert found.frame(1).tolist() == [5, 6, 7, 8, 9]
+
+
+def test_a_file_without_images_says_what_it_has(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "powder.h5", "w") as file:
+        plot(file, "result", "intensity", intensity=np.arange(9.0), q=np.arange(9.0))
+    with open_frames(tmp_path / "powder.h5") as found:
+        assert not found.has_images and found.shape == (0,) and found.dtype is None
+        assert found.curves == ("result/intensity",) and found.scalars == ("result/q",)
+
+
+@pytest.mark.parametrize(
+    ("name", "image"),
+    [("a.cbf", fabio.cbfimage.CbfImage), ("a.edf", fabio.edfimage.EdfImage)],
+)  # fmt: skip
+def test_fabios_images_are_one_frame_each(name: str, image: Any, tmp_path: Path) -> None:
+    image(data=STACK[1].astype(np.int32)).write(str(tmp_path / name))
+    with open_frames(tmp_path / name) as file:
+        assert file.shape == (1, 6, 8)
+        assert np.array_equal(file.frame(0), STACK[1])
+        with pytest.raises(ReaderError, match="has no frame 1; its last is 0"):
+            file.frame(1)
+
+
+def test_an_edf_of_several_frames_has_them_all(tmp_path: Path) -> None:
+    image = fabio.edfimage.EdfImage(data=STACK[0])
+    image.append_frame(data=STACK[1])
+    image.write(str(tmp_path / "two.edf"))
+    with open_frames(tmp_path / "two.edf") as file:
+        assert file.shape == (2, 6, 8)
+        assert np.array_equal(file.frame(1), STACK[1])
+
+
+@pytest.mark.parametrize("dtype", TIFF_TYPES)
+def test_a_tiff_keeps_every_count(dtype: str, tmp_path: Path) -> None:
+    image = STACK[0].astype(dtype)
+    image[0, 0] = np.iinfo(dtype).max if image.dtype.kind in "iu" else 0.1
+    write_tiff(tmp_path / "a.tif", image, {"frame": "17"})
+    with open_frames(tmp_path / "a.tif") as file:
+        assert file.dtype == image.dtype
+        assert np.array_equal(file.frame(0), image)
+    with fabio.open(str(tmp_path / "a.tif")) as read:
+        assert "frame=17" in str(read.header)
+
+
+def test_counts_that_a_tiff_would_change_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ReaderError, match=r"does not keep float64 as it is; save a \.npy"):
+        write_tiff(tmp_path / "a.tif", np.zeros((2, 2)), {})
+    assert not (tmp_path / "a.tif").exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [(None, "does not exist"), (b"", "is empty"), (b"some text\n", "is neither HDF5 nor an image")],
+)
+def test_what_is_no_image_is_refused_in_a_sentence(content: bytes | None, why: str, tmp_path: Path) -> None:
+    if content is not None:
+        (tmp_path / "a").write_bytes(content)
+    with pytest.raises(ReaderError, match=f"{tmp_path}/a {why}"):
+        open_frames(tmp_path / "a")
+    with pytest.raises(ReaderError, match="is a folder"):
+        open_frames(tmp_path)
+
+
+def test_a_hundred_thousand_frames_are_opened_without_being_read(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "long.h5", "w") as file:
+        group = plot(file, "data", "data")
+        group.create_dataset("data", (100_000, 512, 1024), "u2", chunks=(1, 512, 1024))
+    with open_frames(tmp_path / "long.h5") as found:
+        assert found.shape == (100_000, 512, 1024)
+        assert not found.frame(99_999).any()
