@@ -161,9 +161,8 @@ class Aravis:
         self._library = aravis_library()
         for prototype, (result, arguments) in _PROTOTYPES.items():
             name = prototype.removesuffix("!")
-            if name.startswith("arv_get_m") and not hasattr(self._library, name):
-                raise CameraError(f"{FILE} is older than 0.8.26; {REMEDY}")
-            function = getattr(self._library, name)
+            if (function := getattr(self._library, name, None)) is None:
+                raise CameraError(f"{FILE} has no {name}: it is older than 0.8.26; {REMEDY}")
             function.restype = result
             function.argtypes = [*arguments, *([POINTER(POINTER(_GError))] if name != prototype else [])]
             method = name.removeprefix("arv_")
