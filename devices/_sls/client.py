@@ -150,6 +150,8 @@ class Client:
         if NOT_SET_UP in said:
             return NotSetUp(f"{self.address} has an slsReceiver that was started again; call Reset")
         if any(words in said for words in BROKEN):
+            if said.startswith("Receiver"):
+                return BoxLost(f"an slsReceiver of {self.address} has closed the connection; is it running?")
             return BoxLost(f"{self.address} has closed the connection: {said}; was it switched off?")
         return CameraError(f"{self.address} refuses: {said.removeprefix('Detector returned: ')}")
 

@@ -20,6 +20,7 @@ import hdf5plugin  # noqa: F401
 import numpy as np
 import psutil
 import pytest
+import tango
 
 from penstock.devices._base.processes import Child, children, is_taken
 from penstock.devices._base.stage import Staged, json_line, jungfrau, moench
@@ -283,7 +284,14 @@ def test_two_armings_of_one_file_and_a_foreign_start_between_are_three_series(
     until(lambda: station.receiver.client.status().counts.received == 3, "the foreign frames")
     until(lambda: station.receiver.client.status().state == "idle", "the foreign end")
     station.calm()
-    station.arm("INTERNAL", 4, DestinationFilename=str(same), DestinationFileOverwritable=True)
+    ours: dict[str, Any] = {"DestinationFilename": str(same), "DestinationFileOverwritable": True}
+    try:
+        station.arm("INTERNAL", 4, **ours)
+    except tango.DevFailed as error:  # its last look at the detector was during the foreign series
+        if "armed by somebody else" not in str(error):
+            raise
+        station.calm()
+        station.arm("INTERNAL", 4, **ours)
     wait_state(station.detector, ON)
     second = station.last()
     past = [each for each in station.receiver.client.history(100) if each.series.id not in before]
@@ -381,7 +389,8 @@ def test_an_slsreceiver_that_dies_and_is_started_again(virtual: VirtualStation) 
     ]
     running.kill()
     wait_state(virtual.detector, FAULT, deadline=30.0)
-    assert f"the slsReceiver at 127.0.0.1:{port} does not answer" in virtual.detector.Status()
+    # Whether it dies between two calls, or in one.
+    assert "slsReceiver" in virtual.detector.Status() and "is it running" in virtual.detector.Status()
     again = subprocess.Popen([program, "-p", port], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         until(lambda: is_taken("127.0.0.1", int(port)), "slsReceiver listens")
