@@ -7,6 +7,9 @@ from silx.gui import qt
 from silx.gui.plot import PlotWidget
 from silx.gui.plot.ColorBar import ColorBarWidget
 
+LEAST = 100
+"""Pixels of its height: silx' 180 take the room of what is below a small picture."""
+
 
 class ColourBar(ColorBarWidget):
     """silx' colour bar, without ticks beyond its ends.
@@ -17,6 +20,7 @@ class ColourBar(ColorBarWidget):
 
     def __init__(self, plot: PlotWidget, parent: qt.QWidget | None = None) -> None:
         super().__init__(parent=parent, plot=plot, legend="counts")
+        self.getColorScaleBar().setMinimumHeight(LEAST)
         self._ticks = self.getColorScaleBar().getTickBar()
         self._compute_ticks = self._ticks.computeTicks
         self._ticks.computeTicks = self._compute_inside

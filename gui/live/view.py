@@ -188,6 +188,8 @@ class LiveView(qt.QMainWindow):
         self.draw_rectangle.triggered.connect(self.measure.show)
         self.measure.figures.keep.connect(self._keep_as_region)
         self.destroyed.connect(self.past.asker.ask_to_stop)
+        self.measure.counted.connect(self.regions.show_counted)
+        self.regions.curves.shown_wanted.connect(self.measure.count_all)
         self._refresh()
 
     def set_receiver(self, url: str) -> None:
@@ -467,7 +469,9 @@ class LiveView(qt.QMainWindow):
         return str(self._beam.text())
 
     def _show_pixel(self, pixel: Pixel | None) -> None:
-        self._beam.setText(self.measure.place_text(pixel, self.plot.cursor()))
+        place = self.measure.place_text(pixel, self.plot.cursor())
+        self._beam.setText(place)
+        self.measure.beam_tab.show_place(place)
         if pixel is None:
             self._pixel.setText("Point at the picture to read a pixel")
             return
@@ -567,8 +571,11 @@ class LiveView(qt.QMainWindow):
         self._beam.setStyleSheet(
             f"font-family: monospace; font-size: 11pt; padding: 2px 8px; color: {self._theme.accent};"
         )
-        self.statusBar().addWidget(self._pixel, 0 if not compact else 1)
-        self.statusBar().addWidget(self._beam, 1 if not compact else 0)
+        self.statusBar().addWidget(self._pixel, 1 if compact else 0)
+        if compact:  # the tab Beam says it
+            self._beam.hide()
+        else:
+            self.statusBar().addWidget(self._beam, 1)
         self._legend = qt.QLabel(
             f"<span style='color:{self._theme.invalid_pixel}'>■</span> no valid value &nbsp; "
             f"<span style='color:{self._theme.saturated_pixel}'>■</span> saturated",

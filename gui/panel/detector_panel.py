@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from silx.gui import qt
 
 from penstock.gui.banner import StateBanner
+from penstock.gui.live.regions.axis import Scan, scan_of
 from penstock.gui.live.view import TROUBLE, LiveView
 from penstock.gui.model.detector import DetectorModel
 from penstock.gui.model.preset_files import PresetFolders
@@ -79,6 +80,7 @@ class DetectorPanel(qt.QWidget):
         self.settings.show_view(view)
         self.series.show_view(view)
         self.live.measure.beam_tab.offer_device(_why_no_centre(view))
+        self.live.regions.show_scan(_scan(view) if view.running else None)
         if view.receiver_url != self._receiver:
             self._receiver = view.receiver_url
             self.live.set_receiver(view.receiver_url)
@@ -178,6 +180,11 @@ def _why_no_centre(view: DetectorView) -> str | None:
     if not view.here:
         return "The device does not answer."
     return "A series runs: set it afterwards." if view.running else ""
+
+
+def _scan(view: DetectorView) -> Scan | None:
+    planned = view.values.get("nFramesPlanned")
+    return scan_of(str(view.values.get("Metadata") or ""), planned if isinstance(planned, int) else None)
 
 
 class _Closing:

@@ -41,7 +41,7 @@ class BeamTab(qt.QWidget):
         self.distance.setAccessibleName("Distance")
         self.energy.setAccessibleName("Energy")
         self._wavelength, self._pixel, self._stands, self._origin = (qt.QLabel(self) for _ in range(4))
-        self._says = qt.QLabel(self)
+        self._says, self._place = qt.QLabel(self), qt.QLabel(self)
         self.show_cross = qt.QCheckBox("Cross", self)
         self.show_cross.setToolTip("Draw the beam centre as a cross; drag it by its middle")
         self.calibrant = qt.QComboBox(self)
@@ -82,6 +82,10 @@ class BeamTab(qt.QWidget):
     def origin(self) -> str:
         """Return where the figures are from."""
         return str(self._origin.text())
+
+    def show_place(self, text: str) -> None:
+        """Show what is known of the place under the cursor."""
+        self._place.setText(text)
 
     def offer_device(self, why_not: str | None) -> None:
         """Offer to set the detector's beam centre.
@@ -224,6 +228,7 @@ class BeamTab(qt.QWidget):
             ("Pixel size", lambda: [self._pixel]),
             ("Detector", lambda: [self._stands]),
             ("", lambda: [self._origin]),
+            ("Under the cursor", lambda: [self._place]),
         )
         for line, (name, widgets) in enumerate(rows):
             key = qt.QLabel(name, self)

@@ -65,7 +65,7 @@ class Counting(qt.QObject):
         self._whole: Whole | None = None
         self._source: Source | None = None
         self._channel: str | None = None
-        self._looked_at = False
+        self._looked_at = self._all_frames = False
         worker.done.connect(self._take, qt.Qt.QueuedConnection)
         asker.done.connect(self._take, qt.Qt.QueuedConnection)
         asker.failed.connect(self._fail, qt.Qt.QueuedConnection)
@@ -83,10 +83,15 @@ class Counting(qt.QObject):
         self._whole, self._source, self._channel = whole, source, channel
         self.count()
 
-    def look(self, looked_at: bool) -> None:
-        """Set whether somebody looks at the figures."""
-        self._looked_at = looked_at
-        if looked_at:
+    def look(self, looked_at: bool, *, all_frames: bool = False) -> None:
+        """Set whether somebody looks at the figures.
+
+        Args:
+            looked_at: both the frame's and the rectangle's are wanted.
+            all_frames: the frame's are wanted in any case.
+        """
+        self._looked_at, self._all_frames = looked_at, all_frames
+        if looked_at or all_frames:
             self.count()
 
     def count(self) -> None:
@@ -97,7 +102,7 @@ class Counting(qt.QObject):
             return
         mask = self._facts.mask(whole.shape)
         if not whole.is_reduced and not whole.has_colours:
-            looked_at = self._looked_at
+            looked_at = self._looked_at or self._all_frames
             self._worker.ask("frame", lambda: _frame(whole, mask, looked_at))
         else:
             self._show_nothing()

@@ -10,6 +10,7 @@ from penstock.gui.live.measure.beam import known, sentence
 from penstock.gui.live.measure.beam_state import BeamState
 from penstock.gui.live.measure.beam_tab import BeamTab
 from penstock.gui.live.measure.counting import Counting
+from penstock.gui.live.measure.counts import Figures
 from penstock.gui.live.measure.cross import Cross
 from penstock.gui.live.measure.facts import Facts
 from penstock.gui.live.measure.figures_tab import FiguresTab
@@ -29,6 +30,9 @@ class MeasureDock(qt.QDockWidget):
         compact: open as a window of its own: the picture beside other widgets needs its room.
     """
 
+    counted = qt.Signal(str, int, object, object)
+    """Series, index and time of a frame that was shown; its sum, mean and maximum."""
+
     def __init__(
         self, plot: ImagePlot, feed: Feed, *, compact: bool, parent: qt.QWidget | None = None
     ) -> None:
@@ -47,6 +51,7 @@ class MeasureDock(qt.QDockWidget):
         self.rings = Rings(plot, self)
         self.tabs = qt.QTabWidget(self)
         self._saturated = 0
+        self._all_wanted = False
         self._lay_out(compact)
         self._connect()
         self.hide()
@@ -98,8 +103,9 @@ class MeasureDock(qt.QDockWidget):
         self._look()
 
     def _look(self) -> None:
-        self.facts.want_mask(self.isVisible())
-        self.counting.look(self.isVisible() and self.tabs.currentWidget() is self.figures)
+        looked_at = self.isVisible() and self.tabs.currentWidget() is self.figures
+        self.facts.want_mask(self.isVisible() or self._all_wanted)
+        self.counting.look(looked_at, all_frames=self._all_wanted)
 
     def _warn(self, saturated: int) -> None:
         self._saturated = saturated
@@ -107,9 +113,7 @@ class MeasureDock(qt.QDockWidget):
 
     def _connect(self) -> None:
         self.counting.saturated.connect(self._warn)
-        self.counting.frame_counted.connect(
-            lambda frame, figures: self.figures.show_figures("Frame", figures)
-        )
+        self.counting.frame_counted.connect(self._show_counted)
         self.counting.rectangle_counted.connect(self._show_rectangle)
         self.counting.says.connect(lambda sentence, trouble: self.figures.say(sentence, trouble=trouble))
         self.figures.allowed_changed.connect(lambda: self._warn(self._saturated))
@@ -119,6 +123,17 @@ class MeasureDock(qt.QDockWidget):
         self.beam_tab.cross_shown.connect(self.cross.set_shown)
         self.figures.centre.connect(self._put_cross)
         self.tabs.currentChanged.connect(lambda _: self._look())
+
+    def count_all(self, wanted: bool) -> None:
+        """Set whether each frame shown is counted as a whole, also while the figures are not on show."""
+        self._all_wanted = wanted
+        self._look()
+
+    def _show_counted(self, frame: LastFrame | None, figures: Figures | None) -> None:
+        self.figures.show_figures("Frame", figures)
+        if frame is not None and figures is not None:
+            sums = (figures.sum, figures.mean, figures.maximum)
+            self.counted.emit(frame.series, frame.frame, frame.time, sums)
 
     def _draw_rings(self) -> None:
         self.rings.show_rings(self.beam.beam(), self.beam_tab.rings())

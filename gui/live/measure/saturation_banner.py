@@ -5,10 +5,11 @@ from __future__ import annotations
 from silx.gui import qt
 
 from penstock.gui import theme
+from penstock.gui.elided import ElidedLabel
 from penstock.stins.texts import plural
 
 
-class SaturationBanner(qt.QLabel):
+class SaturationBanner(ElidedLabel):
     """Seen only while more pixels are saturated than are allowed."""
 
     def __init__(self, parent: qt.QWidget | None = None) -> None:
@@ -18,8 +19,6 @@ class SaturationBanner(qt.QLabel):
             f"background: {colours.edit}; color: {colours.text}; border-left: 4px solid {colours.warning};"
             " padding: 3px 10px; font-weight: 600;"
         )
-        self.setTextFormat(qt.Qt.PlainText)
-        self.setWordWrap(True)
         self.hide()
 
     def show_count(self, saturated: int, allowed: int) -> None:
@@ -28,7 +27,7 @@ class SaturationBanner(qt.QLabel):
         if many:
             are = "is" if saturated == 1 else "are"
             limit = f", more than {allowed:,}" if allowed else ""
-            self.setText(
+            self.set_whole(
                 f"▲ {plural(saturated, 'pixel')} {are} saturated{limit}: attenuate the beam or expose shorter"
             )
         self.setVisible(many)

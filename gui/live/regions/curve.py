@@ -1,28 +1,44 @@
-"""One value of one region over the frames of a series."""
+"""Values of regions over the frames of a series: several curves in one plot."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from silx.gui import qt
 from silx.gui.plot import PlotWidget
-from silx.gui.plot.items import Curve
+from silx.gui.plot import items as silx_items
 
 from penstock.gui import theme
-from penstock.gui.live.regions.history import History
 
-_LEFT, _BOTTOM, _EDGE, _TOP = 74, 44, 12, 34
+_LEFT, _BOTTOM, _EDGE, _TOP = 74, 44, 12, 26
 """Margins around the axes: pixels of the screen."""
-
-
 _ROOM = 0.25
 """Share of the axis that is left free for the frames to come."""
-_LEAST_FRAMES = 20
+DOTS = 200
+"""Values of a curve that has a dot for each: one between two missing frames has no line."""
 
 
-class _Values(Curve):
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """One line of the plot."""
+
+    name: str
+    frames: npt.NDArray[np.int64]
+    x: npt.NDArray[np.float64]
+    y: npt.NDArray[np.float64]
+    """NaN where a frame is missing: a gap."""
+    ink: str
+    chosen: bool = False
+    """Drawn thicker; the cursor reads it."""
+    dots_only: bool = False
+    """Not every frame has a value."""
+
+
+class _Line(silx_items.Curve):
     """A curve over axes that are not drawn again for it: matplotlib needs ten times as long for those."""
 
     def isOverlay(self) -> bool:
@@ -37,62 +53,113 @@ class _Values(Curve):
 
 
 class RegionCurve(PlotWidget):
-    """Frame index on the x axis, so that a missing frame is a gap."""
+    """Curves over frames, times or a motor."""
+
+    read = qt.Signal(str)
+    """What is under the cursor: a sentence; "" beside the curves."""
 
     def __init__(self, parent: qt.QWidget | None = None) -> None:
         super().__init__(parent, backend="mpl")
-        self._drawn: tuple[str, str, str] | None = None
-        self._values = _Values()
-        self._values.setName("values")
-        self._values.setVisible(False)
-        self.addItem(self._values)
+        self._curves: tuple[Curve, ...] = ()
+        self._lines: dict[str, _Line] = {}
+        self._kind: object = None
         colours = theme.current()
         self.setBackgroundColor(colours.panel)
         self.setDataBackgroundColor(colours.beside)
         self.setForegroundColor(colours.muted)
         self.setGridColor(colours.line)
         self.setGraphTitle("")
-        self.getXAxis().setLabel("frame")
         self.setMinimumSize(200, 120)
         self.setSizePolicy(qt.QSizePolicy.Ignored, qt.QSizePolicy.Ignored)
-        self.setAccessibleName("Values of a region per frame")
+        self.setAccessibleName("Values of regions per frame")
+        self.sigPlotSignal.connect(self._follow_cursor)
 
-    def show_history(self, history: History | None, region: str | None, value: str, ink: str) -> None:
-        """Draw what is known of one value; nothing where nothing is."""
-        label = f"{value} of {region}" if region else value
-        if label != self.getYAxis().getLabel():
-            self.getYAxis().setLabel(label)
-        frames = values = np.zeros(0)
-        if history is not None and region is not None:
-            frames, values = (np.asarray(each, np.float64) for each in history.curve(region, value))
-        self._values.setVisible(bool(values.size))
-        if history is None or region is None or not values.size:
-            self._drawn = None
-            return
-        new = self._drawn != (history.series, region, value)
-        self._drawn = (history.series, region, value)
-        self._values.setData(frames, values)
-        self._values.setSymbol("o" if values.size <= 200 else "")  # one between two missing ones has no line
-        self._values.setColor(ink)
-        self._make_room(frames, values, new)
+    def show_curves(
+        self, curves: Sequence[Curve], x_label: str, y_label: str, kind: object = None, least: float = 0.0
+    ) -> None:
+        """Draw these, and no others.
 
-    def _make_room(self, frames: npt.NDArray[np.float64], values: npt.NDArray[np.float64], new: bool) -> None:
-        """Set the axes where the curve has left them, or is much smaller."""
+        Args:
+            curves: what is drawn.
+            x_label: text at the x axis.
+            y_label: text at the y axis.
+            kind: for curves of another kind than those before the axes are found anew.
+            least: length of the x axis behind the newest value that is left free for those to come.
+        """
+        for axis, label in ((self.getXAxis(), x_label), (self.getYAxis(), y_label)):
+            if label != axis.getLabel():
+                axis.setLabel(label)
+        self._curves = tuple(curve for curve in curves if np.isfinite(curve.x).any())
+        names = {curve.name for curve in self._curves}
+        for name in [name for name in self._lines if name not in names]:
+            self.removeItem(self._lines.pop(name))
+        for curve in self._curves:
+            self._draw(curve)
+        if self._curves:
+            new, self._kind = kind != self._kind, kind
+            self._make_room(new, least)
+        else:
+            self._kind = None
+
+    def _draw(self, curve: Curve) -> None:
+        line = self._lines.get(curve.name)
+        if line is None:
+            line = self._lines[curve.name] = _Line()
+            line.setName(curve.name)
+            self.addItem(line)
+        line.setData(curve.x, curve.y)
+        line.setColor(curve.ink)
+        line.setSymbol("x" if curve.dots_only else "o" if len(curve.x) <= DOTS else "")
+        line.setSymbolSize(5)
+        line.setLineStyle(" " if curve.dots_only else "-")
+        line.setLineWidth(2.0 if curve.chosen else 1.0)
+
+    def _make_room(self, new: bool, least: float) -> None:
+        """Set the axes where curves have left them, or are much smaller."""
         (left, right), (bottom, top) = self.getGraphXLimits(), self.getGraphYLimits()
-        first, last = frames[0], frames[-1]
-        known = values[np.isfinite(values)]
-        low, high = (known.min(), known.max()) if known.size else (0.0, 1.0)
+        xs, ys = (np.concatenate([getattr(curve, axis) for curve in self._curves]) for axis in ("x", "y"))
+        both = np.isfinite(xs) & np.isfinite(ys)
+        low, high = (float(ys[both].min()), float(ys[both].max())) if both.any() else (0.0, 1.0)
+        first, last = float(np.nanmin(xs)), float(np.nanmax(xs))
         if new or first < left or last > right or first - left > 2 * _ROOM * (right - left):
-            self.getXAxis().setLimits(first - 0.5, last + max(_LEAST_FRAMES, _ROOM * (last - first)))
+            before = 0.02 * (last - first) or 0.5
+            ahead = max(least, _ROOM * (last - first)) if least else before
+            self.getXAxis().setLimits(first - min(before, 0.5) if least else first - before, last + ahead)
         margin = 0.1 * (high - low) or max(1.0, 0.1 * abs(high))
         if new or low < bottom or high > top or top - bottom > 40 * margin:
             self.getYAxis().setLimits(low - margin, high + margin)
 
-    def values(self) -> tuple[list[int], list[float]]:
+    def curves(self) -> tuple[Curve, ...]:
         """Return what is drawn."""
-        if not self._values.isVisible():
-            return [], []
-        return [int(x) for x in self._values.getXData()], [float(y) for y in self._values.getYData()]
+        return self._curves
+
+    def values(self) -> tuple[list[float], list[float]]:
+        """Return x and y of the chosen curve."""
+        curve = self._chosen()
+        return ([], []) if curve is None else (curve.x.tolist(), curve.y.tolist())
+
+    def _chosen(self) -> Curve | None:
+        return next((curve for curve in self._curves if curve.chosen), None)
+
+    def _follow_cursor(self, event: dict[str, object]) -> None:
+        if event["event"] == "mouseMoved":
+            self.read.emit(self.text_at(float(event["x"])))  # type: ignore[arg-type]
+
+    def text_at(self, x: float) -> str:
+        """Return what the chosen curve has nearest to this place; "" without one."""
+        curve = self._chosen() or (self._curves[0] if self._curves else None)
+        if curve is None:
+            return ""
+        away = np.where(np.isfinite(curve.y) & np.isfinite(curve.x), np.abs(curve.x - x), np.inf)
+        place = int(np.argmin(away))
+        if not np.isfinite(away[place]):
+            return ""
+        return f"frame {curve.frames[place]:,}   {curve.name}: {curve.y[place]:,.6g}"
+
+    def leaveEvent(self, event: qt.QEvent) -> None:
+        """The cursor has left."""
+        super().leaveEvent(event)
+        self.read.emit("")
 
     def resizeEvent(self, event: qt.QResizeEvent) -> None:
         """Keep the axes' labels whole: silx' margins are parts of the width, text is not."""

@@ -8,11 +8,13 @@ from silx.gui import qt
 from penstock.gui import theme
 from penstock.gui.live.image_plot import ImagePlot
 from penstock.gui.live.regions import model
+from penstock.gui.live.regions.axis import Scan
 from penstock.gui.live.regions.colours import colour
-from penstock.gui.live.regions.curve import RegionCurve
-from penstock.gui.live.regions.history import VALUES, History
+from penstock.gui.live.regions.curves_panel import CurvesPanel
+from penstock.gui.live.regions.history import History
 from penstock.gui.live.regions.link import RegionLink
 from penstock.gui.live.regions.overlay import Overlay
+from penstock.gui.live.regions.shown import Shown
 from penstock.gui.live.regions.table import RegionTable
 from penstock.receiver.client import ReceiverClient
 from penstock.receiver.models import Rectangle, Roi, Rois, RoiValues, Status
@@ -35,7 +37,7 @@ class RegionsDock(qt.QDockWidget):
         self._timeout = timeout
         self._url = ""
         self._now: list[Roi] = []
-        self._series = ""
+        self._series = self._scanned = ""
         self._latest: int | None = None
         self._rows: list[model.Row] = []
         self._next: dict[str, Rectangle] | None = None
@@ -47,8 +49,9 @@ class RegionsDock(qt.QDockWidget):
         self.overlay = Overlay(plot, self)
         self.link = RegionLink()  # outlives the widget by the request under way
         self.table = RegionTable(self)
-        self.curve = RegionCurve(self)
-        self.value = qt.QComboBox(self)
+        self.curves = CurvesPanel(self)
+        self.curve = self.curves.curve
+        self.shown = Shown()
         self._message = qt.QLabel(self)
         self._lay_out(compact)
         self._connect()
@@ -76,6 +79,21 @@ class RegionsDock(qt.QDockWidget):
         if (series.id if series is not None else "") != self._series:
             self._follow(series.id if series is not None else "", self._latest)
         self._refresh()
+
+    def show_counted(
+        self, series: str, frame: int, time: float | None, sums: tuple[float, float | None, float | None]
+    ) -> None:
+        """Note sum, mean and maximum of a frame that was shown."""
+        self.shown.add(series, frame, time, sums)
+        if self.curves.with_shown.isChecked() and self.isVisible():
+            self._draw_curve()
+
+    def show_scan(self, scan: Scan | None) -> None:
+        """Offer the motor of the scan whose series is on show. The scan takes back what it says when it has
+        ended: it stays until the next series."""
+        if scan is not None or self._series != self._scanned:
+            self._scanned = self._series
+            self.curves.show_scan(scan)
 
     def showEvent(self, event: qt.QShowEvent) -> None:
         """Follow the regions of the next series, now that they are visible and may be changed."""
@@ -173,8 +191,8 @@ class RegionsDock(qt.QDockWidget):
     def _draw_curve(self) -> None:
         name = self.table.chosen_name()
         names = self.table.names()
-        ink = colour(names.index(name)) if name in names else colour(0)
-        self.curve.show_history(self._history, name, self.value.currentText(), ink)
+        inks = {each: colour(place) for place, each in enumerate(names)}
+        self.curves.show_history(self._history, self.shown, name, inks)
 
     def _on_values(self, answer: RoiValues) -> None:
         history = self._history
@@ -205,11 +223,10 @@ class RegionsDock(qt.QDockWidget):
         self._deleting.triggered.connect(self._delete)
         self._keeping.triggered.connect(lambda: self._ask(model.unchanged, keep=True))
         self._curve_shown.toggled.connect(self._show_curve)
-        self.value.currentTextChanged.connect(lambda _: self._draw_curve())
+        self.curves.changed.connect(self._draw_curve)
 
     def _show_curve(self, shown: bool) -> None:
-        self._right.setVisible(shown)
-        self._value_action.setVisible(shown)
+        self.curves.set_shown(shown)
         self._follow(self._series, self._latest)
 
     def _lay_out(self, compact: bool) -> None:
@@ -224,25 +241,19 @@ class RegionsDock(qt.QDockWidget):
             tools, "Keep", "fa5s.save", "Keep these regions when the receiver is restarted"
         )
         self._curve_shown = self._tool(
-            tools, "Curve", "fa5s.chart-line", "A value of the selected region, frame by frame"
+            tools, "Curve", "fa5s.chart-line", "Values of the regions, frame by frame"
         )
         self._curve_shown.setCheckable(True)
         self._curve_shown.setChecked(not compact)
-        self.value.addItems(VALUES)
-        self.value.setToolTip("What the curve shows")
-        self._value_action = tools.addWidget(self.value)
         self._deleting.setShortcut(qt.QKeySequence.Delete)
         self._deleting.setShortcutContext(qt.Qt.WidgetWithChildrenShortcut)
         self.table.addAction(self._deleting)
-        self._right = qt.QWidget(self)
-        right = qt.QVBoxLayout(self._right)
-        right.setContentsMargins(0, 0, 0, 0)
-        right.addWidget(self.curve)
-        self._right.setVisible(not compact)
-        self._value_action.setVisible(not compact)
+        tools.addSeparator()
+        self.curves.add_tools(tools)
+        self.curves.set_shown(not compact)
         halves = qt.QSplitter(qt.Qt.Horizontal, self)
         halves.addWidget(self.table)
-        halves.addWidget(self._right)
+        halves.addWidget(self.curves)
         halves.setSizes([560, 440])
         halves.setChildrenCollapsible(False)
         self._message.setWordWrap(True)

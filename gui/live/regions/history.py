@@ -25,6 +25,7 @@ class History:
         """Note that the series has ended."""
         self._first = self.next
         self._known: dict[tuple[str, str], npt.NDArray[np.float64]] = {}
+        self._times = np.empty(0)
 
     def take(self, answer: RoiValues) -> bool:
         """Add an answer; true where something in it is new."""
@@ -37,8 +38,18 @@ class History:
         for key, values in _columns(answer.values).items():
             before = self._known.get(key, np.full(answer.first - self._first, np.nan))
             self._known[key] = np.concatenate((before, values))[first - self._first :]
+        times = np.array(answer.time or [None] * (answer.upto - answer.first), np.float64)
+        self._times = np.concatenate((self._times, times))[first - self._first :]
         self._first = first
         return new
+
+    def regions(self) -> list[str]:
+        """Return the names of the regions that have values."""
+        return list(dict.fromkeys(region for region, _ in self._known))
+
+    def times(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+        """Return frame indices and times, in seconds since 1970; NaN where one is not known."""
+        return np.arange(self._first, self._first + len(self._times)), self._times
 
     def curve(self, region: str, value: str) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
         """Frame indices and values, NaN where a frame is missing; empty for a region that is not there."""

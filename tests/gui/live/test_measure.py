@@ -139,11 +139,11 @@ def test_a_banner_warns_of_saturated_pixels_also_while_nobody_measures(
     banner = viewer.measure.saturation
     qtbot.waitUntil(banner.isVisible, timeout=DEADLINE)
     words = "▲ 20 pixels are saturated, more than 10: attenuate the beam or expose shorter"
-    assert banner.text() == words
+    assert banner.whole() == words
     viewer.measure.figures.allowed.setValue(20)
     assert not banner.isVisible()
     viewer.measure.figures.allowed.setValue(0)
-    assert banner.text() == "▲ 20 pixels are saturated: attenuate the beam or expose shorter"
+    assert banner.whole() == "▲ 20 pixels are saturated: attenuate the beam or expose shorter"
     receiver.frame(IMAGE, 1, saturation=5000)
     qtbot.waitUntil(lambda: not banner.isVisible(), timeout=DEADLINE)
 

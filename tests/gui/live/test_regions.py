@@ -249,7 +249,7 @@ def test_the_curve_has_one_value_per_frame(
     curve = editor.regions.curve
     expected = ([*range(FRAMES)], [float(index) for index in range(FRAMES)])
     qtbot.waitUntil(lambda: curve.values() == expected, timeout=DEADLINE)
-    editor.regions.value.setCurrentText("mean")
+    editor.regions.curves.value.setCurrentText("mean")
     assert curve.values()[1] == [index / 4 for index in range(FRAMES)]
     series = editor.regions._history.series
     take(detector, receiver, qtbot)

@@ -1,0 +1,181 @@
+"""Curves of regions and of frames shown: over frames, times and a scan's motor, and as a table."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from penstock.gui.live.regions import shown
+from penstock.gui.live.regions.axis import Scan, scan_of, seconds
+from penstock.gui.live.regions.curves_panel import CurvesPanel
+from penstock.gui.live.regions.history import History
+from penstock.gui.live.regions.shown import NAME, Shown
+from penstock.gui.live.regions.table_of_curves import as_csv
+from penstock.receiver.models import RoiSeries, RoiValues
+
+START = 1_767_225_600.25
+INKS = {"peak": "#ff9f1c", "ground": "#3fc1ff"}
+SCAN = Scan("mot01", 0.0, 4.0, 5)
+DEADLINE = 5000
+
+
+def history() -> History:
+    """Five frames of two regions, of which the third is missing."""
+    kept = History("s", None)
+    peak: list[float | None] = [10, 20, None, 40, 50]
+    values = {
+        "peak": RoiSeries(sum=peak, mean=[1, 2, None, 4, 5], max=[3, 3, None, 3, 9]),
+        "ground": RoiSeries(sum=[1, 1, None, 1, 1], mean=[0, 0, None, 0, 0], max=[1, 1, None, 1, 1]),
+    }
+    times = [START, START + 0.5, None, START + 1.5, START + 2.0]
+    assert kept.take(RoiValues(series="s", first=0, upto=5, time=times, values=values))
+    return kept
+
+
+def totals() -> Shown:
+    """Two of the frames were shown."""
+    seen = Shown()
+    seen.add("s", 4, START + 2.0, (500, 5.0, 9))
+    seen.add("s", 1, START + 0.5, (200, 2.0, 3))
+    return seen
+
+
+@pytest.fixture
+def panel(qtbot: Any) -> CurvesPanel:
+    opened = CurvesPanel()
+    qtbot.addWidget(opened)
+    opened.resize(620, 240)
+    opened.show()
+
+    def draw() -> None:
+        opened.show_history(history(), totals(), "peak", INKS)
+
+    opened.changed.connect(draw)
+    draw()
+    return opened
+
+
+def test_the_selected_region_is_drawn_by_frame(panel: CurvesPanel) -> None:
+    x, y = panel.curve.values()
+    assert x == [0, 1, 2, 3, 4]
+    np.testing.assert_equal(y, [10, 20, np.nan, 40, 50])
+    assert panel.curve.getYAxis().getLabel() == "sum of peak"
+    panel.value.setCurrentText("max")
+    np.testing.assert_equal(panel.curve.values()[1], [3, 3, np.nan, 3, 9])
+
+
+def test_all_regions_are_drawn_in_one_plot_and_the_selected_one_is_thicker(panel: CurvesPanel) -> None:
+    panel.all.trigger()
+    assert [(curve.name, curve.ink) for curve in panel.curve.curves()] == list(INKS.items())
+    widths = {item.getName(): item.getLineWidth() for item in panel.curve.getAllCurves()}
+    assert widths["peak"] > widths["ground"]
+    panel.all.trigger()
+    assert [item.getName() for item in panel.curve.getAllCurves()] == ["peak"]
+
+
+def test_curves_are_drawn_over_the_frames_times(panel: CurvesPanel) -> None:
+    panel.axis.setCurrentText("by time")
+    np.testing.assert_equal(panel.curve.values()[0], [0, 0.5, np.nan, 1.5, 2])
+    assert panel.curve.getXAxis().getLabel().startswith("seconds after ")
+
+
+def test_frames_shown_are_crosses_and_said_to_be_only_those(panel: CurvesPanel) -> None:
+    panel.with_shown.trigger()
+    crosses = panel.curve.getCurve(NAME)
+    assert (crosses.getSymbol(), crosses.getLineStyle()) == ("x", " ")
+    assert crosses.getXData().tolist() == [1, 4] and crosses.getYData().tolist() == [200, 500]
+    assert "only those that this window has shown" in panel.with_shown.toolTip()
+    panel.axis.setCurrentText("by time")
+    assert panel.curve.getCurve(NAME).getXData().tolist() == [0.5, 2.0]
+    panel.value.setCurrentText("max")
+    assert panel.curve.getCurve(NAME).getYData().tolist() == [3, 9]
+
+
+def test_in_a_scan_its_motor_is_offered_and_gone_with_it(panel: CurvesPanel) -> None:
+    panel.show_scan(SCAN)
+    panel.axis.setCurrentText("by mot01")
+    assert panel.curve.values()[0] == [0, 1, 2, 3, 4]
+    assert panel.curve.getXAxis().getLabel() == "mot01 (planned)"
+    panel.show_scan(None)
+    assert [panel.axis.itemText(place) for place in range(panel.axis.count())] == ["by frame", "by time"]
+    assert panel.curve.getXAxis().getLabel() == "frame"
+
+
+def test_the_cursor_reads_the_nearest_value(panel: CurvesPanel) -> None:
+    panel.crosshair.trigger()
+    assert panel.curve.getGraphCursor() is not None
+    panel.curve._follow_cursor({"event": "mouseMoved", "x": 2.2, "y": 0.0})
+    assert panel.reading() in ("frame 1   peak: 20", "frame 3   peak: 40")
+    panel.curve._follow_cursor({"event": "mouseMoved", "x": 3.9, "y": 0.0})
+    assert panel.reading() == "frame 4   peak: 50"
+
+
+def test_the_table_has_all_that_is_known(qtbot: Any, panel: CurvesPanel, tmp_path: Path) -> None:
+    panel.save_csv(tmp_path / "values.csv")
+    qtbot.waitUntil(lambda: panel.reading() == f"Saved as {tmp_path / 'values.csv'}", timeout=DEADLINE)
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "values.csv").read_text())))
+    assert len(rows) == 5
+    assert rows[1] == {
+        "frame": "1", "time": repr(START + 0.5), "peak:sum": "20", "peak:mean": "2", "peak:max": "3",
+        "ground:sum": "1", "ground:mean": "0", "ground:max": "1", "frames shown:sum": "200",
+        "frames shown:mean": "2", "frames shown:max": "3",
+    }  # fmt: skip
+    assert (rows[2]["time"], rows[2]["peak:sum"], rows[0]["frames shown:sum"]) == ("", "", "")
+    panel.save_csv(tmp_path / "nowhere" / "values.csv")
+    qtbot.waitUntil(lambda: panel.reading().startswith("▲ Not saved: "), timeout=DEADLINE)
+
+
+def test_the_table_has_the_motor_of_a_scan() -> None:
+    lines = as_csv(history(), Shown(), SCAN).splitlines()
+    assert lines[0].startswith("frame,time,mot01 (planned),peak:sum")
+    assert lines[4].split(",")[2] == "3"
+
+
+def metadata(**scan: Any) -> str:
+    told = {"macro": "ascan", "motors": ["mot01"], "points": 5, **scan}
+    return json.dumps({"title": f"{told['macro']} mot01 0.0 4.0 4 0.1", "scan": told})
+
+
+def test_a_scan_tells_the_positions_of_its_motor() -> None:
+    assert scan_of(metadata(), 5) == SCAN
+    twice = scan_of(metadata(), 10)
+    assert twice is not None
+    assert twice.positions(np.arange(10)).tolist() == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
+    assert np.isnan(twice.positions(np.array([10]))).all()
+    relative = scan_of(metadata(macro="dscan"), 5)
+    assert relative is not None and relative.label == "mot01 (planned, from where it was)"
+
+
+@pytest.mark.parametrize(
+    ("text", "planned"),
+    [
+        ("", 5), ("{", 5), ("[]", 5), ('{"scan": {}}', 5), (metadata(), None), (metadata(), 7),
+        (metadata(motors=["mot01", "mot02"]), 5), (metadata(macro="mesh"), 5), (metadata(points=None), 5),
+        (metadata(motors=["other"]), 5),
+    ],
+)  # fmt: skip
+def test_what_no_scan_tells_is_not_guessed(text: str, planned: int | None) -> None:
+    assert scan_of(text, planned) is None
+
+
+def test_times_begin_with_the_first_that_is_known() -> None:
+    after, start = seconds(np.array([np.nan, 5.0, 7.5]))
+    assert start == 5.0
+    np.testing.assert_equal(after, [np.nan, 0, 2.5])
+    assert seconds(np.array([np.nan]))[1] is None
+
+
+def test_frames_shown_are_of_one_series_and_the_newest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shown, "FRAMES", 2)
+    seen = totals()
+    seen.add("s", 7, None, (700, None, None))
+    assert seen.curve("sum")[0].tolist() == [1, 7]
+    assert np.isnan(seen.times()[1])
+    seen.add("t", 0, None, (1, 1, 1))
+    assert seen.curve("sum")[0].tolist() == [0]
