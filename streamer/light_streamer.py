@@ -263,10 +263,10 @@ class Series:
         self.beyond_plan: Set[int] = set()
         self.waiting: Deque[Tuple[int, str, int]] = deque()
         """Frames, names and sizes of files, in the order in which they appeared."""
-        self.growing: List[Tuple[int, str]] = []
+        self.growing: List[Tuple[int, str, int]] = []
         """Those that were incomplete when they were looked at."""
-        self.incomplete: Dict[str, Tuple[str, float]] = {}
-        """What was wrong with these, and since when it is the same, by name."""
+        self.incomplete: Dict[Tuple[str, str], float] = {}
+        """Since when, by name and by what was wrong with it."""
         self.left_over = self.sent = self.triggered = 0
         self.lost: Dict[str, int] = {}
         self.reason = self.message = ""
@@ -334,8 +334,7 @@ class Streamer:
     def finish(self, request: Dict[str, Any]) -> None:
         """End the series once all in the folder is sent."""
         if self._is_running(request) and not self.series.reason:
-            series = self.series
-            series.triggered = min(request["triggered"] or 0, series.planned or 2**53)
+            self.series.triggered = min(request["triggered"] or 0, self.series.planned or 2**53)
             self._take(self.folder.list())
             self._end(request["reason"], request["message"])
 
@@ -359,8 +358,7 @@ class Streamer:
             self._change("idle", "reset")
 
     def status(self) -> Dict[str, Any]:
-        series, folder = self.series, self.folder
-        total, _, free = shutil.disk_usage(folder.path)
+        series, disk = self.series, shutil.disk_usage(self.folder.path)
         return {
             "state": self.state, "message": self.waits or self.message,
             "series": series.id, "planned": series.planned, "triggered": series.triggered,
@@ -371,7 +369,7 @@ class Streamer:
             "held": len(self.held), "held_bytes": self.held_bytes, "largest_bytes": self.largest_bytes,
             "quiet": round(time.monotonic() - series.moved, 3),
             "peers": len(self.push.peers), "peer_addresses": list(self.push.peers.values()),
-            "free_bytes": free, "total_bytes": total,
+            "free_bytes": disk.free, "total_bytes": disk.total,
         }  # fmt: skip
 
     # Work
@@ -429,7 +427,7 @@ class Streamer:
         series = self.series
         if series.growing and not series.waiting and time.monotonic() - self._looked > LOOK_AGAIN:
             self._looked = time.monotonic()
-            series.waiting.extend((frame, name, self.folder.size(name)) for frame, name in series.growing)
+            series.waiting.extend(series.growing)
             series.growing = []
         while series.waiting and self.push.peers and self.held_bytes < self.hold_bytes:
             frame, name, _ = series.waiting[0]
@@ -463,24 +461,18 @@ class Streamer:
     def _wait_for_growth(self, frame: int, name: str, why: str) -> None:
         """Keep an incomplete file, unless it grows no more."""
         series, now = self.series, time.monotonic()
-        before, since = series.incomplete.get(name, ("", now))
-        if why != before:
-            since = now
-        if now - since < GROWTH_PATIENCE:
-            series.growing.append((frame, name))
-            series.incomplete[name] = why, since
+        if now - series.incomplete.setdefault((name, why), now) < GROWTH_PATIENCE:
+            series.growing.append((frame, name, self.folder.size(name)))
         else:
             series.lose("incomplete", f"{name}: {why} for {GROWTH_PATIENCE:g} s; is the RAM disk full?")
             self.folder.remove(name)
 
     def _release(self) -> None:
         """Remove the files that ZeroMQ has let go of."""
-        done = [one for one in self.held if one[0].done]
-        if done:
-            self.held = [one for one in self.held if one not in done]
-        for _, name, size in done:
-            self.folder.remove(name)
-            self.held_bytes -= size
+        for one in [one for one in self.held if one[0].done]:
+            self.held.remove(one)
+            self.folder.remove(one[1])
+            self.held_bytes -= one[2]
 
     def _clear(self) -> int:
         """Begin to remove the files of earlier series; return how many there are."""
@@ -502,8 +494,7 @@ class Streamer:
         """End the series without what waits."""
         series = self.series
         series.lose(cause or reason, message, len(series.waiting) + len(series.growing))
-        self.unwanted.extend(name for _, name, _ in series.waiting)
-        self.unwanted.extend(name for _, name in series.growing)
+        self.unwanted.extend(name for _, name, _ in [*series.waiting, *series.growing])
         series.waiting.clear()
         series.growing.clear()
         series.dropped = True
@@ -541,8 +532,8 @@ class Streamer:
         lost = "".join(f", {count} lost ({cause})" for cause, count in series.lost.items())
         counts = f"{series.sent} of {frames(series.triggered)} sent{lost}"
         end_message = "" if series.end_sent else f"; {self._peers()} took no end message"
-        state = "fault" if series.reason == "fault" else "idle"
-        self._change(state, f"{series.message or series.reason}; {counts}{end_message}")
+        said = f"{series.message or series.reason}; {counts}{end_message}"
+        self._change("fault" if series.reason == "fault" else "idle", said)
 
     def _is_running(self, request: Dict[str, Any]) -> bool:
         """Return whether the series of a request is running; false if it has ended already."""

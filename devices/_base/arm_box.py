@@ -195,7 +195,8 @@ class _Attempt:
             self._disarm()
         except NO_STREAMER as error:
             if self._is(SeriesState.ARMING, SeriesState.STOPPING):
-                self._do.fail(f"{cause}; {error}" if cause else str(error))
+                said = str(error)
+                self._do.fail(cause if said in cause else f"{cause}; {said}" if cause else said)
             return
         self._end_at_receiver(cause)
         with self._record.lock:

@@ -190,7 +190,7 @@ class Camserver:
             )
         self.exposure.start()
         try:
-            self._ask(command, name)
+            self._ask(command, name, codes=(Code.SEND, Code.EXPOSURE))
         except CameraError:
             self.exposure.refused()
             raise

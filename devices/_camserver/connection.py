@@ -186,7 +186,8 @@ class Connection:
                 for answer in splitter.feed(data):
                     if answer.code in UNASKED:
                         self._on_unasked(answer)
-                    else:
+                    refuses = answer.code == Code.EXPOSURE and not answer.ok  # an exposure that has not begun
+                    if refuses or answer.code not in UNASKED:
                         self._answers.put(answer)
             why = "it closed the connection"
         except OSError as error:

@@ -65,6 +65,8 @@ class Exposure:
         """camserver's words at its end: the path of the last image, or what went wrong."""
         self.number = 0
         """Number of exposures that have been started."""
+        self.killed_by_others = False
+        """True if somebody has typed K at camserver's window: `words` do not tell that of a single image."""
 
     @property
     def under_way(self) -> bool:
@@ -75,6 +77,7 @@ class Exposure:
         """Begin one, before its command is sent: its end may come with the command's answer."""
         with self._changed:
             self.number += 1
+            self.killed_by_others = False
         self._fire(Event.START, "")
 
     def refused(self) -> None:
@@ -92,7 +95,8 @@ class Exposure:
         if answer.code == Code.EXPOSURE:
             self._fire(Event.OK if answer.ok else Event.ERR, answer.text)
         elif answer.code == Code.KILL:
-            self._fire(Event.KILL, answer.text)  # also where somebody has typed it at camserver's window
+            self.killed_by_others |= self.state is State.RUNNING
+            self._fire(Event.KILL, answer.text)
 
     def missed(self) -> None:
         """It has ended, and camserver has not said so."""

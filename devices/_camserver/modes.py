@@ -25,6 +25,9 @@ MOST_IMAGES = 65535
 """Most images of one command ([um] p. 53)."""
 READOUT = 0.95e-3
 """Seconds by which the period has to be longer than the exposure ([um] p. 53)."""
+DIGITS = 7
+"""Decimals of seconds that camserver keeps ([um] p. 53). Rounded by itself, a period that is just long enough
+might be too short for the rounded exposure."""
 LEAST_PERIOD = 2e-3
 """Seconds ([um] p. 53)."""
 COMMANDS: Mapping[TriggerMode, str] = {
@@ -76,10 +79,11 @@ def plan(settings: Settings) -> Plan:
             f"camserver takes at most {MOST_IMAGES} images{each}, {images} are asked for; take fewer, or use "
             "TriggerMode SOFTWARE, in which each trigger has so many"
         )
+    exposure = round(settings.exposure_time, DIGITS)
     return Plan(
         mode=mode, command=COMMANDS[mode], images=images, exposures=settings.n_triggers if software else 1,
-        exposure=settings.exposure_time,
-        period=max(settings.exposure_time + max(settings.latency_time, READOUT), LEAST_PERIOD),
+        exposure=exposure,
+        period=max(round(exposure + max(settings.latency_time, READOUT), DIGITS), LEAST_PERIOD),
     )  # fmt: skip
 
 

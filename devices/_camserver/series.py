@@ -231,9 +231,10 @@ class Series:
         failed = self._begun > 0 and last.state is exposure.State.FAILED
         if not failed and self._end is not None:
             return (*self._end, None)
-        if not failed and self._begun == self.plan.exposures:
-            if self._ended_early(last.words):
-                return "stop", f"somebody has ended it at camserver, after {last.words}", None
+        given, killed = self._begun == self.plan.exposures, self._begun > 0 and last.killed_by_others
+        if not failed and (killed or (given and self._ended_early(last.words))):
+            return "stop", f"somebody has ended it at camserver, at {last.words}", None
+        if not failed and given:
             return "complete", "", self.plan.frames
         try:
             self._camserver.check()

@@ -13,7 +13,7 @@ import pytest
 
 from penstock.codecs import cbf
 from penstock.devices._camserver import client as client_module
-from penstock.devices._camserver import readings
+from penstock.devices._camserver import modes, readings
 from penstock.devices._camserver import series as series_module
 from penstock.devices.pilatus import Pilatus
 from penstock.stins.messages import IndexSource
@@ -291,6 +291,14 @@ def test_the_period_has_room_for_the_read_out(
     assert taken.exposure_time + max(taken.latency_time, pilatus.readout_time()) == pytest.approx(period)
 
 
+@pytest.mark.parametrize("exposure", [0.10000006, 0.12345675, 1.00000005, 0.0123456499])
+def test_the_period_has_room_for_the_read_out_of_the_rounded_exposure(exposure: float) -> None:
+    made = modes.plan(rig.settings(exposure_time=exposure, latency_time=0.0))
+    tenths = [round(1e7 * value) for value in (made.exposure, made.period, modes.READOUT)]
+    assert tenths[1] - tenths[0] >= tenths[2]
+    assert (made.exposure, made.period) == (tenths[0] / 1e7, tenths[1] / 1e7)
+
+
 def test_times_that_camserver_rounds_are_shown_as_it_has_them(pilatus: Pilatus) -> None:
     wanted = series(pilatus, exposure_time=0.10000004, latency_time=0.05000004)
     pilatus.prepare(wanted)
@@ -509,6 +517,24 @@ def test_who_ends_it_at_camservers_window_has_ended_it_early(box: Rig, simulated
     assert box.until_state("idle").ended_early
     _, _, end = box.series()
     assert end.reason == "stop" and "somebody has ended it at camserver" in str(end.message)
+
+
+def test_who_ends_a_triggered_image_at_camservers_window_has_ended_the_series(
+    box: Rig, simulated: SimulatedCamserver
+) -> None:
+    box.arm(LONG, trigger_mode=TriggerMode.SOFTWARE, n_triggers=3)
+    box.engine.trigger()
+    started = time.monotonic()
+    while not simulated.box.exposing:
+        assert time.monotonic() - started < DEADLINE
+        time.sleep(0.01)
+    simulated.type_at_window("K")
+    box.until_state("idle")
+    _, frames, end = box.series()
+    assert (frames, end.reason) == ([], "stop")
+    assert "somebody has ended it at camserver" in str(end.message)
+    box.arm(0.01, n_triggers=2)
+    assert len(box.series()[1]) == 2
 
 
 def test_a_process_that_ends_in_a_series_ends_it_at_camserver_and_light_streamer(

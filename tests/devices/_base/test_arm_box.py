@@ -158,6 +158,18 @@ def test_what_the_box_refuses_at_once_fails_arm_and_leaves_nothing(patient: BoxL
     assert loop.state is SeriesState.TAKING
 
 
+def test_a_box_that_is_lost_at_arm_is_said_once(patient: BoxLoop, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lost(*_: object) -> None:
+        patient.streamer.say(state="fault", message="the hardware says no")
+        raise refused()
+
+    monkeypatch.setattr(patient.streamer, "prepare", lost)
+    with pytest.raises(ArmRefused, match="the hardware says no"):
+        patient.control.arm(settings())
+    patient.until(lambda: "hardware" in patient.sentence, "said")
+    assert patient.sentence.count("the hardware says no") == 1
+
+
 def test_a_box_that_arms_slowly_is_moving_and_then_running(loop: BoxLoop) -> None:
     start = loop.hold("start")
     loop.control.arm(settings())

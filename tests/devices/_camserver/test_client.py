@@ -202,6 +202,16 @@ def test_a_command_that_is_refused_starts_no_exposure(
     assert not camserver.exposure.under_way
 
 
+def test_an_exposure_that_is_refused_as_one_that_has_failed_is_a_refusal_at_once(
+    camserver: Camserver, simulated: SimulatedCamserver
+) -> None:
+    with pytest.raises(CameraError, match=r"refuses Exposure a: 7 ERR \*\*\* No image file"):
+        camserver.expose("Exposure", "a")
+    assert camserver.exposure.state is State.NONE
+    start(camserver, 1, 0.01)
+    assert camserver.exposure.wait(DEADLINE)
+
+
 def test_a_kill_overtakes_a_command_that_waits_for_its_answer(
     camserver: Camserver, simulated: SimulatedCamserver
 ) -> None:
