@@ -115,7 +115,11 @@ class JungfrauStation:
         raise NotImplementedError
 
     def close(self) -> None:
+        streamers = [psutil.Process(pid) for pid in children(self.process.pid)]
         self.beamline.end(self.server)
+        psutil.wait_procs(
+            streamers, timeout=10.0
+        )  # or it would ask slsdet once more, which then remembers it
         self.receiver.stop()
 
 
