@@ -188,16 +188,19 @@ class GenICam(Camera, HasFeatures):
             CameraError: one of them cannot be an attribute.
         """
         names = names_of(str(self._unit["ShownFeatures"]))
-        attributes = {parameter.name.lower() for parameter in (*STANDARD, *SETTINGS, *UNIT)}
         for name in names:
-            why = ""
-            if name.lower() in attributes:
-                why = "is the name of another attribute"
-            elif self._features.get(name).value is None:
-                why = "has no value that can be read"
-            if why:
+            if why := self._why_not_shown(name):
                 raise CameraError(f"{name} of the property ShownFeatures {why}; leave it out")
         return names
+
+    def _why_not_shown(self, name: str) -> str:
+        if name.lower() in {parameter.name.lower() for parameter in (*STANDARD, *SETTINGS, *UNIT)}:
+            return "is the name of another attribute"
+        try:
+            value = self._features.get(name).value
+        except CameraError as error:
+            return f"cannot be found ({error})"
+        return "has no value that can be read" if value is None else ""
 
     def _shown_parameter(self, name: str) -> Parameter:
         feature = self._features.get(name)

@@ -156,7 +156,8 @@ class TestFeatures:
     @pytest.mark.parametrize(
         ("names", "words"),
         [
-            ("Nonsense", "no feature Nonsense; ListFeatures lists them"),
+            ("Nonsense", "Nonsense of the property ShownFeatures cannot be found .*no feature Nonsense"),
+            ("BlakLevel", "BlakLevel of the property ShownFeatures .*perhaps BlackLevel is meant.; leave"),
             ("Gain", "Gain of the property ShownFeatures is the name of another attribute; leave it out"),
             (
                 "TriggerSoftware",
