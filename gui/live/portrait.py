@@ -7,24 +7,26 @@ from collections.abc import Sequence
 from silx.gui import qt
 
 
-def portrait(top: qt.QWidget, row: Sequence[qt.QWidget], background: str) -> qt.QImage:
-    """Return a picture of one widget above others side by side, in the pixels of the screen.
+def portrait(columns: Sequence[Sequence[qt.QWidget]], background: str) -> qt.QImage:
+    """Return a picture of columns of widgets side by side, in the pixels of the screen.
 
     Args:
-        top: as wide as the others together, or cut off.
-        row: from left to right.
+        columns: from left to right; the widgets of each from top to bottom.
         background: colour, as #rrggbb.
     """
-    ratio = row[0].devicePixelRatioF()
-    width, height = sum(part.width() for part in row), top.height() + max(part.height() for part in row)
-    image = qt.QImage(int(width * ratio), int(height * ratio), qt.QImage.Format_RGB32)
+    ratio = columns[0][0].devicePixelRatioF()
+    widths = [max(part.width() for part in column) for column in columns]
+    height = max(sum(part.height() for part in column) for column in columns)
+    image = qt.QImage(int(sum(widths) * ratio), int(height * ratio), qt.QImage.Format_RGB32)
     image.setDevicePixelRatio(ratio)
     image.fill(qt.QColor(background))
     painter = qt.QPainter(image)
-    painter.drawPixmap(0, 0, top.grab())
     left = 0
-    for part in row:
-        painter.drawPixmap(left, top.height(), part.grab())
-        left += part.width()
+    for column, width in zip(columns, widths, strict=True):
+        top = 0
+        for part in column:
+            painter.drawPixmap(left, top, part.grab())
+            top += part.height()
+        left += width
     painter.end()
     return image

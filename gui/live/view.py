@@ -390,8 +390,10 @@ class LiveView(qt.QMainWindow):
         """Return the picture as it is seen: which frame it is, the plot, its colour bar."""
         if self._shown is None:
             return None
-        row = [self.plot, *([self.colour_bar] if self.colour_bar.isVisible() else [])]
-        return portrait(self.caption, row, self._theme.window)
+        columns: list[list[qt.QWidget]] = [[self.caption, self.plot]]
+        if self.colour_bar.isVisible():
+            columns.append([self.colour_bar])
+        return portrait(columns, self._theme.window)
 
     def _what_is_shown(self) -> Shown | None:
         shown, picture = self._shown, self.picture()

@@ -56,6 +56,7 @@ class Window(qt.QMainWindow):
         self.setMinimumSize(880, 560)
         for view in views:
             self.add(view)
+        self.tabs.setCurrentIndex(0)
 
     def views(self) -> list[LiveView]:
         """Return the views, in their order."""

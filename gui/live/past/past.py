@@ -106,6 +106,8 @@ class Past(qt.QObject):
             if before is not None and not self._live and not self._so_far and self._index is not None:
                 self._ask(min(self._index, self._last() or 0))  # it was read again
         elif series is not None and not series.active and (was is None or was.active or was.id != series.id):
+            # The status has the first of them at once, the receiver all of them.
+            self._ranges, self._so_far = tuple(series.lost), False
             self.asker.ask_lost()
         self._show()
 

@@ -1,0 +1,95 @@
+"""What leaves the window: picture, counts, clipboard."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import fabio
+import h5py
+import numpy as np
+import pytest
+from silx.gui import qt
+
+from penstock.gui.live.app import Options, open_viewer
+from penstock.gui.live.file_source import FileSource
+from penstock.gui.live.viewer import Viewer
+
+DEADLINE = 20_000
+"""Milliseconds."""
+COUNTS = np.arange(4 * 30 * 40, dtype=np.uint32).reshape(4, 30, 40)
+
+
+@pytest.fixture
+def viewer(qtbot: Any, tmp_path: Path) -> Iterator[Viewer]:
+    with h5py.File(tmp_path / "scan-0007.h5", "w") as file:
+        file["frames"] = COUNTS
+    window = open_viewer(Options(sources=(FileSource(tmp_path / "scan-0007.h5"),)))
+    qtbot.addWidget(window)
+    window.start()
+    qtbot.waitUntil(lambda: window.drawn() == 1, timeout=DEADLINE)
+    window.past.go(2)
+    qtbot.waitUntil(lambda: window.drawn() == 2, timeout=DEADLINE)
+    yield window
+    window.close()
+
+
+def saved(qtbot: Any, viewer: Viewer, folder: Path, suffix: str) -> Path:
+    """Save by the key, under the name that the window proposes with another suffix."""
+    proposed: list[Path] = []
+
+    def answer(begin: str) -> str:
+        proposed.append(folder / Path(begin).with_suffix(suffix).name)
+        return str(proposed[0])
+
+    viewer.save.ask = answer
+    viewer.activateWindow()
+    viewer.plot.setFocus()
+    qtbot.keyClick(viewer.plot, qt.Qt.Key_S, qt.Qt.ControlModifier)
+    qtbot.waitUntil(lambda: viewer.said() == f"Saved {proposed[0]}.", timeout=DEADLINE)
+    return proposed[0]
+
+
+def test_the_picture_is_saved_as_it_is_seen_with_file_and_frame_in_its_name(
+    qtbot: Any, viewer: Viewer, tmp_path: Path
+) -> None:
+    path = saved(qtbot, viewer, tmp_path, ".png")
+    assert path.name == "scan-0007_frame000002.png"
+    picture = qt.QImage(str(path))
+    seen = viewer.plot.grab().toImage()
+    x, y = (int(value) for value in viewer.plot.dataToPixel(20.5, 15.5))
+    assert picture.width() == viewer.plot.width() + viewer.colour_bar.width()
+    assert picture.pixelColor(x, viewer.caption.height() + y) == seen.pixelColor(x, y)
+
+
+@pytest.mark.parametrize("suffix", [".tif", ".npy"])
+def test_all_counts_are_saved_whatever_is_in_sight(
+    suffix: str, qtbot: Any, viewer: Viewer, tmp_path: Path
+) -> None:
+    viewer.plot.setLimits(3, 9, 3, 9)
+    path = saved(qtbot, viewer, tmp_path, suffix)
+    assert path.name == f"scan-0007_frame000002{suffix}"
+    if suffix == ".npy":
+        read = np.load(path)
+    else:
+        with fabio.open(str(path)) as image:
+            read, said = np.asarray(image.data), str(image.header)
+        assert "frame=2" in said and f"file={tmp_path}/scan-0007.h5" in said
+    assert read.dtype == np.uint32 and np.array_equal(read, COUNTS[2])
+
+
+def test_what_cannot_be_written_is_said(qtbot: Any, viewer: Viewer, tmp_path: Path) -> None:
+    viewer.save.save(str(tmp_path / "no folder" / "a.npy"))
+    said = f"▲ {tmp_path}/no folder/a.npy is not written: No such file or directory."
+    qtbot.waitUntil(lambda: viewer.said() == said, timeout=DEADLINE)
+    viewer.save.save(str(tmp_path / "a.jpg"))
+    assert viewer.said() == "▲ a.jpg has to end with .png, .tif or .npy."
+
+
+def test_the_picture_goes_into_the_clipboard(viewer: Viewer) -> None:
+    qt.QApplication.clipboard().clear()
+    viewer.copy.trigger()
+    image = qt.QApplication.clipboard().image()
+    assert image.width() == viewer.plot.width() + viewer.colour_bar.width()
+    assert viewer.said() == "The picture is in the clipboard."

@@ -1,0 +1,151 @@
+"""Several pictures in one window: tabs, tiles, the wall; files that are opened and dropped."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from silx.gui import qt
+
+from penstock.gui.live.app import Options, open_window
+from penstock.gui.live.file_source import FileSource
+from penstock.gui.live.receiver_source import ReceiverSource
+from penstock.gui.live.view import LiveView
+from penstock.gui.live.window import Window
+from penstock.receiver.models import Counts
+from tests.gui.live.stand_in import StandIn
+from tests.receiver.h5_file import write_series
+
+DEADLINE = 20_000
+"""Milliseconds."""
+IMAGE = np.arange(4800, dtype=np.int32).reshape(60, 80)
+Open = Callable[..., Window]
+
+
+@pytest.fixture
+def opened(qtbot: Any) -> Iterator[Open]:
+    windows: list[Window] = []
+
+    def make(*sources: Any, **options: Any) -> Window:
+        window = open_window(Options(sources=sources, **options))
+        windows.append(window)
+        qtbot.addWidget(window)
+        window.resize(1280, 800)
+        window.show()
+        return window
+
+    yield make
+    for window in windows:
+        window.close()
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    write_series(tmp_path / "scan.h5", 8, lost=(2,))
+    return tmp_path / "scan.h5"
+
+
+def all_drawn(qtbot: Any, window: Window) -> None:
+    qtbot.waitUntil(lambda: all(view.drawn() >= 1 for view in window.views()), timeout=DEADLINE)
+
+
+def drop(view: LiveView, *paths: Path) -> None:
+    """Let go of files over a view."""
+    data = qt.QMimeData()
+    data.setUrls([qt.QUrl.fromLocalFile(str(path)) for path in paths])
+    place = qt.QPoint(40, 40)
+    enter = qt.QDragEnterEvent(place, qt.Qt.CopyAction, data, qt.Qt.LeftButton, qt.Qt.NoModifier)
+    qt.QApplication.sendEvent(view, enter)
+    assert enter.isAccepted()
+    event = qt.QDropEvent(qt.QPointF(place), qt.Qt.CopyAction, data, qt.Qt.LeftButton, qt.Qt.NoModifier)
+    qt.QApplication.sendEvent(view, event)
+
+
+def test_one_picture_has_no_tabs_and_a_dropped_file_is_one_more(
+    qtbot: Any, opened: Open, receiver: StandIn, file: Path
+) -> None:
+    receiver.frame(IMAGE, 0)
+    window = opened(ReceiverSource.at(receiver.url))
+    all_drawn(qtbot, window)
+    assert not window.tabs.tabBar().isVisible()
+
+    drop(window.views()[0], file)
+
+    all_drawn(qtbot, window)
+    qtbot.waitUntil(lambda: window.windowTitle() == "scan.h5 – file – Penstock", timeout=DEADLINE)
+    assert window.tabs.tabBar().isVisible() and window.current() is window.views()[1]
+    assert window.tabs.tabText(0) == "sim-1 – idle"
+    drop(window.views()[0], file)
+    assert len(window.views()) == 2, "it is on show already"
+    qtbot.keyClick(window, qt.Qt.Key_W, qt.Qt.ControlModifier)
+    assert len(window.views()) == 1 and window.isVisible()
+
+
+def test_tiles_show_all_of_them_and_give_the_picture_the_room(
+    qtbot: Any, opened: Open, receiver: StandIn, file: Path
+) -> None:
+    receiver.frame(IMAGE, 0)
+    window = opened(ReceiverSource.at(receiver.url), FileSource(file), tiles=True)
+    all_drawn(qtbot, window)
+    assert [view.isVisible() for view in window.views()] == [True, True]
+    assert not any(view.readings.isVisible() for view in window.views())
+    assert all(view.plot.width() > 350 for view in window.views())
+
+    qtbot.keyClick(window, qt.Qt.Key_F12)
+
+    assert [view.isVisible() for view in window.views()] == [True, False]
+    assert window.views()[0].readings.isVisible()
+
+
+def test_the_wall_has_nothing_but_pictures_states_and_counts(
+    qtbot: Any, opened: Open, receiver: StandIn, file: Path
+) -> None:
+    receiver.run(counts=Counts(planned=100, received=12))
+    receiver.frame(IMAGE, 11)
+    window = opened(ReceiverSource.at(receiver.url), FileSource(file))
+    qtbot.waitUntil(lambda: window.views()[0].drawn() >= 1, timeout=DEADLINE)
+
+    qtbot.keyClick(window, qt.Qt.Key_F11)
+
+    all_drawn(qtbot, window)
+    assert window.isFullScreen()
+    first, second = window.views()
+    assert first.plate.text() == "sim-1 · RUNNING · 12 of 100"
+    assert second.plate.text() == "scan.h5 · FILE · 8"
+    for view in (first, second):
+        assert view.plate.isVisible() and view.plot.isVisible()
+        for part in (
+            view.banner,
+            view.caption,
+            view.past.bar,
+            view.controls,
+            view.picture_tools,
+            view.statusBar(),
+        ):
+            assert not part.isVisible()
+    qtbot.keyClick(window, qt.Qt.Key_Escape)
+    assert not window.isFullScreen() and first.past.bar.isVisible() and first.banner.isVisible()
+    assert not first.plate.isVisible()
+
+
+def test_a_tile_that_is_hidden_asks_for_no_frames(
+    qtbot: Any, opened: Open, receiver: StandIn, file: Path
+) -> None:
+    receiver.frame(IMAGE, 0)
+    window = opened(FileSource(file), ReceiverSource.at(receiver.url))
+    qtbot.waitUntil(lambda: window.views()[0].drawn() >= 1, timeout=DEADLINE)
+    assert not any(path.startswith("/last_frame") for path in receiver.requests)
+    qtbot.keyClick(window, qt.Qt.Key_Tab, qt.Qt.ControlModifier)
+    all_drawn(qtbot, window)
+
+
+def test_a_closed_window_leaves_no_thread(qtbot: Any, opened: Open, file: Path) -> None:
+    window = opened(FileSource(file), FileSource(file), tiles=True)
+    all_drawn(qtbot, window)
+    window.close()
+    names = {thread.name for thread in threading.enumerate()}
+    assert not names & {"penstock-feed", "penstock-past", "penstock-painter"}
