@@ -14,6 +14,7 @@ from penstock.gui.live.measure.counts import Figures
 from penstock.gui.live.measure.cross import Cross
 from penstock.gui.live.measure.facts import Facts
 from penstock.gui.live.measure.figures_tab import FiguresTab
+from penstock.gui.live.measure.profile_tab import ProfileTab
 from penstock.gui.live.measure.rectangle import RectangleTool
 from penstock.gui.live.measure.rings import Rings
 from penstock.gui.live.measure.saturation_banner import SaturationBanner
@@ -44,6 +45,7 @@ class MeasureDock(qt.QDockWidget):
         self.rectangle = RectangleTool(plot, self)
         self.counting = Counting(self.rectangle, self.facts, self.worker, self.asker, self)
         self.figures = FiguresTab(self.rectangle, self)
+        self.profile = ProfileTab(plot, self.rectangle, self.worker, self)
         self.saturation = SaturationBanner(self)
         self.beam = BeamState(self)
         self.beam_tab = BeamTab(self.beam, self)
@@ -61,6 +63,7 @@ class MeasureDock(qt.QDockWidget):
         whole = self._plot.whole()
         if frame is None or whole is None or whole.frame is not frame:
             self.counting.show_whole(None, None, None)
+            self.profile.show_whole(None, None)
             self._warn(0)
             return
         several = frame.array.ndim == 3 and not whole.has_colours
@@ -69,6 +72,7 @@ class MeasureDock(qt.QDockWidget):
         self.facts.follow(self._feed.source(), frame.series, frame.channels if several else one)
         self._draw_rings()
         self.counting.show_whole(whole, self._feed.source(), channel)
+        self._draw_profile()
 
     def place_text(self, pixel: Pixel | None, at: tuple[float, float] | None) -> str:
         """Return what is known of the place under the cursor as seen from the sample; "" if nothing is.
@@ -117,6 +121,7 @@ class MeasureDock(qt.QDockWidget):
         self.counting.rectangle_counted.connect(self._show_rectangle)
         self.counting.says.connect(lambda sentence, trouble: self.figures.say(sentence, trouble=trouble))
         self.figures.allowed_changed.connect(lambda: self._warn(self._saturated))
+        self.facts.changed.connect(self._draw_profile)
         self.facts.changed.connect(lambda: self.beam.follow(known(self.facts.geometry())))
         self.beam.changed.connect(self._draw_rings)
         self.beam_tab.rings_changed.connect(self._draw_rings)
@@ -138,6 +143,10 @@ class MeasureDock(qt.QDockWidget):
     def _draw_rings(self) -> None:
         self.rings.show_rings(self.beam.beam(), self.beam_tab.rings())
 
+    def _draw_profile(self) -> None:
+        whole = self._plot.whole()
+        self.profile.show_whole(whole, None if whole is None else self.facts.mask(whole.shape))
+
     def _put_cross(self, centre: tuple[float, float]) -> None:
         self.beam.set_centre((round(centre[0], 2), round(centre[1], 2)))
         self.beam_tab.show_cross.setChecked(True)
@@ -149,6 +158,7 @@ class MeasureDock(qt.QDockWidget):
         self.tabs.setDocumentMode(True)
         self.tabs.addTab(self.figures, "Figures")
         self.tabs.addTab(self.beam_tab, "Beam")
+        self.tabs.addTab(self.profile, "Profile")
         self.setWidget(self.tabs)
         if compact:
             self.setFeatures(qt.QDockWidget.DockWidgetClosable | qt.QDockWidget.DockWidgetFloatable)

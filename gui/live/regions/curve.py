@@ -63,6 +63,8 @@ class RegionCurve(PlotWidget):
         self._curves: tuple[Curve, ...] = ()
         self._lines: dict[str, _Line] = {}
         self._kind: object = None
+        self.unit = "frame"
+        """What the values are numbered by."""
         colours = theme.current()
         self.setBackgroundColor(colours.panel)
         self.setDataBackgroundColor(colours.beside)
@@ -154,7 +156,7 @@ class RegionCurve(PlotWidget):
         place = int(np.argmin(away))
         if not np.isfinite(away[place]):
             return ""
-        return f"frame {curve.frames[place]:,}   {curve.name}: {curve.y[place]:,.6g}"
+        return f"{self.unit} {curve.frames[place]:,}   {curve.name}: {curve.y[place]:,.6g}"
 
     def leaveEvent(self, event: qt.QEvent) -> None:
         """The cursor has left."""
