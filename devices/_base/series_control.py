@@ -206,9 +206,11 @@ class SeriesControl:
                 return
             self.streamer.reset()
         except (ArmRefused, *NO_STREAMER) as error:
-            # The camera or the box hangs in a call: only a new process helps.
+            # The camera or the box hangs in a call, or takes a series that was given up while its streamer
+            # was silent: only a new process helps.
             kind = getattr(error, "kind", "unavailable")
-            if not self._link.restartable or (self.record.own_stream and kind != "busy"):
+            hangs = not self.record.own_stream or kind in ("busy", "illegal_state")
+            if not (self._link.restartable and hangs):
                 raise ArmRefused(kind, str(error)) from error
             log.warning("the streamer cannot be reset, so it is restarted: %s", error)
             self.record.move(Event.RECONNECT, "The streamer is being restarted.")

@@ -272,11 +272,20 @@ def test_a_box_that_is_lost_while_its_arming_hangs_is_a_fault_at_once(loop: BoxL
     assert not start.is_set(), "its call still hangs"
 
 
-def test_a_streamer_whose_box_hangs_in_a_call_is_started_anew_by_reset(loop: BoxLoop) -> None:
+@pytest.mark.parametrize(
+    ("kind", "why"),
+    [
+        ("busy", "Eiger has not returned from the last call (arm)"),
+        ("illegal_state", "the detector's control is acquiring: a series that was given up"),
+    ],
+)
+def test_a_streamer_whose_box_hangs_in_a_call_or_a_series_is_started_anew_by_reset(
+    loop: BoxLoop, kind: str, why: str
+) -> None:
     loop.streamer.say(state="fault", message="the detector at 10.0.0.1 does not answer")
     loop.wait(LIMITS.lasting + 0.5)
     assert loop.state is SeriesState.FAULT
-    loop.streamer.refuses["reset"] = refused("busy", "Eiger has not returned from the last call (arm)")
+    loop.streamer.refuses["reset"] = refused(kind, why)
     loop.control.reset()
     assert loop.state is SeriesState.OFFLINE
     loop.control.step()
