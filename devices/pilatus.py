@@ -48,7 +48,7 @@ class Pilatus(StreamingDetector):
         unit = {p.name: p.default for p in self.properties} | dict(properties)
         host = keys.host_of(str(unit["Host"]))
         self._endpoint = f"tcp://{host_port(host, int(unit['StreamPort']))}"
-        self._folder, self._given_folder = "", str(unit["ImageFolder"])
+        self._given_folder = str(unit["ImageFolder"])
         self._shape = self._given_shape = keys.shape_of(str(unit["SensorShape"]))
         self._camserver = Camserver(host, int(unit["Port"]))
         self._light = Light(keys.light_address(str(unit["LightStreamer"]), host))
@@ -86,7 +86,7 @@ class Pilatus(StreamingDetector):
 
     def frames_until_stop(self) -> int:
         """See `StreamingDetector`: as many as fit now."""
-        self._camserver.set("ImgPath", self._folder)
+        self._camserver.set("ImgPath", self._light.folder(self._given_folder))
         self._readings.free()
         return self.most_frames()
 
@@ -138,7 +138,7 @@ class Pilatus(StreamingDetector):
                 f"{self._camserver.address} has no threshold; set Energy or Threshold, then call Arm"
             )
         shape = self._shape or (0, 0)
-        self._camserver.set("ImgPath", self._folder)
+        self._camserver.set("ImgPath", self._light.folder(self._given_folder))
         self._space.refuse(plan, self._readings.free(), shape, self._camserver.address)
         self._taken = configure(self._camserver, plan, self._local, shape)
         self._plan = plan
@@ -217,7 +217,7 @@ class Pilatus(StreamingDetector):
                 f"{self._camserver.address} does not say the size of its images; set the property SensorShape"
             )
         self._learn_trimmed()
-        self._folder = self._light.folder(self._given_folder)
+        self._light.folder(self._given_folder)
 
     def _learn_trimmed(self) -> None:
         found = {keys.ENERGY: self._camserver.energy(), keys.THRESHOLD: self._camserver.threshold()}

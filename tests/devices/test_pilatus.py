@@ -174,6 +174,20 @@ def test_a_folder_that_the_light_streamer_does_not_watch_is_refused(
     pilatus.close()
 
 
+def test_images_go_to_the_folder_that_the_light_streamer_watches_now(
+    simulated: SimulatedCamserver, light: LightReady, tmp_path: Path
+) -> None:
+    with start_light(tmp_path / "first") as before:
+        pilatus = unit(simulated, light, LightStreamer=before.answer.address)
+        pilatus.connect()
+    with start_light(
+        tmp_path / "second", before.answer.stream_port, int(before.answer.control.rpartition(":")[2])
+    ):
+        pilatus.prepare(series(pilatus))
+        assert simulated.box.settings.folder == tmp_path / "second"
+        pilatus.close()
+
+
 def test_a_light_streamer_that_is_not_there_is_a_lost_box(simulated: SimulatedCamserver) -> None:
     given = {"Host": "127.0.0.1", "Port": simulated.port, "LightStreamer": "127.0.0.1:9"}
     pilatus = Pilatus(complete_properties(Pilatus, given))
