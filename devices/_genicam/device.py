@@ -77,6 +77,8 @@ class Device:
             lib.camera_set_range_check_policy(self.camera, binding.ON)
             lib.camera_set_access_check_policy(self.camera, binding.ON)
             binding.configure_transport(lib, self.camera)
+            # Its last client may have ended in a series: it would send on to that, with settings locked.
+            self._optional(self.stop, None)
             self.vendor, self.model, self.serial = (
                 (ask(self.camera) or b"").decode(errors="replace")
                 for ask in (

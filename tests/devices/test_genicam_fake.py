@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import time
 from collections.abc import Iterator, Mapping
@@ -243,6 +244,37 @@ def test_a_camera_that_is_silent_for_a_while_is_waited_for_by_nobody() -> None:
         rig.until(lambda status: not status.warning)
         rig.arm(n_triggers=2, exposure_time=UNITY, camera=SMALL)
         assert len(rig.receive_series()[1]) == 2
+
+
+KILLED_IN_A_SERIES = """
+import os, signal
+from penstock.devices._genicam.device import Device
+from penstock.devices.genicam import GenICam
+from penstock.streamer.checks import complete_properties
+
+device = Device(complete_properties(GenICam, {"Address": "127.0.0.1"}))
+stream = device.stream()
+device.start()
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def opens() -> bool:
+    try:
+        GenICam(complete_properties(GenICam, ADDRESS)).close()
+    except CameraError:
+        return False
+    return True
+
+
+def test_a_camera_whose_client_was_killed_in_a_series_sends_to_the_next_one() -> None:
+    with fake():
+        killed = subprocess.run([*PYTHON, "-c", KILLED_IN_A_SERIES], timeout=PATIENCE)
+        assert killed.returncode == -signal.SIGKILL
+        until(opens, "free, since nobody keeps its heartbeat", deadline=20.0)
+        with opened() as rig:
+            rig.arm(n_triggers=3, exposure_time=UNITY, camera=SMALL)
+            assert len(rig.receive_series()[1]) == 3
 
 
 def test_lost_packets_leave_frames_missing_at_their_index() -> None:
