@@ -131,7 +131,7 @@ class GenICam(Camera, HasFeatures):
         if not self._device.lost:
             return ""
         self._device.ask(0.0)  # it may be back at the next call
-        return f"Camera {self._device.name} does not answer; see its cable and power, then call Arm"
+        return f"Camera {self._device.name} does not answer; see its cable and power"
 
     def shown(self) -> tuple[Parameter, ...]:
         """See `Unit`: the features in the property ShownFeatures, the last known ones of a lost camera."""

@@ -276,7 +276,7 @@ class Engine:
             ring_total=slots,
             end_sent=series.end_sent,
             readings=self._parameters.readings,
-            warning=self._parameters.trouble if state is State.IDLE else "",
+            warning=self._parameters.trouble if state in (State.IDLE, State.ACQUIRING) else "",
         )
 
     def close(self, reason: str = "the streamer was told to end", patience: float = 2.0) -> None:

@@ -50,7 +50,7 @@ class Parameters:
         """Held while the camera is read."""
         self._read_at = -math.inf
         self.trouble = ""
-        """What the camera says of itself between series; see `Unit.trouble`."""
+        """What the camera says of itself; see `Unit.trouble`."""
         if not isinstance(camera, StreamingDetector):  # its box has not been reached yet
             self._shown = camera.shown()
             self._values = {p.name: p.default for p in camera.parameters if p.writable}

@@ -92,7 +92,7 @@ class StreamerStatus(msgspec.Struct, frozen=True, kw_only=True):
     itself also "configuring": its box takes settings or is being reset, as `message` says."""
     message: str = ""
     warning: str = ""
-    """What prevents the next series although nothing is in fault, in words; "" if nothing does."""
+    """What prevents the next series or trigger although nothing is in fault, in words; "" if nothing does."""
     series: str = ""
     planned: int = 0
     triggered: int = 0

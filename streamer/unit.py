@@ -149,9 +149,10 @@ class Unit(ABC):
         raise CameraError(f"{type(self).__name__} has no reading {name}")
 
     def trouble(self) -> str:
-        """Return what prevents the next series although none runs, such as a lost cable; "" if nothing does.
+        """Return what prevents the next series or trigger, such as a lost cable; "" if nothing does.
 
-        Called after each round of readings; it must not wait for the hardware.
+        Called after each round of readings, also while a series waits for a trigger; it must not wait for the
+        hardware.
         """
         return ""
 

@@ -186,6 +186,7 @@ class SeriesWatchdog:
                 or self._silence.unconnected()
                 or self._record.other_consumers
                 or expected.warning(self._record)
+                or ("" if self._record.own_stream else warning_of(status))
                 or self._slow()
             )
             if self._record.view.state is SeriesState.STOPPING:
@@ -408,7 +409,7 @@ class SeriesWatchdog:
 
 
 def warning_of(status: StreamerStatus | None) -> str:
-    """Return what the streamer warns of between series, as a sentence; "" for nothing."""
+    """Return what the streamer warns of, as a sentence; "" for nothing."""
     return sentence(status.warning) if status is not None and status.warning else ""
 
 

@@ -145,6 +145,7 @@ class Frames:
                 self._index_of(late)
                 self._stream.give_back(late)
             self._lend()
+            self._refuse_if_lost()
             self._device.trigger()
             filled = self._next(self._acquisition.now() + self._exposure + LATE, exposing=True)
             self._account(index + 1)
@@ -247,7 +248,7 @@ class Frames:
             missed = math.ceil(underruns / self._packets)
             raise Overrun(
                 f"no buffer was free for {plural(missed, 'frame')}: they are sent more slowly than the "
-                "camera delivers them; take them more slowly, or raise the receiver's speed or --buffers-mb",
+                "camera delivers them; take them more slowly, or raise the receiver's speed or BuffersMB",
                 missed,
             )
         settings, silent = self._acquisition.settings, now - self._heard

@@ -183,6 +183,14 @@ def test_between_series_the_trouble_of_a_camera_is_shown_until_it_is_over(loop: 
     assert loop.control.view.status == "Ready."
 
 
+def test_the_trouble_of_a_camera_is_shown_in_a_series_that_waits_for_a_trigger(loop: Loop) -> None:
+    loop.control.arm(settings(3, trigger_mode=TriggerMode.SOFTWARE))
+    loop.streamer.say(warning="Camera 7 does not answer; see its cable")
+    loop.wait(0.1)
+    assert loop.control.view.warning == "Camera 7 does not answer; see its cable."
+    assert loop.state is SeriesState.TAKING
+
+
 def test_between_series_of_a_box_a_warning_of_its_own_stays(box: Remote) -> None:
     box.wait(0.1)
     box.control.record.entered()

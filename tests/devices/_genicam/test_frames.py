@@ -16,6 +16,7 @@ from penstock.devices._genicam.frame_ids import GIGE, GIGE_EXTENDED, USB3, Frame
 from penstock.devices._genicam.frames import Frames
 from penstock.devices._genicam.pixel_formats import FORMATS
 from penstock.streamer.camera import Acquisition, Exposure
+from penstock.streamer.settings import TriggerMode
 from tests.streamer.rig import FakeCamera, Rig
 
 WHOLE, TIMED_OUT, MISSING_PACKETS = 0, 2, 3
@@ -211,6 +212,18 @@ def test_frames_that_do_not_come_because_the_camera_is_away_are_a_fault() -> Non
         _, frames, end = rig.receive_series()
         assert len(frames) == 1
         assert (end.reason, end.triggered, end.lost) == ("fault", 3, {"fault": 2})
+        assert "camera scripted does not answer any more" in (end.message or "")
+
+
+def test_a_trigger_of_a_camera_that_is_away_is_a_fault_at_once() -> None:
+    camera = ScriptedCamera([])
+    with Rig(camera, buffers=8 * 24) as rig:
+        rig.connect()
+        rig.arm(n_triggers=3, trigger_mode=TriggerMode.SOFTWARE)
+        camera.device.lost = True
+        rig.engine.trigger()
+        end = rig.receive_series()[2]
+        assert end.reason == "fault"
         assert "camera scripted does not answer any more" in (end.message or "")
 
 
