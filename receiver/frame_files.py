@@ -13,10 +13,8 @@ import numpy as np
 
 from penstock.receiver.hdf5_frames import Hdf5Frames, is_hdf5
 from penstock.receiver.image_files import ImageFile
+from penstock.receiver.models import Geometry
 from penstock.receiver.reader import ReaderError
-
-MANY = 8
-"""Names that a sentence has, of many."""
 
 
 class FrameFile(Protocol):
@@ -71,6 +69,12 @@ class FrameFile(Protocol):
 
     def trigger(self, index: int) -> int | None:
         """Return the trigger of which it is, if the file says it."""
+
+    def geometry(self) -> Geometry | None:
+        """Return what the file says of detector and beam; `None` if it is of a kind that says nothing."""
+
+    def mask(self, channel: str | None = None) -> np.ndarray[Any, Any] | None:
+        """Return the pixel mask, (rows, cols), of a channel, or of the first; 0 is a pixel that counts."""
 
     def close(self) -> None:
         """Close the file."""

@@ -16,7 +16,8 @@ from typing import Any, Self
 import h5py
 import numpy as np
 
-from penstock.receiver.models import FrameStatus
+from penstock.receiver.files import geometry
+from penstock.receiver.models import FrameStatus, Geometry
 from penstock.receiver.reader import ReaderError, SeriesFile, open_hdf5, text
 
 MOST_GROUPS = 2000
@@ -25,6 +26,14 @@ DEEPEST = 7
 _PART = re.compile(r"data_\d{6}")
 """Names of DECTRIS' links to the files of a series, in `/entry/data` of its master file (SIMPLON API,
 FileWriter: "data_000001")."""
+_LENGTHS = ("distance", "detector_distance", "x_pixel_size", "y_pixel_size", "sensor_thickness")
+_UNITS = {
+    "m": 1.0, "mm": 1e-3, "um": 1e-6, "µm": 1e-6, "nm": 1e-9, "angstrom": 1e-10, "Å": 1e-10, "eV": 1.0,
+    "keV": 1e3,
+}  # fmt: skip
+"""What a unit is in m or in eV."""
+_MOST = 100
+"""Numbers that something short has."""
 _NO_NUMBER = (OSError, RuntimeError, ValueError, KeyError)
 
 
@@ -177,6 +186,40 @@ class Hdf5Frames:
         """Return the trigger of which it is, if the file says it."""
         value = self._of_frame("trigger", index)
         return None if value is None or value < 0 else int(value)
+
+    def geometry(self) -> Geometry | None:
+        """Return what the file says of detector and beam, as the start message of a series does."""
+        detector = self._detector()
+        if detector is None:
+            return None
+        said = {name: _quantity(detector, name) for name in _LENGTHS}
+        for name in ("beam_center_x", "beam_center_y", "detector_orientation", "sensor_material"):
+            said[name] = _plain(detector.get(name))
+        said["distance"] = said["distance"] or said["detector_distance"]
+        beam = detector.parent.get("beam")
+        if isinstance(beam, h5py.Group):
+            wavelength = _quantity(beam, "incident_wavelength")
+            said["wavelength"] = None if wavelength is None else wavelength / geometry.ANGSTROM
+            said["photon_energy"] = _quantity(beam, "incident_energy")
+        return geometry.known({name: value for name, value in said.items() if value is not None}, self.id)
+
+    def mask(self, channel: str | None = None) -> np.ndarray[Any, Any] | None:
+        """Return the pixel mask, (rows, cols), of a channel, or of the first; 0 is a pixel that counts."""
+        detector = self._detector()
+        if detector is None:
+            return None
+        places = [f"{channel}_channel/pixel_mask"] if channel is not None else []
+        for place in (*places, "pixel_mask", "detectorSpecific/pixel_mask"):
+            found = _dataset(detector, place)
+            if found is not None and found.ndim == 2:
+                return np.asarray(found[...])
+        return None
+
+    def _detector(self) -> h5py.Group | None:
+        if self._series is not None:
+            return self._series.group
+        found = self.file.get("entry/instrument/detector")
+        return found if isinstance(found, h5py.Group) else None
 
     def _of_frame(self, name: str, index: int) -> float | None:
         found = None if self._series is None else self._series.group.get(name)
@@ -378,6 +421,32 @@ def _class(group: h5py.Group) -> str:
 
 def _name(node: Any) -> str:
     return str(node.name).strip("/")
+
+
+def _quantity(group: h5py.Group, name: str) -> float | None:
+    """Return a number in m or eV, by its unit in the file; of a unit that is not known none can be made."""
+    found = _dataset(group, name)
+    number = _number(found)
+    if found is None or number is None:
+        return None
+    factor = _UNITS.get(text(found.attrs.get("units")))
+    return None if factor is None else number * factor
+
+
+def _plain(found: Any) -> Any:
+    """Return a dataset's number, numbers or text; `None` if there is none."""
+    if not isinstance(found, h5py.Dataset) or found.shape is None or found.size > _MOST:
+        return None
+    value = found[()]
+    if isinstance(value, np.ndarray):
+        return value.tolist() if value.dtype.kind in "iuf" and value.size > 1 else _plain_one(value)
+    return _plain_one(value)
+
+
+def _plain_one(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        value = value.reshape(-1)[0]
+    return float(value) if isinstance(value, (int, float, np.number)) else text(value)
 
 
 def _number(found: Any) -> float | None:

@@ -10,6 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from penstock.receiver.models import Geometry
 from penstock.receiver.reader import ReaderError
 
 TIFF_TYPES = ("uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64", "float32")
@@ -114,6 +115,14 @@ class ImageFile:
         return None
 
     def trigger(self, index: int) -> int | None:
+        """Return `None`."""
+        return None
+
+    def geometry(self) -> Geometry | None:
+        """Return `None`: each program has headers of its own."""
+        return None
+
+    def mask(self, channel: str | None = None) -> np.ndarray[Any, Any] | None:
         """Return `None`."""
         return None
 

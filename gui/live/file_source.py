@@ -15,13 +15,14 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
+import msgspec
 import numpy as np
 
 from penstock.gui.live import ranges
 from penstock.gui.live.source import WHOLE, Away, Content, Part, Refused
 from penstock.receiver.client import LastFrame
 from penstock.receiver.frame_files import FrameFile, open_frames
-from penstock.receiver.models import Counts, FrameStatus, Lost, Series, Status
+from penstock.receiver.models import Counts, FrameStatus, Geometry, Lost, Rectangle, Series, Status
 from penstock.receiver.reader import ReaderError
 
 T = TypeVar("T")
@@ -187,6 +188,29 @@ class FileSource:
                           else f"{self._path.name} has no frame {index:,}", kind)  # fmt: skip
         return self._frame(index, part, 0)
 
+    def geometry(self, series: str) -> Geometry:
+        """Return what the file says of detector and beam."""
+        found = self._read_of(lambda file: file.geometry())
+        if found is None:
+            raise Refused(f"{self._path.name} says nothing of detector and beam", "no_geometry")
+        return found
+
+    def mask(self, series: str, channel: str | None = None) -> np.ndarray[Any, Any] | None:
+        """Return the mask of a channel, (rows, cols), 0 where a pixel counts; `None` if there is none."""
+        return self._read_of(lambda file: file.mask(channel))
+
+    def rectangle(self, frame: LastFrame, place: Rectangle, channel: str | None = None) -> LastFrame:
+        """Return these pixels of this frame."""
+        whole = self.frame(frame.frame, Part(channel))
+        rows, columns = slice(place.y, place.y + place.height), slice(place.x, place.x + place.width)
+        cut: tuple[Any, ...] = (
+            (rows, columns) if whole.interpretation == "rgba-image" else (..., rows, columns)
+        )
+        if whole.interpretation == "spectrum":
+            cut = (columns,)
+        part = np.ascontiguousarray(whole.array[cut])
+        return msgspec.structs.replace(whole, array=part, x=place.x, y=place.y)
+
     # -- reading ---------------------------------------------------------------------------------------
 
     def _look(self) -> Status:
@@ -216,9 +240,9 @@ class FileSource:
         self._followed = self._followed or facts.growing
 
     def _frame(self, index: int, part: Part, version: int) -> LastFrame:
-        def read(file: FrameFile) -> LastFrame:
-            return _frame(file, index, part, version, self.address)
+        return self._read_of(lambda file: _frame(file, index, part, version, self.address))
 
+    def _read_of(self, read: Callable[[FrameFile], T]) -> T:
         with self._reading:
             try:
                 return self._agreed(read) if self.follows() else self._once(read)
@@ -235,22 +259,22 @@ class FileSource:
 
     def _agreed(self, read: Callable[[FrameFile], T]) -> T:
         """Read a file that is being written: what two openings, one after the other, say the same of."""
-        before: T | None = None
+        before: list[T] = []
         trouble: Exception | None = None
         for _ in range(TRIES):
             self._close()
             try:
                 found = self._once(read)
             except ReaderError as error:
-                trouble, before = error, None
+                trouble, before = error, []
                 continue
             finally:
                 self._close()
-            if before is not None and _agree(before, found):
+            if before and _agree(before[0], found):
                 return found
-            before = found
-        if trouble is None and before is not None and isinstance(before, Facts):
-            return before  # counts that grow between two looks
+            before = [found]
+        if trouble is None and before and isinstance(before[0], Facts):
+            return before[0]  # counts that grow between two looks
         raise ReaderError(
             f"{self._path} is being written, and does not hold still ({trouble or 'two looks differ'}); "
             "the receiver shows its frames, or wait until the series has ended"
@@ -316,4 +340,6 @@ def _frame(file: FrameFile, index: int, part: Part, version: int, path: str) -> 
 def _agree(one: object, other: object) -> bool:
     if isinstance(one, LastFrame) and isinstance(other, LastFrame):
         return one.array.tobytes() == other.array.tobytes()
-    return isinstance(one, Facts) and isinstance(other, Facts) and one.same(other)
+    if isinstance(one, Facts) and isinstance(other, Facts):
+        return one.same(other)
+    return np.array_equal(one, other) if isinstance(one, np.ndarray) else one == other  # type: ignore[arg-type]

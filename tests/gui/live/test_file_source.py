@@ -13,9 +13,10 @@ import pytest
 
 from penstock.gui.live import file_source
 from penstock.gui.live.file_source import FileSource
+from penstock.gui.live.measure.facts import Informed
 from penstock.gui.live.source import Away, Part, Refused, Source
 from penstock.receiver.files.writer import SeriesWriter
-from penstock.receiver.models import FrameStatus
+from penstock.receiver.models import FrameStatus, Rectangle
 from penstock.receiver.series.running_series import RunningSeries
 from penstock.stins.messages import Frame, Header, Image, SeriesEnd, Start
 from tests.receiver.h5_file import SHAPE, picture, write_series
@@ -148,6 +149,42 @@ def test_another_file_is_read_again_on_request_only(tmp_path: Path) -> None:
     source.reload()
     assert source.status(seen=before.version, wait=10.0).version != before.version
     assert source.count() == 5 and source.frame(4).array.all()
+
+
+def test_geometry_mask_and_rectangle_are_the_files_own(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "run_master.h5", "w") as file:
+        detector = file.create_group("entry/instrument/detector")
+        for name, value, unit in (
+            ("detector_distance", 150.0, "mm"), ("x_pixel_size", 7.5e-5, "m"), ("y_pixel_size", 75.0, "um"),
+            ("beam_center_x", 2.5, "pixel"), ("beam_center_y", 1.5, "pixel"),
+        ):  # fmt: skip
+            detector[name] = value
+            detector[name].attrs["units"] = unit
+        wavelength = file.create_dataset("entry/instrument/beam/incident_wavelength", data=1.0)
+        wavelength.attrs["units"] = "angstrom"
+        mask = np.zeros((3, 4), np.uint32)
+        mask[1, 2] = 1
+        detector["detectorSpecific/pixel_mask"] = mask
+        file["entry/data/data_000001"] = np.arange(24, dtype=np.uint16).reshape(2, 3, 4)
+    source = opened(tmp_path / "run_master.h5")
+    assert isinstance(source, Informed)
+    known = source.geometry("")
+    assert known.distance == pytest.approx(0.15) and known.y_pixel_size == pytest.approx(7.5e-5)
+    assert (known.beam_center_x, known.beam_center_y) == (2.5, 1.5)
+    assert known.wavelength == pytest.approx(1.0) and known.energy == pytest.approx(12398.42, abs=0.01)
+    assert known.unknown == ["detector_orientation", "sensor_thickness", "sensor_material"]
+    assert np.array_equal(source.mask(""), mask)
+    part = source.rectangle(source.frame(1), Rectangle(x=1, y=1, width=2, height=9))
+    assert part.array.tolist() == [[17, 18], [21, 22]] and (part.x, part.y, part.frame) == (1, 1, 1)
+
+
+def test_a_file_that_says_nothing_of_the_beam_is_measured_without(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["stack"] = np.zeros((2, 3, 4))
+    source = opened(tmp_path / "a.h5")
+    with pytest.raises(Refused, match=r"a\.h5 says nothing of detector and beam"):
+        source.geometry("")
+    assert source.mask("") is None
 
 
 def test_another_of_its_images_can_be_chosen(tmp_path: Path) -> None:
