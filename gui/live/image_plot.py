@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,12 +51,16 @@ class ImagePlot(PlotWidget):
     """`LastFrame` that is on the screen now, once for each that `show_frame` got and none has replaced."""
     drawn = qt.Signal(object)
     """`Picture` that is on the screen now; also after a zoom."""
+    treated = qt.Signal()
+    """The frame that is on the screen was made again, see `make_again`."""
     failed = qt.Signal(object, object)
     """`LastFrame` that cannot be drawn, and the exception."""
 
     def __init__(self, parent: qt.QWidget | None = None, backend: str = "mpl") -> None:
         super().__init__(parent, backend=backend)
         self.look = Look(self)
+        self.make_whole: Callable[[LastFrame], Whole] = Whole
+        """Makes of a frame what is drawn and measured."""
         self._cursor: tuple[float, float] | None = None
         self._kind = "image"
         self._bare = False
@@ -63,6 +68,8 @@ class ImagePlot(PlotWidget):
         self._shown: Whole | None = None
         """The one on the screen: `_whole`, or one before it."""
         self._untold: LastFrame | None = None
+        self._again: Whole | None = None
+        """What was made again of a frame that was shown before."""
         self._image = FrameItem()
         self._image.setName("frame")
         self._image.setColormap(self.look.colormap)
@@ -145,7 +152,7 @@ class ImagePlot(PlotWidget):
             self._show_spectrum(frame)
             return
         before = self._extent()
-        self._whole = Whole(frame)
+        self._whole = self.make_whole(frame)
         if self._image.getPlot() is None:
             self.addItem(self._image)
             self.addItem(self._picture)
@@ -156,6 +163,12 @@ class ImagePlot(PlotWidget):
             self._image.set_whole(self._whole)
             self.resetZoom()
         self._order()
+
+    def make_again(self) -> None:
+        """Make of the frame on show what `make_whole` makes of it now; `treated` follows."""
+        if self._whole is not None and not self._is("spectrum"):
+            self._whole = self._again = self.make_whole(self._whole.frame)
+            self._order()
 
     def _take_picture(self, picture: Picture) -> None:
         if self._whole is None or self._is("spectrum"):
@@ -171,7 +184,11 @@ class ImagePlot(PlotWidget):
         if picture.port != self.port():
             self._order_soon()
         self._tell_pixel()
-        self._untold = picture.whole.frame if newly else self._untold
+        if newly and picture.whole is self._again:
+            self._again = None
+            self.treated.emit()
+        elif newly:
+            self._untold = picture.whole.frame
         # The plot has posted its own drawing to the event loop; this follows it.
         qt.QTimer.singleShot(0, self._tell_drawn)
 

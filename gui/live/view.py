@@ -497,6 +497,7 @@ class LiveView(qt.QMainWindow):
         column.setSpacing(0)
         row.addLayout(column, 1)
         column.addWidget(self.caption)
+        column.addWidget(self.measure.treated)
         column.addWidget(self.measure.saturation)
         column.addWidget(self.plot, 1)
         row.addWidget(self.levels)

@@ -68,8 +68,8 @@ def draw(whole: Whole, port: Port | None, style: Style) -> Picture:
         colours[..., :3] = greatest_colours(whole.colours, port.rows, port.columns)
         return Picture(whole, port, colours, levels, None)
     values, flags = reduce(
-        whole.image, port.rows, port.columns,
-        reduction=style.reduction, saturation=whole.frame.saturation, gaps=whole.gaps,
+        whole.drawn, port.rows, port.columns,
+        reduction=style.reduction, saturation=whole.drawn_saturation, gaps=whole.gaps,
     )  # fmt: skip
     # Also of what has no logarithm, or no count.
     np.maximum(values, levels.low, out=values)

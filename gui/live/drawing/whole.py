@@ -59,9 +59,23 @@ class Whole:
         """Pixels that the user has left out."""
         return None
 
+    @property
+    def drawn(self) -> npt.NDArray[Any]:
+        """The counts as they are drawn, (rows, cols)."""
+        return self.image
+
+    @property
+    def drawn_saturation(self) -> float | None:
+        """The value of `drawn` from which a pixel is saturated."""
+        return self.frame.saturation
+
     @cached_property
     def gaps(self) -> npt.NDArray[np.bool_] | None:
         """Pixels of no module, where the modules' places are known."""
+        return self.between_modules()
+
+    def between_modules(self) -> npt.NDArray[np.bool_] | None:
+        """Return the pixels of no module; `None` where the modules' places are not known."""
         frame = self.frame
         if not frame.modules or frame.array.ndim != 2:
             return None

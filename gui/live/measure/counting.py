@@ -32,8 +32,10 @@ def counted(whole: Whole, mask: npt.NDArray[Any] | None) -> Counted:
         whole: the frame, not reduced.
         mask: mask of the series; `None` if there is none.
     """
-    gaps = whole.gaps if mask is None else whole.masked
-    return Counted(whole.image, whole.frame.saturation, mask, gaps, whole.raw)
+    left_out = whole.masked
+    if mask is None and (between := whole.between_modules()) is not None:
+        left_out = between if left_out is None else left_out | between
+    return Counted(whole.image, whole.frame.saturation, mask, left_out, whole.raw)
 
 
 class Counting(qt.QObject):

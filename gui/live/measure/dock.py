@@ -18,6 +18,8 @@ from penstock.gui.live.measure.profile_tab import ProfileTab
 from penstock.gui.live.measure.rectangle import RectangleTool
 from penstock.gui.live.measure.rings import Rings
 from penstock.gui.live.measure.saturation_banner import SaturationBanner
+from penstock.gui.live.measure.treatment_strip import TreatmentStrip
+from penstock.gui.live.measure.treatment_tab import TreatmentTab
 from penstock.gui.live.measure.worker import Worker
 from penstock.receiver.client import LastFrame
 
@@ -46,6 +48,8 @@ class MeasureDock(qt.QDockWidget):
         self.counting = Counting(self.rectangle, self.facts, self.worker, self.asker, self)
         self.figures = FiguresTab(self.rectangle, self)
         self.profile = ProfileTab(plot, self.rectangle, self.worker, self)
+        self.treatment = TreatmentTab(plot, self.rectangle, self.facts, self.worker, self)
+        self.treated = TreatmentStrip(self)
         self.saturation = SaturationBanner(self)
         self.beam = BeamState(self)
         self.beam_tab = BeamTab(self.beam, self)
@@ -61,6 +65,7 @@ class MeasureDock(qt.QDockWidget):
     def show_frame(self, frame: LastFrame | None) -> None:
         """Measure this frame, which is on the screen now; `None`: there is none."""
         whole = self._plot.whole()
+        self.treated.show_text(self.treatment.text() if frame is not None else "")
         if frame is None or whole is None or whole.frame is not frame:
             self.counting.show_whole(None, None, None)
             self.profile.show_whole(None, None)
@@ -115,12 +120,21 @@ class MeasureDock(qt.QDockWidget):
         self._saturated = saturated
         self.saturation.show_count(saturated, self.figures.allowed.value())
 
+    def _show_again(self) -> None:
+        whole = self._plot.whole()
+        if whole is not None:
+            self.show_frame(whole.frame)
+
     def _connect(self) -> None:
+        plot = self._plot
         self.counting.saturated.connect(self._warn)
         self.counting.frame_counted.connect(self._show_counted)
         self.counting.rectangle_counted.connect(self._show_rectangle)
         self.counting.says.connect(lambda sentence, trouble: self.figures.say(sentence, trouble=trouble))
         self.figures.allowed_changed.connect(lambda: self._warn(self._saturated))
+        plot.make_whole = lambda frame: self.treatment.treatment().whole(frame)
+        plot.treated.connect(self._show_again)
+        self.treatment.changed.connect(plot.make_again)
         self.facts.changed.connect(self._draw_profile)
         self.facts.changed.connect(lambda: self.beam.follow(known(self.facts.geometry())))
         self.beam.changed.connect(self._draw_rings)
@@ -159,6 +173,7 @@ class MeasureDock(qt.QDockWidget):
         self.tabs.addTab(self.figures, "Figures")
         self.tabs.addTab(self.beam_tab, "Beam")
         self.tabs.addTab(self.profile, "Profile")
+        self.tabs.addTab(self.treatment, "Corrections")
         self.setWidget(self.tabs)
         if compact:
             self.setFeatures(qt.QDockWidget.DockWidgetClosable | qt.QDockWidget.DockWidgetFloatable)

@@ -1,0 +1,55 @@
+"""Masks and backgrounds in files: npy, EDF, TIFF, and whatever else holds one image."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from penstock.receiver.frame_files import open_frames
+
+PATTERN = "Images (*.npy *.edf *.tif *.tiff *.cbf *.h5 *.nxs)"
+SAVED = "NumPy (*.npy);;EDF (*.edf);;TIFF (*.tif)"
+
+
+def load(path: Path) -> npt.NDArray[Any]:
+    """Return the image in a file, (rows, cols); of a file of frames, the first.
+
+    Raises:
+        ValueError: it holds no image.
+        OSError: it cannot be read.
+    """
+    if path.suffix.lower() == ".npy":
+        found = np.load(path, allow_pickle=False)
+    else:
+        with open_frames(path) as file:
+            found = file.frame(0)
+    if found.ndim != 2 or found.dtype.kind not in "biuf":
+        raise ValueError(f"{path.name} has no image of rows and columns, but {list(found.shape)}")
+    return np.asarray(found)
+
+
+def save(path: Path, image: npt.NDArray[Any]) -> None:
+    """Write an image; the name's end says how: .npy, .edf, .tif.
+
+    Raises:
+        ValueError: it has another end.
+        OSError: it cannot be written.
+    """
+    kind = path.suffix.lower()
+    image = image.astype(np.uint8) if image.dtype == np.bool_ else image
+    if kind == ".npy":
+        with path.open("wb") as file:
+            np.save(file, image)
+    elif kind == ".edf":
+        from fabio.edfimage import EdfImage
+
+        EdfImage(data=image).write(str(path))
+    elif kind in (".tif", ".tiff"):
+        from fabio.tifimage import TifImage
+
+        TifImage(data=image.astype(np.float32) if image.dtype == np.float64 else image).write(str(path))
+    else:
+        raise ValueError(f"{path.name} ends with no .npy, .edf or .tif: give it one of them")

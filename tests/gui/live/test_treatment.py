@@ -1,0 +1,212 @@
+"""Last frames, background, masks and hot pixels: drawn, measured, and said above the picture."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from silx.gui import qt
+
+from penstock.gui import theme
+from penstock.gui.live.measure import image_io
+from penstock.gui.live.measure.counting import counted
+from penstock.gui.live.measure.treatment import Combine, Treated, Treatment
+from penstock.gui.live.measure.treatment_tab import NO_MASK, NO_RECTANGLE
+from penstock.gui.live.pixels import Flag
+from penstock.gui.live.regions.model import number
+from penstock.gui.live.viewer import Viewer
+from penstock.receiver.client import LastFrame
+from penstock.receiver.models import Rectangle
+from tests.gui.live.stand_in import StandIn
+
+IMAGE = np.arange(4800, dtype=np.int32).reshape(60, 80)
+PLACE = Rectangle(x=20, y=10, width=30, height=20)
+DEADLINE = 10_000
+
+
+def frame(array: np.ndarray, index: int = 0, **keys: Any) -> LastFrame:
+    return LastFrame(array=array, frame=index, series="s", version=index, downsample=1, **keys)
+
+
+def test_the_last_frames_are_averaged_added_or_the_greatest_of_them() -> None:
+    for how, expected in ((Combine.MEAN, 3.0), (Combine.SUM, 9), (Combine.GREATEST, 5)):
+        do = Treatment(combine=how, frames=3)
+        for index, value in enumerate((9, 1, 3, 5)):
+            whole = do.whole(frame(np.full((4, 6), value, np.uint16), index))
+            assert whole.image.shape == (4, 6)
+        assert isinstance(whole, Treated)
+        assert (whole.combined, whole.image[0, 0]) == (3, expected)
+
+
+def test_a_frame_counts_once_and_another_series_begins_anew() -> None:
+    do = Treatment(combine=Combine.SUM, frames=5)
+    one = frame(np.full((4, 6), 7, np.int32))
+    for _ in range(3):
+        assert do.whole(one).image[0, 0] == 7
+    other = LastFrame(array=one.array, frame=0, series="t", version=9, downsample=1)
+    assert do.whole(other).image[0, 0] == 7
+
+
+def test_what_is_saturated_or_invalid_in_one_of_the_frames_is_so_in_what_is_made_of_them() -> None:
+    do = Treatment(combine=Combine.MEAN, frames=2)
+    first, second = np.full((2, 3), 5, np.int32), np.full((2, 3), 5, np.int32)
+    first[0, 0], second[1, 1] = 1000, -1
+    for index, array in enumerate((first, second)):
+        whole = do.whole(frame(array, index, saturation=1000))
+        assert whole.flags.shape == (2, 3)
+    assert whole.flags[0, 0] == Flag.SATURATED and whole.flags[1, 1] == Flag.INVALID
+    assert whole.flag(0, 1) is Flag.GOOD
+
+
+def test_a_background_is_subtracted_exactly_also_below_zero() -> None:
+    background = np.full(IMAGE.shape, 100.0)
+    whole = Treatment(background=background).whole(frame(IMAGE))
+    assert np.array_equal(whole.image, IMAGE - 100.0)
+    assert whole.drawn.min() == 0 and (whole.flags == Flag.GOOD).all()
+    assert counted(whole, None).of().sum == (IMAGE - 100.0).sum()
+    added = Treatment(background=background, combine=Combine.SUM, frames=2)
+    for index in range(2):
+        total = added.whole(frame(IMAGE, index)).image
+    assert np.array_equal(total, 2 * IMAGE - 200.0), "from each of the frames"
+
+
+def test_masked_and_hot_pixels_are_left_out_of_drawing_and_counting() -> None:
+    mask = np.zeros(IMAGE.shape, bool)
+    mask[:10] = True
+    whole = Treatment(mask=mask, hot=4000).whole(frame(IMAGE))
+    left_out = mask | (IMAGE > 4000)
+    assert np.array_equal(whole.gaps, left_out)
+    for series_mask in (None, np.zeros(IMAGE.shape)):
+        found = counted(whole, series_mask).of()
+        assert (found.sum, found.left_out) == (IMAGE[~left_out].sum(), left_out.sum())
+
+
+def test_of_several_images_each_is_masked() -> None:
+    mask = np.zeros((4, 6), bool)
+    mask[1, 2] = True
+    whole = Treatment(mask=mask).whole(frame(np.ones((2, 4, 6), np.int32), channels=("a", "b")))
+    assert np.argwhere(whole.gaps).tolist() == [[1, 2], [5, 2]]
+
+
+def test_blocks_colours_and_other_sizes_stay_as_they_are() -> None:
+    do = Treatment(mask=np.ones((4, 6), bool))
+    blocks = LastFrame(array=np.ones((4, 6), np.int32), frame=0, series="s", version=0, downsample=2)
+    colours = frame(np.ones((4, 6, 3), np.uint8), interpretation="rgba-image")
+    for each in (blocks, colours, frame(np.ones((5, 6), np.int32))):
+        assert not isinstance(do.whole(each), Treated)
+
+
+@pytest.mark.parametrize("name", ["a.npy", "a.edf", "a.tif"])
+def test_masks_and_backgrounds_are_kept_in_files(name: str, tmp_path: Path) -> None:
+    mask = IMAGE % 7 == 0
+    image_io.save(tmp_path / name, mask)
+    assert np.array_equal(image_io.load(tmp_path / name) != 0, mask)
+    image_io.save(tmp_path / name, IMAGE / 4)
+    assert np.array_equal(image_io.load(tmp_path / name), IMAGE / 4)
+
+
+def test_a_file_of_another_kind_is_refused_with_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"ends with no \.npy, \.edf or \.tif: give it one of them"):
+        image_io.save(tmp_path / "a.png", IMAGE)
+    np.save(tmp_path / "a.npy", np.arange(5))
+    with pytest.raises(ValueError, match="has no image of rows and columns"):
+        image_io.load(tmp_path / "a.npy")
+
+
+# -- in the window -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def viewer(qtbot: Any, receiver: StandIn, show: Callable[..., Viewer]) -> Viewer:
+    opened = show(receiver.url)
+    opened.show_measure.setChecked(True)
+    opened.measure.tabs.setCurrentWidget(opened.measure.treatment)
+    receiver.frame(IMAGE, 0)
+    qtbot.waitUntil(lambda: opened.drawn() == 1, timeout=DEADLINE)
+    return opened
+
+
+def wait_for(qtbot: Any, viewer: Viewer, words: str) -> None:
+    qtbot.waitUntil(lambda: viewer.measure.treated.whole() == words, timeout=DEADLINE)
+
+
+def test_the_strip_says_what_was_done_and_the_cursor_reads_it(
+    qtbot: Any, receiver: StandIn, viewer: Viewer
+) -> None:
+    tab, strip = viewer.measure.treatment, viewer.measure.treated
+    assert not strip.isVisible()
+    tab.combine.setCurrentText(Combine.MEAN.value)
+    wait_for(qtbot, viewer, "Average of the last 1 frame shown")
+    receiver.frame(IMAGE + 10, 1)
+    wait_for(qtbot, viewer, "Average of the last 2 frames shown")
+    assert strip.isVisible()
+    pixel = viewer.plot.pixel_at(3.5, 2.5)
+    assert pixel is not None and pixel.value == IMAGE[2, 3] + 5
+    viewer.measure.tabs.setCurrentWidget(viewer.measure.figures)
+    total = number(float(IMAGE.sum() + 5 * IMAGE.size))
+    qtbot.waitUntil(lambda: viewer.measure.figures.value("Frame", "Sum") == total, timeout=DEADLINE)
+    tab.combine.setCurrentText(Combine.NOTHING.value)
+    qtbot.waitUntil(lambda: not strip.isVisible(), timeout=DEADLINE)
+    assert viewer.drawn() == 2, "a frame that is made again is no other frame"
+
+
+def test_a_rectangle_is_masked_grey_saved_and_loaded(qtbot: Any, viewer: Viewer, tmp_path: Path) -> None:
+    tab = viewer.measure.treatment
+    tab.button("mask rectangle").click()
+    assert tab.says() == f"▲ {NO_RECTANGLE}"
+    viewer.measure.rectangle.set_place(PLACE)
+    tab.button("mask rectangle").click()
+    wait_for(qtbot, viewer, "600 pixels masked here")
+    x, y = viewer.plot.dataToPixel(40.5, 22.5)
+    grey = qt.QColor(theme.current().invalid_pixel).name()
+
+    def is_grey() -> bool:
+        seen = viewer.plot.getWidgetHandle().grab().toImage()
+        return bool(seen.pixelColor(round(x), round(y)).name() == grey)
+
+    qtbot.waitUntil(is_grey, timeout=DEADLINE)
+    tab.save_mask(tmp_path / "mask.edf")
+    qtbot.waitUntil(lambda: tab.says() == f"Saved as {tmp_path / 'mask.edf'}", timeout=DEADLINE)
+    tab.button("unmask rectangle").click()
+    wait_for(qtbot, viewer, "")
+    tab.load_mask(tmp_path / "mask.edf")
+    wait_for(qtbot, viewer, "600 pixels masked here")
+    assert tab.says() == "Mask mask.edf: 600 pixels are left out."
+    tab.load_mask(tmp_path / "nowhere.npy")
+    qtbot.waitUntil(lambda: tab.says().startswith("▲ Not done: "), timeout=DEADLINE)
+    tab.button("no mask").click()
+    wait_for(qtbot, viewer, "")
+    tab.save_mask(tmp_path / "mask.npy")
+    assert tab.says() == "▲ There is no mask yet: draw or load one."
+
+
+def test_the_mask_of_the_series_is_taken(qtbot: Any, receiver: StandIn, viewer: Viewer) -> None:
+    tab = viewer.measure.treatment
+    qtbot.waitUntil(viewer.measure.facts.has_looked_for_mask, timeout=DEADLINE)
+    tab.button("mask of the series").click()
+    assert tab.says() == f"▲ {NO_MASK}"
+
+
+def test_what_is_shown_becomes_the_background(qtbot: Any, receiver: StandIn, viewer: Viewer) -> None:
+    tab = viewer.measure.treatment
+    tab.button("take what is shown").click()
+    wait_for(qtbot, viewer, "Minus background of frame 0")
+    receiver.frame(IMAGE + 3, 1)
+    qtbot.waitUntil(lambda: viewer.drawn() == 2, timeout=DEADLINE)
+    pixel = viewer.plot.pixel_at(3.5, 2.5)
+    assert pixel is not None and pixel.value == 3
+    receiver.frame(np.zeros((20, 30), np.int32), 2)
+    wait_for(qtbot, viewer, "▲ Mask and background are of another size than the frame: it is shown as it is")
+
+
+def test_hot_pixels_do_not_warn(qtbot: Any, receiver: StandIn, viewer: Viewer) -> None:
+    receiver.frame(IMAGE, 1, saturation=4700)
+    qtbot.waitUntil(viewer.measure.saturation.isVisible, timeout=DEADLINE)
+    tab = viewer.measure.treatment
+    tab.threshold.setValue(4699)
+    tab.hot.setChecked(True)
+    wait_for(qtbot, viewer, "Pixels above 4,699 left out")
+    qtbot.waitUntil(lambda: not viewer.measure.saturation.isVisible(), timeout=DEADLINE)
