@@ -15,15 +15,19 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from penstock.devices._sls.connection import memory_name
 
 RECEIVER = "slsReceiver"
 BUILT = Path(__file__).resolve().parents[2] / ".venv-judges/slsdet/bin"
 """Where `make judges` puts them, in a clone."""
-START = 60.0
-"""Seconds until both listen: the detector takes 7."""
+START = 45.0
+"""Seconds until both listen: the detector takes 7. `stage` waits for longer, and would know no cause."""
+LAST_LINES = 5
+"""Lines of the log of a program that has ended, for the message."""
 SHARED = Path("/dev/shm")
 """Where slsdet keeps what it knows (`SharedMemory.h`)."""
 
@@ -58,8 +62,9 @@ def main(folder: str, server: str, modules: int, module: int, receiver: int) -> 
     ]
     with tempfile.TemporaryDirectory(prefix="virtual-jungfrau-") as scratch, contextlib.ExitStack() as stack:
         stack.callback(_forget, control)
+        running = []
         for command in commands:
-            log = stack.enter_context(open(Path(scratch) / f"{command[2]}.log", "wb"))
+            log = stack.enter_context(open(_log(scratch, command), "wb"))
             # A session of its own: the detector's server starts a second process, which outlives it.
             process = subprocess.Popen(
                 command, cwd=scratch, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
@@ -67,15 +72,20 @@ def main(folder: str, server: str, modules: int, module: int, receiver: int) -> 
             )  # fmt: skip
             stack.callback(process.wait)
             stack.callback(_kill, process.pid)
+            running.append(process)
         for port in (*control, *(each + 1 for each in control), *receivers):
-            _await(port)
+            _await(port, running, scratch)
         print(json.dumps({"modules": control, "receivers": receivers}), flush=True)
         signal.pause()
 
 
-def _await(port: int) -> None:
+def _await(port: int, running: Sequence[subprocess.Popen[bytes]], scratch: str) -> None:
+    """Wait until somebody listens; end at once if one of the programs has ended."""
     end = time.monotonic() + START
     while True:
+        for process in running:
+            if (status := process.poll()) is not None:
+                sys.exit(_ended(process.args, status, scratch))
         try:
             socket.create_connection(("127.0.0.1", port), 1.0).close()
         except OSError:
@@ -84,6 +94,20 @@ def _await(port: int) -> None:
             time.sleep(0.1)
         else:
             return
+
+
+def _log(scratch: str, command: Sequence[str]) -> Path:
+    return Path(scratch) / f"{command[2]}.log"
+
+
+def _ended(command: Any, status: int, scratch: str) -> str:
+    """Return how a program has ended before it listened, with the last lines of its log."""
+    how = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
+    lines = _log(scratch, command).read_text(errors="replace").split("\n")
+    said = "\n".join([line for line in lines if line.strip()][-LAST_LINES:])
+    return (
+        f"{command[0]} {how} before it listened; if it cannot run here, build it again: make judges\n{said}"
+    )
 
 
 def _kill(group: int) -> None:
