@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from penstock.devices._genicam.device import Device, View
@@ -84,10 +85,11 @@ class GenICam(Camera, HasFeatures):
         self._form = self._form_of(settings)
         self._device.set_up(settings, self._form, self._view_of(settings))
         self._payload = self._device.payload()
-        if self._form.unpack is None and self._payload != frames.frame_bytes:
+        expected = self._form.sent_bytes(math.prod(frames.shape))
+        if self._payload != expected:
             raise CameraError(
-                f"a frame has {self._payload} bytes as sent and {frames.frame_bytes} as pixels; switch off "
-                "what the camera adds to its frames, or choose another PixelFormat"
+                f"a frame has {self._payload} bytes as sent, and {expected} would be its pixels; switch off "
+                "what the camera adds to frames or rows, or choose another PixelFormat or an even AOIWidth"
             )
         self._values = dict(settings.camera)
         internal = settings.trigger_mode is TriggerMode.INTERNAL

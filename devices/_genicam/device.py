@@ -28,7 +28,7 @@ ANSWER = 0.5
 SAFE_PACKET_SIZE = 1400
 """Bytes of a packet that every network takes: for cameras that cannot send packets to try."""
 PACKET_OVERHEAD = 36
-"""Bytes of the headers of IP, UDP and GVSP in a packet ("GigE Vision" 1.2, section 24)."""
+"""ARV_GVSP_PACKET_PROTOCOL_OVERHEAD (arvgvspprivate.h): the headers of IP, UDP and GVSP."""
 EXTENDED_IDS = "GevGVSPExtendedIDMode"
 TEMPERATURE = "DeviceTemperature"
 RATE_ENABLE = b"AcquisitionFrameRateEnable"

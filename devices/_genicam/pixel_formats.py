@@ -30,6 +30,10 @@ class PixelFormat:
             return "uint8"
         return ">u2" if big_endian and self.unpack is None else "uint16"
 
+    def sent_bytes(self, pixels: int) -> int:
+        """Return the bytes of so many pixels as sent, without padding between rows."""
+        return (3 * pixels + 1) // 2 if self.unpack else pixels * (1 if self.bits == 8 else 2)
+
     @property
     def saturation(self) -> int:
         """The greatest value of a pixel."""

@@ -31,6 +31,14 @@ def test_of_an_odd_number_the_last_pixel_has_two_bytes(name: str, packed: bytes)
     assert unpacked(name, packed[:5], 3) == PIXELS[:3]
 
 
+@pytest.mark.parametrize(
+    ("name", "pixels", "sent"),
+    [("Mono8", 5, 5), ("Mono12", 5, 10), ("Mono12p", 4, 6), ("Mono12p", 3, 5), ("Mono12Packed", 1, 2)],
+)
+def test_the_bytes_of_a_frame_as_sent(name: str, pixels: int, sent: int) -> None:
+    assert FORMATS[name].sent_bytes(pixels) == sent
+
+
 def test_random_pixels_come_back() -> None:
     pixels = np.random.default_rng(12).integers(0, 4096, 1001)
     bits = "".join(f"{int(pixel):012b}"[::-1] for pixel in pixels) + "0000"
