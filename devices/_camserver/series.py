@@ -63,7 +63,7 @@ class Series:
         self._begun = 0
         """Exposures that were started."""
         self._end: tuple[str, str] | None = None
-        """Reason and message of Stop or Abort."""
+        """Reason and message of Stop, of Abort, or of a trigger that was refused."""
         self._lock = Lock()
         """Held while an exposure is started: none is after Stop or Abort."""
         self._events: queue.SimpleQueue[None] = queue.SimpleQueue()
@@ -110,7 +110,14 @@ class Series:
         Raises:
             CameraError: camserver has refused it, or failed.
         """
-        self._expose()
+        try:
+            self._expose()
+        except CameraError as error:
+            with self._lock:
+                self._end = self._end or ("fault", str(error))
+            self._wake()
+            self._finished.wait(FINISHED_WITHIN)  # the end message says why
+            raise
         lasts = self.plan.images * self.plan.period
         if not self._camserver.exposure.wait(LATE * lasts + LATE_BY):
             state = self._camserver.setup().state

@@ -480,6 +480,19 @@ def test_a_disk_that_becomes_full_ends_the_series_with_camservers_words_and_the_
     assert len(box.series()[1]) == 2
 
 
+def test_an_exposure_that_is_refused_in_a_series_ends_it_with_the_words(
+    box: Rig, simulated: SimulatedCamserver
+) -> None:
+    simulated.faults = Faults(refuse={"Exposure": "no high voltage"})
+    box.arm(0.01, n_triggers=3)
+    assert "15 ERR no high voltage" in box.until_state("fault").message
+    _, frames, end = box.series()
+    assert (frames, end.reason) == ([], "fault")
+    assert "no high voltage" in str(end.message)
+    done(box.engine.reset())
+    box.until_state("idle")
+
+
 def test_an_error_in_a_series_is_a_fault_in_camservers_words(box: Rig, simulated: SimulatedCamserver) -> None:
     box.arm(0.05, trigger_mode=TriggerMode.EXTERNAL, n_triggers=100)
     simulated.faults = Faults(error="bank 2 does not answer")
