@@ -1,7 +1,8 @@
 """Takes pictures of every window in every state, over real servers; `make pictures` runs it in Xvfb.
 
-Two sizes, dark and light; idle, running, fault, receiver away, database away. Writes
-NAME_STATE_WIDTH_THEME.png and prints a line per picture.
+Several sizes, dark and light; idle, running, fault, receiver away, database away. Writes
+NAME_STATE_WIDTH_THEME.png and prints a line per picture. With QT_SCALE_FACTOR=2 on a screen of 3840 x 2160
+pixels, --large draws what a 4K screen shows.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ from penstock.gui.panel.open_dialog import OpenDialog
 from penstock.gui.panel.save_preset import SavePreset
 from tests.system.beamline import Beamline, Station
 
-SIZES = ((1280, 800), (1920, 1080))
+SIZES = ((1280, 800), (960, 600), (1920, 1080))
+LARGE = ((1920, 1080),)
+"""On a screen of 4K, of which each pixel of a window is two by two."""
 THEMES = (theme.DARK, theme.LIGHT)
 PATIENCE = 20.0
 
@@ -36,8 +39,10 @@ PATIENCE = 20.0
 class Photographer:
     """Opens windows over a beamline, and writes what they look like."""
 
-    def __init__(self, application: qt.QApplication, folder: Path, only: str) -> None:
+    def __init__(self, application: qt.QApplication, folder: Path, only: str, *, large: bool) -> None:
         self._application = application
+        self._sizes = LARGE if large else SIZES
+        self._end = "x2" if large else ""
         self._folder = folder
         self._only = only
         self.taken: list[Path] = []
@@ -56,10 +61,10 @@ class Photographer:
         self.until(lambda: time.monotonic() > end, "settled")
 
     def take(self, name: str, window: qt.QWidget, *, resize: bool = True) -> None:
-        """In both sizes, in the present theme."""
+        """In all sizes, in the present theme."""
         look = "dark" if theme.current().dark else "light"
-        for width, height in SIZES if resize else SIZES[:1]:
-            size = f"_{width}" if resize else ""
+        for width, height in self._sizes if resize else self._sizes[:1]:
+            size = f"_{width}{self._end}" if resize else self._end
             file = self._folder / f"{name}{size}_{look}.png"
             if self._only not in file.name:
                 continue
@@ -199,10 +204,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--only", default="", metavar="WORD", help="pictures with this word in their name")
+    parser.add_argument("--large", action="store_true", help="a 4K screen: idle, running and fault")
     args = parser.parse_args()
     args.folder.mkdir(parents=True, exist_ok=True)
     application = qt.QApplication(["pictures"])
-    camera = Photographer(application, args.folder, args.only)
+    camera = Photographer(application, args.folder, args.only, large=args.large)
     with (
         tempfile.TemporaryDirectory(prefix="penstock-pictures-") as scratch,
         Beamline(Path(scratch)) as beamline,
@@ -220,6 +226,6 @@ def main() -> int:
             nTriggers=500,
             Metadata='{"title": "CeO2", "sample": {"name": "CeO2", "temperature": 295}, "user": "A. B."}',
         )
-        for state in STATES:
+        for state in STATES[:3] if args.large else STATES:
             state(beamline, station, camera)
     return 0 if camera.taken else 1
