@@ -255,12 +255,14 @@ class LiveView(qt.QMainWindow):
     def showEvent(self, event: qt.QShowEvent) -> None:
         """Request frames, now that it is visible."""
         super().showEvent(event)
+        self.measure.follow_view(True)
         self.start()
         self._tell_wanted()
 
     def hideEvent(self, event: qt.QHideEvent) -> None:
         """Stop requests for frames while it is not visible."""
         super().hideEvent(event)
+        self.measure.follow_view(False)
         self.past.stop_playing()
         self._tell_wanted()
 
@@ -302,6 +304,7 @@ class LiveView(qt.QMainWindow):
             self._names[series.id] = name_of(series)
         self._show_caption()
         name = PurePath(snapshot.url).name if snapshot.is_file else detector or snapshot.url
+        self.measure.setWindowTitle(f"Measure – {name}")
         self.setWindowTitle(f"{name} – {says.title.lower()} – Penstock")
         self._address.setText(snapshot.url)
         self._nothing.setText(_nothing(snapshot))

@@ -57,7 +57,7 @@ class MeasureDock(qt.QDockWidget):
         self.rings = Rings(plot, self)
         self.tabs = qt.QTabWidget(self)
         self._saturated = 0
-        self._all_wanted = False
+        self._all_wanted = self._aside = False
         self._lay_out(compact)
         self._connect()
         self.hide()
@@ -100,6 +100,16 @@ class MeasureDock(qt.QDockWidget):
         """End the threads, and wait for what they do."""
         self.worker.stop()
         self.asker.stop()
+
+    def follow_view(self, visible: bool) -> None:
+        """Hide with the picture, and come back with it, as a window of its own does not by itself."""
+        if not self.isFloating():
+            return
+        if visible and self._aside:
+            self.show()
+        self._aside = not visible and self.isVisible()
+        if self._aside:
+            self.hide()
 
     def showEvent(self, event: qt.QShowEvent) -> None:
         """Measure, now that somebody looks."""

@@ -148,6 +148,25 @@ def test_a_banner_warns_of_saturated_pixels_also_while_nobody_measures(
     qtbot.waitUntil(lambda: not banner.isVisible(), timeout=DEADLINE)
 
 
+def test_a_window_of_its_own_comes_and_goes_with_the_picture(qtbot: Any, receiver: StandIn) -> None:
+    view = LiveView(compact=True)
+    qtbot.addWidget(view)
+    view.set_receiver(receiver.url)
+    view.show()
+    view.show_measure.trigger()
+    qtbot.waitUntil(view.measure.isVisible, timeout=DEADLINE)
+    qtbot.waitUntil(lambda: view.measure.windowTitle() == "Measure – sim-1", timeout=DEADLINE)
+    view.hide()
+    assert not view.measure.isVisible()
+    view.show()
+    qtbot.waitUntil(view.measure.isVisible, timeout=DEADLINE)
+    view.show_measure.trigger()
+    view.hide()
+    view.show()
+    assert not view.measure.isVisible(), "it was closed"
+    view.stop()
+
+
 def test_what_a_window_measures_is_thrown_away_with_it(qtbot: Any, receiver: StandIn) -> None:
     view = LiveView(compact=True)
     view.set_receiver(receiver.url)
@@ -164,7 +183,10 @@ def test_what_a_window_measures_is_thrown_away_with_it(qtbot: Any, receiver: Sta
 
 # -- against a receiver ----------------------------------------------------------------------------
 
-GAP = 2**16 - 1
+GEOMETRY = {
+    "beam_center_x": 3.0, "beam_center_y": 7.0, "distance": 0.2, "x_pixel_size": 75e-6,
+    "y_pixel_size": 75e-6, "incident_wavelength": 1.0,
+}  # fmt: skip
 
 
 @pytest.fixture
@@ -191,7 +213,7 @@ def test_the_sum_of_a_rectangle_is_that_of_the_receivers_region_of_the_same_pixe
     masks = [np.zeros((4, 6), int) for _ in streamers]
     masks[0][3, 2] = 2
     for place, streamer in enumerate(streamers):
-        metadata: dict[str, Any] = {"x": 0, "y": 10 * place}
+        metadata: dict[str, Any] = {"x": 0, "y": 10 * place, **GEOMETRY}
         if masked:
             metadata["pixel_mask"] = masks[place].tolist()
         streamer.start(str(receiver.root / "a.h5"), metadata, series="a", frames=1, trigger_mode="SOFTWARE")
@@ -206,3 +228,6 @@ def test_the_sum_of_a_rectangle_is_that_of_the_receivers_region_of_the_same_pixe
     qtbot.waitUntil(lambda: shown.says() == MASKED, timeout=DEADLINE)
     qtbot.waitUntil(lambda: shown.value("Rectangle", "Sum") == number(expected), timeout=DEADLINE)
     assert shown.value("Rectangle", "Left out") == ("25" if masked else "24")
+    tab = viewer.measure.beam_tab
+    assert (tab.x.text(), tab.y.text(), tab.distance.text()) == ("3.00", "7.00", "200")
+    assert (tab.energy.text(), tab.says()) == ("12398.4", "")
