@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,42 +17,76 @@ from penstock.gui.live import file_source
 from penstock.gui.live.file_source import FileSource
 from penstock.gui.live.measure.facts import Informed
 from penstock.gui.live.source import Away, Part, Refused, Source
-from penstock.receiver.files.writer import SeriesWriter
 from penstock.receiver.models import FrameStatus, Rectangle
+from tests.receiver.h5_file import picture, write_series
+
+WRITER = """
+import sys
+from pathlib import Path
+
+from penstock.receiver.files.stores import Writing
+from penstock.receiver.files.writer import SeriesWriter
+from penstock.receiver.models import FrameStatus
 from penstock.receiver.series.running_series import RunningSeries
 from penstock.stins.messages import Frame, Header, Image, SeriesEnd, Start
-from tests.receiver.h5_file import SHAPE, picture, write_series
+
+sys.path.insert(0, sys.argv[3])
+from tests.receiver.h5_file import SHAPE, picture
+
+path, kind = Path(sys.argv[1]), sys.argv[2]
+form = {"shape": SHAPE, "type": "uint16", "compression": "none"}
+series = RunningSeries(Start(Header(filename=str(path), series="a1", frames=4, **form), {}))
+how = {"plain": {}, "swmr": {"swmr": True}, "segments": {"frames_per_file": 2}}[kind]
+writer = SeriesWriter(path, "sim", series, "test", Writing(**how))
+for line in sys.stdin:
+    if line.strip() == "close":
+        break
+    index = int(line)
+    image = Image(shape=SHAPE, type="uint16", compression="none", frame=index, series="a1")
+    writer.add(index, Frame(image, [picture(index).tobytes()]))
+    series.account.take(index, FrameStatus.STORED)
+    writer.flush()
+    print(index, flush=True)
+series.end = SeriesEnd(series="a1", reason="complete", triggered=4, sent=4)
+writer.close(series.close(None), synced=False)
+"""
+"""The receiver's own writer, in a process of its own, which goes on when it is told to."""
+ROOT = Path(__file__).resolve().parents[3]
 
 
-class Writing:
-    """The receiver's own writer, stopped where the test wants it."""
+class Written:
+    """A file that grows."""
 
-    def __init__(self, path: Path, planned: int) -> None:
-        header = Header(filename=str(path), series="a1", frames=planned)
-        self.series = RunningSeries(Start(header, {}))
-        self.writer = SeriesWriter(path, "sim", self.series, "test")
-        self.closed = False
+    def __init__(self, path: Path, kind: str) -> None:
+        self.path, self.kind = path, kind
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", WRITER, str(path), kind, str(ROOT)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
 
     def add(self, index: int) -> None:
-        image = Image(shape=SHAPE, type="uint16", compression="none", frame=index, series="a1")
-        self.writer.add(index, Frame(image, [picture(index).tobytes()]))
-        self.series.account.take(index, FrameStatus.STORED)
-        self.writer.flush()
+        assert self._process.stdin is not None and self._process.stdout is not None
+        print(index, file=self._process.stdin, flush=True)
+        assert self._process.stdout.readline() == f"{index}\n"
 
     def close(self) -> None:
-        if not self.closed:
-            self.closed = True
-            self.series.end = SeriesEnd(series="a1", reason="complete", triggered=4, sent=4)
-            self.writer.close(self.series.close(None), synced=False)
+        """End the series; once only."""
+        if self._process.poll() is None:
+            self._process.communicate("close\n", timeout=30)
+        assert self._process.returncode == 0
 
 
-@pytest.fixture
-def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Writing]:
+@pytest.fixture(params=["plain", "swmr", "segments"])
+def written(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Written]:
     monkeypatch.setattr(file_source, "LOOK", 0.0)
-    writing = Writing(tmp_path / "growing.h5", 4)
-    writing.add(0)
-    yield writing
-    writing.close()
+    writing = Written(tmp_path / "growing.h5", request.param)
+    try:
+        writing.add(0)
+        yield writing
+    finally:
+        writing.close()
 
 
 def opened(path: Path, **options: Any) -> FileSource:
@@ -99,7 +135,7 @@ def test_a_file_that_is_not_there_yet_is_read_once_it_is(tmp_path: Path) -> None
     assert source.status().counts.stored == 3
 
 
-def test_a_file_that_is_being_written_is_followed_to_its_end(written: Writing, tmp_path: Path) -> None:
+def test_a_file_that_is_being_written_is_followed_to_its_end(written: Written, tmp_path: Path) -> None:
     source = opened(tmp_path / "growing.h5")
     status = source.status()
     assert status.state == "running" and status.latest_frame == 0 and source.follows()
@@ -118,8 +154,9 @@ def test_a_file_that_is_being_written_is_followed_to_its_end(written: Writing, t
     assert frame is not None and frame.frame == 3, "what was followed does not jump to its beginning"
 
 
+@pytest.mark.parametrize("written", ["plain"], indirect=True)
 def test_of_a_file_that_does_not_hold_still_no_frame_is_shown(
-    written: Writing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    written: Written, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = opened(tmp_path / "growing.h5")
     real, turns = file_source._frame, iter(range(100))

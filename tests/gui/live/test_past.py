@@ -274,6 +274,65 @@ def test_while_a_series_runs_the_gaps_that_the_window_met_are_so_far(
     qtbot.waitUntil(lambda: bar.note() == "5 frames are lost or not whole", timeout=DEADLINE)
 
 
+def test_a_file_without_images_says_what_it_has(qtbot: Any, tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "powder.h5", "w") as file:
+        result = file.create_group("result")
+        result.attrs["NX_class"], result.attrs["signal"] = "NXdata", "intensity"
+        result["intensity"], result["q"] = np.arange(9.0), np.arange(9.0)
+    viewer = open_viewer(Options(sources=(FileSource(tmp_path / "powder.h5"),)))
+    qtbot.addWidget(viewer)
+    viewer.start()
+    says = "There are no images here, but curves: result/intensity; one value per frame: result/q."
+    qtbot.waitUntil(lambda: viewer.banner.text() == says, timeout=DEADLINE)
+    assert viewer.banner.title() == "NO IMAGES"
+    assert says in [label.text() for label in viewer.findChildren(qt.QLabel) if label.isVisible()]
+    assert not viewer.past.bar.slider.isEnabled() or not viewer.past.bar.isVisible()
+    viewer.close()
+
+
+def test_a_file_that_cannot_be_read_is_said_and_read_once_it_can_be(qtbot: Any, tmp_path: Path) -> None:
+    path = tmp_path / "later.h5"
+    path.write_text("some text")
+    viewer = open_viewer(Options(sources=(FileSource(path),)))
+    qtbot.addWidget(viewer)
+    viewer.start()
+    qtbot.waitUntil(lambda: viewer.banner.title() == "NOT READ", timeout=DEADLINE)
+    assert viewer.banner.text().startswith(f"{path} is neither HDF5 nor an image")
+    path.unlink()
+    write_series(path, 3)
+    qtbot.waitUntil(lambda: viewer.drawn() == 1, timeout=DEADLINE)
+    assert (
+        viewer.banner.text()
+        == "3 frames of 6 × 8, uint16, /entry/instrument/sim/data; the series is complete."
+    )
+    viewer.close()
+
+
+def test_which_images_of_a_file_are_on_show_is_chosen_and_reload_keeps_the_frame(
+    qtbot: Any, look: Show, tmp_path: Path
+) -> None:
+    path = tmp_path / "two.h5"
+    with h5py.File(path, "w") as file:
+        file["one"], file["two"] = np.zeros((4, 3, 5), np.uint8), np.full((6, 3, 5), 7, np.uint8)
+    viewer = look(FileSource(path))
+    viewer.past.go(2)
+    until(qtbot, viewer, 2)
+    images = viewer.controls.images
+    assert [images.itemText(place) for place in range(images.count())] == ["one", "two"]
+
+    images.setCurrentText("two")
+
+    counts = viewer.plot.image()
+    qtbot.waitUntil(lambda: bool((counts.getData(copy=False) == 7).all()), timeout=DEADLINE)
+    assert on_show(viewer) == 2 and viewer.past.bar.slider.maximum() == 5
+    path.unlink()
+    with h5py.File(path, "w") as file:
+        file["one"], file["two"] = np.zeros((4, 3, 5), np.uint8), np.full((6, 3, 5), 9, np.uint8)
+    press(qtbot, viewer, qt.Qt.Key_F5)
+    qtbot.waitUntil(lambda: bool((counts.getData(copy=False) == 9).all()), timeout=DEADLINE)
+    assert on_show(viewer) == 2
+
+
 def test_a_hidden_window_plays_no_further(qtbot: Any, look: Show, file: Path) -> None:
     viewer = look(FileSource(file))
     viewer.past.bar.play.trigger()
