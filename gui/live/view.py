@@ -304,7 +304,7 @@ class LiveView(qt.QMainWindow):
             self._names[series.id] = name_of(series)
         self._show_caption()
         name = PurePath(snapshot.url).name if snapshot.is_file else detector or snapshot.url
-        self.measure.setWindowTitle(f"Measure – {name}")
+        self.measure.show_name(name)
         self.setWindowTitle(f"{name} – {says.title.lower()} – Penstock")
         self._address.setText(snapshot.url)
         self._nothing.setText(_nothing(snapshot))

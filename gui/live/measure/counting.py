@@ -21,7 +21,7 @@ from penstock.receiver.models import Rectangle
 BLOCKS = "Transferred in blocks: of these no number is made. Of the rectangle, all pixels are fetched."
 COLOURS = "Colours are not counted."
 MASKED = "Pixels that are 0 in the series' mask count, as in the receiver's regions."
-UNMASKED = "The series has no mask: pixels with a count count."
+UNMASKED = "The series has no mask: every pixel that has a value counts."
 LOOKING = "Asking for the series' mask."
 
 

@@ -101,6 +101,11 @@ class MeasureDock(qt.QDockWidget):
         self.worker.stop()
         self.asker.stop()
 
+    def show_name(self, name: str) -> None:
+        """Say of which picture it is, where it is a window of its own."""
+        if self.isFloating():
+            self.setWindowTitle(f"Measure – {name}")
+
     def follow_view(self, visible: bool) -> None:
         """Hide with the picture, and come back with it, as a window of its own does not by itself."""
         if not self.isFloating():

@@ -6,10 +6,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import h5py
 import numpy as np
 import pytest
 from silx.gui import qt
 
+from penstock.gui.live.feed import Feed
+from penstock.gui.live.file_source import FileSource
 from penstock.gui.live.measure.counting import BLOCKS, COLOURS, MASKED, UNMASKED
 from penstock.gui.live.regions.model import number
 from penstock.gui.live.view import LiveView
@@ -231,3 +234,37 @@ def test_the_sum_of_a_rectangle_is_that_of_the_receivers_region_of_the_same_pixe
     tab = viewer.measure.beam_tab
     assert (tab.x.text(), tab.y.text(), tab.distance.text()) == ("3.00", "7.00", "200")
     assert (tab.energy.text(), tab.says()) == ("12398.4", "")
+
+
+def test_a_file_is_measured_like_what_a_receiver_has(qtbot: Any, tmp_path: Path) -> None:
+    path = tmp_path / "a.h5"
+    mask = np.zeros(IMAGE.shape, np.uint32)
+    mask[10:12] = 1
+    with h5py.File(path, "w") as file:
+        detector = file.create_group("entry/instrument/detector")
+        for group, kind in (
+            (file["entry"], "NXentry"), (file["entry/instrument"], "NXinstrument"), (detector, "NXdetector"),
+        ):  # fmt: skip
+            group.attrs["NX_class"] = kind
+        detector["data"] = IMAGE[np.newaxis]
+        detector["pixel_mask"] = mask
+        for name, value, unit in (
+            ("beam_center_x", 20.5, "pixel"), ("beam_center_y", 30.25, "pixel"), ("distance", 0.1, "m"),
+            ("x_pixel_size", 1e-4, "m"), ("y_pixel_size", 1e-4, "m"),
+        ):  # fmt: skip
+            detector[name] = value
+            detector[name].attrs["units"] = unit
+    view = LiveView(Feed(FileSource(path)), memory=None)
+    qtbot.addWidget(view)
+    view.show()
+    view.show_measure.setChecked(True)
+    try:
+        qtbot.waitUntil(lambda: view.drawn() == 1, timeout=DEADLINE)
+        view.measure.rectangle.set_place(PLACE)
+        shown, tab = view.measure.figures, view.measure.beam_tab
+        expected = number(int(IMAGE[12:30, 20:50].sum()))
+        qtbot.waitUntil(lambda: shown.value("Rectangle", "Sum") == expected, timeout=DEADLINE)
+        qtbot.waitUntil(lambda: (tab.x.text(), tab.distance.text()) == ("20.50", "100"), timeout=DEADLINE)
+        assert "wavelength" in tab.says()
+    finally:
+        view.stop()
