@@ -97,6 +97,26 @@ def test_the_cross_is_dragged_and_the_numbers_are_copied(qtbot: Any, viewer: Vie
     assert cross.cross() is None
 
 
+def test_the_mouse_drags_the_cross_and_does_not_zoom(qtbot: Any, viewer: Viewer) -> None:
+    viewer.measure.beam_tab.show_cross.setChecked(True)
+    qtbot.waitUntil(lambda: not viewer.plot._getDirtyPlot(), timeout=DEADLINE)
+    limits = viewer.plot.getGraphXLimits()
+    canvas = viewer.plot.getWidgetHandle()
+    start, end = (qt.QPointF(*viewer.plot.dataToPixel(*at)) for at in ((150.5, 100.25), (90.5, 60.25)))
+
+    def send(kind: int, point: qt.QPointF, button: int, buttons: int) -> None:
+        qt.QApplication.sendEvent(canvas, qt.QMouseEvent(kind, point, button, buttons, qt.Qt.NoModifier))
+
+    send(qt.QEvent.MouseMove, start, qt.Qt.NoButton, qt.Qt.NoButton)
+    send(qt.QEvent.MouseButtonPress, start, qt.Qt.LeftButton, qt.Qt.LeftButton)
+    for point in ((start + end) / 2, end):
+        send(qt.QEvent.MouseMove, point, qt.Qt.NoButton, qt.Qt.LeftButton)
+    send(qt.QEvent.MouseButtonRelease, end, qt.Qt.LeftButton, qt.Qt.NoButton)
+    qtbot.waitUntil(lambda: viewer.measure.beam.is_set_here(), timeout=DEADLINE)
+    assert viewer.measure.beam.beam().centre == pytest.approx((90.5, 60.25), abs=1)
+    assert viewer.plot.getGraphXLimits() == limits
+
+
 def test_distance_and_energy_are_typed(qtbot: Any, viewer: Viewer) -> None:
     tab = viewer.measure.beam_tab
     write(qtbot, tab.distance, "200")
