@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from silx.gui import qt
+from silx.gui.plot.items.roi import PolygonROI
+from silx.image.shapes import polygon_fill_mask
 
 from penstock.gui import theme
 from penstock.gui.live.drawing.whole import Whole
@@ -18,6 +20,7 @@ from penstock.gui.live.image_plot import ImagePlot
 from penstock.gui.live.measure import image_io
 from penstock.gui.live.measure.facts import Facts
 from penstock.gui.live.measure.rectangle import RectangleTool
+from penstock.gui.live.measure.shape import OneShape
 from penstock.gui.live.measure.treatment import MOST_FRAMES, Combine, Stack, Treated, Treatment
 from penstock.gui.live.measure.worker import Worker
 
@@ -25,6 +28,7 @@ NO_FRAME = "There is no whole image on show: set Transfer to all pixels."
 NO_RECTANGLE = "Draw a rectangle first (B): its pixels are masked."
 NO_MASK = "The series has no mask."
 MOST_COUNT = 1e15
+COLOUR = "#ff6b6b"
 
 
 class TreatmentTab(qt.QWidget):
@@ -61,6 +65,7 @@ class TreatmentTab(qt.QWidget):
         self.threshold.setDecimals(0)
         self.threshold.setValue(100_000)
         self.threshold.setKeyboardTracking(False)
+        self.polygon = OneShape(plot, PolygonROI, "mask", COLOUR, self)
         self._says = qt.QLabel(self)
         self._says.setWordWrap(True)
         self._says.setTextFormat(qt.Qt.PlainText)
@@ -70,6 +75,7 @@ class TreatmentTab(qt.QWidget):
         self.frames.valueChanged.connect(lambda count: self._set(frames=count))
         self.hot.toggled.connect(lambda _: self._set_hot())
         self.threshold.valueChanged.connect(lambda _: self._set_hot())
+        self.polygon.changed.connect(self._mask_polygon)
         worker.done.connect(self._take, qt.Qt.QueuedConnection)
         worker.failed.connect(self._fail, qt.Qt.QueuedConnection)
         self.say("")
@@ -146,6 +152,25 @@ class TreatmentTab(qt.QWidget):
         mask[top : top + place.height, place.x : place.x + place.width] = on
         self._set(mask=mask if mask.any() else None)
 
+    def _mask_polygon(self) -> None:
+        """Mask what was drawn, and take the shape away."""
+        shape, whole = self.polygon.shape(), self._whole()
+        if shape is None:
+            return
+        corners = np.asarray(shape.getPoints(), np.float64)
+        self.polygon.remove()
+        if whole is None:
+            self.say(NO_FRAME, trouble=True)
+            return
+        rows, columns = whole.frame.array.shape[-2:]
+        corners[:, 1] -= corners[:, 1].min() // rows * rows  # of several images, the one it was drawn in
+        # silx' pixels have their numbers in the middle.
+        inside = polygon_fill_mask(corners[:, ::-1] - 0.5, (rows, columns)) != 0
+        before = self._do.mask
+        fits = before is not None and before.shape == inside.shape
+        mask = before | inside if before is not None and fits else inside
+        self._set(mask=mask if mask.any() else None)
+
     def _mask_of_series(self) -> None:
         whole = self._whole()
         found = None if whole is None else self._facts.mask(whole.shape)
@@ -218,6 +243,7 @@ class TreatmentTab(qt.QWidget):
         mask: dict[str, Callable[[], None]] = {
             "mask rectangle": lambda: self._mask_rectangle(True),
             "unmask rectangle": lambda: self._mask_rectangle(False),
+            "mask polygon": lambda: self.polygon.draw(True),
             "mask of the series": self._mask_of_series,
             "load mask": lambda: self._open("Load a mask", self.load_mask),
             "save mask": lambda: self._write("Save the mask", self.save_mask),

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from silx.gui import qt
+from silx.gui.plot.items.roi import PolygonROI
 
 from penstock.gui import theme
 from penstock.gui.live.measure import image_io
@@ -181,6 +182,19 @@ def test_a_rectangle_is_masked_grey_saved_and_loaded(qtbot: Any, viewer: Viewer,
     wait_for(qtbot, viewer, "")
     tab.save_mask(tmp_path / "mask.npy")
     assert tab.says() == "▲ There is no mask yet: draw or load one."
+
+
+def test_what_a_polygon_has_inside_is_masked(qtbot: Any, viewer: Viewer) -> None:
+    tab = viewer.measure.treatment
+    tab.button("mask polygon").click()
+    assert viewer.plot.getInteractiveMode()["mode"] == "draw"
+    shape = PolygonROI()
+    shape.setPoints(np.array([(20.0, 10.0), (30.0, 10.0), (30.0, 25.0), (20.0, 25.0)]))
+    tab.polygon.put(shape)
+    wait_for(qtbot, viewer, "150 pixels masked here")
+    mask = tab.treatment().mask
+    assert mask is not None and mask[10:25, 20:30].all()
+    assert tab.polygon.shape() is None
 
 
 def test_the_mask_of_the_series_is_taken(qtbot: Any, receiver: StandIn, viewer: Viewer) -> None:
