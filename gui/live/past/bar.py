@@ -196,7 +196,7 @@ class PastBar(qt.QWidget):
         self.number.setAccessibleName("Index of the frame on show")
         self._of.setStyleSheet(f"color: {self._theme.muted};")
         self._status.setStyleSheet(f"color: {self._theme.text};")
-        self.live.setText("Live")
+        self.live.setText("Newest")  # "Live" is what a detector does
         self.live.setCheckable(True)
         self.live.setToolTip("Follow the newest frame (End)")
         self.live.setFocusPolicy(qt.Qt.TabFocus)

@@ -23,7 +23,7 @@ from penstock.streamer import patterns
 from tests.gui.live.taking import Live, live
 from tests.receiver.h5_file import picture, write_series
 
-DEADLINE = 20_000
+DEADLINE = 60_000
 """Milliseconds."""
 Show = Callable[[Any], Viewer]
 

@@ -16,7 +16,7 @@ from penstock.gui.live.app import Options, open_viewer
 from penstock.gui.live.file_source import FileSource
 from penstock.gui.live.viewer import Viewer
 
-DEADLINE = 20_000
+DEADLINE = 60_000
 """Milliseconds."""
 COUNTS = np.arange(4 * 30 * 40, dtype=np.uint32).reshape(4, 30, 40)
 

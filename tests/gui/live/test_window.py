@@ -20,7 +20,7 @@ from penstock.receiver.models import Counts
 from tests.gui.live.stand_in import StandIn
 from tests.receiver.h5_file import write_series
 
-DEADLINE = 20_000
+DEADLINE = 60_000
 """Milliseconds."""
 IMAGE = np.arange(4800, dtype=np.int32).reshape(60, 80)
 Open = Callable[..., Window]
