@@ -32,7 +32,7 @@ MOST_CHARACTERS = 16
 NO_NAME = ("/", "run")
 """Defaults of fpath and fname (`docs/src/rawdatafileformat.rst`)."""
 LONGEST_NAME = 999
-"""Most characters of fpath and of fname (`sls_detector_defs.h`, `MAX_STR_LENGTH`)."""
+"""Most bytes of fpath and of fname (`sls_detector_defs.h`, `MAX_STR_LENGTH`)."""
 POLL = 0.02
 """Seconds between two looks at a running detector."""
 QUICK = 0.005
@@ -243,11 +243,13 @@ class Acquisition:
 def _named(user: UserPart) -> tuple[tuple[str, ...], ...]:
     """Return the steps that give frames the id of the arming, and the name of the file.
 
-    The name is for people and other programs; slsReceiver writes it into its JSON without escaping it.
+    The name is for people and other programs; slsReceiver writes it into its JSON without escaping it, and
+    slsdet refuses an fname with a blank (`Detector::setFileNamePrefix`).
     """
     folder, name = os.path.split(user.filename)
-    plain = user.filename.isprintable() and not set('"\\') & set(user.filename)
+    plain = user.filename.isprintable() and not set('"\\') & set(user.filename) and " " not in name
+    longest = max(len(os.fsencode(folder)), len(os.fsencode(name)))
     names: tuple[tuple[str, ...], ...] = (("put", "fpath", NO_NAME[0]), ("put", "fname", NO_NAME[1]))
-    if name and plain and folder.startswith("/") and max(len(folder), len(name)) <= LONGEST_NAME:
+    if name and plain and folder.startswith("/") and longest <= LONGEST_NAME:
         names = (("put", "fpath", folder), ("put", "fname", name))
     return (("call", "setAdditionalJsonParameter", ARM, user.arm), *names)

@@ -89,10 +89,7 @@ class Client:
         with self._worker() as worker:
             answer = worker.ask(steps, seconds)
         if answer is None:
-            raise BoxLost(
-                f"{self.address} has not answered within {seconds:g} s ({_words(steps)}); is it switched on, "
-                "and its network connected?"
-            )
+            raise BoxLost(self._silence(steps, seconds))
         if "error" in answer:
             raise self._error(str(answer["error"]))
         return list(answer["ok"])
@@ -136,6 +133,17 @@ class Client:
                     self._idle.append(worker)
             if not keep:
                 worker.end()
+
+    def _silence(self, steps: tuple[Step, ...], seconds: float) -> str:
+        """Return who has not answered: whoever is asked for `rx_…` alone is slsReceiver."""
+        names = [str(step[1]) for step in steps]
+        asked = f"within {seconds:g} s ({', '.join(names)})"
+        if all(name.startswith("rx_") for name in names):
+            return (
+                f"an slsReceiver of {self.address} has not answered {asked}; does it hang, or is its network "
+                "interrupted?"
+            )
+        return f"{self.address} has not answered {asked}; is it switched on, and its network connected?"
 
     def _error(self, said: str) -> CameraError:
         said = " ".join(said.replace("\0", " ").split())
@@ -235,7 +243,3 @@ class _Worker:
             for line in answers:
                 self._answers.put(line)
         self._answers.put("")
-
-
-def _words(steps: tuple[Step, ...]) -> str:
-    return ", ".join(str(step[1]) for step in steps)

@@ -184,6 +184,9 @@ class SlsBox:
     def _put(self, name: str, value: Any) -> None:
         if name in ("exptime", "period", "delay"):
             value = round(value / TICK) * TICK
+        if name == "fname" and set("/ ") & set(value):
+            raise RuntimeError("Cannot set file name prefix with '/' or ' '")
+        assert name not in ("fpath", "fname") or len(value.encode()) < 1000, "what is longer is cut"
         (self.module if name in self.module else self.receiver)[name] = value
         if name in ("rx_zmqport", "rx_zmqstream"):
             self._publish()

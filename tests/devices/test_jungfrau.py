@@ -110,7 +110,15 @@ def test_frames_bear_id_and_name_only_during_the_series_and_other_names_are_put_
 
 def test_a_name_that_the_stream_cannot_have_is_left_out(detector: tuple[Jungfrau, SlsBox]) -> None:
     unit, running = detector
-    for name in ('/data/a"b.h5', "/data/a\\b.h5", "/data/a\nb.h5", "", f"/data/{'x' * 2000}"):
+    cannot = (
+        '/data/a"b.h5',
+        "/data/a\\b.h5",
+        "/data/a\nb.h5",
+        "",
+        f"/data/{'x' * 2000}",
+        f"/data/{'ä' * 600}",
+    )
+    for name in (*cannot, "/data/a b.h5"):
         prepared(unit, trigger_mode=TriggerMode.SOFTWARE)
         unit.arm(UserPart(arm=OURS.arm, filename=name))
         assert (running.receiver["fpath"], running.receiver["fname"]) == ("/", "run")
@@ -234,6 +242,15 @@ def test_a_call_that_hangs_ends_in_time_and_the_next_one_is_made(
     assert time.monotonic() - begun < 5.0
     running.hangs.clear()
     assert unit.progress().state is BoxState.IDLE
+
+
+def test_an_slsreceiver_that_hangs_is_told_apart_from_the_detector(
+    detector: tuple[Jungfrau, SlsBox],
+) -> None:
+    unit, running = detector
+    running.hangs.add("rx_status")
+    with pytest.raises(BoxLost, match=r"^an slsReceiver of the Jungfrau at .* has not answered within 0.2 s"):
+        unit._client.do(("get", "rx_status"), seconds=0.2)
 
 
 def test_a_process_of_slsdet_that_is_killed_is_replaced(detector: tuple[Jungfrau, SlsBox]) -> None:
