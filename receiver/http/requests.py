@@ -44,7 +44,7 @@ class SeriesCheck(models.SeriesCheck):
     flipud: StrictBool = False
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, config={"extra": "forbid"})
 class ExpectedSeries:
     """File and plan of a series whose frames will bear the id of its arming, and nothing else."""
 

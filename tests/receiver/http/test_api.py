@@ -252,6 +252,7 @@ def test_a_running_series_is_told_with_its_counts(pair: Pair) -> None:
         ("PUT", "/expected/0123456789abcdef", b"{}"),
         ("PUT", "/expected/0123456789abcdef", b'{"filename": "", "seconds": -1}'),
         ("PUT", "/expected/0123456789abcdef", b'{"filename": "", "frames_per_trigger": 0}'),
+        ("PUT", "/expected/0123456789abcdef", b'{"filename": "", "overwite": true}'),
         ("PUT", "/expected/short", b'{"filename": ""}'),
         ("DELETE", "/expected/short", None),
     ],
