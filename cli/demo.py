@@ -152,7 +152,9 @@ def _report(outcome: Outcome, console: Console, *, at_panel: bool, same: str) ->
         f"({file.stat().st_size / 1e6:.1f} MB, {outcome.seconds:.1f} s)\n{outcome.status}\n\nLook at it:"
     )
     missing = "" if find_spec("silx") else f"   # needs: {install_command('gui')}"
-    console.print(f"  penstock check {file}\n  silx view {file}{missing}", markup=False)
+    console.print(
+        f"  penstock check {file}\n  penstock view {file}{missing}\n  silx view {file}{missing}", markup=False
+    )
     console.print(
         f"  python -c \"import h5py, hdf5plugin; f = h5py.File('{file}'); d = f['entry/data/data']; "
         'print(d.shape, d[0].max())"',

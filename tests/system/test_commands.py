@@ -203,7 +203,7 @@ def test_demo_writes_a_file_each_time_and_leaves_nothing_running(tmp_path: Path)
         assert summary["complete"] is True and summary["frames"] == 12
         assert summary["counts"] == file_counts(file, 12)
         assert sum(summary["counts"].values()) == 12
-        for words in ("penstock check", "silx view", "h5py"):
+        for words in ("penstock check", "penstock view", "silx view", "h5py"):
             assert words in done.stderr
     assert not processes_with(str(tmp_path))
 
