@@ -14,7 +14,7 @@ from silx.gui.plot import items as silx_items
 
 from penstock.gui import theme
 
-_LEFT, _BOTTOM, _EDGE, _TOP = 74, 44, 12, 26
+_LEFT, _BOTTOM, _EDGE, _TOP = 90, 44, 12, 28
 """Margins around the axes: pixels of the screen."""
 _ROOM = 0.25
 """Share of the axis that is left free for the frames to come."""
@@ -71,6 +71,8 @@ class RegionCurve(PlotWidget):
         self.setForegroundColor(colours.muted)
         self.setGridColor(colours.line)
         self.setGraphTitle("")
+        # An offset, as matplotlib would write above the axis, is longer than the margin beside it.
+        self.getBackend().ax.yaxis.get_major_formatter().set_useOffset(False)
         self.setMinimumSize(200, 120)
         self.setSizePolicy(qt.QSizePolicy.Ignored, qt.QSizePolicy.Ignored)
         self.setAccessibleName("Values of regions per frame")
