@@ -33,7 +33,7 @@ class FrameSlider(qt.QSlider):
         self.setSingleStep(1)
         self.setPageStep(10)
         self.setFixedHeight(_HEIGHT)
-        self.setMinimumWidth(40)
+        self.setMinimumWidth(30)
         self.setMouseTracking(True)
         self.setAccessibleName("Frame on show")
 
