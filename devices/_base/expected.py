@@ -23,7 +23,7 @@ def forgotten(record: SeriesRecord) -> str:
     takes = ", and takes a series that it counts as somebody else's" if record.receiver_takes else ""
     return (
         "the receiver no longer knows this series: it was restarted, or another device has announced one in "
-        f"its place{takes}; the detector was aborted"
+        f"its place, or ArmedTimeLimit was raised after Arm{takes}; the detector was aborted"
     )
 
 

@@ -161,14 +161,19 @@ class Acquisition:
         (numbers,) = self._client.get("rx_frameindex")  # the detector's own number; 0 before the first frame
         return self._within(int(max(flat(numbers))) - self._first + 1)
 
-    def reset(self, frame_time: float) -> None:
-        """Stop detector and receiver, whoever has started them, and remove what names a series of ours."""
+    def reset(self, frame_time: float, *, receivers: bool = True) -> None:
+        """Stop detector and receivers, whoever has started them, and remove what names a series of ours.
+
+        Args:
+            frame_time: see `abort`.
+            receivers: False if slsdet knows others than those of the properties, which may not be there.
+        """
         self._ending.set()
         self._client.do(("call", "stopDetector"), seconds=frame_time + AT_ONCE)
         if self._thread is not None:
             self._thread.join(RX_STOP)
         (uses,) = self._client.get("use_receiver")
-        if all(flat(uses)):
+        if receivers and all(flat(uses)):
             with suppress(NotSetUp):  # it runs nothing, and names nothing
                 self._client.do(("call", "stopReceiver"), seconds=RX_STOP)
                 if self._bears_id():

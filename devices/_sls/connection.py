@@ -55,6 +55,8 @@ class Modules:
                 "give one for each, or the first one"
             )
         self.udp_port, self.stream_port = int(unit["UdpPort"]), int(unit["StreamPort"])
+        self.differs = ""
+        """What slsdet and the modules remember of other properties than these, in words; "" for nothing."""
 
     @property
     def name(self) -> str:
@@ -69,6 +71,8 @@ class Modules:
     def attach(self, client: Client) -> None:
         """Let slsdet know the modules, unless it does from before; changes nothing in them.
 
+        Looks whether receivers and data network are still those of the properties.
+
         Raises:
             CameraError: they are of another version than slsdet, which says so.
             BoxLost: one of them does not answer.
@@ -77,6 +81,7 @@ class Modules:
             hosts, ports = client.get("hostname", "port")
             known = list(zip(flat(hosts), flat(ports) * len(self.hosts), strict=False))
             if known[: len(self.hosts)] == self.hosts:
+                self.differs = "" if self.config else self._difference(client)
                 return
         client.do(("put", "hostname", [_joined(each) for each in self.hosts]), seconds=SETUP)
 
@@ -94,6 +99,8 @@ class Modules:
             return Progress(state=BoxState.ARMED)
         if not all(flat(uses)):
             return Progress(state=BoxState.UNINITIALISED, message="slsdet knows no slsReceiver for it yet")
+        if self.differs:  # perhaps there is no such slsReceiver, or no longer
+            return Progress(state=BoxState.UNINITIALISED, message=self.differs)
         if not all(flat(powered)):
             return Progress(state=BoxState.UNINITIALISED, message="the chips have no power")
         try:
@@ -111,6 +118,24 @@ class Modules:
             )
         return Progress(state=BoxState.IDLE)
 
+    def _difference(self, client: Client) -> str:
+        """Return a property that slsdet or the modules have otherwise, in words; "" for none."""
+        if not all(flat(client.get("use_receiver"))):
+            return ""  # there is nothing to compare
+        found = [flat(each) for each in client.get("rx_hostname", "rx_tcpport", "udp_dstport")]
+        hosts, ports, (udp_port, *_) = found
+        receivers = list(zip(hosts * (len(ports) // len(hosts)), ports, strict=False))
+        addresses = [flat(each) for each in client.get("udp_srcip", "udp_dstip")]
+        for name, wanted, now in (
+            ("Receiver", list(map(_joined, self.receivers)), list(map(_joined, receivers))),
+            ("UdpPort", [str(self.udp_port)], [str(udp_port)]),
+            ("UdpSource", _each(self.sources), addresses[0]),
+            ("UdpDestination", _each(self.destinations), addresses[1]),
+        ):
+            if wanted and not all(map(_same, wanted, now)):
+                return f"{name} is {', '.join(now)}, and the property has {', '.join(wanted)}"
+        return ""
+
     def configure(self, client: Client) -> None:
         """Set up receivers and data network, and switch the chips on.
 
@@ -121,17 +146,16 @@ class Modules:
             client.do(("call", "loadConfig", self.config), seconds=SETUP)
         else:
             client.do(
-                (
-                    "put",
-                    "rx_hostname",
-                    [_joined(each) for each in self.receivers],
-                ),  # it refuses all else before
+                # A receiver that is known is given the old address first, and refuses a wrong one for ever.
+                ("put", "rx_hostname", "none"),
                 ("put", "udp_dstport", self.udp_port),
                 *((("put", "udp_srcip", self.sources),) if self.sources else ()),
                 *((("put", "udp_dstip", self.destinations),) if self.destinations else ()),
+                ("put", "rx_hostname", [_joined(each) for each in self.receivers]),
                 seconds=SETUP,
             )
         client.do(("put", "powerchip", True), seconds=SETUP)
+        self.differs = ""
 
     def publish(self, client: Client) -> None:
         """Let the receivers publish every frame, at the port of the properties, and write no files.
@@ -166,6 +190,15 @@ def _with_port(text: str, default: int, name: str) -> tuple[str, int]:
 
 def _joined(address: tuple[str, int]) -> str:
     return f"{address[0]}:{address[1]}"
+
+
+def _each(addresses: str | dict[str, str]) -> list[str]:
+    return list(addresses.values()) if isinstance(addresses, dict) else [addresses] if addresses else []
+
+
+def _same(wanted: str, now: str) -> bool:
+    """Return whether two addresses may be the same: a name has one that only slsdet knows."""
+    return wanted == now or wanted[:1].isdigit() != now[:1].isdigit()
 
 
 def _per_module(unit: Mapping[str, Value], name: str, modules: int) -> str | dict[str, str]:

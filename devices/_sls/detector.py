@@ -204,7 +204,7 @@ class SlsDetector(StreamingDetector):
 
     def reset(self) -> None:
         """See `StreamingDetector`; sets up receivers and data network if that is lost, powers the chips."""
-        self._series.reset(self._frame_time)
+        self._series.reset(self._frame_time, receivers=not self._modules.differs)
         if self._modules.state(self._client).state is not BoxState.IDLE:
             self._modules.configure(self._client)
         self._modules.publish(self._client)

@@ -41,7 +41,7 @@ DEFAULTS: dict[str, Any] = {
 """Of a module that was just switched on."""
 RECEIVER: dict[str, Any] = {
     "rx_version": "10.0.1", "rx_zmqport": 30001, "rx_zmqfreq": 0, "rx_zmqstream": False, "fwrite": True,
-    "fpath": "/", "fname": "run", "rx_hostname": [],
+    "fpath": "/", "fname": "run", "rx_hostname": [], "rx_tcpport": [1954],
 }  # fmt: skip
 
 
@@ -86,7 +86,7 @@ class SlsBox:
         name = f"fake_slsdet_0_{memory_name([('127.0.0.1', self.port)])}.json"
         known = {"hosts": [["127.0.0.1", self.port]], "receivers": ["127.0.0.1:1954"]}
         (Path(tempfile.gettempdir()) / name).write_text(json.dumps(known))
-        self.module["powerchip"] = True
+        self.module |= {"powerchip": True, "udp_srcip": "127.0.0.1", "udp_dstip": "127.0.0.1"}
         self.receiver["rx_hostname"] = known["receivers"]
         wanted = {"rx_zmqfreq": 1, "fwrite": False, "rx_zmqport": self.stream_port, "rx_zmqstream": True}
         for key, value in wanted.items():
@@ -179,6 +179,10 @@ class SlsBox:
                 return [self._caught]
             case "rx_framescaught":
                 return [max(0, self._caught - self._first + 1) if self._caught else 0]
+            case "rx_hostname":
+                return [each.partition(":")[0] for each in self.receiver[name]]
+            case "rx_tcpport":
+                return [int(each.partition(":")[2]) for each in self.receiver["rx_hostname"]]
         return self.module[name] if name in self.module else self.receiver[name]
 
     def _put(self, name: str, value: Any) -> None:

@@ -224,6 +224,25 @@ def test_an_slsreceiver_that_was_started_again_is_set_up_by_reset(detector: tupl
     assert running.receiver["rx_zmqport"] == running.stream_port
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("Receiver", "127.0.0.1:1977", "Receiver is 127.0.0.1:1954, and the property has 127.0.0.1:1977"),
+        ("UdpDestination", "10.1.2.1", "UdpDestination is 127.0.0.1, and the property has 10.1.2.1"),
+        ("UdpPort", 50100, "UdpPort is 50001, and the property has 50100"),
+    ],
+)
+def test_a_property_that_was_changed_is_noticed_and_set_by_reset(name: str, value: Value, said: str) -> None:
+    with box() as running:
+        running.initialise()
+        unit = Jungfrau(complete_properties(Jungfrau, running.properties | {name: value}))
+        found = unit.connect()
+        assert (found.state, found.message) == (BoxState.UNINITIALISED, said)
+        unit.reset()
+        assert unit.connect().state is BoxState.IDLE
+        unit.close()
+
+
 def test_another_detector_at_that_address_is_refused(detector: tuple[Jungfrau, SlsBox]) -> None:
     unit, running = detector
     running.module["type"] = "EIGER"

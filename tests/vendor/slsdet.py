@@ -80,6 +80,7 @@ class Jungfrau:
             self._remember(hosts=hosts)
             return
         if name == "rx_hostname":
+            value = [] if value == "none" else value
             self._ask("put", name, value)
             self._remember(receivers=value)
             return

@@ -155,6 +155,7 @@ def test_a_receiver_that_was_restarted_fails_the_series_at_once(loop: QuietLoop)
     loop.receiver.expected = None
     loop.wait(3.0)
     assert "no longer knows this series: it was restarted" in loop.control.record.failure
+    assert "or ArmedTimeLimit was raised after Arm" in loop.control.record.failure
     assert "abort" in loop.streamer.calls
     loop.wait(5.0)
     assert loop.state is SeriesState.FAULT
