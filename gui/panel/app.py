@@ -19,6 +19,7 @@ from penstock.gui.model.link import TangoDevice
 from penstock.gui.model.preset_files import PresetFolders
 from penstock.gui.model.sentences import message
 from penstock.gui.model.view import DetectorView, Presence
+from penstock.gui.panel.detector_panel import DetectorPanel
 from penstock.gui.panel.fleet_page import FleetPage
 from penstock.gui.panel.notifier import Notifier
 from penstock.gui.panel.window import Window
@@ -118,11 +119,14 @@ def _arrange_screenshot(window: Window, fleet: Fleet, options: Options, failure:
         views = [panel.view() for panel in window.panels()]
         if not views:
             return fleet.looked and all(row.state != ASKING for row in fleet.rows())
-        return all(_is_complete(view) for view in views)
+        return all(map(_is_complete, views)) and all(map(_has_picture, window.panels()))
 
     def look() -> None:
         if all_there():
             window.updated.disconnect(look)
+            for panel in window.panels():
+                panel.live.updated.disconnect(look)
+                panel.live.frame_drawn.disconnect(look)
             notifier.changed.disconnect(look)
             qt.QTimer.singleShot(SETTLED, take)
 
@@ -138,12 +142,14 @@ def _arrange_screenshot(window: Window, fleet: Fleet, options: Options, failure:
     def give_up() -> None:
         away = [panel.view() for panel in window.panels() if not panel.view().here]
         why = "; ".join(f"{view.name}: {message(view).text}" for view in away) or fleet.trouble
-        failure.append(
-            f"no picture in {options.deadline:g} s: {why or 'a device has not said yet what Arm would do'}"
-        )
+        why = why or "a device has not said yet what Arm would do, or its last frame is not drawn yet"
+        failure.append(f"no picture in {options.deadline:g} s: {why}")
         window.close()
 
     window.updated.connect(look)
+    for panel in window.panels():
+        panel.live.updated.connect(look)
+        panel.live.frame_drawn.connect(look)
     notifier.changed.connect(look)
     deadline = qt.QTimer(window)
     deadline.setSingleShot(True)
@@ -154,3 +160,13 @@ def _arrange_screenshot(window: Window, fleet: Fleet, options: Options, failure:
 def _is_complete(view: DetectorView) -> bool:
     """Return whether everything that a user sees is there; the result of the check before Arm comes last."""
     return view.here and "State" in view.values and (view.state != "ON" or view.check is not None)
+
+
+def _has_picture(panel: DetectorPanel) -> bool:
+    """Return whether the last frame, if the receiver has one, is drawn; a hidden page draws none."""
+    snapshot = panel.live.snapshot()
+    if not panel.live.isVisible() or not snapshot.url or snapshot.trouble or snapshot.fault:
+        return True
+    if snapshot.status is None:
+        return False
+    return snapshot.frame is None or panel.live.frame_on_show() is not None

@@ -12,15 +12,19 @@ import pytest
 pytest.importorskip("silx.gui.plot", reason="the panel needs the extra gui")
 
 import h5py
+import tango
 from silx.gui import qt
 
 from penstock.cli.main import main
+from penstock.gui.live.image_plot import ImagePlot
 from penstock.gui.model.detector import DetectorModel
 from penstock.gui.model.link import TangoDevice
 from penstock.gui.panel.detector_panel import DetectorPanel
 from penstock.gui.panel.folder_dialog import FolderDialog
+from penstock.gui.panel.window import Window
+from penstock.receiver.client import LastFrame
 from tests.gui.panel.test_fields import enters
-from tests.system.beamline import Station
+from tests.system.beamline import Station, wait_state
 from tests.system.conftest import beamline, shared_station, station
 
 __all__ = ["beamline", "shared_station", "station"]
@@ -144,6 +148,32 @@ def test_the_command_takes_a_picture_of_the_window(qtbot: Any, station: Station,
     assert main(["panel", name, "--screenshot", str(picture), "--size", "1280x800", "--theme", "light"]) == 0
     image = qt.QImage(str(picture))
     assert (image.width(), image.height()) == (1280, 800)
+
+
+def test_the_picture_of_the_window_waits_until_the_last_frame_is_drawn(
+    qtbot: Any, station: Station, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Given a receiver with a frame that takes long to be drawn; then it is on the screenshot."""
+    station.software_series(2)
+    station.trigger()
+    station.trigger()
+    wait_state(station.detector, tango.DevState.ON)
+    draw, grab, on_show = ImagePlot.show_frame, Window.grab, []
+
+    def draw_late(plot: ImagePlot, frame: LastFrame) -> None:
+        qt.QTimer.singleShot(1500, lambda: draw(plot, frame))
+
+    def note_and_grab(window: Window) -> Any:
+        on_show.extend(shown.live.frame_on_show() for shown in window.panels())
+        return grab(window)
+
+    monkeypatch.setattr(ImagePlot, "show_frame", draw_late)
+    monkeypatch.setattr(Window, "grab", note_and_grab)
+    name = f"tango://{station.beamline.tango_host}/sim/det/1"
+
+    assert main(["panel", name, "--screenshot", str(tmp_path / "panel.png")]) == 0
+
+    assert [frame.frame for frame in on_show] == [1]
 
 
 def test_a_picture_of_a_detector_that_is_not_there_is_given_up_with_the_reason(
