@@ -24,6 +24,7 @@ import contextlib
 import signal
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -91,6 +92,8 @@ def run(args: argparse.Namespace) -> int:
 
     opens = _viewer if args.view else _panel if args.panel else None
     frames = args.frames if args.frames is not None else FRAMES if opens is None else FRAMES_IN_A_WINDOW
+    if opens is not None:
+        import_module("silx")  # its absence is said before anything is started
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda number, frame: sys.exit(128 + number))  # leaves every `with`
     # Text for people goes to standard error when a program reads standard output.
@@ -104,7 +107,10 @@ def run(args: argparse.Namespace) -> int:
             outcome = _take(demonstration, frames, words)
             _report(outcome, words, at_panel=args.panel, same=_same(args))
             if window is not None:
-                words.print(f"\nClose {window.name} to end.")
+                words.print(
+                    f"\nOther clients reach {demonstration.detector} with "
+                    f"TANGO_HOST={demonstration.tango_host}\nClose {window.name} to end."
+                )
                 window.wait()
     except (DemonstrationFailed, ProcessFailed) as error:
         raise UserError(str(error)) from error

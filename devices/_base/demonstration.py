@@ -76,6 +76,7 @@ class Demonstration:
         self._progress = progress
         self._receiver = dict(receiver or {})
         self._stack = contextlib.ExitStack()
+        self._scratch = Path()
         self.receiver_url = ""
         self.tango_host = ""
         self.server_pid = 0
@@ -117,7 +118,9 @@ class Demonstration:
             ) from error
 
     def _start(self) -> None:
-        scratch = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="penstock-demo-")))
+        scratch = self._scratch = Path(
+            self._stack.enter_context(tempfile.TemporaryDirectory(prefix="penstock-demo-"))
+        )
         database = self._stack.enter_context(start_database(scratch))
         self.tango_host = f"127.0.0.1:{database.answer}"
         self._progress(f"Tango database {self.tango_host} (embedded)")
@@ -133,7 +136,7 @@ class Demonstration:
         self.server_pid = self._stack.enter_context(self._start_server()).pid
 
     def _start_receiver(self) -> Child[ReadyLine]:
-        config = self.folder / "receiver.yaml"
+        config = self._scratch / "receiver.yaml"  # not in the folder: two demonstrations may share that
         # JSON is YAML; no YAML library is needed to write it.
         entry = {
             "source": dict(self._staged.source),

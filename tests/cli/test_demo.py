@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import pytest
 
 from penstock.cli.demo import DETECTORS
 from penstock.cli.main import main
+from penstock.devices._base.demonstration import Demonstration
 from penstock.devices._base.processes import PENSTOCK
 from penstock.devices._base.stage import MODELS
 from penstock.devices._sls import virtual
@@ -37,6 +39,21 @@ def test_a_viewer_without_a_screen_is_told_before_any_frame_is_taken(tmp_path: P
     assert ended.returncode == 2
     assert "there is no screen here" in ended.stderr
     assert not list(tmp_path.glob("*.h5"))
+
+
+@pytest.mark.parametrize("window", ["--view", "--panel"])
+def test_a_window_without_its_package_is_refused_before_anything_is_started(
+    window: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "silx", None)
+    monkeypatch.setattr(Demonstration, "__enter__", lambda demonstration: pytest.fail("it was started"))
+
+    assert main(["demo", window, "--out", str(tmp_path)]) == 2
+
+    said = capsys.readouterr().err
+    assert said.startswith(
+        "penstock demo: the Python package silx is not installed; install the extra with: pip"
+    )
 
 
 @pytest.mark.parametrize(
