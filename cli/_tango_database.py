@@ -24,7 +24,7 @@ def open_database() -> tuple[TangoHost, tango.Database]:
     host = tango_host()
     remedy = "start one with `penstock database`, then: export TANGO_HOST=127.0.0.1:10000"
     if host is None:
-        places = ", ".join(map(str, files()))
+        places = " or ".join(map(str, files()))
         raise UserError(
             f"{VARIABLE} is not set, nor is it in {places}, so there is no Tango database to ask; {remedy}"
         )

@@ -546,7 +546,7 @@ class Streamer:
         return f"receiver {peers}" if peers else f"no receiver at {self.push.endpoint}"
 
     def _change(self, state: str, message: str) -> None:
-        log.info("%s -> %s: series %s: %s", self.state, state, self.series.id, message)
+        log.info("%s -> %s: series %s: %s", self.state, state, self.series.id or "none", message)
         self.state, self.message, self.waits = state, message, ""
 
 
@@ -660,7 +660,7 @@ def main() -> int:
         control = Control(context, args.control, Streamer(folder, push, args.hold_mb * 10**6))
     except (OSError, zmq.ZMQError) as error:
         context.destroy(0)
-        parser.exit(1, f"light streamer: {what}: {error.strerror}; does one run already, or may it not?\n")
+        parser.exit(1, f"light streamer: {what}: {error.strerror}; does one run already? Is it allowed?\n")
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: setattr(control, "ending", True))
     print(json.dumps({"control": control.endpoint, "data": push.endpoint, "pid": os.getpid()}), flush=True)

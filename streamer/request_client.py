@@ -117,7 +117,7 @@ class RequestClient:
     def _silent(self, request: protocol.Request, limit: float) -> str:
         return (
             f"the {self._server} at {self.control} did not answer {type(request).__name__.lower()} "
-            f"in {limit:g} s; is its process running, and does the detector answer?"
+            f"in {limit:g} s: its process is not running, or hangs, or waits for the detector"
         )
 
     def _take_socket(self) -> zmq.Socket[bytes]:

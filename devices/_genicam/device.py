@@ -252,8 +252,8 @@ class Device:
     def _open(self, *, by_address: bool) -> int:
         if not self.name:
             raise CameraError(
-                "the properties SerialNumber and Address are both empty; set one of them. There are: "
-                f"{self.lib.found_in_words()}"
+                "the properties SerialNumber and Address are both empty; set one of them. Cameras that "
+                f"answer: {self.lib.found_in_words()}"
             )
         try:
             name = self.name if by_address else self.lib.id_of(self.name)

@@ -87,7 +87,7 @@ class Features:
             near = difflib.get_close_matches(name, self._groups, 3, 0.5)
             raise CameraError(
                 f"this camera has no feature {name}; "
-                + (f"perhaps {', '.join(near)} is meant" if near else "ListFeatures lists them")
+                + (f"perhaps {' or '.join(near)} is meant" if near else "ListFeatures lists them")
             )
         return self._feature(name)
 

@@ -70,7 +70,7 @@ def test_nothing_of_the_machine_reaches_a_test(tmp_path: Path) -> None:
     assert tango_host() is None
     machine = Machine(tmp_path, etc="TANGO_HOST=127.0.0.1:1\n")
     done = machine.penstock("device", "Simulator", "sim", TANGO_HOST=os.environ["TANGO_HOST"])
-    assert f"TANGO_HOST is not set, nor is it in {HOME}/.tangorc, /etc/tangorc" in done.stderr
+    assert f"TANGO_HOST is not set, nor is it in {HOME}/.tangorc or /etc/tangorc" in done.stderr
 
 
 @pytest.mark.slow
