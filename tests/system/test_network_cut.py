@@ -46,5 +46,5 @@ def test_a_cut_of_eight_seconds_ends_nothing_and_is_said(beamline: Beamline, tmp
         assert detector.State() == RUNNING
         switch.mend(UNIT)
         wait_state(detector, ON, FAULT, deadline=60.0)
-        assert detector.Status() == f"Ready. Last series: {FRAMES} of {FRAMES} frames stored in {file}."
+        assert detector.Status() == f"Ready. Last series: {FRAMES:,} of {FRAMES:,} frames stored in {file}."
         assert json.loads(detector.LastSeries)["complete"] is True
