@@ -16,6 +16,7 @@ import errno
 import json
 import os
 import socket
+import sys
 from pathlib import Path
 
 from penstock.cli._address import shipped
@@ -75,6 +76,8 @@ def run(args: argparse.Namespace) -> int:
     if not Path(config.data_root).is_dir():
         raise UserError(f"the data root {config.data_root} of {args.name} is not a folder; create it first")
 
+    if args.config is None:
+        print(f"{args.name} is an entry of {path}, for trials; --config takes your file", file=sys.stderr)
     logs.begin()
     host, _, port = config.http.rpartition(":")
     try:

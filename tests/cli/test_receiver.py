@@ -32,3 +32,16 @@ def test_an_address_that_cannot_be_is_one_sentence(
     assert said.startswith("penstock receiver: ")
     assert words in said
     assert said.count("\n") == 1
+
+
+def test_whoever_forgets_the_configuration_is_told_which_one_is_used(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The entries of the shipped file have names that a beamline's own file may have, too."""
+    file = tmp_path / "detectors.yaml"
+    file.write_text(
+        f"receivers: {{r: {{source: {{endpoints: ['tcp://127.0.0.1:1']}}, data_root: '{tmp_path}'}}}}\n"
+    )
+    monkeypatch.setattr("penstock.cli.receiver.shipped", lambda: file)
+    assert main(["receiver", "r", "--http", "ä..b:80"]) == 2
+    assert f"r is an entry of {file}, for trials; --config takes your file\n" in capsys.readouterr().err
