@@ -37,6 +37,10 @@ class Idle(qt.QObject):
         self._give_up = now + max(MOST, after)
         self._begin(now, max(LEAST, min(after, MOST)))
 
+    def forget(self) -> None:
+        """Call nobody for the work before: more has come."""
+        self._timer.stop()
+
     def _begin(self, now: float, seconds: float) -> None:
         self._due = now + seconds
         self._timer.start(int(seconds * 1000) + 1)

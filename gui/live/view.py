@@ -326,6 +326,7 @@ class LiveView(qt.QMainWindow):
             self._go_on()
             return
         self._frame = frame
+        self._idle.forget()  # the one before was drawn, and this one is not yet
         self._pages.setCurrentIndex(1)
         self._began = time.thread_time()
         self.plot.show_frame(frame)
