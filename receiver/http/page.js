@@ -151,15 +151,15 @@ function extent({ shape, interpretation }) {
 }
 
 function legend({ interpretation, low, high, downsample: step }) {
-  const smaller = step > 1 ? `; ${step} × ${step} pixels shown as their greatest` : "";
+  const smaller = step > 1 ? `; ${step} × ${step} pixels shown as their greatest count` : "";
   if (interpretation === "rgba-image") return `Colours${smaller}`;
   const edges = interpretation === "spectrum" ? ["lower edge", "upper edge"] : ["dark", "bright"];
   return `Logarithmic, ${number(low)} (${edges[0]}) to ${number(high)} (${edges[1]})${smaller}`;
 }
 
 async function showPicture(step) {
-  // `max`: a spot of one pixel stays. Returns the step that suits the frame's size.
-  const answer = await ask(`last_frame?format=png&scale=log&colormap=viridis&method=max&downsample=${step}`);
+  // `max_valid`: a spot of one pixel stays, and no gap covers it. Returns the step that suits the frame's size.
+  const answer = await ask(`last_frame?format=png&scale=log&colormap=viridis&method=max_valid&downsample=${step}`);
   if (!answer.ok) {
     element("picture").hidden = answer.status === 404; // none yet
     return step;

@@ -107,7 +107,7 @@ def test_neither_a_long_name_nor_a_large_frame_is_wider_than_the_window(
     streamer.start("", frames=1)
     streamer.frame(0, pixels(0, (600, 3000)))
     chromium.wait("document.images[0].naturalWidth === 1000")
-    chromium.shows("3 × 3 pixels shown as their greatest")
+    chromium.shows("3 × 3 pixels shown as their greatest count")
     for width in (320, 390, 1280, 1920):
         chromium.show_as(width, 800, phone=width < 500)
         chromium.wait(f"innerWidth === {width}")

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Iterator
 from dataclasses import fields
 from html.parser import HTMLParser
 from importlib.resources import files
 
+import numpy as np
 import pytest
 import urllib3
+from PIL import Image
 
 from penstock.receiver.http import page
 from penstock.receiver.models import Counts, Series, Status
 from tests.receiver.processes import DEADLINE, ReceiverProcess
+from tests.streams import Streamer
 
 FILES = files("penstock.receiver.http")
 SCRIPTS = {name: FILES.joinpath(name).read_text() for name in ("page.js", "words.js", "docs.js")}
@@ -104,6 +108,24 @@ def test_what_comes_from_the_receiver_is_set_as_text() -> None:
 def test_the_script_and_the_page_know_the_same_elements() -> None:
     wanted = set(re.findall(r'element\("([\w-]+)"\)', SCRIPTS["page.js"]))
     assert wanted == set(Page(FILES.joinpath("page.html").read_text()).ids)
+
+
+def test_a_spot_beside_a_gap_is_seen_in_the_picture_of_the_page(
+    receiver: ReceiverProcess, streamer: Streamer
+) -> None:
+    (asked,) = re.findall(r"`(last_frame\?.*?)`", SCRIPTS["page.js"])
+    frame = np.full((30, 40), 10, np.uint16)
+    frame[:, 20] = 65535  # a gap between two modules
+    frame[14, 21] = 1000
+    receiver.connected()
+    streamer.start("", frames=1)
+    streamer.frame(0, frame)
+    receiver.wait(lambda status: status.latest_frame == 0)
+    answer = ask(f"{receiver.client.url}/{asked.replace('${step}', '2')}")
+    shades = np.asarray(Image.open(io.BytesIO(answer.data)))  # places in the table of colours
+    assert shades.shape == (15, 20)
+    assert shades[7, 10] == shades.max() > shades[3, 3], "the spot is as bright as can be"
+    assert (shades[np.arange(15) != 7, 10] == shades[3, 3]).all(), "and the gap is not"
 
 
 def test_the_scripts_ask_a_status_for_nothing_that_it_does_not_have() -> None:
