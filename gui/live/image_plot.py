@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -13,14 +15,16 @@ from silx.gui.plot.items import Curve
 
 from penstock.gui import theme
 from penstock.gui.live.drawing.items import FrameItem, PictureItem
-from penstock.gui.live.drawing.painter import Order, Painter
-from penstock.gui.live.drawing.picture import Picture, Port
+from penstock.gui.live.drawing.picture import Picture, Port, draw
 from penstock.gui.live.drawing.span import span
 from penstock.gui.live.drawing.whole import Whole
 from penstock.gui.live.levels import Scale
 from penstock.gui.live.look import Look
 from penstock.gui.live.pixels import Flag
+from penstock.gui.live.worker import Worker
 from penstock.receiver.client import LastFrame
+
+_log = logging.getLogger(__name__)
 
 _LEFT, _BOTTOM, _EDGE = 78, 58, 18
 """Margins around the axes: pixels of the screen."""
@@ -82,7 +86,7 @@ class ImagePlot(PlotWidget):
         self._curve.setSymbol("")
         self._curve.setColor(theme.current().accent)
         self._curve.setLineWidth(1.2)
-        self._painter = Painter()  # outlives the widget by the picture under way
+        self._painter = Worker("penstock-painter")  # outlives the widget by the picture under way
         self._painter.done.connect(self._take_picture, qt.Qt.QueuedConnection)
         self._painter.failed.connect(self._take_failure, qt.Qt.QueuedConnection)
         self._order_due = qt.QTimer(self)
@@ -170,7 +174,7 @@ class ImagePlot(PlotWidget):
             self._whole = self._again = self.make_whole(self._whole.frame)
             self._order()
 
-    def _take_picture(self, picture: Picture) -> None:
+    def _take_picture(self, _: str, picture: Picture) -> None:
         if self._whole is None or self._is("spectrum"):
             return
         newly = picture.whole is not self._shown and picture.whole is self._whole
@@ -200,8 +204,9 @@ class ImagePlot(PlotWidget):
         if frame is not None:
             self.shown.emit(frame)
 
-    def _take_failure(self, error: Exception) -> None:
+    def _take_failure(self, _: str, error: Exception) -> None:
         if self._whole is not None:
+            _log.error("frame %d cannot be drawn", self._whole.frame.frame, exc_info=error)
             self.failed.emit(self._whole.frame, error)
 
     def _order_soon(self, *_: object) -> None:
@@ -212,7 +217,7 @@ class ImagePlot(PlotWidget):
     def _order(self) -> None:
         self._order_due.stop()
         if self._whole is not None and not self._is("spectrum"):
-            self._painter.ask(Order(self._whole, self.port(), self.look.style()))
+            self._painter.ask("picture", partial(draw, self._whole, self.port(), self.look.style()))
 
     def _is(self, kind: str) -> bool:
         """Return whether the frame on show is an "image", a "spectrum" or an "rgba-image"."""

@@ -12,9 +12,9 @@ from penstock.gui.live.drawing.whole import Whole
 from penstock.gui.live.measure.counts import Counted, Figures, moved
 from penstock.gui.live.measure.facts import Facts, Informed
 from penstock.gui.live.measure.rectangle import RectangleTool
-from penstock.gui.live.measure.worker import Worker
 from penstock.gui.live.pixels import as_numbers
 from penstock.gui.live.source import Source
+from penstock.gui.live.worker import Worker
 from penstock.receiver.client import LastFrame
 from penstock.receiver.models import Rectangle
 

@@ -20,7 +20,7 @@ from penstock.gui.live.measure.rings import Rings
 from penstock.gui.live.measure.saturation_banner import SaturationBanner
 from penstock.gui.live.measure.treatment_strip import TreatmentStrip
 from penstock.gui.live.measure.treatment_tab import TreatmentTab
-from penstock.gui.live.measure.worker import Worker
+from penstock.gui.live.worker import Worker
 from penstock.receiver.client import LastFrame
 
 

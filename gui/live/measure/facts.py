@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from silx.gui import qt
 
-from penstock.gui.live.measure.worker import Worker
 from penstock.gui.live.source import Away, Refused, Source
+from penstock.gui.live.worker import Worker
 from penstock.receiver.client import LastFrame
 from penstock.receiver.models import Geometry, Rectangle
 

@@ -18,8 +18,8 @@ from penstock.gui.live.measure.counting import counted
 from penstock.gui.live.measure.profiles import Kind, Profile, along, projected
 from penstock.gui.live.measure.rectangle import RectangleTool
 from penstock.gui.live.measure.shape import OneShape
-from penstock.gui.live.measure.worker import Worker
 from penstock.gui.live.regions.curve import Curve, RegionCurve
+from penstock.gui.live.worker import Worker
 
 COLOUR = "#4de3c1"
 NO_LINE = "Draw a line in the picture: press Line, then drag."

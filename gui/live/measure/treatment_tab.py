@@ -22,7 +22,7 @@ from penstock.gui.live.measure.facts import Facts
 from penstock.gui.live.measure.rectangle import RectangleTool
 from penstock.gui.live.measure.shape import OneShape
 from penstock.gui.live.measure.treatment import MOST_FRAMES, Combine, Stack, Treated, Treatment
-from penstock.gui.live.measure.worker import Worker
+from penstock.gui.live.worker import Worker
 
 NO_FRAME = "There is no whole image on show: set Transfer to all pixels."
 NO_RECTANGLE = "Draw a rectangle first (B): its pixels are masked."

@@ -12,7 +12,6 @@ from silx.gui.plot.actions.control import CrosshairAction
 
 from penstock.gui import theme
 from penstock.gui.elided import ElidedLabel
-from penstock.gui.live.measure.worker import Worker
 from penstock.gui.live.regions import shown
 from penstock.gui.live.regions.axis import FRAME, TIME, Scan, Values, seconds
 from penstock.gui.live.regions.curve import Curve, RegionCurve
@@ -20,6 +19,7 @@ from penstock.gui.live.regions.history import VALUES, History
 from penstock.gui.live.regions.shown import Shown
 from penstock.gui.live.regions.table_of_curves import as_csv
 from penstock.gui.live.sentences import clock
+from penstock.gui.live.worker import Worker
 
 FULL = "A region of the whole frame has every frame; these are only those that this window has shown."
 LEAST_FRAMES, LEAST_SECONDS = 20.0, 1.0
