@@ -67,8 +67,8 @@ QUICK := stins codecs checks receiver/config receiver/connection receiver/series
     $(addprefix receiver/sources/test_,dectris_v1.py dectris_v2.py sls.py sls_modules.py user_part.py) \
     $(addprefix receiver/merge/test_,beginning.py ending.py frame_queue.py lambda_headers.py) \
     $(addprefix receiver/process/test_,bad_messages.py queues.py rates.py stage_times.py states.py status_view.py) \
-    $(addprefix receiver/processing/test_,frame_processor.py module_layout.py prefetch.py) \
-    $(addprefix receiver/processing/transforms/test_,chain.py orientation.py steps.py) \
+    $(addprefix receiver/transforms/test_,frame_processor.py module_layout.py prefetch.py) \
+    $(addprefix receiver/transforms/steps/test_,chain.py orientation.py steps.py) \
     receiver/files/test_nexus.py receiver/files/test_remedies.py receiver/regions/test_units.py \
     $(addprefix gui/model/test_,fleet_row.py log_lines.py past.py series_texts.py texts.py words_of_forms.py) \
     $(addprefix streamer/test_,faults.py orientation.py parameters.py ring.py series.py states.py)

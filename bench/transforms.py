@@ -16,11 +16,11 @@ from pathlib import Path
 import numpy as np
 
 from penstock.codecs import bslz4
-from penstock.receiver.processing.frame_processor import FrameProcessor
-from penstock.receiver.processing.prefetch import Prefetch, Ready
-from penstock.receiver.processing.transforms.bslz4 import Bslz4
-from penstock.receiver.processing.transforms.cbf import Cbf
-from penstock.receiver.processing.transforms.chain import Chain
+from penstock.receiver.transforms.frame_processor import FrameProcessor
+from penstock.receiver.transforms.prefetch import Prefetch, Ready
+from penstock.receiver.transforms.steps.bslz4 import Bslz4
+from penstock.receiver.transforms.steps.cbf import Cbf
+from penstock.receiver.transforms.steps.chain import Chain
 from penstock.stins.messages import Frame, Header, Image, Start
 
 SHAPE = (1679, 1475)

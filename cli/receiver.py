@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
     from penstock.receiver.live import last_frame
     from penstock.receiver.models import ReadyLine
     from penstock.receiver.process import logs, memory
-    from penstock.receiver.processing.transforms.chain import Chain
+    from penstock.receiver.transforms.steps.chain import Chain
 
     if args.schema:
         print(json.dumps(configuration.schema(), indent=2))

@@ -22,8 +22,8 @@ from penstock.receiver import config, models
 from penstock.receiver.config.rectangles import Rectangle
 from penstock.receiver.files import known
 from penstock.receiver.models import FrameStatus
-from penstock.receiver.processing.transforms import Transform
 from penstock.receiver.sources import KINDS
+from penstock.receiver.transforms.steps import Transform
 from penstock.stins import messages
 from penstock.streamer import light_protocol
 from penstock.streamer.settings import STANDARD, Parameter

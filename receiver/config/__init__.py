@@ -15,10 +15,10 @@ import msgspec
 from penstock.receiver.config import errors as config_errors
 from penstock.receiver.config.read_yaml import read
 from penstock.receiver.config.rectangles import BadRegionError, Rectangle, check_names
-from penstock.receiver.processing.transforms import Transform
-from penstock.receiver.processing.transforms.assemble import Assemble
-from penstock.receiver.processing.transforms.chain import check_order
 from penstock.receiver.sources import KINDS
+from penstock.receiver.transforms.steps import Transform
+from penstock.receiver.transforms.steps.assemble import Assemble
+from penstock.receiver.transforms.steps.chain import check_order
 from penstock.stins.connections import KEEPALIVE_SECONDS
 
 # Bounded above too: the data process receives the configuration as JSON, which has no infinity.

@@ -14,7 +14,7 @@ from penstock.receiver.http.live_view import UnpackedFrame, unpack
 from penstock.receiver.http.pictures import cut, picture
 from penstock.receiver.live.last_frame import Held
 from penstock.receiver.models import Contrast, View
-from penstock.receiver.processing.pixel_type import little_endian
+from penstock.receiver.transforms.pixel_type import little_endian
 
 Format = Literal["raw", "npy", "png", "jpeg"]
 HEADER = "X-Penstock-Frame"

@@ -21,8 +21,8 @@ import msgspec
 import numpy as np
 
 from penstock.receiver.models import FrameStatus
-from penstock.receiver.processing.joined import JoinedFrame
-from penstock.receiver.processing.module_layout import Layout, Region
+from penstock.receiver.transforms.joined import JoinedFrame
+from penstock.receiver.transforms.module_layout import Layout, Region
 from penstock.stins.messages import Buffer, Frame
 from penstock.stins.texts import of_series
 

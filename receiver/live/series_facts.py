@@ -12,9 +12,9 @@ import numpy as np
 from penstock.receiver.files import geometry, nexus
 from penstock.receiver.live.frame_refusal import FrameRefused
 from penstock.receiver.models import Geometry, LostFrames, LostRange
-from penstock.receiver.processing.joined import NO_PIXEL, assembled_metadata
 from penstock.receiver.regions import pixels
 from penstock.receiver.series.running_series import RunningSeries
+from penstock.receiver.transforms.joined import NO_PIXEL, assembled_metadata
 from penstock.stins.blobs import announced_blobs, has_colours
 from penstock.stins.messages import Frame
 from penstock.stins.texts import of_series

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from penstock.receiver.connection.held_bytes import held_bytes
 from penstock.receiver.merge import messages
 from penstock.receiver.merge.stream import Stream
-from penstock.receiver.processing.joined import Joined, JoinedFrame
+from penstock.receiver.transforms.joined import Joined, JoinedFrame
 from penstock.stins.messages import Buffer, Frame, Image
 
 

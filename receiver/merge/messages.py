@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from penstock.codecs.packed import CODECS
-from penstock.receiver.processing.joined import IMAGES, Joined, JoinedFrame, JoinedStart, single
+from penstock.receiver.transforms.joined import IMAGES, Joined, JoinedFrame, JoinedStart, single
 from penstock.stins.errors import RemoteError
 from penstock.stins.messages import Buffer, EndReason, Header, Image, RefusedImage, SeriesEnd, Start
 

@@ -19,9 +19,9 @@ from typing import NamedTuple
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.files.storage import MOST_SEGMENTS
 from penstock.receiver.forward.forwarder import IN_SOCKET
-from penstock.receiver.processing.prefetch import BYTES, FRAMES_PER_THREAD
 from penstock.receiver.regions.threads import BYTES as REGION_BYTES
 from penstock.receiver.regions.threads import FRAMES_PER_THREAD as REGION_FRAMES
+from penstock.receiver.transforms.prefetch import BYTES, FRAMES_PER_THREAD
 from penstock.stins.blobs import blob_layout
 from penstock.stins.errors import BlobError, StinsError
 from penstock.stins.messages import Header

@@ -21,13 +21,13 @@ from penstock.receiver.process.bad_messages import BadMessages
 from penstock.receiver.process.stage_times import LOSSES, StageTimes
 from penstock.receiver.process.states import Event, State, StateMachine
 from penstock.receiver.process.status_view import StatusView
-from penstock.receiver.processing.joined import JoinedFrame
 from penstock.receiver.regions import memory as region_memory
 from penstock.receiver.regions.memory import RegionMemory
 from penstock.receiver.regions.series import RegionSeries
 from penstock.receiver.regions.threads import RegionThreads
 from penstock.receiver.series.account import IN_FILE
 from penstock.receiver.series.running_series import Outcome, RunningSeries
+from penstock.receiver.transforms.joined import JoinedFrame
 from penstock.stins.errors import StinsError
 from penstock.stins.messages import Frame, Header, SeriesEnd
 from penstock.stins.texts import of_series, plural

@@ -32,12 +32,12 @@ from penstock.receiver.process.rates import Rates
 from penstock.receiver.process.stage_times import Measures
 from penstock.receiver.process.states import Event as StateEvent
 from penstock.receiver.process.states import State
-from penstock.receiver.processing.frame_processor import Result
-from penstock.receiver.processing.prefetch import Prefetch
-from penstock.receiver.processing.transforms.format import TransformError
 from penstock.receiver.regions.memory import RegionMemory
 from penstock.receiver.series.timeouts import GapError
 from penstock.receiver.sources import KINDS
+from penstock.receiver.transforms.frame_processor import Result
+from penstock.receiver.transforms.prefetch import Prefetch
+from penstock.receiver.transforms.steps.format import TransformError
 from penstock.resources.version import version as software_version
 from penstock.stins.errors import StinsError
 from penstock.stins.messages import Message, Start

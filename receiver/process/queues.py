@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from penstock.receiver.config import ReceiverConfig
-from penstock.receiver.processing.prefetch import BYTES
 from penstock.receiver.regions.threads import BYTES as REGION_BYTES
+from penstock.receiver.transforms.prefetch import BYTES
 
 
 def limits(config: ReceiverConfig) -> dict[str, int]:

@@ -10,9 +10,9 @@ from penstock.receiver.files.storage import StorageError
 from penstock.receiver.models import SeriesCheck, SeriesCheckResult, Status
 from penstock.receiver.process import memory
 from penstock.receiver.process.refusal import Refused
-from penstock.receiver.processing.transforms.chain import Chain
-from penstock.receiver.processing.transforms.format import Format, TransformConfigError
-from penstock.receiver.processing.transforms.orientation import does
+from penstock.receiver.transforms.steps.chain import Chain
+from penstock.receiver.transforms.steps.format import Format, TransformConfigError
+from penstock.receiver.transforms.steps.orientation import does
 from penstock.stins.errors import BlobError
 
 

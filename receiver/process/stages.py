@@ -5,11 +5,11 @@ from __future__ import annotations
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.connection.arrivals import Arrivals, SeveralSockets
 from penstock.receiver.process.memory import Budget
-from penstock.receiver.processing.frame_processor import FrameProcessor
-from penstock.receiver.processing.transforms.chain import Chain
 from penstock.receiver.series.collector import Collector
 from penstock.receiver.series.frame_entry import FrameEntry
 from penstock.receiver.series.sink import Sink
+from penstock.receiver.transforms.frame_processor import FrameProcessor
+from penstock.receiver.transforms.steps.chain import Chain
 
 
 def of(config: ReceiverConfig, sink: Sink, budget: Budget) -> tuple[Arrivals, FrameProcessor, Collector]:
@@ -28,8 +28,8 @@ def _of_modules(
     config: ReceiverConfig, sink: Sink, budget: Budget
 ) -> tuple[Arrivals, FrameProcessor, Collector]:
     from penstock.receiver.merge.arrivals import ModuleArrivals
-    from penstock.receiver.processing.module_processor import ModuleProcessor
     from penstock.receiver.series.module_entry import ModuleEntry
+    from penstock.receiver.transforms.module_processor import ModuleProcessor
 
     processor = ModuleProcessor(config.transforms, config.workers, budget)
     entry = ModuleEntry(sink, processor, config)

@@ -10,7 +10,7 @@ import numpy as np
 
 from penstock.codecs.packed import CODECS
 from penstock.receiver.config.rectangles import Rectangle
-from penstock.receiver.processing.pixel_type import pixel_type
+from penstock.receiver.transforms.pixel_type import pixel_type
 from penstock.stins.messages import Buffer, Image
 
 VALUES = ("sum", "mean", "max")

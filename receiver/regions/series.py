@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from penstock.receiver.config.rectangles import Rectangle
-from penstock.receiver.processing.channels import PartialFrame
-from penstock.receiver.processing.joined import JoinedFrame
-from penstock.receiver.processing.module_layout import Region
-from penstock.receiver.processing.transforms.chain import PackedFrame
 from penstock.receiver.regions import pixels
 from penstock.receiver.regions.pixels import Area
+from penstock.receiver.transforms.channels import PartialFrame
+from penstock.receiver.transforms.joined import JoinedFrame
+from penstock.receiver.transforms.module_layout import Region
+from penstock.receiver.transforms.steps.chain import PackedFrame
 from penstock.stins.blobs import has_colours
 from penstock.stins.errors import StinsError
 from penstock.stins.messages import Frame

@@ -15,10 +15,10 @@ from typing import Any
 
 from penstock.receiver.config.rectangles import Rectangle
 from penstock.receiver.models import Roi
-from penstock.receiver.processing.transforms.chain import PackedFrame
 from penstock.receiver.regions.memory import RegionMemory
 from penstock.receiver.regions.pixels import VALUES
 from penstock.receiver.regions.series import RegionSeries
+from penstock.receiver.transforms.steps.chain import PackedFrame
 from penstock.stins.errors import StinsError
 from penstock.stins.messages import Frame
 

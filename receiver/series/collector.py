@@ -32,11 +32,11 @@ from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.connection.events import NoHeader
 from penstock.receiver.connection.known_starts import KnownStarts
 from penstock.receiver.models import FrameStatus
-from penstock.receiver.processing.frame_processor import Result, refusal
 from penstock.receiver.series.frame_entry import Entry
 from penstock.receiver.series.running_series import ResumedSeries, RunningSeries
 from penstock.receiver.series.sink import Sink
 from penstock.receiver.series.timeouts import GapClock, Timeouts
+from penstock.receiver.transforms.frame_processor import Result, refusal
 from penstock.stins.errors import RemoteError, StinsError
 from penstock.stins.messages import Frame, Header, Image, Message, RefusedImage, SeriesEnd, Start
 from penstock.stins.texts import named, of_series

@@ -15,10 +15,10 @@ from typing import Protocol
 
 from penstock.receiver.connection.numbering import Origin
 from penstock.receiver.models import FrameStatus
-from penstock.receiver.processing.frame_processor import FrameProcessor, Result
 from penstock.receiver.series.run import Run
 from penstock.receiver.series.running_series import ResumedSeries, RunningSeries
 from penstock.receiver.series.sink import Sink
+from penstock.receiver.transforms.frame_processor import FrameProcessor, Result
 from penstock.stins.errors import BlobError, StinsError
 from penstock.stins.messages import Frame, Start
 from penstock.stins.texts import of_series, plural

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.models import FrameStatus
-from penstock.receiver.processing.frame_processor import Result
-from penstock.receiver.processing.joined import JoinedFrame, JoinedStart
-from penstock.receiver.processing.module_layout import LayoutError
-from penstock.receiver.processing.module_processor import ModuleProcessor
 from penstock.receiver.series.frame_entry import out_of_range
 from penstock.receiver.series.module_status import ModuleStatus
 from penstock.receiver.series.running_series import ResumedSeries, RunningSeries
 from penstock.receiver.series.sink import Sink
 from penstock.receiver.series.timeouts import GapError
+from penstock.receiver.transforms.frame_processor import Result
+from penstock.receiver.transforms.joined import JoinedFrame, JoinedStart
+from penstock.receiver.transforms.module_layout import LayoutError
+from penstock.receiver.transforms.module_processor import ModuleProcessor
 from penstock.stins.errors import BlobError, StinsError
 from penstock.stins.messages import Frame, Start
 from penstock.stins.texts import of_series

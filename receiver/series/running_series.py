@@ -13,11 +13,11 @@ import numpy as np
 from penstock.receiver.config.rectangles import Rectangle
 from penstock.receiver.connection.numbering import Numbering, Origin
 from penstock.receiver.models import Counts, FrameStatus
-from penstock.receiver.processing.joined import Joined
 from penstock.receiver.regions.series import RegionSeries
 from penstock.receiver.series.account import Account
 from penstock.receiver.series.losses import Losses
 from penstock.receiver.series.module_status import ModuleStatus
+from penstock.receiver.transforms.joined import Joined
 from penstock.stins import modules
 from penstock.stins.checksums import ALGORITHMS
 from penstock.stins.messages import (

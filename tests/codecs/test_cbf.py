@@ -9,7 +9,7 @@ import pytest
 
 from penstock.codecs import cbf
 from penstock.stins.errors import BlobError
-from tests.receiver.processing.transforms import references
+from tests.receiver.transforms.steps import references
 
 RANDOM = np.random.default_rng(34)
 SHAPES = [(1, 1), (1, 5), (7, 3), (24, 31)]

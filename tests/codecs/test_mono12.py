@@ -7,7 +7,7 @@ import pytest
 
 from penstock.codecs import mono12
 from penstock.stins.errors import BlobError
-from tests.receiver.processing.transforms import references
+from tests.receiver.transforms.steps import references
 
 RANDOM = np.random.default_rng(12)
 

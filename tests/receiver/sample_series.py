@@ -11,10 +11,10 @@ from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.connection.reorder_buffer import ReorderBuffer
 from penstock.receiver.files.storage import StorageError
 from penstock.receiver.models import Counts, FrameStatus
-from penstock.receiver.processing.frame_processor import FrameProcessor
 from penstock.receiver.series.collector import Collector
 from penstock.receiver.series.frame_entry import FrameEntry
 from penstock.receiver.series.running_series import Outcome, RunningSeries
+from penstock.receiver.transforms.frame_processor import FrameProcessor
 from penstock.stins.errors import StinsError
 from penstock.stins.messages import Frame, Header, Message, SeriesEnd, Start
 from tests.streams import image, pixels

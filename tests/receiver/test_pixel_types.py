@@ -21,14 +21,14 @@ from penstock.receiver.files.stores.reopen import format_of
 from penstock.receiver.http.live_view import from_closed_file, unpack
 from penstock.receiver.http.pictures import picture
 from penstock.receiver.models import Contrast
-from penstock.receiver.processing.fill_value import fill_value
-from penstock.receiver.processing.frame_processor import FrameProcessor
-from penstock.receiver.processing.transforms.bslz4 import Bslz4, Decompress
-from penstock.receiver.processing.transforms.chain import Chain
-from penstock.receiver.processing.transforms.flip import Flip
-from penstock.receiver.processing.transforms.mask import Mask
 from penstock.receiver.reader import SeriesFile
 from penstock.receiver.regions.series import RegionSeries
+from penstock.receiver.transforms.fill_value import fill_value
+from penstock.receiver.transforms.frame_processor import FrameProcessor
+from penstock.receiver.transforms.steps.bslz4 import Bslz4, Decompress
+from penstock.receiver.transforms.steps.chain import Chain
+from penstock.receiver.transforms.steps.flip import Flip
+from penstock.receiver.transforms.steps.mask import Mask
 from penstock.stins import codec
 from penstock.stins.checksums import checksums
 from penstock.stins.messages import Frame

@@ -25,12 +25,12 @@ from penstock.receiver.http.live_view import UnpackedFrame, from_closed_file, un
 from penstock.receiver.http.pictures import ViewError
 from penstock.receiver.live.last_frame import LastFrame, create
 from penstock.receiver.models import Contrast, FrameStatus, View
-from penstock.receiver.processing.frame_processor import FrameProcessor
-from penstock.receiver.processing.transforms.chain import Chain
-from penstock.receiver.processing.transforms.flip import Flip
 from penstock.receiver.reader import SeriesFile
 from penstock.receiver.regions.series import RegionSeries
 from penstock.receiver.series.running_series import ResumedSeries, RunningSeries
+from penstock.receiver.transforms.frame_processor import FrameProcessor
+from penstock.receiver.transforms.steps.chain import Chain
+from penstock.receiver.transforms.steps.flip import Flip
 from penstock.stins import blobs
 from penstock.stins.checksums import checksums
 from penstock.stins.errors import BlobError

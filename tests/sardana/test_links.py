@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from penstock.receiver.models import FrameStatus
-from penstock.receiver.processing.fill_value import fill_value
+from penstock.receiver.transforms.fill_value import fill_value
 from penstock.sardana.reference import Reference
 from penstock.sardana.scan_file.links import MISSING, Block, FrameFormat, blocks, link_frames, source_name
 

@@ -18,7 +18,7 @@ import zmq
 from penstock.stins import codec
 from penstock.stins.messages import Frame, Message, SeriesEnd, Start
 from penstock.streamer.light_client import LightClient, LightStatus
-from tests.receiver.processing.transforms.references import cbf_encode
+from tests.receiver.transforms.steps.references import cbf_encode
 from tests.streamer.rig import DEADLINE
 
 SCRIPT = Path(__file__).resolve().parent.parent.parent / "streamer" / "light_streamer.py"

@@ -16,7 +16,7 @@ import numpy as np
 from penstock.receiver.files.stores.chunked import ChunkedStore
 from penstock.receiver.files.stores.contract import FrameFormat, FrameStore, describe
 from penstock.receiver.models import FrameStatus
-from penstock.receiver.processing.channels import PartialFrame
+from penstock.receiver.transforms.channels import PartialFrame
 from penstock.stins.messages import Buffer, Frame
 
 STATUS = "channel_status"

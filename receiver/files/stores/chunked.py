@@ -23,9 +23,9 @@ from penstock.receiver.files.stores.disk_file import disk_of
 from penstock.receiver.files.stores.gaps import show_stored
 from penstock.receiver.files.stores.rows import create_rows
 from penstock.receiver.files.stores.write_threads import WriteThreads
-from penstock.receiver.processing.fill_value import fill_value
-from penstock.receiver.processing.pixel_type import name_of
 from penstock.receiver.series.account import IN_FILE
+from penstock.receiver.transforms.fill_value import fill_value
+from penstock.receiver.transforms.pixel_type import name_of
 from penstock.stins.messages import Buffer, Frame, Image
 
 

@@ -19,11 +19,11 @@ from penstock.receiver.files.stores.chunked import ChunkedStore, is_plain
 from penstock.receiver.files.stores.contract import FILTERS, FrameFormat, FrameStore, describe
 from penstock.receiver.files.stores.objects import set_ascii
 from penstock.receiver.models import FrameStatus
-from penstock.receiver.processing.fill_value import fill_value
-from penstock.receiver.processing.joined import Joined, JoinedFrame
-from penstock.receiver.processing.module_layout import Layout
-from penstock.receiver.processing.pixel_type import name_of
 from penstock.receiver.series.module_status import ModuleStatus
+from penstock.receiver.transforms.fill_value import fill_value
+from penstock.receiver.transforms.joined import Joined, JoinedFrame
+from penstock.receiver.transforms.module_layout import Layout
+from penstock.receiver.transforms.pixel_type import name_of
 from penstock.stins.messages import Buffer, Frame, Image
 
 BLOBS = "modules"

@@ -24,8 +24,8 @@ from penstock.receiver.files.stores.gaps import close_gaps
 from penstock.receiver.files.stores.gathered import MOST_FRAME_BYTES, GatheredWrites
 from penstock.receiver.files.stores.space_ahead import SpaceAhead
 from penstock.receiver.files.stores.write_threads import WriteThreads
-from penstock.receiver.processing.fill_value import fill_value
 from penstock.receiver.series.account import IN_FILE
+from penstock.receiver.transforms.fill_value import fill_value
 from penstock.stins.messages import Buffer, Frame, Image
 
 STEP_BYTES = 2**31

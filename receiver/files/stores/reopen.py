@@ -25,8 +25,8 @@ from penstock.receiver.files.stores.segments.layout import segments_of, segments
 from penstock.receiver.files.stores.segments.segment_file import DATASET
 from penstock.receiver.files.stores.segments.store import SegmentStore
 from penstock.receiver.files.stores.superblock import repair
-from penstock.receiver.processing.pixel_type import name_of
 from penstock.receiver.series.account import IN_FILE
+from penstock.receiver.transforms.pixel_type import name_of
 
 log = logging.getLogger(__name__)
 

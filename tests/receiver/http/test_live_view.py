@@ -27,8 +27,8 @@ from penstock.receiver.live.last_frame import FrameInfo, Held, LastFrame
 from penstock.receiver.live.request import Request
 from penstock.receiver.live.requested_frame import RequestedFrames
 from penstock.receiver.models import Contrast, FrameStatus, View
-from penstock.receiver.processing.module_layout import arrange
 from penstock.receiver.series.running_series import RunningSeries
+from penstock.receiver.transforms.module_layout import arrange
 from penstock.stins import modules as wire
 from penstock.stins.messages import Frame, Header, Start
 from tests.receiver.conftest import Shared

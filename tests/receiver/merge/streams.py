@@ -14,11 +14,11 @@ from penstock.receiver.connection.events import Cut, Event, Stale
 from penstock.receiver.connection.held_bytes import held_bytes
 from penstock.receiver.merge.merge import Merge
 from penstock.receiver.models import FrameStatus
-from penstock.receiver.processing.joined import JoinedFrame
-from penstock.receiver.processing.module_processor import ModuleProcessor
 from penstock.receiver.series.collector import Collector
 from penstock.receiver.series.module_entry import ModuleEntry
 from penstock.receiver.series.running_series import RunningSeries
+from penstock.receiver.transforms.joined import JoinedFrame
+from penstock.receiver.transforms.module_processor import ModuleProcessor
 from penstock.stins.errors import StinsError
 from penstock.stins.messages import Frame, Header, Message, SeriesEnd, Start
 from tests.receiver.sample_series import Sink

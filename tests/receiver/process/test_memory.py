@@ -14,9 +14,9 @@ from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.models import SeriesCheck
 from penstock.receiver.process import memory
 from penstock.receiver.process.memory import Budget, Sizes
-from penstock.receiver.processing.transforms import Transform
-from penstock.receiver.processing.transforms.chain import Chain
-from penstock.receiver.processing.transforms.format import Format
+from penstock.receiver.transforms.steps import Transform
+from penstock.receiver.transforms.steps.chain import Chain
+from penstock.receiver.transforms.steps.format import Format
 from penstock.stins.errors import BlobError, StinsError
 from penstock.stins.messages import Header
 from tests.receiver.processes import ReceiverProcess

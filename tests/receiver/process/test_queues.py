@@ -10,7 +10,7 @@ import pytest
 
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.process import queues
-from penstock.receiver.processing.prefetch import BYTES
+from penstock.receiver.transforms.prefetch import BYTES
 from penstock.stins.messages import Header
 from tests.receiver.processes import ReceiverProcess
 from tests.streams import Streamer

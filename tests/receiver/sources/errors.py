@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from penstock.receiver.processing.frame_processor import refusal
 from penstock.receiver.sources import Source
+from penstock.receiver.transforms.frame_processor import refusal
 from penstock.stins.errors import RemoteError
 from penstock.stins.messages import Frame, RefusedImage
 

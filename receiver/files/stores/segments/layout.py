@@ -17,7 +17,7 @@ from penstock.receiver.files import storage
 from penstock.receiver.files.stores.contract import FrameFormat
 from penstock.receiver.files.stores.disk_file import path_of
 from penstock.receiver.files.stores.segments.segment_file import DATASET
-from penstock.receiver.processing.fill_value import fill_value
+from penstock.receiver.transforms.fill_value import fill_value
 
 
 class Source(NamedTuple):

@@ -1,0 +1,92 @@
+"""Frames that threads transform ahead of their turn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+import numpy as np
+import pytest
+
+from penstock.receiver.transforms import prefetch
+from penstock.receiver.transforms.frame_processor import FrameProcessor
+from penstock.receiver.transforms.prefetch import FRAMES_PER_THREAD, Prefetch
+from penstock.receiver.transforms.steps import Transform
+from penstock.receiver.transforms.steps.chain import Chain
+from penstock.stins.errors import BlobError
+from penstock.stins.messages import Frame, Header, Message, SeriesEnd, Start
+from tests.receiver.pixels import pixels as unpacked
+from tests.receiver.transforms.steps.references import cbf_encode
+from tests.streams import image, pixels
+
+THREADS = 3
+
+
+@pytest.fixture
+def processor() -> Iterator[FrameProcessor]:
+    steps = [{"type": "cbf"}, {"type": "bslz4"}]
+    made = FrameProcessor(Chain(msgspec.convert(steps, list[Transform])), THREADS)
+    yield made
+    made.close()
+
+
+def cbf(number: int) -> Frame:
+    array = pixels(number, dtype="int32")
+    return Frame(image(number, array, compression="cbf"), [cbf_encode(array)])
+
+
+START = Start(Header(filename=""), {})
+
+
+def test_messages_keep_their_order_and_every_frame_is_transformed(processor: FrameProcessor) -> None:
+    waiting = Prefetch(processor, THREADS)
+    sent: list[Message] = [START, *(cbf(number) for number in range(50)), SeriesEnd()]
+    came = [ready for message in sent for ready in waiting.push(message, running=False)]
+    assert len(came) == len(sent) - THREADS * FRAMES_PER_THREAD
+    came += waiting.drain()
+    assert all(ready.message is other for ready, other in zip(came, sent, strict=True))
+    for message, result, _ in came:
+        if isinstance(message, Frame):
+            assert message.image.frame is not None and result is not None
+            np.testing.assert_array_equal(
+                unpacked(processor.process(message, result)), pixels(message.image.frame, dtype="int32")
+            )
+
+
+def test_what_waits_is_bounded_in_bytes(processor: FrameProcessor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prefetch, "BYTES", 1)
+    waiting = Prefetch(processor, THREADS)
+    assert list(waiting.push(first := cbf(0), running=True)) == []
+    assert [ready.message for ready in waiting.push(cbf(1), running=True)] == [first]
+
+
+def test_frames_of_no_series_cost_no_thread_time(
+    processor: FrameProcessor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    transformed: list[Frame] = []
+    monkeypatch.setattr(processor, "submit", transformed.append)
+    waiting = Prefetch(processor, THREADS)
+    list(waiting.push(cbf(0), running=False))
+    assert transformed == []
+    list(waiting.push(START, running=False))
+    list(waiting.push(mine := cbf(1), running=False))
+    assert transformed == [mine]
+
+
+def test_a_broken_frame_is_refused_when_its_turn_comes(processor: FrameProcessor) -> None:
+    bad = Frame(cbf(5).image, [b"cut"])
+    result = processor.submit(bad)
+    with pytest.raises(BlobError, match="frame 5: a CBF blob of 3 bytes"):
+        processor.process(bad, result)
+
+
+def test_without_a_chain_or_with_one_thread_nothing_runs_ahead() -> None:
+    assert not FrameProcessor().parallel
+    assert not FrameProcessor(Chain([]), 1).parallel
+
+
+def test_a_broken_first_frame_does_not_settle_the_format(processor: FrameProcessor) -> None:
+    processor.begin(Start(Header(filename=""), {}))
+    with pytest.raises(BlobError):
+        processor.process(Frame(image(0, pixels(0, (2, 2), "int32"), compression="cbf"), [b""]))
+    processor.process(cbf(1))
