@@ -28,10 +28,11 @@ _PART = re.compile(r"data_\d{6}")
 FileWriter: "data_000001")."""
 _LENGTHS = ("distance", "detector_distance", "x_pixel_size", "y_pixel_size", "sensor_thickness")
 _UNITS = {
-    "m": 1.0, "mm": 1e-3, "um": 1e-6, "µm": 1e-6, "nm": 1e-9, "angstrom": 1e-10, "Å": 1e-10, "eV": 1.0,
-    "keV": 1e3,
+    "m": 1.0, "meter": 1.0, "metre": 1.0, "mm": 1e-3, "millimeter": 1e-3, "millimetre": 1e-3, "um": 1e-6,
+    "µm": 1e-6, "micrometer": 1e-6, "micrometre": 1e-6, "micron": 1e-6, "nm": 1e-9, "nanometer": 1e-9,
+    "nanometre": 1e-9, "angstrom": 1e-10, "Å": 1e-10, "A": 1e-10, "eV": 1.0, "keV": 1e3,
 }  # fmt: skip
-"""What a unit is in m or in eV."""
+"""What a unit is in m or in eV; a plural is the same. LAMBDA writes "micrometer"."""
 _MOST = 100
 """Numbers that something short has."""
 _NO_NUMBER = (OSError, RuntimeError, ValueError, KeyError)
@@ -211,8 +212,9 @@ class Hdf5Frames:
         places = [f"{channel}_channel/pixel_mask"] if channel is not None else []
         for place in (*places, "pixel_mask", "detectorSpecific/pixel_mask"):
             found = _dataset(detector, place)
-            if found is not None and found.ndim == 2:
-                return np.asarray(found[...])
+            # LAMBDA has one mask for a stack of one.
+            if found is not None and (found.ndim == 2 or (found.ndim == 3 and len(found) == 1)):
+                return np.asarray(found[...]).reshape(found.shape[-2:])
         return None
 
     def _detector(self) -> h5py.Group | None:
@@ -429,7 +431,8 @@ def _quantity(group: h5py.Group, name: str) -> float | None:
     number = _number(found)
     if found is None or number is None:
         return None
-    factor = _UNITS.get(text(found.attrs.get("units")))
+    unit = text(found.attrs.get("units"))
+    factor = _UNITS.get(unit, _UNITS.get(unit.removesuffix("s")))
     return None if factor is None else number * factor
 
 

@@ -10,6 +10,8 @@ from typing import Any, Self
 
 import numpy as np
 
+from penstock.receiver import pilatus_header
+from penstock.receiver.files import geometry
 from penstock.receiver.models import Geometry
 from penstock.receiver.reader import ReaderError
 
@@ -66,6 +68,9 @@ class ImageFile:
         if self._first.ndim == 3 and self._first.shape[-1] == 3:
             self.interpretation = "rgba-image"
         self._frames = max(1, int(getattr(self._image, "nframes", 1)))
+        self._said = pilatus_header.numbers(self._image.header)
+        # As in a DECTRIS stream: what is above the cutoff has not been counted whole.
+        self.saturation = self._said.get("saturation_value") or None
 
     def __enter__(self) -> Self:
         return self
@@ -119,8 +124,8 @@ class ImageFile:
         return None
 
     def geometry(self) -> Geometry | None:
-        """Return `None`: each program has headers of its own."""
-        return None
+        """Return what a PILATUS says in its headers; `None` of other files."""
+        return geometry.known(self._said) if self._said else None
 
     def mask(self, channel: str | None = None) -> np.ndarray[Any, Any] | None:
         """Return `None`."""

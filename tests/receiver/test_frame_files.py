@@ -139,6 +139,59 @@ def test_fabios_images_are_one_frame_each(name: str, image: Any, tmp_path: Path)
             file.frame(1)
 
 
+PILATUS = """# Pixel_size 172e-6 m x 173e-6 m
+# Tau = 0 s
+# Count_cutoff 1071896 counts
+# Threshold_setting: 6328 eV
+# Wavelength 0.9795 A
+# Detector_distance 0.20000 m
+# Beam_xy (243.12, 309.5) pixels"""
+KNOWN = {
+    "x_pixel_size": 172e-6, "y_pixel_size": 173e-6, "distance": 0.2, "beam_center_x": 243.12,
+    "beam_center_y": 309.5, "wavelength": 0.9795,
+}  # fmt: skip
+
+
+def cbf(path: Path, text: str) -> Path:
+    header = {"_array_data.header_convention": "PILATUS_1.2", "_array_data.header_contents": text}
+    fabio.cbfimage.CbfImage(data=STACK[0].astype(np.int32), header=header).write(str(path))
+    return path
+
+
+def test_a_pilatus_says_in_its_header_how_it_stands_and_where_its_counting_ends(tmp_path: Path) -> None:
+    with open_frames(cbf(tmp_path / "a.cbf", PILATUS)) as file:
+        found = file.geometry()
+        assert found is not None and file.saturation == 1_071_896
+        assert {name: getattr(found, name) for name in KNOWN} == KNOWN
+
+
+def test_what_nobody_has_set_in_a_header_is_not_known(tmp_path: Path) -> None:
+    unset = """# Count_cutoff 0 counts
+# Wavelength 0.0000 A
+# Detector_distance 0.00000 m
+# Beam_xy (0.00, 0.00) pixels"""
+    with open_frames(cbf(tmp_path / "a.cbf", unset)) as file:
+        found = file.geometry()
+        assert file.saturation is None and found is not None
+        assert not any(getattr(found, name) for name in KNOWN)
+    fabio.edfimage.EdfImage(data=STACK[0]).write(str(tmp_path / "a.edf"))
+    with open_frames(tmp_path / "a.edf") as file:
+        assert file.geometry() is None and file.saturation is None
+
+
+@pytest.mark.parametrize("unit", ["um", "micrometer", "microns"])
+def test_a_lambdas_mask_of_one_image_and_its_spelled_out_units_are_read(unit: str, tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "lambda.nxs", "w") as file:
+        detector = file.create_group("entry/instrument/detector")
+        detector["data"], detector["pixel_mask"] = STACK, np.ones((1, 6, 8), np.uint32)
+        detector["x_pixel_size"] = [55.0]
+        detector["x_pixel_size"].attrs["units"] = unit
+    with open_frames(tmp_path / "lambda.nxs") as found:
+        mask, geometry = found.mask(), found.geometry()
+        assert mask is not None and mask.shape == (6, 8) and mask.all()
+        assert geometry is not None and geometry.x_pixel_size == pytest.approx(55e-6)
+
+
 def test_an_edf_of_several_frames_has_them_all(tmp_path: Path) -> None:
     image = fabio.edfimage.EdfImage(data=STACK[0])
     image.append_frame(data=STACK[1])

@@ -1,0 +1,41 @@
+"""What DECTRIS' PILATUS writes into the headers of its CBF and TIFF files of detector and beam.
+
+Keys and units are those of DECTRIS' description of the CBF header ("PILATUS 1.2": `Pixel_size 172e-6 m x
+172e-6 m`, `Detector_distance 0.2 m`, `Beam_xy (243.12, 309.12) pixels`, `Count_cutoff 1071896 counts`,
+`Wavelength 1.0332 A`); TIFF files have the same lines. Values are as somebody has set them at the control
+unit; what nobody has set is 0 there, and is not known.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+CBF_HEADER = "_array_data.header_contents"
+"""fabio's name of the whole text in a CBF."""
+_NUMBER = r"([-+]?\d*\.?\d+(?:[eE][-+]?\d+)?)"
+_LINE = re.compile(r"^#?\s*(\w+)\s*[:=]?\s+(.*?)\s*$")
+_FORMS = {
+    "Pixel_size": (rf"{_NUMBER} m x {_NUMBER} m", ("x_pixel_size", "y_pixel_size")),
+    "Detector_distance": (rf"{_NUMBER} m", ("distance",)),
+    "Beam_xy": (rf"\({_NUMBER}, *{_NUMBER}\) pixels", ("beam_center_x", "beam_center_y")),
+    "Wavelength": (rf"{_NUMBER} A", ("wavelength",)),
+    "Count_cutoff": (rf"{_NUMBER} counts", ("saturation_value",)),
+}
+"""How a value is written, and the keys of a start message that its numbers have."""
+
+
+def numbers(header: Mapping[str, object]) -> dict[str, float]:
+    """Return what a header says, by the keys of a start message: lengths in m, wavelength in angstrom.
+
+    Args:
+        header: as fabio reads it: of a CBF the text in one value, of a TIFF a value for each line.
+    """
+    matches = map(_LINE.match, str(header.get(CBF_HEADER) or "").splitlines())
+    lines = {match[1]: match[2] for match in matches if match is not None}
+    found: dict[str, float] = {}
+    for name, (form, keys) in _FORMS.items():
+        values = re.match(form, str(lines.get(name, header.get(name, ""))))
+        if values is not None:
+            found |= zip(keys, map(float, values.groups()), strict=True)
+    return found
