@@ -44,6 +44,27 @@ class IndexSource(StrEnum):
     ARRIVAL = "arrival"
 
 
+class SharedMemory(msgspec.Struct, frozen=True):
+    """Memory in which a receiver puts the frames of a series for a consumer on its machine."""
+
+    path: str
+    nonce: str
+    """In hexadecimal; another one in the file means that another receiver has made it since."""
+    slots: Amount
+    slot_bytes: Amount
+
+
+class Forwarded(msgspec.Struct, frozen=True):
+    """What became of the frames of a series on their way to one consumer."""
+
+    sent: Amount
+    """Passed to ZeroMQ."""
+    dropped: Amount
+    """Lost since the consumer was too slow, or not connected."""
+    skipped: Amount
+    """Left out as configured (`every`)."""
+
+
 class Header(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="htype", tag="header"):
     """The header of a start message.
 
@@ -75,6 +96,8 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_
     """Seconds from one frame to the next (INTERNAL), or the shortest such time."""
     overwrite: bool = False
     """True if an existing file may be replaced."""
+    shared: SharedMemory | None = None
+    """Only from a receiver to a consumer whose entry says `shared`: frames come by reference."""
 
 
 class Image(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="htype", tag="image"):
@@ -133,6 +156,11 @@ class SeriesEnd(
     """Frames passed to ZeroMQ, which may not have arrived."""
     lost: dict[str, int] | None = None
     """Frames triggered but not sent, by cause."""
+    forwarded: Forwarded | None = None
+    """Only from a receiver to a consumer."""
+    absent: tuple[tuple[Amount, Amount, Name], ...] | None = None
+    """Only from a receiver: all frames that it does not have, as [first, last, fate]; the fate
+    is missing, corrupt or not_triggered."""
 
 
 class Start(msgspec.Struct, frozen=True):

@@ -25,6 +25,7 @@ FOLDERS = (
     "codecs",
     "devices",
     "gui",
+    "processing",
     "receiver",
     "resources",
     "sardana",

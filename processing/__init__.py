@@ -1,0 +1,1 @@
+"""Live processing: a scientist's class, run on every frame by as many workers as there are."""

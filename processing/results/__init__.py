@@ -1,0 +1,1 @@
+"""The result file: a closed HDF5 file from its first second, whose rows are filled in place."""

@@ -1,0 +1,1 @@
+"""Where frames come from: the receiver, or a file."""
