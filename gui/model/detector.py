@@ -7,11 +7,11 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
-from penstock.gui.model import free_number, metadata
+from penstock.gui.model import free_number, losses, metadata
 from penstock.gui.model.account import losses_so_far
 from penstock.gui.model.actions import AT_ONCE, Action, why_not
 from penstock.gui.model.answers import read_check, read_last_series
@@ -21,6 +21,7 @@ from penstock.gui.model.device import Device, DeviceRefused, Greeting
 from penstock.gui.model.file_name import FileName
 from penstock.gui.model.labels import label, with_labels
 from penstock.gui.model.log import Kind, Log
+from penstock.gui.model.losses import Losses, Lost
 from penstock.gui.model.metadata import METADATA
 from penstock.gui.model.next_file import NextFile
 from penstock.gui.model.place import Place, Places
@@ -45,6 +46,10 @@ PASSING = ("unavailable", "not_connected", "other_consumer")
 FILE = "DestinationFilename"
 
 
+class Receiver(free_number.Receiver, losses.Receiver, Protocol):
+    """The part of `ReceiverClient` that is used here."""
+
+
 class DetectorModel:
     """See the module; every method may be called from any thread, and none waits for the device.
 
@@ -56,7 +61,7 @@ class DetectorModel:
     """
 
     def __init__(
-        self, name: str, device: Device, receiver: Callable[[str], free_number.Receiver] = ReceiverClient,
+        self, name: str, device: Device, receiver: Callable[[str], Receiver] = ReceiverClient,
         now: Callable[[], float] = time.time,
     ) -> None:  # fmt: skip
         self.name = name
@@ -83,7 +88,9 @@ class DetectorModel:
         self._started = False
         self._stopped = False
         self._file = NextFile()
-        self._places = Places(place_client if receiver is ReceiverClient else receiver, self._found_place)
+        hasty = place_client if receiver is ReceiverClient else receiver
+        self._places = Places(hasty, self._found_place)
+        self._losses = Losses(hasty, self._calls.begin, self._found_lost)
         self._place_soon = Later(SETTLE, lambda: self._calls.begin(self._look_at_place))
         self._losses_logged, self._losses_at = 0, 0.0
 
@@ -108,6 +115,7 @@ class DetectorModel:
             self._check_soon.not_now()
             self._check_again.not_now()
             self._check_still.not_now()
+        self._losses.stop()
         self._device.stop()
         self._calls.stop()
 
@@ -512,6 +520,7 @@ class DetectorModel:
             if name in before.values and before.values[name] != value and not written_here:
                 self.log.add(Kind.CHANGED, f"{attribute.label} is now {attribute.with_unit(value)}")
         self._note_losses(after)
+        self._follow_losses(after)
         if after.last != before.last and after.last is not None and "LastSeries" in before.values:
             self.log.add(Kind.SERIES, after.last.verdict)
         if after.state != before.state:
@@ -535,6 +544,17 @@ class DetectorModel:
                 return
             self._losses_logged, self._losses_at = lost, self._now()
         self.log.add(Kind.TROUBLE, losses_so_far(view.account))
+
+    def _follow_losses(self, view: DetectorView) -> None:
+        """Ask where the losses of the series on show are, unless the device has said it."""
+        series, lost = str(view.values.get("SeriesId") or ""), view.account.lost
+        lost = 0 if view.knows_all_lost else lost
+        self._losses.follow(view.receiver_url, series, lost, running=view.running)
+
+    def _found_lost(self, lost: Lost) -> None:
+        with self._lock:
+            self._view = replace(self._view, found_lost=lost)
+        self._notify()
 
     def _count_up(self) -> None:
         """The series of this panel has its file: the next one gets the next number."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import accumulate
 from typing import TypeAlias
 
 from penstock.gui.model.account import FATES, WRONG, Account
@@ -37,7 +39,8 @@ class Segment:
     width: int
     """Pixels."""
     frames: tuple[int, int] | None = None
-    """First and last frame of a loss that stands at its place; `None` where only the number is known."""
+    """First and last frame of a loss that stands at its place, of one or several ranges that are too close to
+    be drawn apart; `None` where only the number is known."""
 
     @property
     def loss(self) -> bool:
@@ -50,6 +53,8 @@ class Segment:
             return f"{FATES[self.fate][1]} {self.count:,}: {MEANING[self.fate]}"
         first, last = self.frames
         which = f"frame {first:,}" if first == last else f"frames {first:,} to {last:,}"
+        if self.count <= last - first:
+            which = f"{self.count:,} of the {which}"
         return f"{which} {FATES[self.fate][1]}: {MEANING[self.fate]}"
 
 
@@ -83,21 +88,21 @@ def segments(account: Account, width: int, lost: Sequence[Range] = ()) -> list[S
     Args:
         account: frames by status.
         width: pixels.
-        lost: first and last frame of each range of one status, if they are known: these stand at their place
-            in the series, over the others. Without them all parts stand one after the other.
+        lost: first and last frame of each range of one status, in order, as far as they are known: these
+            stand at their place in the series, over the others. Without them all parts stand one after the
+            other.
     """
     counts = {fate: count for fate, count in visible_fates(account).items() if count > 0}
     if not counts or width <= 0:
         return []
-    placed = (
-        [each for each in lost if each[2] in WRONG and counts.get(each[2])] if account.planned > 0 else []
-    )
+    wrong = tuple((fate, count) for fate, count in counts.items() if fate in WRONG)
+    placed, at_place = _at_their_place(tuple(lost), wrong, account.planned, width)
     for first, last, fate in placed:
         counts[fate] -= last - first + 1
-    if any(count < 0 for count in counts.values()):  # of another series, or of another moment
-        return segments(account, width)
     parts = _in_a_row({fate: count for fate, count in counts.items() if count > 0}, width)
-    return parts + [_at_its_place(each, account, width) for each in placed]
+    if placed:
+        parts = _around(parts, placed, account.planned, width)
+    return [*parts, *at_place]
 
 
 def _in_a_row(counts: Mapping[str, int], width: int) -> list[Segment]:
@@ -118,8 +123,51 @@ def _in_a_row(counts: Mapping[str, int], width: int) -> list[Segment]:
     return parts
 
 
-def _at_its_place(lost: Range, account: Account, width: int) -> Segment:
-    first, last, fate = lost
-    left = round(width * first / account.planned)
-    wide = max(SLIVER, round(width * (last + 1) / account.planned) - left)
-    return Segment(fate, last - first + 1, min(left, width - wide), wide, (first, last))
+def _around(parts: Sequence[Segment], placed: Sequence[Range], planned: int, width: int) -> list[Segment]:
+    """Return the parts of a row with room for what stands at its place among them."""
+    others = planned - sum(last - first + 1 for first, last, _ in placed)
+    starts = [0, *accumulate(part.width for part in parts)]
+    edges, before, frame = [], 0, iter(placed)
+    one = next(frame, None)
+    for start in starts:
+        index = others * start / width
+        while one is not None and one[0] <= index + before:
+            before += one[1] - one[0] + 1
+            one = next(frame, None)
+        edges.append(min(width, round(width * (index + before) / planned)))
+    edges[0], edges[-1] = 0, width
+    return [
+        replace(part, left=min(left, width - 1), width=max(1, right - left))
+        for part, left, right in zip(parts, edges, edges[1:], strict=False)
+    ]
+
+
+@lru_cache(maxsize=8)  # of a long list, which only losses change, while other frames are counted all the time
+def _at_their_place(
+    lost: tuple[Range, ...], counts: tuple[tuple[str, int], ...], planned: int, width: int
+) -> tuple[tuple[Range, ...], tuple[Segment, ...]]:
+    """Return the ranges that can be drawn, and their parts of the bar.
+
+    No more are drawn than are counted: list and counts may be of two moments.
+    """
+    left, placed, parts = dict(counts), list[Range](), list[Segment]()
+    for first, last, fate in lost:
+        last = min(last, first + left.get(fate, 0) - 1)
+        if not first <= last < planned:
+            continue
+        left[fate] -= last - first + 1
+        placed.append((first, last, fate))
+        start = round(width * first / planned)
+        wide = max(SLIVER, round(width * (last + 1) / planned) - start)
+        part = Segment(fate, last - first + 1, min(start, width - wide), wide, (first, last))
+        if parts and parts[-1].fate == fate and part.left <= parts[-1].left + parts[-1].width:
+            part = _joined(parts.pop(), part)
+        parts.append(part)
+    return tuple(placed), tuple(parts)
+
+
+def _joined(one: Segment, other: Segment) -> Segment:
+    assert one.frames is not None and other.frames is not None
+    right = max(one.left + one.width, other.left + other.width)
+    frames = (one.frames[0], other.frames[1])
+    return Segment(one.fate, one.count + other.count, one.left, right - one.left, frames)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 
-from penstock.gui.model.account import Account, account
+from penstock.gui.model.account import WRONG, Account, account
 from penstock.gui.model.actions import Action
 from penstock.gui.model.answers import Check, LastSeries
 from penstock.gui.model.attribute import Attribute, Value
+from penstock.gui.model.fate_bar import Range
+from penstock.gui.model.losses import NOTHING_ASKED, Lost
 from penstock.gui.model.place import Place
 from penstock.gui.model.plan import Plan, plan
 
@@ -68,6 +70,8 @@ class DetectorView:
     asks: Place | None = None
     """Arm waits for the user, who may have mistyped its folder: `DetectorModel.answer`."""
     last: LastSeries | None = None
+    found_lost: Lost = NOTHING_ASKED
+    """What the receiver has said of lost frames; `lost` has those of the series on show."""
     restarted: bool = False
     """RestartReceiver has succeeded since State became what it is."""
     own: bool = False
@@ -96,6 +100,24 @@ class DetectorView:
     def account(self) -> Account:
         """The running, or the last, series in figures."""
         return account(self.values)
+
+    @property
+    def lost(self) -> Sequence[Range]:
+        """First and last frame of each range of lost ones of the running, or the last, series, as far as they
+        are known."""
+        series = self.values.get("SeriesId")
+        if self.knows_all_lost or self.found_lost.series != series:
+            return self.last.lost if self.last is not None and self.last.series == series else ()
+        return self.found_lost.ranges
+
+    @property
+    def knows_all_lost(self) -> bool:
+        """True if the device itself has said of the last series which frames are lost: its list is short."""
+        last = self.last
+        if last is None or last.series != self.values.get("SeriesId"):
+            return False
+        known = sum(end - first + 1 for first, end, fate in last.lost if fate in WRONG)
+        return known >= self.account.lost
 
     @property
     def lacking(self) -> frozenset[str]:

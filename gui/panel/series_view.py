@@ -78,10 +78,7 @@ class SeriesView(qt.QWidget):
         self._armed_by.set_whole(said.armed_by)
         tint(self._armed_by, colours.muted)
         account = view.account
-        ended = view.last is not None and view.last.series == view.values.get("SeriesId")
-        self.bar.show_account(
-            account, lost=view.last.lost if view.last is not None and ended else (), old=old
-        )
+        self.bar.show_account(account, lost=view.lost, old=old)
         self._show_legend(account, colours, ink)
         self._show_fills(view)
         # In the file's place: nothing may jump when a buffer fills and empties.

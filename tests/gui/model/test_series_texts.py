@@ -151,6 +151,29 @@ def test_places_of_another_series_are_not_used() -> None:
     assert segments(view, 100, [(10, 19, "missing")]) == segments(view, 100)
 
 
+def test_while_a_series_runs_its_losses_stand_among_the_frames_so_far() -> None:
+    view = account(1000, stored=250, missing=250, pending=500)
+    stored, pending, missing = segments(view, 1000, [(0, 249, "missing")])
+    assert (missing.left, missing.width, missing.frames) == (0, 250, (0, 249))
+    assert (stored.left, stored.width) == (0, 500), "what is stored ends at the latest frame"
+    assert (pending.left, pending.width) == (500, 500)
+
+
+def test_what_is_listed_and_not_yet_counted_is_not_drawn() -> None:
+    view = account(100, stored=50, missing=3, pending=47)
+    lost = [(10, 11, "missing"), (40, 44, "missing"), (50, 51, "corrupt")]
+    parts = [part for part in segments(view, 100, lost) if part.loss]
+    assert [(part.frames, part.count) for part in parts] == [((10, 11), 2), ((40, 40), 1)]
+
+
+def test_losses_too_close_to_be_drawn_apart_are_one_part_that_says_how_many() -> None:
+    lost = [(number, number, "missing") for number in range(0, 100_000, 2)]
+    view = account(1_000_000, stored=50_000, missing=50_000, pending=900_000)
+    (missing,) = [part for part in segments(view, 500, lost) if part.loss]
+    assert (missing.left, missing.width, missing.count) == (0, 52, 50_000)
+    assert missing.words().startswith("50,000 of the frames 0 to 99,998 missing: ")
+
+
 def test_nothing_planned_is_no_bar() -> None:
     assert segments(account(0), 600) == []
 

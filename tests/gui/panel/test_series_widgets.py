@@ -20,6 +20,11 @@ from penstock.gui.panel.history import HistoryDialog
 from penstock.gui.panel.last_series import LOOKING, NONE_YET, LastSeriesView
 from penstock.gui.panel.series_view import SeriesView
 from tests.gui.model.stand_in import ATTRIBUTES, VALUES, StandInDevice
+from tests.receiver.conftest import receiver, start_receiver, streamer
+from tests.receiver.processes import ReceiverProcess
+from tests.streams import Streamer
+
+__all__ = ["receiver", "start_receiver", "streamer"]
 
 DEADLINE = 20_000
 RUNNING = {
@@ -100,6 +105,40 @@ def test_what_is_lost_is_hatched_where_it_was_lost(
     assert len(colours(0.0, 0.25)) == 1, "frames that are stored are of one colour"
     assert len(colours(0.25, 0.5)) > 1, "frames that are lost are hatched: not told by colour alone"
     assert colours(0.5, 1.0) == colours(0.0, 0.25)
+
+
+def test_while_a_series_runs_its_losses_are_hatched_where_they_are(
+    qtbot: Any, device: StandInDevice, series: SeriesView, receiver: ReceiverProcess, streamer: Streamer
+) -> None:
+    running = streamer.start(str(receiver.root / "a.h5"), frames=1000, trigger_mode="SOFTWARE")
+    for number in (*range(100), *range(150, 200)):
+        streamer.frame(number)
+    receiver.wait(lambda status: status.counts.missing == 50)
+    device.receiver_url = receiver.client.url
+    counts = {"nFramesWritten": 150, "nFramesMissing": 50, "nFramesPending": 800}
+    device.appear(**{**RUNNING, **counts, "SeriesId": running})
+    qtbot.waitUntil(
+        lambda: any(part.frames == (100, 149) for part in series.bar.segments()), timeout=DEADLINE
+    )
+    width, image = series.bar.width(), series.bar.grab().toImage()
+    assert "frames 100 to 149 missing" in series.bar.tip_at(round(0.12 * width))
+
+    def colours(first: float, last: float) -> set[str]:
+        places = range(round(first * width) + 2, round(last * width) - 2)
+        return {image.pixelColor(x, y).name() for x in places for y in range(6, image.height() - 6)}
+
+    stored, lost, later, to_come = (colours(*part) for part in ((0, 0.1), (0.1, 0.15), (0.15, 0.2), (0.2, 1)))
+    assert len(stored) == 1
+    assert later == stored, "frames after a loss are stored"
+    assert len(lost) > 1, "hatched"
+    assert len(to_come) == 1
+    assert to_come != stored, "and what is pending begins behind the latest frame"
+
+    for number in range(300, 310):
+        streamer.frame(number)
+    receiver.wait(lambda status: status.counts.missing == 150)
+    device.say(nFramesWritten=160, nFramesMissing=150, nFramesPending=690)
+    qtbot.waitUntil(lambda: "frames 200 to 299" in series.bar.tip_at(round(0.25 * width)), timeout=DEADLINE)
 
 
 def test_a_full_buffer_says_which_side_is_slow(qtbot: Any, device: StandInDevice, series: SeriesView) -> None:
