@@ -153,6 +153,7 @@ class LiveView(qt.QMainWindow):
         self.past = Past(
             PastBar(self._page, compact=compact, parent=self), self._feed.part, self._feed.rate, self
         )
+        self.past.asker.bad = self.measure.facts.bad
         self.past.set_source(self._feed.source())
         self.opens: Callable[[str], None] = self._open_elsewhere
         """Opens a file that the user has chosen, or dropped here: by default in a window of its own."""

@@ -20,10 +20,12 @@ class Whole:
 
     Args:
         frame: the frame; its array is (rows, cols), (k, rows, cols), or (rows, cols, 3) for colours.
+        bad: pixels that the series' mask leaves out, in the shape of the image; `None`: none are known.
     """
 
-    def __init__(self, frame: LastFrame) -> None:
+    def __init__(self, frame: LastFrame, bad: npt.NDArray[np.bool_] | None = None) -> None:
         self.frame = frame
+        self.bad = bad
         self.has_colours = frame.interpretation == "rgba-image"
         rows, columns = frame.array.shape[:2] if self.has_colours else frame.array.shape[-2:]
         images = frame.array.shape[0] if frame.array.ndim == 3 and not self.has_colours else 1
@@ -71,8 +73,11 @@ class Whole:
 
     @cached_property
     def gaps(self) -> npt.NDArray[np.bool_] | None:
-        """Pixels of no module, where the modules' places are known."""
-        return self.between_modules()
+        """Pixels that have no count whatever their value: of no module, or left out by the series' mask."""
+        between = self.between_modules()
+        if between is None or self.bad is None:
+            return self.bad if between is None else between
+        return between | self.bad
 
     def between_modules(self) -> npt.NDArray[np.bool_] | None:
         """Return the pixels of no module; `None` where the modules' places are not known."""

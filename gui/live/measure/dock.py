@@ -128,7 +128,6 @@ class MeasureDock(qt.QDockWidget):
 
     def _look(self) -> None:
         looked_at = self.isVisible() and self.tabs.currentWidget() is self.figures
-        self.facts.want_mask(self.isVisible() or self._all_wanted)
         self.counting.look(looked_at, all_frames=self._all_wanted)
 
     def _warn(self, saturated: int) -> None:
@@ -147,7 +146,8 @@ class MeasureDock(qt.QDockWidget):
         self.counting.rectangle_counted.connect(self._show_rectangle)
         self.counting.says.connect(lambda sentence, trouble: self.figures.say(sentence, trouble=trouble))
         self.figures.allowed_changed.connect(lambda: self._warn(self._saturated))
-        plot.make_whole = lambda frame: self.treatment.treatment().whole(frame)
+        plot.make_whole = lambda frame: self.treatment.treatment().whole(frame, self.facts.bad(frame))
+        self.facts.mask_changed.connect(plot.make_again)
         plot.treated.connect(self._show_again)
         self.treatment.changed.connect(plot.make_again)
         self.facts.changed.connect(self._draw_profile)

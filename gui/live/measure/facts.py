@@ -43,6 +43,8 @@ class Facts(qt.QObject):
 
     changed = qt.Signal()
     """Something else is known."""
+    mask_changed = qt.Signal()
+    """Other pixels are known to be left out."""
 
     def __init__(self, worker: Worker, parent: qt.QObject | None = None) -> None:
         super().__init__(parent)
@@ -50,9 +52,9 @@ class Facts(qt.QObject):
         self._source: Source | None = None
         self._series = ""
         self._channels: tuple[str, ...] = ()
-        self._mask_wanted = False
         self._geometry: Geometry | None = None
         self._mask: npt.NDArray[Any] | None = None
+        self._bad: npt.NDArray[np.bool_] | None = None
         self._why: dict[str, str] = {}
         self._known: set[str] = set()
         worker.done.connect(self._take, qt.Qt.QueuedConnection)
@@ -67,17 +69,11 @@ class Facts(qt.QObject):
         if (source, series, tuple(channels)) == (self._source, self._series, self._channels):
             return
         self._source, self._series, self._channels = source, series, tuple(channels)
-        self._geometry = self._mask = None
+        self._geometry = self._mask = self._bad = None
         self._known.clear()
         self._why.clear()
         self._ask()
         self.changed.emit()
-
-    def want_mask(self, wanted: bool) -> None:
-        """Set whether the mask is asked for, which may be large."""
-        self._mask_wanted = wanted
-        if wanted:
-            self._ask()
 
     def geometry(self) -> Geometry | None:
         """Return what is known of detector and beam; `None` if nothing is, or not yet."""
@@ -87,6 +83,16 @@ class Facts(qt.QObject):
         """Return the mask of an image of this shape; `None` if there is none, or not yet."""
         fits = self._mask is not None and self._mask.shape == shape
         return self._mask if fits else None
+
+    def bad(self, frame: LastFrame) -> npt.NDArray[np.bool_] | None:
+        """Return the pixels of a frame that the mask of its series leaves out; `None` if none are known.
+
+        From any thread.
+        """
+        bad = self._bad
+        if bad is None or frame.series != self._series or frame.interpretation != "image":
+            return None
+        return bad if frame.downsample == 1 and bad.shape == _shape(frame) else None
 
     def has_looked_for_mask(self) -> bool:
         """Return whether it is known if there is a mask."""
@@ -102,7 +108,7 @@ class Facts(qt.QObject):
             return
         if "geometry" not in self._known:
             self._worker.ask("geometry", lambda: (source, series, source.geometry(series)))
-        if "mask" not in self._known and self._mask_wanted:
+        if "mask" not in self._known:
             self._worker.ask("mask", lambda: (source, series, _masks(source, series, channels)))
 
     def _take(self, name: str, found: Any) -> None:
@@ -113,8 +119,10 @@ class Facts(qt.QObject):
         if name == "geometry":
             self._geometry = found[2]
         else:
-            self._mask = found[2]
+            self._mask, self._bad = found[2]
         self.changed.emit()
+        if name == "mask" and self._bad is not None:
+            self.mask_changed.emit()
 
     def _fail(self, name: str, error: Exception) -> None:
         if name not in ("geometry", "mask"):
@@ -127,10 +135,20 @@ class Facts(qt.QObject):
         self.changed.emit()
 
 
-def _masks(source: Informed, series: str, channels: Sequence[str]) -> npt.NDArray[Any] | None:
-    """Return the masks of several images, one below the other, as they are shown."""
+def _shape(frame: LastFrame) -> tuple[int, int]:
+    """Return the shape of a frame's images, one below the other."""
+    columns = frame.array.shape[-1]
+    return frame.array.size // max(1, columns), columns
+
+
+def _masks(
+    source: Informed, series: str, channels: Sequence[str]
+) -> tuple[npt.NDArray[Any] | None, npt.NDArray[np.bool_] | None]:
+    """Return the masks of several images, one below the other, as they are shown; and what they leave out."""
     wanted: Sequence[str | None] = channels or [None]
     found = [source.mask(series, channel) for channel in wanted]
     if any(each is None for each in found):
-        return None
-    return np.concatenate([each for each in found if each is not None])
+        return None, None
+    mask = np.concatenate([each for each in found if each is not None])
+    bad = np.asarray(mask != 0)
+    return mask, bad if bad.any() else None

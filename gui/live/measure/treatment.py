@@ -108,12 +108,17 @@ class Treatment:
             and self.mask is None and self.hot is None and self.background is None
         )  # fmt: skip
 
-    def whole(self, frame: LastFrame) -> Whole:
-        """Return the frame with what is done to it; frames in blocks and colours stay as they are."""
-        plain = Whole(frame)
+    def whole(self, frame: LastFrame, bad: Mask | None = None) -> Whole:
+        """Return the frame with what is done to it; frames in blocks and colours stay as they are.
+
+        Args:
+            frame: the frame.
+            bad: pixels that the series' mask leaves out, see `Whole`.
+        """
+        plain = Whole(frame, bad)
         if self.is_nothing or plain.is_reduced or plain.has_colours or not self.fits(frame):
             return plain
-        return Treated(frame, self)
+        return Treated(frame, self, bad)
 
     def fits(self, frame: LastFrame) -> bool:
         """Return whether mask and background are of the frame's size."""
@@ -146,10 +151,11 @@ class Treated(Whole):
     Args:
         frame: an image, not reduced.
         treatment: what is done.
+        bad: see `Whole`.
     """
 
-    def __init__(self, frame: LastFrame, treatment: Treatment) -> None:
-        super().__init__(frame)
+    def __init__(self, frame: LastFrame, treatment: Treatment, bad: Mask | None = None) -> None:
+        super().__init__(frame, bad)
         self._do = treatment
         self._lock = threading.RLock()
 
@@ -166,7 +172,7 @@ class Treated(Whole):
             times = count if do.combine is Combine.SUM else 1
             image = image.astype(np.float64) - times * self._each(do.background).astype(np.float64)
         marks = np.array(marks)
-        for left_out in (self.between_modules(), self.masked):
+        for left_out in (self.between_modules(), self.bad, self.masked):
             if left_out is not None:
                 marks[left_out] = Flag.INVALID
         return image, marks, count

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 from silx.gui import qt
 
 from penstock.gui.live.pixels import Flag, as_numbers, flags, outside
@@ -63,6 +65,8 @@ class Asker(qt.QObject):
         self._lost_due = 0.0
         self._stopping = False
         self._thread: threading.Thread | None = None
+        self.bad: Callable[[LastFrame], npt.NDArray[np.bool_] | None] = lambda frame: None
+        """Which pixels of a frame are no saturated ones, since the series' mask leaves them out."""
 
     def set_source(self, source: Source | None) -> None:
         """Ask this one from now on; what was wished of the last is forgotten."""
@@ -153,7 +157,7 @@ class Asker(qt.QObject):
         while self.is_current(wish):
             try:
                 frame = source.frame(index, wish.part)
-                if wish.stop is None or has_saturated(frame):
+                if wish.stop is None or has_saturated(frame, self.bad(frame)):
                     break
             except Refused as error:
                 if error.kind == BUSY:
@@ -197,12 +201,18 @@ class Asker(qt.QObject):
         self.lost.emit(source, ranges)
 
 
-def has_saturated(frame: LastFrame) -> bool:
-    """Return whether a frame has a saturated pixel, as the picture marks them."""
+def has_saturated(frame: LastFrame, bad: npt.NDArray[np.bool_] | None = None) -> bool:
+    """Return whether a frame has a saturated pixel, as the picture marks them.
+
+    Args:
+        frame: the frame.
+        bad: pixels that the mask of its series leaves out, (rows, cols).
+    """
     if frame.interpretation != "image":
         return frame.saturation is not None and bool((frame.array >= frame.saturation).any())
     image = as_numbers(frame.array).reshape(-1, frame.array.shape[-1])
     gaps = None
     if frame.modules and frame.array.ndim == 2:
         gaps = outside(image.shape, frame.modules, frame.x, frame.y, frame.downsample)
-    return bool((flags(image, frame.saturation, gaps) == Flag.SATURATED).any())
+    found = flags(image, frame.saturation, gaps) == Flag.SATURATED
+    return bool(found.any() if bad is None else (found & ~bad).any())

@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 from silx.gui import qt
 
+from penstock.gui import theme
 from penstock.gui.live.feed import Feed
 from penstock.gui.live.file_source import FileSource
 from penstock.gui.live.measure.counting import BLOCKS, COLOURS, MASKED, UNMASKED
+from penstock.gui.live.pixels import Flag
 from penstock.gui.live.regions.model import number
 from penstock.gui.live.view import LiveView
 from penstock.gui.live.viewer import Viewer
@@ -102,6 +104,35 @@ def test_masked_pixels_are_left_out_and_it_is_said(
     qtbot.waitUntil(lambda: shown.value("Rectangle", "Sum") == expected, timeout=DEADLINE)
     assert (shown.value("Rectangle", "Pixels"), shown.value("Rectangle", "Left out")) == ("540", "60")
     assert shown.says() == MASKED
+
+
+def test_what_the_series_mask_leaves_out_is_grey_takes_no_part_and_warns_of_nothing(
+    qtbot: Any, receiver: StandIn, show: Callable[..., Viewer]
+) -> None:
+    image = IMAGE.copy()
+    image[40:44, 40:44] = 9000  # hot pixels, which the mask knows
+    receiver.mask = np.zeros(IMAGE.shape, np.uint32)
+    receiver.mask[40:44, 40:44] = 16
+    viewer = show(receiver.url)
+    receiver.frame(image, 0, saturation=9000)
+
+    def colour() -> str:
+        x, y = viewer.plot.dataToPixel(42, 42)
+        return str(viewer.plot.getWidgetHandle().grab().toImage().pixelColor(round(x), round(y)).name())
+
+    qtbot.waitUntil(lambda: colour() == theme.current().invalid_pixel, timeout=DEADLINE)
+    assert not viewer.measure.isVisible() and viewer.drawn() == 1
+    qtbot.waitUntil(lambda: not viewer.measure.saturation.isVisible(), timeout=DEADLINE)
+    assert viewer.plot.look.levels()[1] < 9000
+    pixel = viewer.plot.pixel_at(42.5, 42.5)
+    assert pixel is not None and (pixel.value, pixel.flag) == (9000, Flag.INVALID)
+
+    image[0, 0] = 9000
+    receiver.frame(image, 1, saturation=9000)
+    qtbot.waitUntil(lambda: viewer.drawn() == 2, timeout=DEADLINE)
+    viewer.measure.figures.allowed.setValue(0)
+    words = "▲ 1 pixel is saturated: attenuate the beam or expose shorter"
+    qtbot.waitUntil(lambda: viewer.measure.saturation.whole() == words, timeout=DEADLINE)
 
 
 def test_of_a_frame_in_blocks_no_number_is_made_and_the_rectangle_is_fetched_whole(

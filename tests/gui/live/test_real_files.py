@@ -22,7 +22,7 @@ from penstock.gui import theme
 from penstock.gui.live.app import Options, open_viewer
 from penstock.gui.live.file_source import FileSource
 from penstock.gui.live.viewer import Viewer
-from tests.data import CEO2, EIGER_V2, recording
+from tests.data import CEO2, EIGER_V2, LAMBDA, recording
 
 DEADLINE = 60_000
 """Milliseconds."""
@@ -211,3 +211,35 @@ def test_a_real_eigers_master_file_is_stepped_through_over_its_data_files(
     invalid = (last == np.iinfo(last.dtype).max) | (mask != 0)
     for place in (np.argwhere(mask == 1)[1000], np.argwhere(mask == 4)[0], np.argwhere(mask == 16)[0]):
         assert "invalid" in check_marks(qtbot, viewer, place, last >= 2_943_293, invalid)
+
+
+@pytest.mark.parametrize("name", LAMBDA)
+def test_a_lambdas_modules_are_stepped_through_and_what_its_mask_leaves_out_is_grey(
+    name: str, qtbot: Any, look: Look
+) -> None:
+    file = recording(name)
+    with h5py.File(file) as read:
+        frames = list(read["entry/instrument/detector/data"][()])
+        mask = read["entry/instrument/detector/pixel_mask"][0]
+    viewer = look(file)
+    check_top(viewer)
+    step_through(qtbot, viewer, frames)
+    qtbot.waitUntil(lambda: viewer.measure.facts.mask(mask.shape) is not None, timeout=DEADLINE)
+    last, invalid = frames[-1], (frames[-1] < 0) | (mask != 0)
+    hot = np.argwhere((last >= 4095) & (mask != 0))[0]
+    assert "invalid" in check_marks(qtbot, viewer, hot, last >= 4095, invalid)
+    good = int(((last >= 4095) & (mask == 0)).sum())
+    assert viewer.measure.saturation.isVisible() is (good > viewer.measure.figures.allowed.value())
+
+
+def test_saturated_pixels_that_a_lambdas_mask_leaves_out_are_not_found(qtbot: Any, look: Look) -> None:
+    file = recording(LAMBDA[0])
+    with h5py.File(file) as read:
+        frames, mask = (read[f"entry/instrument/detector/{name}"][()] for name in ("data", "pixel_mask"))
+    assert (frames >= 4095).any((1, 2)).all() and not ((frames >= 4095) & (mask == 0)).any()
+    viewer = look(file)
+    qtbot.waitUntil(lambda: viewer.measure.facts.mask(mask.shape[1:]) is not None, timeout=DEADLINE)
+    viewer.past.bar.slider.setFocus()
+    qtbot.keyClick(viewer.past.bar.slider, qt.Qt.Key_F3)
+    words = "▲ No frame from 1 to 9 has a saturated pixel"
+    qtbot.waitUntil(lambda: viewer.past.bar.note() == words, timeout=DEADLINE)
