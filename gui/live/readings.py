@@ -30,6 +30,8 @@ _WRONG = (
 """Rows that a healthy series leaves at 0."""
 _RATES = ("Frames", "Data", "Drawn here")
 NOTHING = "–"
+_WIDTH = 290
+"""Pixels."""
 _OLD = ("Series", "Account", "Rates")
 """Groups that the receiver's status fills."""
 _HERE = "Rates/Drawn here"
@@ -182,6 +184,21 @@ class Readings(qt.QWidget):
             grid.addWidget(value, row, 1)
             self._set(heading, name, NOTHING)
         layout.addLayout(grid)
+
+
+class ReadingsPanel(qt.QScrollArea):
+    """Readings beside the picture, always as wide; what does not fit is scrolled to."""
+
+    def __init__(self, readings: Readings, parent: qt.QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setWidget(readings)
+        self.setWidgetResizable(True)
+        self.setHorizontalScrollBarPolicy(qt.Qt.ScrollBarAlwaysOff)
+        self.setFixedWidth(_WIDTH)
+        self.setFrameShape(qt.QFrame.NoFrame)
+        self.setStyleSheet(
+            f"QScrollArea, QScrollArea > QWidget > QWidget {{ background: {theme.current().panel}; }}"
+        )
 
 
 def _bytes(count: float) -> str:

@@ -17,6 +17,18 @@ from penstock.receiver.models import Counts, Series, Status
 NOT_NEWEST = "not the newest frame"
 """Mark of a frame that the user has chosen in a series that goes on."""
 
+NO_RECEIVER = "No receiver is known yet: its picture is shown here as soon as there is one."
+NOTHING_YET = "No frame yet: the next one that the receiver gets is shown here."
+
+
+def no_picture(snapshot: Snapshot) -> str:
+    """Return what is said in place of the picture before the first frame."""
+    if not snapshot.url:
+        return NO_RECEIVER
+    if snapshot.is_file and snapshot.content.images:
+        return snapshot.trouble or ("" if snapshot.status is None else "No frame is in this file yet.")
+    return NOTHING_YET if snapshot.content.images else snapshot.content.sentence()
+
 
 def message(snapshot: Snapshot) -> Message:
     """Return the one sentence that the person in front of the screen needs now."""

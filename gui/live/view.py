@@ -31,45 +31,30 @@ from penstock.gui.live.feed import Feed
 from penstock.gui.live.file_source import FileSource
 from penstock.gui.live.forms import Form, Forms
 from penstock.gui.live.histogram import LevelsTool
-from penstock.gui.live.idle import Idle
 from penstock.gui.live.image_plot import ImagePlot, Pixel
 from penstock.gui.live.measure.dock import MeasureDock
 from penstock.gui.live.memory import Memory
-from penstock.gui.live.meter import Meter
+from penstock.gui.live.pages import Pages
 from penstock.gui.live.past.bar import PastBar
 from penstock.gui.live.past.past import Past
 from penstock.gui.live.picture_tools import PictureTools
-from penstock.gui.live.pixels import Flag
 from penstock.gui.live.plate import Plate
 from penstock.gui.live.portrait import portrait
-from penstock.gui.live.readings import Readings
+from penstock.gui.live.readings import Readings, ReadingsPanel
 from penstock.gui.live.receiver_source import TIMEOUT, ReceiverSource
 from penstock.gui.live.regions.dock import RegionsDock
-from penstock.gui.live.sentences import caption, count, message, name_of, name_on_plate
+from penstock.gui.live.screen import Screen
+from penstock.gui.live.sentences import caption, count, message, name_of, name_on_plate, no_picture
 from penstock.gui.live.snapshot import Snapshot
 from penstock.gui.live.source import Source
 from penstock.gui.live.start import start_viewer
+from penstock.gui.live.status_line import StatusLine
 from penstock.receiver.client import LastFrame
 from penstock.receiver.models import Rectangle
-
-_FLAG_WORDS = {Flag.GOOD: "", Flag.INVALID: "   no valid value", Flag.SATURATED: "   saturated"}
-
 
 _REGIONS, _COMPACT_REGIONS = 240, 150
 """Pixels that the regions' list takes below the picture, at first."""
 TROUBLE = frozenset({"away", "error", "fault"})
-NOTHING_YET = "No frame yet: the next one that the receiver gets is shown here."
-SAID_MS = 8000
-"""Milliseconds for which the status bar says what was done."""
-NO_RECEIVER = "No receiver is known yet: its picture is shown here as soon as there is one."
-
-
-def _nothing(snapshot: Snapshot) -> str:
-    if not snapshot.url:
-        return NO_RECEIVER
-    if snapshot.is_file and snapshot.content.images:
-        return snapshot.trouble or ("" if snapshot.status is None else "No frame is in this file yet.")
-    return NOTHING_YET if snapshot.content.images else snapshot.content.sentence()
 
 
 class LiveView(qt.QMainWindow):
@@ -105,22 +90,15 @@ class LiveView(qt.QMainWindow):
         self._theme = theme.current()
         self._feed = Feed(None) if feed is None else feed
         self._memory = Memory("compact" if compact else "window") if memory == "own" else memory
-        self._frame: LastFrame | None = None
-        """The one that was last given to the plot."""
         self._newest: LastFrame | None = None
         """The last that the feed has brought."""
-        self._shown: LastFrame | None = None
-        """The one on the screen."""
         self._trouble = ""
         """Why the newest frame is not on the screen."""
         self._names: dict[str, str] = {}
         """Names of files, by the ids of their series."""
-        self._drawn = 0
-        self._began = 0.0
-        self._meter = Meter()
-        self._idle = Idle(self._go_on, self)
         self.banner = StateBanner(self)
         self.plot = ImagePlot(self, backend=backend)
+        self._screen = Screen(self.plot, self)
         self.readings = Readings(self)
         self.figures = Figures(self)
         self.caption = CaptionLine(compact=compact, parent=self)
@@ -148,50 +126,50 @@ class LiveView(qt.QMainWindow):
             "figures": self.figures, "regions": self.show_regions, "measure": self.show_measure,
             "histogram": self.show_histogram,
         }  # fmt: skip
-        self._pages = qt.QStackedWidget(self)
-        self._page = qt.QWidget(self)
+        self._pages = Pages(self)
         self.past = Past(
-            PastBar(self._page, compact=compact, parent=self), self._feed.part, self._feed.rate, self
+            PastBar(self._pages.picture, compact=compact, parent=self), self._feed.part, self._feed.rate, self
         )
         self.past.asker.bad = self.measure.facts.bad
         self.past.set_source(self._feed.source())
         self.opens: Callable[[str], None] = self._open_elsewhere
         """Opens a file that the user has chosen, or dropped here: by default in a window of its own."""
         self.setAcceptDrops(True)
-        self._nothing = qt.QLabel(self)
         self.plate = Plate(self)
-        self._pixel = qt.QLabel(self)
-        self._beam = qt.QLabel(self)
-        self._address = qt.QLabel(self)
+        self.colour_bar = ColourBar(self.plot, self)
+        self._status = StatusLine(compact=compact, parent=self)
         self._lay_out(compact)
         self._feed.fresh.connect(self._refresh, qt.Qt.QueuedConnection)
         self.plot.pixel.connect(self._show_pixel)
         self.plot.drawn.connect(self._show_drawn)
-        self.plot.shown.connect(self._show_frame)
-        self.plot.failed.connect(self._show_failure)
+        self._screen.shown.connect(self._show_frame)
+        self._screen.failed.connect(self._show_failure)
+        self._screen.counted.connect(self.frame_drawn)
+        self._screen.ready.connect(self._go_on)
         self.plot.look.changed.connect(self._keep)
         for action in self._tools.values():
             action.toggled.connect(self._keep)
         self.controls.pause.toggled.connect(self._tell_wanted)
         self.controls.channel.currentTextChanged.connect(lambda _: self.past.again())
         self.controls.block.valueChanged.connect(lambda _: self.past.again())
-        self.save.said.connect(self._say)
-        self.copy.said.connect(self._say)
+        self.save.said.connect(self._status.say)
+        self.copy.said.connect(self._status.say)
         self.past.frame.connect(self._put)
         self.past.live_changed.connect(self._follow_or_not)
         self._clock = qt.QTimer(self)
         self._clock.setInterval(500)
         self._clock.timeout.connect(self._tick)
-        self.destroyed.connect(self._feed.ask_to_stop)
-        self.destroyed.connect(self.regions.link.ask_to_stop)
-        self.destroyed.connect(self.measure.worker.ask_to_stop)
-        self.destroyed.connect(self.measure.asker.ask_to_stop)
         self.draw_rectangle.triggered.connect(self.measure.show)
         self.measure.figures.keep.connect(self._keep_as_region)
-        self.destroyed.connect(self.past.asker.ask_to_stop)
+        for thread in (
+            self._feed, self.past.asker, self.regions.link, self.measure.worker, self.measure.asker,
+        ):  # fmt: skip
+            self.destroyed.connect(thread.ask_to_stop)
         self.measure.counted.connect(self.regions.show_counted)
         self.regions.curves.shown_wanted.connect(self.measure.count_all)
         self._refresh()
+
+    # -- what is followed, and how -------------------------------------------------------------
 
     def set_receiver(self, url: str) -> None:
         """Follow the receiver at this address from now on; "": none."""
@@ -201,26 +179,25 @@ class LiveView(qt.QMainWindow):
         """Take frames from this source from now on; `None`: from none."""
         self._feed.set_source(source)
         self.past.set_source(source)
-        self._frame = self._shown = self._newest = None
+        self._screen.forget()
+        self._newest = None
         self._trouble = ""
         self.measure.show_frame(None)
         self._refresh()
 
-    def pixel_text(self) -> str:
-        """Return what the status bar says about the pixel under the cursor."""
-        return str(self._pixel.text())
+    def open_file(self, path: str, images: str | None = None) -> None:
+        """Show a file from now on; `images`: which of it, by the path in it."""
+        self.set_source(FileSource(path, images))
 
-    def snapshot(self) -> Snapshot:
-        """Return what is on show."""
-        return self._snapshot
+    def set_form(self, form: Form) -> None:
+        """Show all parts; as a tile, none beside the picture; bare, nothing but picture, state, count."""
+        if form != self._forms.form:
+            self._forms.take(form)
+            self.plot.set_bare(form == "bare")
+            self.plate.setVisible(form == "bare")
+            self._refresh()
 
-    def frame_on_show(self) -> LastFrame | None:
-        """Return the frame that is on the screen."""
-        return self._shown
-
-    def drawn(self) -> int:
-        """Return how many frames this window has drawn."""
-        return self._drawn
+    # -- its life ------------------------------------------------------------------------------
 
     def start(self) -> None:
         """Begin to follow; showing it for the first time does so too."""
@@ -234,24 +211,15 @@ class LiveView(qt.QMainWindow):
 
     def stop(self) -> None:
         """End the feed, for good: waits for the request under way."""
-        self._clock.stop()
-        self.regions.link.ask_to_stop()
-        self.measure.ask_to_stop()
-        self.past.ask_to_stop()
-        self._feed.stop()
-        self.past.stop()
-        self.regions.link.stop()
-        self.measure.stop()
-        self.plot.stop()
+        self.ask_to_stop()
+        for part in (self._feed, self.past, self.regions.link, self.measure, self.plot):
+            part.stop()
 
     def ask_to_stop(self) -> None:
         """End the feed, for good, without waiting for it."""
         self._clock.stop()
-        self.regions.link.ask_to_stop()
-        self.measure.ask_to_stop()
-        self._feed.ask_to_stop()
-        self.past.ask_to_stop()
-        self.plot.ask_to_stop()
+        for part in (self._feed, self.past, self.regions.link, self.measure, self.plot):
+            part.ask_to_stop()
 
     def showEvent(self, event: qt.QShowEvent) -> None:
         """Request frames, now that it is visible."""
@@ -280,12 +248,49 @@ class LiveView(qt.QMainWindow):
             self._tell_wanted()
 
     def _tick(self) -> None:
-        self.readings.show_drawn(self._meter.rate(time.monotonic()))
+        self.readings.show_drawn(self._screen.rate())
         self.readings.show_age(time.time())
 
     def _tell_wanted(self) -> None:
         seen = self.isVisible() and not self.window().isMinimized()
         self._feed.set_wanted(seen and self.past.is_live() and not self.controls.pause.isChecked())
+
+    # -- what is on show -----------------------------------------------------------------------
+
+    def snapshot(self) -> Snapshot:
+        """Return what is on show."""
+        return self._snapshot
+
+    def frame_on_show(self) -> LastFrame | None:
+        """Return the frame that is on the screen."""
+        return self._screen.frame()
+
+    def drawn(self) -> int:
+        """Return how many frames this window has drawn."""
+        return self._screen.drawn()
+
+    def pixel_text(self) -> str:
+        """Return what the status bar says about the pixel under the cursor."""
+        return str(self._status.pixel.text())
+
+    def beam_text(self) -> str:
+        """Return what the status bar says of the place under the cursor as seen from the sample."""
+        return str(self._status.place.text())
+
+    def said(self) -> str:
+        """Return what the status bar says of what was done last."""
+        return str(self._status.currentMessage())
+
+    def picture(self) -> qt.QImage | None:
+        """Return the picture as it is seen: which frame it is, the plot, its colour bar."""
+        if self.frame_on_show() is None:
+            return None
+        columns: list[list[qt.QWidget]] = [[self.caption, self.plot]]
+        if self.colour_bar.isVisible():
+            columns.append([self.colour_bar])
+        return portrait(columns, self._theme.window)
+
+    # -- from the source to the screen ---------------------------------------------------------
 
     def _refresh(self) -> None:
         snapshot = self._snapshot = self._feed.take()
@@ -307,10 +312,10 @@ class LiveView(qt.QMainWindow):
         name = PurePath(snapshot.url).name if snapshot.is_file else detector or snapshot.url
         self.measure.show_name(name)
         self.setWindowTitle(f"{name} – {says.title.lower()} – Penstock")
-        self._address.setText(snapshot.url)
-        self._nothing.setText(_nothing(snapshot))
-        if self._frame is None:
-            self._pages.setCurrentIndex(0)
+        self._status.address.setText(snapshot.url)
+        self._pages.say(no_picture(snapshot))
+        if self._screen.is_empty():
+            self._pages.show_picture(False)
         if snapshot.frame is not None and snapshot.frame is not self._newest:
             self._newest = snapshot.frame
             wanted = self.past.is_live()
@@ -321,37 +326,6 @@ class LiveView(qt.QMainWindow):
                 self._feed.drawn()  # it came too late: the user looks at another one
         self.updated.emit()
 
-    def _put(self, frame: LastFrame) -> None:
-        """Have a frame drawn."""
-        if frame is self._frame:
-            self._go_on()
-            return
-        self._frame = frame
-        self._idle.forget()  # the one before was drawn, and this one is not yet
-        self._pages.setCurrentIndex(1)
-        self._began = time.thread_time()
-        self.plot.show_frame(frame)
-        self.controls.show_channels(frame.channels)
-
-    def _go_on(self) -> None:
-        """The frame is on the screen, and the window is idle."""
-        self._feed.drawn()
-        self.past.drawn()
-
-    def set_form(self, form: Form) -> None:
-        """Show all parts; as a tile, none beside the picture; bare, nothing but picture, state, count."""
-        if form != self._forms.form:
-            self._forms.take(form)
-            self.plot.set_bare(form == "bare")
-            self.plate.setVisible(form == "bare")
-            self._refresh()
-
-    def _follow_or_not(self, live: bool) -> None:
-        self._tell_wanted()
-        if live and self._newest is not None:
-            self._put(self._newest)
-        self._show_caption()
-
     def _suit(self, snapshot: Snapshot) -> None:
         """Offer what the source has: a file has neither regions of interest nor a network before it."""
         of_file = snapshot.is_file
@@ -360,25 +334,59 @@ class LiveView(qt.QMainWindow):
         self.reload.setVisible(of_file)
         self.controls.suit(snapshot.choices, snapshot.chosen, is_file=of_file)
 
-    def open_file(self, path: str, images: str | None = None) -> None:
-        """Show a file from now on; `images`: which of it, by the path in it."""
-        self.set_source(FileSource(path, images))
+    def _put(self, frame: LastFrame) -> None:
+        """Have a frame drawn."""
+        self._pages.show_picture(True)
+        self._screen.put(frame)
+        self.controls.show_channels(frame.channels)
 
-    def _open_elsewhere(self, path: str) -> None:
-        trouble = start_viewer(path)
-        self._say(trouble or f"{path} opens in a window of its own.", bool(trouble))
+    def _go_on(self) -> None:
+        """The frame is on the screen, and the window is idle."""
+        self._feed.drawn()
+        self.past.drawn()
 
-    def _reload(self) -> None:
-        source = self._feed.source()
-        if source is not None:
-            source.reload()
+    def _follow_or_not(self, live: bool) -> None:
+        self._tell_wanted()
+        if live and self._newest is not None:
+            self._put(self._newest)
+        self._show_caption()
 
-    def _say(self, sentence: str, wrong: bool) -> None:
-        self.statusBar().showMessage(f"▲ {sentence}" if wrong else sentence, SAID_MS)
+    def _show_frame(self, frame: LastFrame) -> None:
+        """Say of the frame on the screen which it is."""
+        self._trouble = ""
+        self.readings.show_frame(frame)
+        self.measure.show_frame(frame)
+        self._show_caption()
 
-    def said(self) -> str:
-        """Return what the status bar says of what was done last."""
-        return str(self.statusBar().currentMessage())
+    def _show_failure(self, frame: LastFrame, error: Exception) -> None:
+        self._trouble = f"frame {frame.frame:,} cannot be drawn ({type(error).__name__}: {error})"
+        self._show_caption()
+
+    def _show_drawn(self, picture: Picture) -> None:
+        self.levels.show_histogram(picture.histogram)
+
+    def _show_caption(self) -> None:
+        shown = self.frame_on_show()
+        if self._trouble:
+            self.caption.show_trouble(self._trouble)
+        elif shown is None:
+            self.caption.show_caption(None)
+        else:
+            snapshot, live = self._snapshot, self.past.is_live()
+            self.caption.show_caption(
+                caption(shown, snapshot.status, self._names, live=live, is_file=snapshot.is_file)
+            )
+
+    def _show_pixel(self, pixel: Pixel | None) -> None:
+        place = self.measure.place_text(pixel, self.plot.cursor())
+        self._status.show_pixel(pixel, place)
+        self.measure.beam_tab.show_place(place)
+
+    def _keep_as_region(self, place: Rectangle) -> None:
+        self.regions.show()
+        self.regions.add(place)
+
+    # -- files ---------------------------------------------------------------------------------
 
     def dragEnterEvent(self, event: qt.QDragEnterEvent) -> None:
         """Take files."""
@@ -391,62 +399,27 @@ class LiveView(qt.QMainWindow):
             self.opens(path)
         event.acceptProposedAction()
 
-    def picture(self) -> qt.QImage | None:
-        """Return the picture as it is seen: which frame it is, the plot, its colour bar."""
-        if self._shown is None:
-            return None
-        columns: list[list[qt.QWidget]] = [[self.caption, self.plot]]
-        if self.colour_bar.isVisible():
-            columns.append([self.colour_bar])
-        return portrait(columns, self._theme.window)
+    def _open_elsewhere(self, path: str) -> None:
+        trouble = start_viewer(path)
+        self._status.say(trouble or f"{path} opens in a window of its own.", bool(trouble))
+
+    def _file_on_show(self) -> str:
+        return self._snapshot.url if self._snapshot.is_file else ""
+
+    def _reload(self) -> None:
+        source = self._feed.source()
+        if source is not None:
+            source.reload()
 
     def _what_is_shown(self) -> Shown | None:
-        shown, picture = self._shown, self.picture()
+        shown, picture = self.frame_on_show(), self.picture()
         if shown is None or picture is None:
             return None
         snapshot = self._snapshot
         file = snapshot.url if snapshot.is_file else self._names.get(shown.series, "")
         return Shown(shown, file, picture)
 
-    def _show_frame(self, frame: LastFrame) -> None:
-        """Say of the frame on the screen which it is, and have the next one requested."""
-        if frame is not self._frame:
-            return  # of a source that is no longer followed
-        self._shown, self._trouble = frame, ""
-        self.readings.show_frame(frame)
-        self.measure.show_frame(frame)
-        self._show_caption()
-        self._after_drawing()
-
-    def _keep_as_region(self, place: Rectangle) -> None:
-        self.regions.show()
-        self.regions.add(place)
-
-    def _show_failure(self, frame: LastFrame, error: Exception) -> None:
-        self._trouble = f"frame {frame.frame:,} cannot be drawn ({type(error).__name__}: {error})"
-        self._show_caption()
-        self._after_drawing()
-
-    def _show_drawn(self, picture: Picture) -> None:
-        self.levels.show_histogram(picture.histogram)
-
-    def _show_caption(self) -> None:
-        shown = self._shown
-        if self._trouble:
-            self.caption.show_trouble(self._trouble)
-        elif shown is None:
-            self.caption.show_caption(None)
-        else:
-            snapshot, live = self._snapshot, self.past.is_live()
-            self.caption.show_caption(
-                caption(shown, snapshot.status, self._names, live=live, is_file=snapshot.is_file)
-            )
-
-    def _after_drawing(self) -> None:
-        self._drawn += 1
-        self._meter.tick(time.monotonic())
-        self._idle.wait(time.thread_time() - self._began)
-        self.frame_drawn.emit(self._drawn)
+    # -- what is remembered --------------------------------------------------------------------
 
     def _remember(self, detector: str) -> None:
         """Choose what was kept for this detector, as soon as it is known."""
@@ -471,59 +444,21 @@ class LiveView(qt.QMainWindow):
         super().resizeEvent(event)
         self._keep()
 
-    def beam_text(self) -> str:
-        """Return what the status bar says of the place under the cursor as seen from the sample."""
-        return str(self._beam.text())
-
-    def _show_pixel(self, pixel: Pixel | None) -> None:
-        place = self.measure.place_text(pixel, self.plot.cursor())
-        self._beam.setText(place)
-        self.measure.beam_tab.show_place(place)
-        if pixel is None:
-            self._pixel.setText("Point at the picture to read a pixel")
-            return
-        if pixel.value is None:
-            self._pixel.setText(f"row {pixel.row}   column {pixel.column}   transferred in blocks: no value")
-            return
-        value = f"{pixel.value:,}" if isinstance(pixel.value, int) else f"{pixel.value:,.6g}"
-        self._pixel.setText(
-            f"row {pixel.row}   column {pixel.column}   value {value}{_FLAG_WORDS[pixel.flag]}"
-        )
+    # -- where things stand --------------------------------------------------------------------
 
     def _lay_out(self, compact: bool) -> None:
-        picture = self._page
-        page = qt.QVBoxLayout(picture)
-        page.setContentsMargins(0, 0, 0, 0)
-        page.setSpacing(0)
-        row = qt.QHBoxLayout()
-        row.setSpacing(0)
-        page.addLayout(row, 1)
-        column = qt.QVBoxLayout()
-        column.setSpacing(0)
-        row.addLayout(column, 1)
-        column.addWidget(self.caption)
-        column.addWidget(self.measure.treated)
-        column.addWidget(self.measure.saturation)
-        column.addWidget(self.plot, 1)
-        row.addWidget(self.levels)
-        self.colour_bar = ColourBar(self.plot, self)
-        row.addWidget(self.colour_bar)
         # As low as the plot beside it may be.
         self.colour_bar.setSizePolicy(self.colour_bar.sizePolicy().horizontalPolicy(), qt.QSizePolicy.Ignored)
-        page.addWidget(self.past.bar)
+        self._pages.fill(
+            self.plot, above=(self.caption, self.measure.treated, self.measure.saturation),
+            beside=(self.levels, self.colour_bar), below=self.past.bar,
+        )  # fmt: skip
         if compact:
             self.caption.add(self.past.bar.line)
         self.show_histogram.toggled.connect(self.levels.setVisible)
         self.show_histogram.setChecked(not compact)
         self.levels.setVisible(not compact)
-        self._nothing.setAlignment(qt.Qt.AlignCenter)
-        self._nothing.setWordWrap(True)
-        self._nothing.setStyleSheet(
-            f"color: {self._theme.muted}; font-size: 12pt; background: {self._theme.window};"
-        )
-        self._pages.addWidget(self._nothing)
-        self._pages.addWidget(picture)
-        side = self._side()
+        side = ReadingsPanel(self.readings, self)
         middle = qt.QWidget(self)
         columns = qt.QHBoxLayout(middle)
         columns.setContentsMargins(0, 0, 0, 0)
@@ -551,52 +486,13 @@ class LiveView(qt.QMainWindow):
         self.addToolBar(self.controls)
         self.addToolBar(qt.Qt.LeftToolBarArea, self.picture_tools)
         self._take_keys()
-        self._fill_status_bar(compact)
-        beside = [self.levels, side, self._legend, self._address]
-        around = [self.colour_bar, self.regions, self.measure, self.statusBar(), self.caption, self.past.bar]
-        self._forms = Forms({"tile": beside, "bare": [*beside, *around, self.controls, self.picture_tools]})
-
-    def _file_on_show(self) -> str:
-        return self._snapshot.url if self._snapshot.is_file else ""
-
-    def _side(self) -> qt.QWidget:
-        side = qt.QScrollArea(self)
-        side.setWidget(self.readings)
-        side.setWidgetResizable(True)
-        side.setHorizontalScrollBarPolicy(qt.Qt.ScrollBarAlwaysOff)
-        side.setFixedWidth(290)
-        side.setFrameShape(qt.QFrame.NoFrame)
-        side.setStyleSheet(
-            f"QScrollArea, QScrollArea > QWidget > QWidget {{ background: {self._theme.panel}; }}"
-        )
-        return side
-
-    def _fill_status_bar(self, compact: bool) -> None:
-        self._pixel.setStyleSheet("font-family: monospace; font-size: 11pt; padding: 2px 8px;")
-        self._address.setStyleSheet(f"color: {self._theme.muted}; padding: 2px 8px;")
+        self.setStatusBar(self._status)
         self._show_pixel(None)
-        self.statusBar().setSizeGripEnabled(False)
-        self._beam.setStyleSheet(
-            f"font-family: monospace; font-size: 11pt; padding: 2px 8px; color: {self._theme.accent};"
-        )
-        self.statusBar().addWidget(self._pixel, 1 if compact else 0)
-        if compact:  # the tab Beam says it
-            self._beam.hide()
-        else:
-            self.statusBar().addWidget(self._beam, 1)
-        self._legend = qt.QLabel(
-            f"<span style='color:{self._theme.invalid_pixel}'>■</span> no valid value &nbsp; "
-            f"<span style='color:{self._theme.saturated_pixel}'>■</span> saturated",
-            self,
-        )
-        self._legend.setStyleSheet(f"color: {self._theme.muted}; padding: 2px 8px;")
-        if compact:  # what a pixel lacks is said where the cursor points at it: its figures need the room
-            self._legend.hide()
-        else:
-            self.controls.show_mask.toggled.connect(self._legend.setVisible)
-            self.statusBar().addPermanentWidget(self._legend)
-        self.statusBar().addPermanentWidget(self._address)
-        self._address.setVisible(not compact)
+        if not compact:
+            self.controls.show_mask.toggled.connect(self._status.legend.setVisible)
+        beside = [self.levels, side, self._status.legend, self._status.address]
+        around = [self.colour_bar, self.regions, self.measure, self._status, self.caption, self.past.bar]
+        self._forms = Forms({"tile": beside, "bare": [*beside, *around, self.controls, self.picture_tools]})
 
     def _take_keys(self) -> None:
         controls = self.controls

@@ -78,7 +78,7 @@ def test_no_frame_is_asked_for_before_the_last_was_drawn(qtbot: Any, receiver: S
     viewer = show(receiver.url)
     receiver.frame(frame(), 0)
     qtbot.waitUntil(lambda: viewer.drawn() == 1, timeout=DEADLINE)
-    viewer._idle.wait = lambda after: None  # type: ignore[method-assign]  # a loop that is never idle
+    viewer._screen._idle.wait = lambda after: None  # type: ignore[method-assign]  # a loop that is never idle
     receiver.frame(frame(1), 1)
     qtbot.waitUntil(lambda: viewer.drawn() == 2, timeout=DEADLINE)
     asked = sum(path.startswith("/last_frame") for path in receiver.requests)

@@ -1,0 +1,77 @@
+"""The line below the picture: what is under the cursor, and what was done last."""
+
+from __future__ import annotations
+
+from silx.gui import qt
+
+from penstock.gui import theme
+from penstock.gui.live.image_plot import Pixel
+from penstock.gui.live.pixels import Flag
+
+SAID_MS = 8000
+"""Milliseconds for which it says what was done."""
+_FLAG_WORDS = {Flag.GOOD: "", Flag.INVALID: "   no valid value", Flag.SATURATED: "   saturated"}
+
+
+class StatusLine(qt.QStatusBar):
+    """Pixel, its place as seen from the sample, and the source's address.
+
+    Args:
+        compact: say only what the pixel is, which needs the room of all the rest.
+    """
+
+    def __init__(self, *, compact: bool, parent: qt.QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.pixel = qt.QLabel(self)
+        self.place = qt.QLabel(self)
+        self.legend = qt.QLabel(self)
+        """What the colours of marked pixels mean."""
+        self.address = qt.QLabel(self)
+        self._lay_out(compact)
+        self.show_pixel(None, "")
+
+    def show_pixel(self, pixel: Pixel | None, place: str) -> None:
+        """Show what is under the cursor.
+
+        Args:
+            pixel: the pixel; `None`: there is none.
+            place: where it is as seen from the sample; "" if that is not known.
+        """
+        self.pixel.setText(_words(pixel))
+        self.place.setText(place)
+
+    def say(self, sentence: str, wrong: bool) -> None:
+        """Say what was done, or why it was not, for a while in place of the pixel."""
+        self.showMessage(f"▲ {sentence}" if wrong else sentence, SAID_MS)
+
+    def _lay_out(self, compact: bool) -> None:
+        colours = theme.current()
+        figures = "font-family: monospace; font-size: 11pt; padding: 2px 8px;"
+        self.pixel.setStyleSheet(figures)
+        self.place.setStyleSheet(f"{figures} color: {colours.accent};")
+        self.legend.setText(
+            f"<span style='color:{colours.invalid_pixel}'>■</span> no valid value &nbsp; "
+            f"<span style='color:{colours.saturated_pixel}'>■</span> saturated"
+        )
+        for label in (self.legend, self.address):
+            label.setStyleSheet(f"color: {colours.muted}; padding: 2px 8px;")
+        self.setSizeGripEnabled(False)
+        self.addWidget(self.pixel, 1 if compact else 0)
+        if compact:  # the tab Beam says the place, and the pixel what is wrong with it
+            self.place.hide()
+            self.legend.hide()
+        else:
+            self.addWidget(self.place, 1)
+            self.addPermanentWidget(self.legend)
+        self.addPermanentWidget(self.address)
+        self.address.setVisible(not compact)
+
+
+def _words(pixel: Pixel | None) -> str:
+    if pixel is None:
+        return "Point at the picture to read a pixel"
+    where = f"row {pixel.row}   column {pixel.column}"
+    if pixel.value is None:
+        return f"{where}   transferred in blocks: no value"
+    value = f"{pixel.value:,}" if isinstance(pixel.value, int) else f"{pixel.value:,.6g}"
+    return f"{where}   value {value}{_FLAG_WORDS[pixel.flag]}"
