@@ -294,6 +294,11 @@ class ReceiverClient:
         fields = _fields({"first": first, "limit": limit, "series": series})
         return self._json(LostFrames, "GET", "/series/lost", fields=fields, wait=FRAME_SECONDS)
 
+    def config(self) -> dict[str, Any]:
+        """Return the configuration in use: the receiver's entry, with all defaults."""
+        (entry,) = self._json(dict[str, dict[str, Any]], "GET", "/config").values()
+        return entry
+
     def rois(self) -> Rois:
         """Return the regions of interest that the next series will have."""
         return self._json(Rois, "GET", "/rois")

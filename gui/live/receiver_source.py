@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -96,6 +96,11 @@ class ReceiverSource:
         """Return what is known of detector and beam."""
         with _translated():
             return self._client.geometry(series)
+
+    def transforms(self) -> Sequence[Mapping[str, Any]]:
+        """Return the steps that the receiver applies to each frame, as in its configuration."""
+        with _translated():
+            return list(self._client.config().get("transforms", ()))
 
     def mask(self, series: str, channel: str | None = None) -> npt.NDArray[Any] | None:
         """Return the mask of a channel, (rows, cols), 0 where a pixel counts; `None` if there is none."""

@@ -11,6 +11,7 @@ from penstock.gui import theme
 from penstock.gui.live.measure import calibrants
 from penstock.gui.live.measure.beam import PLANCK_LIGHT, Beam
 from penstock.gui.live.measure.beam_state import BeamState
+from penstock.gui.live.measure.turned import NOT_ASKED, NotKnown, Turned
 
 NO_RINGS, GIVEN = "none", "given d"
 UNKNOWN = "not known"
@@ -28,13 +29,14 @@ class BeamTab(qt.QWidget):
     rings_changed = qt.Signal()
     """`rings` are others."""
     use = qt.Signal(float, float)
-    """x and y: the detector is to have this beam centre."""
+    """x and y: the detector is to have this beam centre, of the image as it sends it."""
 
     def __init__(self, state: BeamState, parent: qt.QWidget | None = None) -> None:
         super().__init__(parent)
         self._state = state
         self._rings: tuple[float, ...] = ()
         self._why_not: str | None = None
+        self._turned = Turned()
         self.x, self.y, self.distance, self.energy = (self._field() for _ in range(4))
         self.x.setAccessibleName("Beam centre x")
         self.y.setAccessibleName("Beam centre y")
@@ -99,12 +101,19 @@ class BeamTab(qt.QWidget):
         self.to_device.setVisible(why_not is not None)
         self._follow()
 
+    def show_turned(self, turned: Turned) -> None:
+        """Take note of what was done to the image on show."""
+        if turned != self._turned:
+            self._turned = turned
+            self._follow()
+
     def text(self) -> str:
-        """Return the numbers as they are copied."""
+        """Return the numbers as they are copied, for the detector."""
         beam = self._state.beam()
         lines = []
-        if beam.centre is not None:
-            lines += [f"BeamCenterX {beam.centre[0]:.2f}", f"BeamCenterY {beam.centre[1]:.2f}"]
+        centre, _ = self._as_sent()
+        if centre is not None:
+            lines += [f"BeamCenterX {centre[0]:.2f}", f"BeamCenterY {centre[1]:.2f}"]
         if beam.distance is not None:
             lines.append(f"Distance {beam.distance:.6g}")
         if beam.energy is not None:
@@ -151,9 +160,17 @@ class BeamTab(qt.QWidget):
         qt.QApplication.clipboard().setText(self.text())
 
     def _use(self) -> None:
-        centre = self._state.beam().centre
+        centre, _ = self._as_sent()
         if centre is not None:
             self.use.emit(*centre)
+
+    def _as_sent(self) -> tuple[tuple[float, float] | None, str]:
+        """Return the centre in the image as the detector sends it, or why that is not known."""
+        centre = self._state.beam().centre
+        try:
+            return None if centre is None else self._turned.as_sent(centre), ""
+        except NotKnown as error:
+            return None, str(error)
 
     # -- showing ---------------------------------------------------------------------------------
 
@@ -183,17 +200,26 @@ class BeamTab(qt.QWidget):
         self._origin.setVisible(here or self._state.series() != Beam())
         self.back.setEnabled(here)
         self.copy.setEnabled(bool(self.text()))
-        self.to_device.setEnabled(self._why_not == "" and beam.centre is not None)
+        centre, unknown = self._as_sent()
+        self.to_device.setEnabled(self._why_not == "" and centre is not None)
+        which = "this centre"
+        if centre is not None and self._turned.is_turned:
+            which = (
+                f"x {centre[0]:.2f}, y {centre[1]:.2f}, this centre in the image as the detector sends it,"
+            )
         self.to_device.setToolTip(
-            self._why_not or "Write this centre into the detector's BeamCenterX and BeamCenterY"
+            self._why_not or unknown or f"Write {which} into the detector's BeamCenterX and BeamCenterY"
         )
         lacks = beam.lacks()
-        self._say(
-            f"Not known of this series: {', '.join(lacks)}. What needs it is not shown; type it, or set it "
-            "at the detector."
-            if lacks
-            else ""
-        )
+        if unknown not in ("", NOT_ASKED) and self._why_not is not None:
+            self._say(f"Use as beam centre: {unknown}", trouble=True)
+        elif lacks:
+            self._say(
+                f"Not known of this series: {', '.join(lacks)}. What needs it is not shown; type it, or set "
+                "it at the detector."
+            )
+        else:
+            self._say("")
 
     def _say(self, sentence: str, *, trouble: bool = False) -> None:
         colours = theme.current()

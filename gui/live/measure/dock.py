@@ -66,6 +66,7 @@ class MeasureDock(qt.QDockWidget):
         """Measure this frame, which is on the screen now; `None`: there is none."""
         whole = self._plot.whole()
         self.treated.show_text(self.treatment.text() if frame is not None else "")
+        self._follow_turns()
         if frame is None or whole is None or whole.frame is not frame:
             self.counting.show_whole(None, None, None)
             self.profile.show_whole(None, None)
@@ -151,6 +152,7 @@ class MeasureDock(qt.QDockWidget):
         plot.treated.connect(self._show_again)
         self.treatment.changed.connect(plot.make_again)
         self.facts.changed.connect(self._draw_profile)
+        self.facts.changed.connect(self._follow_turns)
         self.facts.changed.connect(lambda: self.beam.follow(known(self.facts.geometry())))
         self.beam.changed.connect(self._draw_rings)
         self.beam_tab.rings_changed.connect(self._draw_rings)
@@ -171,6 +173,11 @@ class MeasureDock(qt.QDockWidget):
 
     def _draw_rings(self) -> None:
         self.rings.show_rings(self.beam.beam(), self.beam_tab.rings())
+
+    def _follow_turns(self) -> None:
+        whole = self._plot.whole()
+        size = None if whole is None or whole.is_reduced else whole.extent[::-1]
+        self.beam_tab.show_turned(self.facts.turned(self._feed.source(), size))
 
     def _draw_profile(self) -> None:
         whole = self._plot.whole()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 from silx.gui import qt
 
+from penstock.gui.live.measure.turned import NOT_ASKED, Step, Turned
 from penstock.gui.live.source import Away, Refused, Source
 from penstock.gui.live.worker import Worker
 from penstock.receiver.client import LastFrame
@@ -16,6 +17,7 @@ from penstock.receiver.models import Geometry, Rectangle
 
 AGAIN = 2000
 """Milliseconds until a source that was away, or busy, is asked again."""
+FACTS = frozenset({"geometry", "mask", "steps"})
 PASSING = frozenset({"busy", "in_error"})
 """Kinds of refusals that pass."""
 
@@ -34,8 +36,16 @@ class Informed(Protocol):
         """Return these pixels, whole, of this frame, or of a newer one where it is not kept."""
 
 
+@runtime_checkable
+class Transforming(Protocol):
+    """A source that may turn and mirror images; safe from several threads."""
+
+    def transforms(self) -> Sequence[Mapping[str, Any]]:
+        """Return the steps that it applies to each frame, as in its configuration."""
+
+
 class Facts(qt.QObject):
-    """Geometry and mask of the series on show.
+    """Geometry and mask of the series on show, and the steps of its receiver.
 
     Args:
         worker: where the source is asked.
@@ -55,6 +65,7 @@ class Facts(qt.QObject):
         self._geometry: Geometry | None = None
         self._mask: npt.NDArray[Any] | None = None
         self._bad: npt.NDArray[np.bool_] | None = None
+        self._steps: Sequence[Step] | None = None
         self._why: dict[str, str] = {}
         self._known: set[str] = set()
         worker.done.connect(self._take, qt.Qt.QueuedConnection)
@@ -68,6 +79,8 @@ class Facts(qt.QObject):
         """Ask for what is known of this series, unless that was asked already."""
         if (source, series, tuple(channels)) == (self._source, self._series, self._channels):
             return
+        if source is not self._source:
+            self._steps = None  # else those of the series before are as good, until there is an answer
         self._source, self._series, self._channels = source, series, tuple(channels)
         self._geometry = self._mask = self._bad = None
         self._known.clear()
@@ -98,8 +111,20 @@ class Facts(qt.QObject):
         """Return whether it is known if there is a mask."""
         return "mask" in self._known
 
+    def turned(self, source: Source | None, size: tuple[int, int] | None) -> Turned:
+        """Return what was done to the image on show.
+
+        Args:
+            source: where it is from.
+            size: its rows and columns; `None` if they are not known.
+        """
+        if not isinstance(source, Transforming):
+            return Turned()
+        steps = self._steps if source is self._source else None
+        return Turned(steps, size, self.why("steps") or NOT_ASKED)
+
     def why(self, what: str) -> str:
-        """Return why "geometry" or "mask" is not known: a sentence; "" if it is, or not yet."""
+        """Return why "geometry", "mask" or "steps" is not known: a sentence; "" if it is, or not yet."""
         return self._why.get(what, "")
 
     def _ask(self) -> None:
@@ -108,16 +133,20 @@ class Facts(qt.QObject):
             return
         if "geometry" not in self._known:
             self._worker.ask("geometry", lambda: (source, series, source.geometry(series)))
+        if "steps" not in self._known and isinstance(source, Transforming):
+            self._worker.ask("steps", lambda: (source, series, source.transforms()))
         if "mask" not in self._known:
             self._worker.ask("mask", lambda: (source, series, _masks(source, series, channels)))
 
     def _take(self, name: str, found: Any) -> None:
-        if name not in ("geometry", "mask") or found[:2] != (self._source, self._series):
+        if name not in FACTS or found[:2] != (self._source, self._series):
             return
         self._known.add(name)
         self._why.pop(name, None)
         if name == "geometry":
             self._geometry = found[2]
+        elif name == "steps":
+            self._steps = found[2]
         else:
             self._mask, self._bad = found[2]
         self.changed.emit()
@@ -125,7 +154,7 @@ class Facts(qt.QObject):
             self.mask_changed.emit()
 
     def _fail(self, name: str, error: Exception) -> None:
-        if name not in ("geometry", "mask"):
+        if name not in FACTS:
             return
         self._why[name] = str(error)
         if isinstance(error, Away) or getattr(error, "kind", "") in PASSING:

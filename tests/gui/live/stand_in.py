@@ -90,6 +90,8 @@ class StandIn:
         self._frame_version = 0
         self.geometry: dict[str, Any] = {}
         """What the start message said of detector and beam."""
+        self.transforms: list[dict[str, Any]] = []
+        """What its configuration says it does to each frame."""
         self.mask: np.ndarray | None = None
         """Its pixel mask, uint32."""
 
@@ -107,6 +109,8 @@ class StandIn:
             self._send_frame(request, query)
         elif url.path == "/geometry":
             self._send(request, 200, msgspec.json.encode({"series": "5f0c", **self.geometry}))
+        elif url.path == "/config":
+            self._send(request, 200, msgspec.json.encode({"sim-1": {"transforms": self.transforms}}))
         elif url.path == "/mask":
             self._send_mask(request)
         elif url.path.startswith("/frame/"):
