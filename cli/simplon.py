@@ -16,18 +16,13 @@ REST interface, its stream, its trigger input, and that for faults, which works 
 from __future__ import annotations
 
 import argparse
-import logging
-import os
-import signal
-import sys
 from pathlib import Path
 
+from penstock.cli._control_unit import add_sensor, address, begin, serve
 from penstock.cli._numbers import whole
-from penstock.cli._output import add_json, emit, say
+from penstock.cli._output import add_json
 
 STREAMS = {"v1": "legacy", "v2": "cbor"}
-LONGEST = 10_000
-"""Pixels along an edge; the largest real one has 4362."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,25 +38,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="switch this version of the stream on from the start (as a real one: v1, and off)",
     )  # fmt: skip
     parser.add_argument(
-        "--http", type=_address, default=("127.0.0.1", 0), metavar="HOST:PORT",
+        "--http", type=address("127.0.0.1:8081"), default=("127.0.0.1", 0), metavar="HOST:PORT",
         help="address of the REST interface (any free port)",
     )  # fmt: skip
     parser.add_argument(
         "--stream-port", type=whole(0), default=0, metavar="N", help="port of the stream (any free one)"
     )
-    parser.add_argument(
-        "--trigger-port", type=whole(0), default=0, metavar="N",
-        help="UDP port of the trigger input (any free one)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--model",
-        choices=tuple(MODELS),
-        default="EIGER2 Si 1M",
-        help="model, for the sensor's size (%(default)s)",
-    )
-    parser.add_argument("--sensor", type=_size, metavar="ROWSxCOLS", help="another size of the sensor")
-    parser.add_argument(
-        "--pattern", choices=tuple(PATTERNS), default="gradient", help="what frames show (%(default)s)"
+    add_sensor(
+        parser, models=MODELS, model="EIGER2 Si 1M", patterns=PATTERNS, shows="frames", example="1062x1028"
     )
     parser.add_argument(
         "--recording", type=Path, metavar="FILE",
@@ -76,9 +60,7 @@ def run(args: argparse.Namespace) -> int:
     from penstock.cli.main import UserError
     from penstock.streamer.simplon.control_unit import ControlUnit
 
-    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(message)s")
-    ending = {signal.SIGINT, signal.SIGTERM}
-    signal.pthread_sigmask(signal.SIG_BLOCK, ending)
+    begin()
     recorded = None
     if args.stream == "v2" and args.api != "1.8.0":
         raise UserError(f"--stream v2 needs --api 1.8.0; SIMPLON {args.api} has only v1")
@@ -100,30 +82,9 @@ def run(args: argparse.Namespace) -> int:
         raise UserError(f"{error}; choose another --http, --stream-port or --trigger-port") from error
     with box:
         host = args.http[0]
-        ready = {
+        addresses = {
             "http": f"http://{host}:{box.http_port}", "stream": box.stream_endpoint,
             "triggers": box.trigger_address, "simulator": f"http://{host}:{box.simulator_port}/simulator",
-            "pid": os.getpid(),
         }  # fmt: skip
-        if args.json:
-            emit(ready)
-        else:
-            say(args, ", ".join(f"{name} {value}" for name, value in ready.items()))
-        signal.sigwait(ending)
+        serve(args, addresses)
     return 0
-
-
-def _address(text: str) -> tuple[str, int]:
-    host, _, port = text.rpartition(":")
-    if not host or not port.isdecimal() or int(port) > 65535:
-        raise argparse.ArgumentTypeError(f'"{text}"; give HOST:PORT, such as 127.0.0.1:8081')
-    return host, int(port)
-
-
-def _size(text: str) -> tuple[int, int]:
-    rows, _, cols = text.partition("x")
-    if not all(number.isdecimal() and 1 <= int(number) <= LONGEST for number in (rows, cols)):
-        raise argparse.ArgumentTypeError(
-            f'"{text}"; give ROWSxCOLS, such as 1062x1028, each at most {LONGEST}'
-        )
-    return int(rows), int(cols)
