@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from penstock.devices._dectris import modes, series
 from penstock.devices._dectris import parameters as keys
 from penstock.devices._dectris.box import Box
 from penstock.devices._dectris.commands import Commands
+from penstock.devices._dectris.host import host_of
 from penstock.devices._dectris.readings import Readings
 from penstock.devices._dectris.rest import Simplon
 from penstock.stins.addresses import host_port
@@ -17,9 +17,6 @@ from penstock.stins.user_part import UserPart
 from penstock.streamer.own_stream.contract import BoxState, Progress, StreamingDetector
 from penstock.streamer.settings import Limits, Settings, TriggerMode, Value
 from penstock.streamer.unit import CameraError, FrameFormat
-
-HOST = re.compile(r"[\w.%:-]+")
-"""Pattern of host names and addresses."""
 
 
 class Eiger(StreamingDetector):
@@ -34,7 +31,7 @@ class Eiger(StreamingDetector):
     def __init__(self, properties: Mapping[str, Value]) -> None:
         """See `StreamingDetector`; uses no network."""
         unit = {p.name: p.default for p in self.properties} | dict(properties)
-        host = _host(str(unit["Host"]))
+        host = host_of(str(unit["Host"]), "its port")
         self._stream, self._version = str(unit["Stream"]), str(unit["ApiVersion"])
         self._endpoint = f"tcp://{host_port(host, int(unit['StreamPort']) or keys.PORTS[self._stream])}"
         self._simplon = Simplon(host, int(unit["Port"]))
@@ -210,19 +207,3 @@ class Eiger(StreamingDetector):
     def _pattern(self) -> str:
         pattern, number = str(self._box.value(series.PATTERN)), self._commands.sequence
         return pattern.replace("$id", "" if number is None else f"{number}_")
-
-
-def _host(given: str) -> str:
-    """Return the property Host.
-
-    Raises:
-        CameraError: it is empty, or contains more than a host.
-    """
-    if not given:
-        raise CameraError("the property Host is empty; set it to the address of the detector's control unit")
-    if not HOST.fullmatch(given) or given.count(":") == 1:
-        raise CameraError(
-            f"the property Host is {given!r}; set it to only the name or address of the detector's control "
-            "unit, such as 192.168.0.80, and the property Port to its port"
-        )
-    return given

@@ -15,6 +15,7 @@ from penstock.devices._camserver.light import BUSY, Light
 from penstock.devices._camserver.modes import Plan
 from penstock.devices._camserver.readings import Readings
 from penstock.devices._camserver.series import Series
+from penstock.devices._dectris.host import host_of
 from penstock.stins.addresses import host_port
 from penstock.stins.messages import IndexSource
 from penstock.stins.user_part import UserPart
@@ -46,7 +47,7 @@ class Pilatus(StreamingDetector):
     def __init__(self, properties: Mapping[str, Value]) -> None:
         """See `StreamingDetector`; uses no network."""
         unit = {p.name: p.default for p in self.properties} | dict(properties)
-        host = keys.host_of(str(unit["Host"]))
+        host = host_of(str(unit["Host"]), "the port of camserver")
         self._endpoint = f"tcp://{host_port(host, int(unit['StreamPort']))}"
         self._given_folder = str(unit["ImageFolder"])
         self._shape = self._given_shape = keys.shape_of(str(unit["SensorShape"]))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from penstock.devices._dectris.host import HOST
 from penstock.stins.addresses import host_port
 from penstock.streamer.settings import Limits, Parameter
 from penstock.streamer.unit import CameraError
@@ -18,7 +19,7 @@ LIGHT_PORT, STREAM_PORT = 9998, 9999
 """Ports of the light streamer: requests, and frames."""
 
 PROPERTIES: tuple[Parameter, ...] = (
-    Parameter(name="Host", default="", doc="Name or address of the control unit; required."),
+    HOST,
     Parameter(name="Port", default=PORT, limits=Limits(1, 65535), doc="TCP port of camserver."),
     Parameter(
         name="LightStreamer", default="",
@@ -104,26 +105,8 @@ READINGS: tuple[Parameter, ...] = (
     ),
 )  # fmt: skip
 
-HOST = re.compile(r"[\w.%:-]+")
-"""Pattern of host names and addresses."""
 ADDRESS = re.compile(r"([\w.%-]+|\[[\w.%:]+\]):(\d{1,5})")
 """Pattern of HOST:PORT; an IPv6 address has brackets."""
-
-
-def host_of(given: str) -> str:
-    """Return the property Host.
-
-    Raises:
-        CameraError: it is empty, or contains more than a host.
-    """
-    if not given:
-        raise CameraError("the property Host is empty; set it to the address of the detector's control unit")
-    if not HOST.fullmatch(given) or given.count(":") == 1:
-        raise CameraError(
-            f"the property Host is {given!r}; set it to only the name or address of the detector's control "
-            "unit, such as 192.168.0.80, and the property Port to the port of camserver"
-        )
-    return given
 
 
 def shape_of(given: str) -> tuple[int, int] | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import msgspec
 
+from penstock.devices._dectris.host import HOST
 from penstock.devices._dectris.rest import number_of
 from penstock.streamer.settings import Limits, Parameter, Value
 
@@ -20,7 +21,7 @@ FORMATS = {"v1": "legacy", "v2": "cbor"}
 """Values of stream/config/format ([v2] "SIMPLON Configuration Parameters")."""
 
 PROPERTIES: tuple[Parameter, ...] = (
-    Parameter(name="Host", default="", doc="Name or address of the control unit; required."),
+    HOST,
     Parameter(name="Port", default=80, limits=Limits(1, 65535), doc="TCP port of its REST interface."),
     Parameter(name="ApiVersion", default="", doc='Version of SIMPLON, as "1.8.0"; "" asks the box.'),
     Parameter(
