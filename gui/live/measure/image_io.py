@@ -31,6 +31,21 @@ def load(path: Path) -> npt.NDArray[Any]:
     return np.asarray(found)
 
 
+def load_mask(path: Path) -> npt.NDArray[np.bool_]:
+    """Return which pixels a file leaves out, (rows, cols): those not 0 in its mask, or else in its image.
+
+    Raises:
+        ValueError: it holds no image.
+        OSError: it cannot be read.
+    """
+    if path.suffix.lower() != ".npy":
+        with open_frames(path) as file:
+            own = file.mask()
+        if own is not None:
+            return np.asarray(own != 0)
+    return np.asarray(load(path) != 0)
+
+
 def save(path: Path, image: npt.NDArray[Any]) -> None:
     """Write an image; the name's end says how: .npy, .edf, .tif.
 

@@ -30,13 +30,14 @@ class OneShape(qt.QObject):
         self, plot: ImagePlot, kind: type[Any], name: str, colour: str, parent: qt.QObject | None = None
     ) -> None:
         super().__init__(parent)
-        self._kind = kind
+        self._plot, self._kind = plot, kind
         self._name, self._colour = name, colour
         self._manager = RegionOfInterestManager(plot)
         self._shape: RegionOfInterest | None = None
         self._manager.sigInteractiveRoiFinalized.connect(self._finish)
         self._manager.sigInteractiveModeStarted.connect(lambda _: self.drawing.emit(True))
         self._manager.sigInteractiveModeFinished.connect(lambda: self.drawing.emit(False))
+        plot.getWidgetHandle().installEventFilter(self)
 
     def shape(self) -> Any:
         """Return what is drawn; `None` if there is none."""
@@ -48,6 +49,13 @@ class OneShape(qt.QObject):
             self._manager.start(self._kind)
         else:
             self._manager.stop()
+
+    def eventFilter(self, watched: qt.QObject, event: qt.QEvent) -> bool:
+        """End a polygon by a double click on its last corner; silx itself has it end at its first one."""
+        if event.type() == qt.QEvent.MouseButtonDblClick and self._manager.isDrawing():
+            # silx takes the click first, and puts a corner there.
+            qt.QTimer.singleShot(0, self._plot.interaction()._validate)
+        return bool(super().eventFilter(watched, event))
 
     def put(self, shape: RegionOfInterest) -> None:
         """Show this one, as if it was drawn."""

@@ -27,6 +27,7 @@ from penstock.gui.live.worker import Worker
 NO_FRAME = "There is no whole image on show: set Transfer to all pixels."
 NO_RECTANGLE = "Draw a rectangle first (B): its pixels are masked."
 NO_MASK = "The series has no mask."
+CORNERS = "Click the corners in the picture; a double click on the last one ends it."
 MOST_COUNT = 1e15
 COLOUR = "#ff6b6b"
 
@@ -114,8 +115,8 @@ class TreatmentTab(qt.QWidget):
     # -- what the user does ----------------------------------------------------------------------
 
     def load_mask(self, path: Path) -> None:
-        """Take the mask in a file: pixels that are not 0 are left out."""
-        self._worker.ask("load mask", lambda: (path, np.asarray(image_io.load(path) != 0)))
+        """Take the mask in a file, of a file of frames its own: pixels that are not 0 are left out."""
+        self._worker.ask("load mask", lambda: (path, image_io.load_mask(path)))
 
     def load_background(self, path: Path) -> None:
         """Take the image in a file as background."""
@@ -151,6 +152,10 @@ class TreatmentTab(qt.QWidget):
         top = place.y % size[0]
         mask[top : top + place.height, place.x : place.x + place.width] = on
         self._set(mask=mask if mask.any() else None)
+
+    def _draw_polygon(self) -> None:
+        self.polygon.draw(True)
+        self.say(CORNERS)
 
     def _mask_polygon(self) -> None:
         """Mask what was drawn, and take the shape away."""
@@ -243,7 +248,7 @@ class TreatmentTab(qt.QWidget):
         mask: dict[str, Callable[[], None]] = {
             "mask rectangle": lambda: self._mask_rectangle(True),
             "unmask rectangle": lambda: self._mask_rectangle(False),
-            "mask polygon": lambda: self.polygon.draw(True),
+            "mask polygon": self._draw_polygon,
             "mask of the series": self._mask_of_series,
             "load mask": lambda: self._open("Load a mask", self.load_mask),
             "save mask": lambda: self._write("Save the mask", self.save_mask),

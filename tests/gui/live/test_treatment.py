@@ -6,16 +6,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import h5py
 import numpy as np
 import pytest
 from silx.gui import qt
-from silx.gui.plot.items.roi import PolygonROI
 
 from penstock.gui import theme
 from penstock.gui.live.measure import image_io
 from penstock.gui.live.measure.counting import counted
 from penstock.gui.live.measure.treatment import Combine, Treated, Treatment
-from penstock.gui.live.measure.treatment_tab import NO_MASK, NO_RECTANGLE
+from penstock.gui.live.measure.treatment_tab import CORNERS, NO_MASK, NO_RECTANGLE
 from penstock.gui.live.pixels import Flag
 from penstock.gui.live.regions.model import number
 from penstock.gui.live.viewer import Viewer
@@ -184,17 +184,67 @@ def test_a_rectangle_is_masked_grey_saved_and_loaded(qtbot: Any, viewer: Viewer,
     assert tab.says() == "▲ There is no mask yet: draw or load one."
 
 
-def test_what_a_polygon_has_inside_is_masked(qtbot: Any, viewer: Viewer) -> None:
+def click(viewer: Viewer, row: float, column: float, *, twice: bool = False) -> None:
+    """Move the mouse to a place in the picture, and click there."""
+    canvas = viewer.plot.getWidgetHandle()
+    at = qt.QPointF(*viewer.plot.dataToPixel(column, row))
+    once = [
+        (qt.QEvent.MouseButtonPress, qt.Qt.LeftButton, qt.Qt.LeftButton),
+        (qt.QEvent.MouseButtonRelease, qt.Qt.LeftButton, qt.Qt.NoButton),
+    ]
+    again = [(qt.QEvent.MouseButtonDblClick, qt.Qt.LeftButton, qt.Qt.LeftButton), once[1]] if twice else []
+    for kind, button, buttons in [(qt.QEvent.MouseMove, qt.Qt.NoButton, qt.Qt.NoButton), *once, *again]:
+        qt.QApplication.sendEvent(canvas, qt.QMouseEvent(kind, at, button, buttons, qt.Qt.NoModifier))
+
+
+def test_what_a_polygon_of_clicks_has_inside_is_masked_and_the_next_one_joins_it(
+    qtbot: Any, viewer: Viewer
+) -> None:
     tab = viewer.measure.treatment
-    tab.button("mask polygon").click()
-    assert viewer.plot.getInteractiveMode()["mode"] == "draw"
-    shape = PolygonROI()
-    shape.setPoints(np.array([(20.0, 10.0), (30.0, 10.0), (30.0, 25.0), (20.0, 25.0)]))
-    tab.polygon.put(shape)
-    wait_for(qtbot, viewer, "150 pixels masked here")
+    limits = viewer.plot.getGraphXLimits()
+    for corners, words in (
+        ([(10, 20), (10, 30), (25, 30), (25, 20)], "150 pixels masked here"),
+        ([(40, 50), (40, 60), (45, 60), (45, 50)], "200 pixels masked here"),
+    ):
+        qtbot.mouseClick(tab.button("mask polygon"), qt.Qt.LeftButton)
+        assert viewer.plot.getInteractiveMode()["mode"] == "draw"
+        assert tab.says() == CORNERS
+        for corner in corners[:-1]:
+            click(viewer, *corner)
+        click(viewer, *corners[-1], twice=True)
+        wait_for(qtbot, viewer, words)
+        qtbot.waitUntil(lambda: viewer.plot.getInteractiveMode()["mode"] != "draw", timeout=DEADLINE)
     mask = tab.treatment().mask
-    assert mask is not None and mask[10:25, 20:30].all()
-    assert tab.polygon.shape() is None
+    assert mask is not None and mask[10:25, 20:30].all() and mask[40:45, 50:60].all()
+    assert tab.polygon.shape() is None and viewer.plot.getGraphXLimits() == limits
+
+
+@pytest.mark.parametrize("name", ["mask.npy", "mask.edf", "mask.tif"])
+def test_a_mask_goes_through_a_file_that_is_chosen(
+    name: str, qtbot: Any, viewer: Viewer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chosen = str(tmp_path / name)
+    for dialog in ("getSaveFileName", "getOpenFileName"):
+        monkeypatch.setattr(qt.QFileDialog, dialog, lambda *_: (chosen, ""))
+    tab = viewer.measure.treatment
+    viewer.measure.rectangle.set_place(PLACE)
+    tab.button("mask rectangle").click()
+    mask = tab.treatment().mask
+    qtbot.mouseClick(tab.button("save mask"), qt.Qt.LeftButton)
+    qtbot.waitUntil(lambda: tab.says() == f"Saved as {chosen}", timeout=DEADLINE)
+    tab.button("no mask").click()
+    wait_for(qtbot, viewer, "")
+    qtbot.mouseClick(tab.button("load mask"), qt.Qt.LeftButton)
+    wait_for(qtbot, viewer, "600 pixels masked here")
+    assert np.array_equal(tab.treatment().mask, mask)
+
+
+def test_of_a_file_of_frames_its_own_mask_is_loaded(qtbot: Any, viewer: Viewer, tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "run_master.h5", "w") as file:
+        file["entry/data/data_000001"] = np.ones((3, *IMAGE.shape), np.uint16)
+        file["entry/instrument/detector/pixel_mask"] = np.eye(*IMAGE.shape, dtype=np.uint32)
+    viewer.measure.treatment.load_mask(tmp_path / "run_master.h5")
+    wait_for(qtbot, viewer, "60 pixels masked here")
 
 
 def test_the_mask_of_the_series_is_taken(qtbot: Any, receiver: StandIn, viewer: Viewer) -> None:
