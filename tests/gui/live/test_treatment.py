@@ -201,7 +201,6 @@ def test_what_a_polygon_of_clicks_has_inside_is_masked_and_the_next_one_joins_it
     qtbot: Any, viewer: Viewer
 ) -> None:
     tab = viewer.measure.treatment
-    limits = viewer.plot.getGraphXLimits()
     for corners, words in (
         ([(10, 20), (10, 30), (25, 30), (25, 20)], "150 pixels masked here"),
         ([(40, 50), (40, 60), (45, 60), (45, 50)], "200 pixels masked here"),
@@ -216,7 +215,7 @@ def test_what_a_polygon_of_clicks_has_inside_is_masked_and_the_next_one_joins_it
         qtbot.waitUntil(lambda: viewer.plot.getInteractiveMode()["mode"] != "draw", timeout=DEADLINE)
     mask = tab.treatment().mask
     assert mask is not None and mask[10:25, 20:30].all() and mask[40:45, 50:60].all()
-    assert tab.polygon.shape() is None and viewer.plot.getGraphXLimits() == limits
+    assert tab.polygon.shape() is None
 
 
 @pytest.mark.parametrize("name", ["mask.npy", "mask.edf", "mask.tif"])
