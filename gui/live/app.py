@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -69,6 +70,7 @@ def run(
         return f"the backend gl cannot draw here ({reason}); leave --backend gl out: mpl draws everywhere"
     window = open_window(options)
     previous = signal.signal(signal.SIGINT, lambda *_: window.close())
+    hook, sys.excepthook = sys.excepthook, window.failure.say
     failure: list[str] = []
     if options.screenshot is not None:
         _arrange_screenshot(window, options, options.screenshot, failure)
@@ -82,6 +84,7 @@ def run(
         application.exec_()  # the window's clock lets Python see the signal
     finally:
         signal.signal(signal.SIGINT, previous)
+        sys.excepthook = hook
         window.close()
     return failure[0] if failure else None
 

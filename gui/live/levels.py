@@ -13,6 +13,10 @@ import numpy.typing as npt
 SAMPLES = 250_000
 """Pixels looked at: enough for these percentiles, and 16 million would cost more than the drawing."""
 BINS = 128
+FARTHEST = 1e37
+"""Greatest level: a picture's values are single precision, and silx' ticks need room beyond."""
+NEAREST = 1e-9
+"""Least difference of two levels, as a share of them: 128 bins between them are still different numbers."""
 MOST_BEYOND = 4.0
 """The histogram is at most so many times as wide as its levels: one hot pixel does not squeeze the rest."""
 
@@ -109,11 +113,18 @@ def autoscale(values: Values, scale: Scale = Scale.LIN, percentiles: Percentiles
 
 
 def possible(low: float, high: float, scale: Scale) -> Levels:
-    """Return the levels that are nearest to these two and different, and above zero where they must be."""
+    """Return the levels that are nearest to these two and can be drawn: different, and not below zero where
+    they must not be."""
+    low, high = (min(max(value, -FARTHEST), FARTHEST) for value in (low, high))
     if scale is Scale.LOG and low <= 0:
         low = min(1.0, high / 10) if high > 0 else 1.0
-    if not high > low:
-        high = low * 10 if scale is Scale.LOG else low + 1
+    if scale is Scale.LOG:
+        low = max(low, 1 / FARTHEST)
+    if scale is Scale.SQRT:
+        low = max(low, 0.0)
+    least = NEAREST * max(abs(low), abs(high))
+    if not high - low > least:
+        high = low * 10 if scale is Scale.LOG else low + max(1.0, 2 * least)
     return Levels(low, high)
 
 

@@ -76,7 +76,8 @@ class Look(qt.QObject):
     def follow(self, levels: Levels) -> None:
         """Note the levels that were found for the frame on show."""
         if self._autoscale:
-            self.colormap.setVRange(*levels)
+            # Its picture may have been begun before the scale was chosen.
+            self.colormap.setVRange(*possible(*levels, self._scale))
 
     def is_autoscale(self) -> bool:
         """Return whether levels follow each frame."""

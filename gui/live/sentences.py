@@ -96,7 +96,10 @@ def moment(seconds: float | None, now: float | None = None) -> str:
     """Return a local time, to the millisecond, with its day unless that is today; "" for `None`."""
     if seconds is None:
         return ""
-    local, today = time.localtime(seconds), time.localtime(time.time() if now is None else now)
+    try:
+        local, today = time.localtime(seconds), time.localtime(time.time() if now is None else now)
+    except (OverflowError, ValueError, OSError):  # what its sender says need not be a time
+        return ""
     day = "" if local[:3] == today[:3] else time.strftime("%Y-%m-%d ", local)
     return f"{day}{time.strftime('%H:%M:%S', local)}.{int(seconds % 1 * 1000):03d}"
 

@@ -8,6 +8,7 @@ from math import ceil, sqrt
 from silx.gui import qt
 
 from penstock.gui import theme
+from penstock.gui.failure import FailureStrip
 from penstock.gui.live.view import LiveView
 
 Make = Callable[[str], LiveView]
@@ -43,7 +44,14 @@ class Window(qt.QMainWindow):
         self._grid.setSpacing(3)
         self._pages.addWidget(self.tabs)
         self._pages.addWidget(self._grid_page)
-        self.setCentralWidget(self._pages)
+        self.failure = FailureStrip("viewer", self)
+        whole = qt.QWidget(self)
+        lines = qt.QVBoxLayout(whole)
+        lines.setContentsMargins(0, 0, 0, 0)
+        lines.setSpacing(0)
+        lines.addWidget(self.failure)
+        lines.addWidget(self._pages, 1)
+        self.setCentralWidget(whole)
         self._grid_page.setObjectName("tiles")
         self._grid_page.setStyleSheet(f"#tiles {{ background: {theme.current().line}; }}")
         for keys, does in (

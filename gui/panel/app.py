@@ -64,7 +64,7 @@ def run(
     fleet = Fleet()
     window = open_window(options, layout, fleet)
     previous = signal.signal(signal.SIGINT, lambda *_: window.close())
-    hook, sys.excepthook = sys.excepthook, window.say_failure
+    hook, sys.excepthook = sys.excepthook, window.failure.say
     clock = qt.QTimer(window)
     clock.timeout.connect(lambda: None)
     clock.start(ALIVE)

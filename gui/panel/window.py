@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Callable, Sequence
-from types import TracebackType
 
 from silx.gui import qt
 
-from penstock.gui import theme
+from penstock.gui.failure import FailureStrip
 from penstock.gui.model.detector import DetectorModel
 from penstock.gui.model.device_name import key
 from penstock.gui.model.preset_files import PresetFolders
@@ -52,13 +50,7 @@ class Window(qt.QMainWindow):
         self.tabs.tabBar().setDrawBase(False)
         self.tabs.setMovable(True)
         self.tabs.currentChanged.connect(lambda _: self._show_title())
-        self.failure = qt.QLabel(self)
-        self.failure.setTextFormat(qt.Qt.PlainText)
-        self.failure.setWordWrap(True)
-        self.failure.setStyleSheet(
-            f"background: {theme.current().state['fault']}; color: white; padding: 6px;"
-        )
-        self.failure.hide()
+        self.failure = FailureStrip("panel", self)
         whole = qt.QWidget(self)
         layout = qt.QVBoxLayout(whole)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -98,17 +90,6 @@ class Window(qt.QMainWindow):
         self.tabs.setCurrentWidget(panel)
         panel.setFocus()
         return panel
-
-    def say_failure(
-        self, kind: type[BaseException], error: BaseException, trace: TracebackType | None
-    ) -> None:
-        """Say that something failed in a window (`sys.excepthook`): without it PyQt would end the program."""
-        traceback.print_exception(kind, error, trace)
-        self.failure.setText(
-            f"The panel had an internal error ({kind.__name__}: {error}). What is shown may be old: close "
-            "it, start it again, and report this with the text in the terminal. Series continue."
-        )
-        self.failure.show()
 
     def closeEvent(self, event: qt.QCloseEvent) -> None:
         """Keep the layout, and release all devices; the series continue."""

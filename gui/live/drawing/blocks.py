@@ -67,7 +67,8 @@ def reduce(
             flags[part][found >= saturation] = Flag.SATURATED
         if greatest is Flag.SATURATED:
             flags[part][found == np.iinfo(image.dtype).max] = Flag.SATURATED
-        values[part] = found if reduction is Reduction.GREATEST else _mean(known, along, across)
+        with np.errstate(over="ignore"):  # double precision goes farther: the last colour in any case
+            values[part] = found if reduction is Reduction.GREATEST else _mean(known, along, across)
     return values, flags
 
 

@@ -33,7 +33,7 @@ class Figures:
     """(row, column) of the maximum; of several equal ones, the first."""
     centroid: tuple[float, float] | None
     """(x, y), weighted by the counts, in pixels from the outer corner of the first; `None` as well if their
-    sum is not above 0."""
+    sum is not above 0, or infinite."""
 
     @property
     def mean(self) -> float | None:
@@ -151,12 +151,15 @@ class _Total:
         self._pixels += pixels
         self._saturated += int(np.count_nonzero(saturated))
         kind = image.dtype.kind
-        wide: Any = {"u": np.uint64, "b": np.uint64, "i": np.int64}.get(kind, np.float64)
+        # A column of 64-bit counts may have more bits than 64; the centroid needs no more than these.
+        large = kind in "iu" and image.dtype.itemsize == 8
+        wide: Any = np.float64 if large or kind == "f" else np.int64 if kind == "i" else np.uint64
         values = np.where(counts, image, image.dtype.type(0))
-        across, along = values.sum(0, dtype=wide), values.sum(1, dtype=wide)
-        self._sum += sum(across.tolist())  # of any length: no integer overflows
-        self._x += float(across.astype(np.float64) @ self._columns)
-        self._y += float(along.astype(np.float64) @ (np.arange(len(along)) + (row + 0.5)))
+        with np.errstate(over="ignore", invalid="ignore"):  # of infinite pixels, where a mask has them count
+            across, along = values.sum(0, dtype=wide), values.sum(1, dtype=wide)
+            self._sum += _exact(values) if large else sum(across.tolist())  # of any length
+            self._x += float(across.astype(np.float64) @ self._columns)
+            self._y += float(along.astype(np.float64) @ (np.arange(len(along)) + (row + 0.5)))
         lowest = image.dtype.type(-np.inf) if kind == "f" else _lowest(image.dtype)
         seen = np.where(counts, image, lowest)
         at = int(np.argmax(seen))
@@ -167,11 +170,17 @@ class _Total:
             self._place = (row + at // image.shape[1], self._left + at % image.shape[1])
 
     def figures(self) -> Figures:
-        centroid = (self._x / self._sum, self._y / self._sum) if self._sum > 0 else None
+        centroid = (self._x / self._sum, self._y / self._sum) if 0 < self._sum < np.inf else None
         most = None if self._most is None else self._most.item()
         return Figures(
             self._pixels, self._all - self._pixels, self._saturated, self._sum, most, self._place, centroid
         )
+
+
+def _exact(values: npt.NDArray[Any]) -> int:
+    """Return the sum of 64-bit integers, which may have more bits."""
+    high, low = values >> 32, values & 0xFFFFFFFF
+    return (int(high.sum(dtype=np.int64)) << 32) + int(low.sum(dtype=np.uint64))
 
 
 def _lowest(dtype: np.dtype[Any]) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -84,6 +85,8 @@ def number(value: float | None) -> str:
     """Return a value as listed."""
     if value is None:
         return NOTHING
+    if not math.isfinite(value):  # pixels may be infinite, where a mask says that they count
+        return f"{value:g}"
     return f"{value:,.0f}" if value == int(value) and abs(value) < 1e15 else f"{value:,.6g}"
 
 

@@ -87,3 +87,8 @@ def test_a_time_of_another_day_has_its_date() -> None:
     assert moment(noon + 0.25, now=noon + 3600) == "12:00:00.250"
     assert moment(noon, now=noon + 86_400) == "2026-03-04 12:00:00.000"
     assert moment(None) == ""
+
+
+@pytest.mark.parametrize("seconds", [float("nan"), float("inf"), 1e300, -1e20])
+def test_what_is_no_time_is_not_shown(seconds: float) -> None:
+    assert moment(seconds) == ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from silx.math.colormap import cmap
 
 from penstock.gui.live.levels import (
     BINS,
@@ -14,8 +15,11 @@ from penstock.gui.live.levels import (
     Scale,
     autoscale,
     histogram,
+    possible,
     stride,
 )
+
+TABLE = np.zeros((256, 4), np.uint8)
 
 
 def test_levels_are_percentiles_of_the_good_pixels_only() -> None:
@@ -92,3 +96,17 @@ def test_one_hot_pixel_does_not_squeeze_the_histogram() -> None:
     assert found is not None
     assert found.high <= 130 + MOST_BEYOND * 50
     assert found.counts.sum() == counts.size - 1
+
+
+@pytest.mark.parametrize("scale", Scale)
+@pytest.mark.parametrize("count", [0.0, -7.0, 5e-324, 1e17, 2.0**64, 1.7e308])
+def test_levels_of_any_flat_image_can_be_drawn(scale: Scale, count: float) -> None:
+    values = np.full(9, count)
+    levels = autoscale(values, scale) or possible(0.0, 0.0, scale)
+
+    found = histogram(values, levels, scale)
+    colours = cmap(np.zeros((1, 1), np.float32) + levels.low, TABLE, *levels, scale.value)
+
+    assert levels.low < levels.high
+    assert found is None or found.low < found.high
+    assert colours.shape == (1, 1, 4)

@@ -299,3 +299,17 @@ def test_a_file_is_measured_like_what_a_receiver_has(qtbot: Any, tmp_path: Path)
         assert "wavelength" in tab.says()
     finally:
         view.stop()
+
+
+def test_of_infinite_pixels_that_count_the_figures_are_shown_too(
+    qtbot: Any, receiver: StandIn, show: Callable[..., Viewer]
+) -> None:
+    receiver.mask = np.zeros(IMAGE.shape, np.uint32)
+    viewer = measured(qtbot, receiver, show)
+    image = IMAGE.astype(np.float32)
+    image[0, 0], image[1, 1] = np.inf, -np.inf
+    receiver.frame(image, 1)
+    shown = viewer.measure.figures
+    qtbot.waitUntil(lambda: shown.value("Frame", "Sum") == "nan", timeout=DEADLINE)
+    assert shown.value("Frame", "Maximum") == "inf"
+    assert shown.value("Frame", "Centroid") == "–"

@@ -92,3 +92,20 @@ def test_figures_of_a_part_are_moved_to_its_place() -> None:
     found = counts.moved(Counted(image[13:22, 11:19]).of(), 11, 13)
     assert (found.sum, found.place) == (expected.sum, expected.place)
     assert found.centroid == pytest.approx(expected.centroid)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "count"), [("uint64", 2**64 - 2), ("int64", 2**63 - 1), ("int64", -(2**63))]
+)
+def test_a_column_of_64_bits_that_adds_up_to_more_is_summed_all_the_same(dtype: str, count: int) -> None:
+    image = np.full((5, 2), count, dtype)
+    image[0, 0] = 3
+    assert Counted(image, mask=np.zeros(image.shape)).of().sum == 9 * count + 3
+
+
+def test_infinite_pixels_that_a_mask_has_count_have_no_centroid() -> None:
+    image = np.ones((4, 4), np.float32)
+    image[0, 0], image[1, 1] = np.inf, -np.inf
+    figures = Counted(image, mask=np.zeros(image.shape)).of()
+    assert figures.pixels == 16 and np.isnan(figures.sum) and figures.centroid is None
+    assert figures.maximum == np.inf and figures.place == (0, 0)

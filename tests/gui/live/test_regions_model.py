@@ -52,7 +52,15 @@ def test_what_differs_from_the_series_counts_from_the_next_one_on() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "text"), [(None, "–"), (38981897.0, "38,981,897"), (5414.15236, "5,414.15"), (1e20, "1e+20")]
+    ("value", "text"),
+    [
+        (None, "–"),
+        (38981897.0, "38,981,897"),
+        (5414.15236, "5,414.15"),
+        (1e20, "1e+20"),
+        (float("inf"), "inf"),
+        (float("nan"), "nan"),
+    ],
 )
 def test_numbers(value: float | None, text: str) -> None:
     assert model.number(value) == text

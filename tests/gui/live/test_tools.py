@@ -113,6 +113,18 @@ def test_the_window_draws_with_what_is_chosen(
     assert not viewer.levels.isVisible()
 
 
+def test_a_picture_that_was_begun_before_another_scale_was_chosen_sets_no_levels_that_it_cannot_have() -> (
+    None
+):
+    look = Look()
+    look.set_scale(Scale.LOG)
+    look.follow(Levels(0.0, 1.0))  # of an empty frame in linear colours, which comes late
+    assert look.levels() == (0.1, 1.0)
+    look.set_scale(Scale.SQRT)
+    look.follow(Levels(-4.0, 1.0))
+    assert look.levels() == (0.0, 1.0)
+
+
 def test_colours_scale_and_tools_are_remembered_for_each_detector(
     qtbot: Any, receiver: StandIn, show: Callable[..., Viewer]
 ) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from silx.gui import qt
 
-from penstock.gui.live.app import Options, open_window
+from penstock.gui.live.app import Options, open_window, run
 from penstock.gui.live.file_source import FileSource
 from penstock.gui.live.receiver_source import ReceiverSource
 from penstock.gui.live.view import LiveView
@@ -149,3 +149,20 @@ def test_a_closed_window_leaves_no_thread(qtbot: Any, opened: Open, file: Path) 
     window.close()
     names = {thread.name for thread in threading.enumerate()}
     assert not names & {"penstock-feed", "penstock-past", "penstock-painter"}
+
+
+def test_a_failure_inside_is_said_and_ends_nothing(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said: list[str] = []
+
+    def fails() -> None:
+        window = next(each for each in qt.QApplication.topLevelWidgets() if isinstance(each, Window))
+        qt.QTimer.singleShot(0, lambda: said.append(window.failure.text()))
+        raise ValueError("of a day in May")
+
+    picture = tmp_path / "window.png"
+    assert run(Options(sources=(FileSource(file),), screenshot=picture), ready=fails) is None
+    assert said and said[0].startswith("The viewer had an internal error (ValueError: of a day in May)")
+    assert picture.exists()
+    assert "Traceback" in capsys.readouterr().err

@@ -226,7 +226,7 @@ def test_a_failure_inside_is_said_and_ends_nothing(
     try:
         raise ValueError("of a day in May")
     except ValueError as error:
-        window.say_failure(type(error), error, error.__traceback__)
+        window.failure.say(type(error), error, error.__traceback__)
     assert "The panel had an internal error (ValueError: of a day in May)" in window.failure.text()
     assert window.failure.isVisible()
     assert window.tabs.isVisible()
