@@ -166,6 +166,7 @@ class LiveView(qt.QMainWindow):
         ):  # fmt: skip
             self.destroyed.connect(thread.ask_to_stop)
         self.measure.counted.connect(self.regions.show_counted)
+        self.measure.counting.says.connect(self.regions.say_of_frames_shown)
         self.regions.curves.shown_wanted.connect(self.measure.count_all)
         self._refresh()
 

@@ -9,10 +9,10 @@ import numpy.typing as npt
 from silx.gui import qt
 
 from penstock.gui.live.drawing.whole import Whole
-from penstock.gui.live.measure.counts import Counted, Figures, moved
+from penstock.gui.live.measure.counts import Counted, Figures, Saturated, moved
 from penstock.gui.live.measure.facts import Facts, Informed
 from penstock.gui.live.measure.rectangle import RectangleTool
-from penstock.gui.live.pixels import as_numbers
+from penstock.gui.live.pixels import Flag, as_numbers
 from penstock.gui.live.source import Source
 from penstock.gui.live.worker import Worker
 from penstock.receiver.client import LastFrame
@@ -48,8 +48,8 @@ class Counting(qt.QObject):
         asker: where pixels are asked for that the window does not hold.
     """
 
-    saturated = qt.Signal(int)
-    """Saturated pixels of the frame on show."""
+    saturated = qt.Signal(object)
+    """`Saturated` pixels of the frame on show."""
     frame_counted = qt.Signal(object, object)
     """`LastFrame`, and its `Figures`; `None` twice: there are none."""
     rectangle_counted = qt.Signal(object, object)
@@ -103,7 +103,10 @@ class Counting(qt.QObject):
             self._show_nothing()
             return
         mask = self._facts.mask(whole.shape)
-        if not whole.is_reduced and not whole.has_colours:
+        if whole.is_reduced and not whole.has_colours:
+            self.frame_counted.emit(None, None)
+            self._worker.ask("frame", lambda: (whole, None, _in_blocks(whole)))
+        elif not whole.has_colours:
             looked_at = self._looked_at or self._all_frames
             self._worker.ask("frame", lambda: _frame(whole, mask, looked_at))
         else:
@@ -113,7 +116,7 @@ class Counting(qt.QObject):
 
     def _show_nothing(self) -> None:
         self._worker.forget("frame")
-        self.saturated.emit(0)
+        self.saturated.emit(Saturated(0, False))
         self.frame_counted.emit(None, None)
         if self._whole is None:
             self.rectangle_counted.emit(None, None)
@@ -161,11 +164,17 @@ class Counting(qt.QObject):
             self.says.emit(f"The rectangle's pixels cannot be fetched: {error}", True)
 
 
-def _frame(whole: Whole, mask: npt.NDArray[Any] | None, looked_at: bool) -> tuple[Whole, Figures | None, int]:
-    if not looked_at:
-        return whole, None, counted(whole, mask).saturated()
-    figures = counted(whole, mask).of()
-    return whole, figures, figures.saturated
+def _frame(
+    whole: Whole, mask: npt.NDArray[Any] | None, looked_at: bool
+) -> tuple[Whole, Figures | None, Saturated]:
+    figures = counted(whole, mask).of() if looked_at else None
+    count = counted(whole, mask).saturated() if figures is None else figures.saturated
+    return whole, figures, Saturated(count, count > 0)
+
+
+def _in_blocks(whole: Whole) -> Saturated:
+    """Return whether a block has a saturated pixel, which is all that is known of them."""
+    return Saturated(None, bool((whole.flags == Flag.SATURATED).any()))
 
 
 def _fetched(

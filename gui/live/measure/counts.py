@@ -41,6 +41,16 @@ class Figures:
         return self.sum / self.pixels if self.pixels else None
 
 
+@dataclass(frozen=True)
+class Saturated:
+    """Saturated pixels of the frame on show."""
+
+    count: int | None
+    """`None`: they are not counted, since the frame came in blocks."""
+    some: bool
+    """Whether there are any."""
+
+
 @dataclass(frozen=True, eq=False)
 class Counted:
     """A frame, and which of its pixels count.

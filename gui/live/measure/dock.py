@@ -10,7 +10,7 @@ from penstock.gui.live.measure.beam import known, sentence
 from penstock.gui.live.measure.beam_state import BeamState
 from penstock.gui.live.measure.beam_tab import BeamTab
 from penstock.gui.live.measure.counting import Counting
-from penstock.gui.live.measure.counts import Figures
+from penstock.gui.live.measure.counts import Figures, Saturated
 from penstock.gui.live.measure.cross import Cross
 from penstock.gui.live.measure.facts import Facts
 from penstock.gui.live.measure.figures_tab import FiguresTab
@@ -56,7 +56,7 @@ class MeasureDock(qt.QDockWidget):
         self.cross = Cross(plot, self.beam, self)
         self.rings = Rings(plot, self)
         self.tabs = qt.QTabWidget(self)
-        self._saturated = 0
+        self._saturated = Saturated(0, False)
         self._all_wanted = self._aside = False
         self._lay_out(compact)
         self._connect()
@@ -70,7 +70,7 @@ class MeasureDock(qt.QDockWidget):
         if frame is None or whole is None or whole.frame is not frame:
             self.counting.show_whole(None, None, None)
             self.profile.show_whole(None, None)
-            self._warn(0)
+            self._warn(Saturated(0, False))
             return
         several = frame.array.ndim == 3 and not whole.has_colours
         channel = None if several or not frame.channels else self._feed.part().channel
@@ -131,9 +131,9 @@ class MeasureDock(qt.QDockWidget):
         looked_at = self.isVisible() and self.tabs.currentWidget() is self.figures
         self.counting.look(looked_at, all_frames=self._all_wanted)
 
-    def _warn(self, saturated: int) -> None:
+    def _warn(self, saturated: Saturated) -> None:
         self._saturated = saturated
-        self.saturation.show_count(saturated, self.figures.allowed.value())
+        self.saturation.show_saturated(saturated, self.figures.allowed.value())
 
     def _show_again(self) -> None:
         whole = self._plot.whole()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 from silx.gui import qt
 
@@ -241,7 +242,8 @@ class Past(qt.QObject):
         self.bar.stop_playing()
         self._set_live(False)
         self._say(f"looking for a saturated pixel from frame {self._index + 1:,} on …")
-        self._wish = self.asker.ask(self._index + 1, self._part(), stop=last + 1)
+        # Whole: of a block's pixels those at the type's greatest value, which may be saturated, take no part.
+        self._wish = self.asker.ask(self._index + 1, replace(self._part(), block=1), stop=last + 1)
 
     def _ask(self, index: int) -> None:
         self._began, self._trouble = time.monotonic(), ""

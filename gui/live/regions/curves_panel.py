@@ -66,9 +66,9 @@ class CurvesPanel(qt.QWidget):
         self.with_shown.toggled.connect(lambda _: self.changed.emit())
         self.curve.read.connect(self._reading.set_whole)
         self.save.triggered.connect(self._ask_path)
-        self._jobs.done.connect(lambda _, path: self._say(f"Saved as {path}"), qt.Qt.QueuedConnection)
+        self._jobs.done.connect(lambda _, path: self.say(f"Saved as {path}"), qt.Qt.QueuedConnection)
         self._jobs.failed.connect(
-            lambda _, error: self._say(f"▲ Not saved: {error}; choose another folder"), qt.Qt.QueuedConnection
+            lambda _, error: self.say(f"▲ Not saved: {error}; choose another folder"), qt.Qt.QueuedConnection
         )
         self.destroyed.connect(self._jobs.ask_to_stop)
 
@@ -157,7 +157,8 @@ class CurvesPanel(qt.QWidget):
         if name:
             self.save_csv(Path(name))
 
-    def _say(self, sentence: str) -> None:
+    def say(self, sentence: str) -> None:
+        """Put a sentence below the plot."""
         self._reading.set_whole(sentence)
 
     def _chosen_axis(self) -> str:

@@ -88,6 +88,11 @@ class RegionsDock(qt.QDockWidget):
         if self.curves.with_shown.isChecked() and self.isVisible():
             self._draw_curve()
 
+    def say_of_frames_shown(self, sentence: str, trouble: bool) -> None:
+        """Say why frames shown have no values, where these are to be drawn."""
+        if trouble and self.curves.with_shown.isChecked():
+            self.curves.say(f"▲ Frames shown: {sentence[:1].lower()}{sentence[1:]}")
+
     def show_scan(self, scan: Scan | None) -> None:
         """Offer the motor of the scan whose series is on show. The scan takes back what it says when it has
         ended: it stays until the next series."""

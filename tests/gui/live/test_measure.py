@@ -15,6 +15,7 @@ from penstock.gui import theme
 from penstock.gui.live.feed import Feed
 from penstock.gui.live.file_source import FileSource
 from penstock.gui.live.measure.counting import BLOCKS, COLOURS, MASKED, UNMASKED
+from penstock.gui.live.measure.saturation_banner import SOME, UNCOUNTED
 from penstock.gui.live.pixels import Flag
 from penstock.gui.live.regions.model import number
 from penstock.gui.live.view import LiveView
@@ -179,6 +180,28 @@ def test_a_banner_warns_of_saturated_pixels_also_while_nobody_measures(
     viewer.measure.figures.allowed.setValue(0)
     assert banner.whole() == "▲ 20 pixels are saturated: attenuate the beam or expose shorter"
     receiver.frame(IMAGE, 1, saturation=5000)
+    qtbot.waitUntil(lambda: not banner.isVisible(), timeout=DEADLINE)
+
+
+def test_of_a_frame_in_blocks_it_is_said_that_saturated_pixels_are_not_counted(
+    qtbot: Any, receiver: StandIn, show: Callable[..., Viewer]
+) -> None:
+    viewer = show(receiver.url)
+    banner = viewer.measure.saturation
+    receiver.frame(IMAGE, 0, saturation=4799)
+    qtbot.waitUntil(lambda: viewer.drawn() == 1, timeout=DEADLINE)
+    assert not banner.isVisible(), "one is allowed"
+    viewer.controls.block.setValue(4)
+    qtbot.waitUntil(lambda: banner.whole() == SOME and banner.isVisible(), timeout=DEADLINE)
+    receiver.frame(IMAGE, 1, saturation=5000)
+    qtbot.waitUntil(lambda: banner.whole() == UNCOUNTED, timeout=DEADLINE)
+    assert banner.isVisible()
+    viewer.show_regions.trigger()
+    viewer.regions.curves.with_shown.setChecked(True)
+    receiver.frame(IMAGE, 2, saturation=5000)
+    reading = f"▲ Frames shown: t{BLOCKS[1:]}"
+    qtbot.waitUntil(lambda: viewer.regions.curves.reading() == reading, timeout=DEADLINE)
+    viewer.controls.block.setValue(1)
     qtbot.waitUntil(lambda: not banner.isVisible(), timeout=DEADLINE)
 
 

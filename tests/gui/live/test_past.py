@@ -15,13 +15,19 @@ from silx.gui import qt
 from penstock.gui.live.app import Options, open_viewer
 from penstock.gui.live.file_source import FileSource
 from penstock.gui.live.past.kept import Kept
+from penstock.gui.live.pixels import Flag
 from penstock.gui.live.receiver_source import ReceiverSource
 from penstock.gui.live.source import WHOLE, Part, Refused
 from penstock.gui.live.viewer import Viewer
 from penstock.receiver.client import LastFrame
 from penstock.streamer import patterns
 from tests.gui.live.taking import Live, live
+from tests.receiver.conftest import receiver, start_receiver, streamer
 from tests.receiver.h5_file import picture, write_series
+from tests.receiver.processes import ReceiverProcess
+from tests.streams import Streamer
+
+__all__ = ["receiver", "start_receiver", "streamer"]
 
 DEADLINE = 60_000
 """Milliseconds."""
@@ -175,6 +181,27 @@ def test_the_one_saturated_frame_of_many_is_found(qtbot: Any, look: Show, tmp_pa
         lambda: bar.note() == "▲ No frame from 1,235 to 1,999 has a saturated pixel", timeout=DEADLINE
     )
     assert on_show(viewer) == 1234
+
+
+def test_a_saturated_frame_is_found_also_while_frames_come_in_blocks(
+    qtbot: Any, look: Show, receiver: ReceiverProcess, streamer: Streamer
+) -> None:
+    series = streamer.start(str(receiver.root / "a.h5"), frames=6)
+    for number in range(6):
+        frame = np.full((12, 16), number, np.uint16)
+        frame[5, 5] = 65535 if number == 4 else 0
+        streamer.frame(number, frame)
+    streamer.end(reason="complete", triggered=6, sent=6)
+    receiver.ended(series)
+    viewer = look(ReceiverSource.at(receiver.client.url))
+    viewer.controls.block.setValue(4)
+    viewer.past.go(0)
+    qtbot.waitUntil(lambda: on_show(viewer) == 0 and viewer.plot.whole().is_reduced, timeout=DEADLINE)
+
+    press(qtbot, viewer, qt.Qt.Key_F3)
+
+    until(qtbot, viewer, 4)
+    assert viewer.plot.whole().flag(5, 5) == Flag.SATURATED, "and is shown whole"
 
 
 def test_a_frame_of_a_receivers_last_series_is_fetched_and_live_goes_back(
