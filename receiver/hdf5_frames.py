@@ -117,6 +117,11 @@ class Hdf5Frames:
                 self._describe_series(self._series)
             else:
                 self._describe_others(images)
+        except (*_NO_NUMBER, TypeError) as error:  # what h5py raises of a damaged file
+            self.close()
+            raise ReaderError(
+                f"{self.path} cannot be read: {error}; is it damaged, or still being written?"
+            ) from error
         except BaseException:
             self.close()
             raise
@@ -335,7 +340,8 @@ def _parts(group: h5py.Group) -> Stack | None:
 
     Those of a file that is not there keep their places: `image_nr_low` says where each begins, from 1 on.
     """
-    names = sorted(name for name in group if _PART.fullmatch(name))
+    # Names that are not UTF-8 are bytes.
+    names = sorted(name for name in group if isinstance(name, str) and _PART.fullmatch(name))
     parts = [_dataset(group, name) for name in names]
     known = [part for part in parts if part is not None and part.ndim == 3]
     if not known:

@@ -18,6 +18,9 @@ from penstock.receiver.reader import ReaderError
 TIFF_TYPES = ("uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64", "float32")
 """NumPy names of the pixel types that `write_tiff` keeps as they are."""
 
+CBF, CBF_SECTION, CBF_PIXELS = b"###CBF: VERSION", b"--CIF-BINARY-FORMAT-SECTION--", b"\x0c\x1a\x04\xd5"
+"""How a CBF file begins, and in it the part with the pixels, and these (CBF/imgCIF, "binary sections")."""
+
 
 class ImageFile:
     """A file that fabio reads, as a `frame_files.FrameFile`.
@@ -48,6 +51,8 @@ class ImageFile:
         self.path = Path(path)
         self.counts: dict[str, int] = {}
         logging.getLogger("fabio").setLevel(logging.CRITICAL)  # what it says is in the exception as well
+        if _is_cut_off(self.path):
+            raise ReaderError(f"{self.path} ends before its pixels: it is damaged, or still being written")
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of headers that are not as they should be
@@ -130,6 +135,16 @@ class ImageFile:
     def mask(self, channel: str | None = None) -> np.ndarray[Any, Any] | None:
         """Return `None`."""
         return None
+
+
+def _is_cut_off(path: Path) -> bool:
+    """Return whether a CBF file has no pixels: fabio 2026.6 would look for their beginning for ever."""
+    with path.open("rb") as file:
+        if file.read(len(CBF)) != CBF and path.suffix.lower() != ".cbf":
+            return False
+        content = CBF + file.read()
+    section = content.find(CBF_SECTION)
+    return section < 0 or content.find(CBF_PIXELS, section) < 0
 
 
 def write_tiff(path: str | Path, image: np.ndarray[Any, Any], about: dict[str, str]) -> None:

@@ -239,3 +239,34 @@ def test_a_hundred_thousand_frames_are_opened_without_being_read(tmp_path: Path)
     with open_frames(tmp_path / "long.h5") as found:
         assert found.shape == (100_000, 512, 1024)
         assert not found.frame(99_999).any()
+
+
+@pytest.mark.parametrize("end", [b"CIF-BINARY", b"X-Binary-Size", b"\x0c\x1a\x04"])
+def test_a_cbf_that_ends_before_its_pixels_is_refused_instead_of_being_read_for_ever(
+    end: bytes, tmp_path: Path
+) -> None:
+    fabio.cbfimage.CbfImage(data=STACK[0].astype(np.int32)).write(str(tmp_path / "whole.cbf"))
+    whole = (tmp_path / "whole.cbf").read_bytes()
+    (tmp_path / "cut.cbf").write_bytes(whole[: whole.index(end)])
+    with pytest.raises(ReaderError, match=r"cut\.cbf ends before its pixels"):
+        open_frames(tmp_path / "cut.cbf")
+    with open_frames(tmp_path / "whole.cbf") as file:
+        assert np.array_equal(file.frame(0), STACK[0])
+
+
+def test_an_hdf5_file_that_is_damaged_inside_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "a.h5"
+    with h5py.File(path, "w") as file:
+        plot(file, "entry", "data", data=STACK)
+    path.write_bytes(path.read_bytes().replace(b"SNOD", b"\0\0\0\0"))
+    with pytest.raises(ReaderError, match=r"a\.h5 cannot be read: .*is it damaged, or still being written"):
+        open_frames(path)
+
+
+def test_names_in_a_file_that_are_not_utf8_do_no_harm(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        group = file.create_group("entry")
+        group.attrs["NX_class"] = "NXdata"
+        group.create_dataset("Übersicht".encode("latin-1"), data=STACK)
+    with open_frames(tmp_path / "a.h5") as opened:
+        assert np.array_equal(opened.frame(4), STACK[4])

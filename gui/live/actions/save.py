@@ -25,6 +25,7 @@ FILTERS = {
     ".npy": "NumPy, all counts of this frame (*.npy)",
 }
 REDUCED = "this frame was transferred in blocks, so that its counts are not known; set Transfer to all pixels"
+NO_IMAGE = "a TIFF holds counts of an image; save colours and spectra as .npy or .png"
 _KINDS = {".tiff": ".tif", ".tif": ".tif", ".png": ".png", ".npy": ".npy"}
 
 
@@ -77,6 +78,8 @@ class SaveFrame(qt.QAction):
             self.said.emit(f"{file.name} has to end with .png, .tif or .npy.", True)
         elif kind != ".png" and shown.frame.downsample > 1:
             self.said.emit(f"{file.name} is not written: {REDUCED}.", True)
+        elif kind == ".tif" and shown.frame.interpretation != "image":
+            self.said.emit(f"{file.name} is not written: {NO_IMAGE}.", True)
         else:
             self._writing.call(
                 lambda: _write(file, kind, shown),

@@ -87,6 +87,23 @@ def test_what_cannot_be_written_is_said(qtbot: Any, viewer: Viewer, tmp_path: Pa
     assert viewer.said() == "▲ a.jpg has to end with .png, .tif or .npy."
 
 
+def test_colours_are_not_saved_as_if_they_were_counts_of_an_image(qtbot: Any, tmp_path: Path) -> None:
+    colours = np.arange(2 * 20 * 30 * 3, dtype=np.uint8).reshape(2, 20, 30, 3)
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["frames"] = colours
+        file["frames"].attrs["interpretation"] = "rgba-image"
+    window = open_viewer(Options(sources=(FileSource(tmp_path / "a.h5"),)))
+    qtbot.addWidget(window)
+    window.start()
+    qtbot.waitUntil(lambda: window.drawn() == 1, timeout=DEADLINE)
+    window.save.save(str(tmp_path / "a.tif"))
+    assert window.said().startswith("▲ a.tif is not written: a TIFF holds counts of an image")
+    window.save.save(str(tmp_path / "a.npy"))
+    qtbot.waitUntil(lambda: window.said() == f"Saved {tmp_path}/a.npy.", timeout=DEADLINE)
+    assert np.array_equal(np.load(tmp_path / "a.npy"), colours[0])
+    window.close()
+
+
 def test_the_picture_goes_into_the_clipboard(viewer: Viewer) -> None:
     qt.QApplication.clipboard().clear()
     viewer.copy.trigger()
