@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import qtawesome  # type: ignore[import-untyped]
 from silx.gui import qt
 
@@ -12,6 +13,7 @@ from penstock.gui.live.measure import calibrants
 from penstock.gui.live.measure.beam import PLANCK_LIGHT, Beam
 from penstock.gui.live.measure.beam_state import BeamState
 from penstock.gui.live.measure.turned import NOT_ASKED, NotKnown, Turned
+from penstock.gui.live.measure.typed import ENERGIES, LENGTHS, PIXELS, number
 
 NO_RINGS, GIVEN = "none", "given d"
 UNKNOWN = "not known"
@@ -35,6 +37,10 @@ class BeamTab(qt.QWidget):
         super().__init__(parent)
         self._state = state
         self._rings: tuple[float, ...] = ()
+        self._seen = True
+        """Whether one of the rings is in the picture, as far as is known."""
+        self._wrong = ""
+        """What of the last that was typed is no number; "" if nothing."""
         self._why_not: str | None = None
         self._turned = Turned()
         self.x, self.y, self.distance, self.energy = (self._field() for _ in range(4))
@@ -89,6 +95,12 @@ class BeamTab(qt.QWidget):
         """Show what is known of the place under the cursor."""
         self._place.setText(text)
 
+    def show_seen(self, seen: bool) -> None:
+        """Note whether one of the rings is in the picture."""
+        if seen != self._seen:
+            self._seen = seen
+            self._explain()
+
     def offer_device(self, why_not: str | None) -> None:
         """Offer to set the detector's beam centre.
 
@@ -123,23 +135,50 @@ class BeamTab(qt.QWidget):
     # -- what the user does ----------------------------------------------------------------------
 
     def _read_centre(self) -> None:
-        x, y = _number(self.x.text()), _number(self.y.text())
+        x, y = self.x.text(), self.y.text()
         shown = self._state.beam().centre
-        if x is not None and y is not None and _centre_text(shown) != (self.x.text(), self.y.text()):
-            self._state.set_centre((x, y))
-        elif (x is None or y is None) and shown is not None:
-            self._show()
+        if (x, y) == _centre_text(shown):
+            return
+        if not (x.strip() and y.strip()):
+            if shown is not None:
+                self._show()
+            return  # of two numbers that are not known, one is typed first
+        try:
+            centre = number("Beam centre x", x, PIXELS), number("Beam centre y", y, PIXELS)
+        except ValueError as error:
+            self._refuse(str(error))
+            return
+        self._wrong = ""
+        self._state.set_centre(centre)
+        self._show()
 
     def _read_distance(self) -> None:
-        value, shown = _number(self.distance.text()), self._state.beam().distance
-        if value is not None and value > 0 and self.distance.text() != _millimetres(shown):
-            self._state.set_distance(value / 1000)
+        text = self.distance.text()
+        if text.strip() and text != _millimetres(self._state.beam().distance):
+            try:
+                distance = number("Distance", text, LENGTHS, positive=True)
+            except ValueError as error:
+                self._refuse(str(error))
+                return
+            self._wrong = ""
+            self._state.set_distance(distance)
         self._show()
 
     def _read_energy(self) -> None:
-        value, shown = _number(self.energy.text()), self._state.beam().energy
-        if value is not None and value > 0 and self.energy.text() != _electronvolts(shown):
-            self._state.set_wavelength(PLANCK_LIGHT / value)
+        text = self.energy.text()
+        if text.strip() and text != _electronvolts(self._state.beam().energy):
+            try:
+                energy = number("Energy", text, ENERGIES, positive=True)
+            except ValueError as error:
+                self._refuse(str(error))
+                return
+            self._wrong = ""
+            self._state.set_wavelength(PLANCK_LIGHT / energy)
+        self._show()
+
+    def _refuse(self, sentence: str) -> None:
+        """Say what is wrong with what was typed, and show what is used."""
+        self._wrong = sentence
         self._show()
 
     def _choose_rings(self) -> None:
@@ -151,8 +190,9 @@ class BeamTab(qt.QWidget):
             else:
                 self._rings = () if chosen == NO_RINGS else calibrants.spacings(chosen)
         except ValueError as error:
-            self._say(str(error), trouble=True)
+            self._refuse(str(error))
             return
+        self._wrong = ""
         self._follow()
         self.rings_changed.emit()
 
@@ -196,7 +236,7 @@ class BeamTab(qt.QWidget):
         )
         self._stands.setText(_stands(beam))
         here = self._state.is_set_here()
-        self._origin.setText("set here, not the series'" if here else "of the series")
+        self._origin.setText("set here, not from the series" if here else "from the series")
         self._origin.setVisible(here or self._state.series() != Beam())
         self.back.setEnabled(here)
         self.copy.setEnabled(bool(self.text()))
@@ -210,14 +250,23 @@ class BeamTab(qt.QWidget):
         self.to_device.setToolTip(
             self._why_not or unknown or f"Write {which} into the detector's BeamCenterX and BeamCenterY"
         )
+        self._explain()
+
+    def _explain(self) -> None:
+        """Say why something is not shown."""
+        beam = self._state.beam()
         lacks = beam.lacks()
-        if unknown not in ("", NOT_ASKED) and self._why_not is not None:
+        if self._wrong:
+            self._say(self._wrong, trouble=True)
+        elif (unknown := self._as_sent()[1]) not in ("", NOT_ASKED) and self._why_not is not None:
             self._say(f"Use as beam centre: {unknown}", trouble=True)
         elif lacks:
             self._say(
                 f"Not known of this series: {', '.join(lacks)}. What needs it is not shown; type it, or set "
                 "it at the detector."
             )
+        elif self._rings and not self._seen:
+            self._say(_out_of_sight(beam, max(self._rings)))
         else:
             self._say("")
 
@@ -244,7 +293,8 @@ class BeamTab(qt.QWidget):
         return button
 
     def _lay_out(self) -> None:
-        grid = qt.QGridLayout()
+        grid = qt.QGridLayout(self)
+        grid.setContentsMargins(12, 6, 12, 6)
         grid.setHorizontalSpacing(10)
         grid.setVerticalSpacing(4)
         rows: tuple[tuple[str, Callable[[], list[qt.QWidget]]], ...] = (
@@ -256,6 +306,7 @@ class BeamTab(qt.QWidget):
             ("", lambda: [self._origin]),
             ("Under the cursor", lambda: [self._place]),
         )
+        last = len(rows) - 1
         for line, (name, widgets) in enumerate(rows):
             key = qt.QLabel(name, self)
             key.setStyleSheet(f"color: {theme.current().muted};")
@@ -265,9 +316,11 @@ class BeamTab(qt.QWidget):
             for widget in widgets():
                 row.addWidget(widget)
             row.addStretch(1)
-            grid.addLayout(row, line, 1)
+            # The last line goes below the buttons, which would move each time the cursor enters the picture.
+            grid.addLayout(row, line, 1, 1, 2 if line == last else 1)
         self._origin.setStyleSheet(f"color: {theme.current().accent};")
         side = qt.QVBoxLayout()
+        side.setContentsMargins(22, 0, 0, 0)
         side.setSpacing(6)
         for line_of in (
             [self.show_cross, qt.QLabel("Rings", self), self.calibrant, self.given],
@@ -283,22 +336,28 @@ class BeamTab(qt.QWidget):
         self._says.setTextFormat(qt.Qt.PlainText)
         side.addWidget(self._says)
         side.addStretch(1)
-        left = qt.QVBoxLayout()
-        left.addLayout(grid)
-        left.addStretch(1)
-        whole = qt.QHBoxLayout(self)
-        whole.setContentsMargins(12, 6, 12, 6)
-        whole.setSpacing(32)
-        whole.addLayout(left)
-        whole.addLayout(side, 1)
+        grid.addLayout(side, 0, 2, last, 1)
+        grid.setColumnStretch(2, 1)
+        grid.setRowStretch(last + 1, 1)
 
 
-def _number(text: str) -> float | None:
-    try:
-        value = float(text.replace(",", ""))
-    except ValueError:
-        return None
-    return value if abs(value) < 1e12 else None
+def _out_of_sight(beam: Beam, spacing: float) -> str:
+    """Return why the rings are not seen, of which this distance of planes has the smallest."""
+    angle = beam.two_theta(spacing)
+    if angle is None:
+        return f"No ring: planes {spacing:.4g} Å apart diffract above {_least_energy(spacing):,.0f} eV only."
+    line = beam.ring(angle)
+    if line is None or beam.centre is None or not np.isfinite(line).any():
+        return "No ring is in the picture: the first one does not meet the detector."
+    radius = np.nanmin(np.hypot(*(line - beam.centre).T))
+    return (
+        f"No ring is in the picture: at this distance and energy the first one, {spacing:.4g} Å, is "
+        f"{radius:,.0f} pixels from the beam centre."
+    )
+
+
+def _least_energy(spacing: float) -> float:
+    return PLANCK_LIGHT / (2 * spacing)
 
 
 def _centre_text(centre: tuple[float, float] | None) -> tuple[str, str]:

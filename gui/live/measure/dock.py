@@ -119,6 +119,9 @@ class MeasureDock(qt.QDockWidget):
 
     def showEvent(self, event: qt.QShowEvent) -> None:
         """Measure, now that somebody looks."""
+        own, around = self.windowHandle(), self.parentWidget().window().windowHandle()
+        if self.isFloating() and own is not None and around is not None:
+            own.setTransientParent(around)  # else it may vanish behind the window whose picture it measures
         super().showEvent(event)
         self._look()
 
@@ -157,6 +160,8 @@ class MeasureDock(qt.QDockWidget):
         self.beam.changed.connect(self._draw_rings)
         self.beam_tab.rings_changed.connect(self._draw_rings)
         self.beam_tab.cross_shown.connect(self.cross.set_shown)
+        self.beam_tab.cross_shown.connect(self._give_cross_a_place)
+        self.facts.changed.connect(self._give_cross_a_place)
         self.figures.centre.connect(self._put_cross)
         self.tabs.currentChanged.connect(lambda _: self._look())
 
@@ -173,6 +178,7 @@ class MeasureDock(qt.QDockWidget):
 
     def _draw_rings(self) -> None:
         self.rings.show_rings(self.beam.beam(), self.beam_tab.rings())
+        self.beam_tab.show_seen(bool(self.rings.distances()) or self._plot.frame_extent() is None)
 
     def _follow_turns(self) -> None:
         whole = self._plot.whole()
@@ -186,6 +192,13 @@ class MeasureDock(qt.QDockWidget):
     def _put_cross(self, centre: tuple[float, float]) -> None:
         self.beam.set_centre((round(centre[0], 2), round(centre[1], 2)))
         self.beam_tab.show_cross.setChecked(True)
+
+    def _give_cross_a_place(self) -> None:
+        """Put the cross into the middle, to be dragged from there, if nobody knows the beam's centre."""
+        extent = self._plot.frame_extent()
+        looked = self.facts.geometry() is not None or self.facts.why("geometry")
+        if self.beam_tab.show_cross.isChecked() and looked and extent and self.beam.beam().centre is None:
+            self.beam.set_centre((extent[0] / 2, extent[1] / 2))
 
     def _show_rectangle(self, frame: LastFrame | None, figures: object) -> None:
         self.figures.show_figures("Rectangle", figures)  # type: ignore[arg-type]

@@ -224,6 +224,18 @@ def test_a_window_of_its_own_comes_and_goes_with_the_picture(qtbot: Any, receive
     view.stop()
 
 
+def test_a_window_of_its_own_stays_above_the_one_around_the_picture(qtbot: Any) -> None:
+    view = LiveView(compact=True)
+    around = qt.QMainWindow()
+    qtbot.addWidget(around)
+    around.setCentralWidget(view)
+    around.show()
+    view.show_measure.trigger()
+    qtbot.waitUntil(view.measure.isVisible, timeout=DEADLINE)
+    assert view.measure.windowHandle().transientParent() is around.windowHandle()
+    view.stop()
+
+
 def test_what_a_window_measures_is_thrown_away_with_it(qtbot: Any, receiver: StandIn) -> None:
     view = LiveView(compact=True)
     view.set_receiver(receiver.url)

@@ -50,7 +50,7 @@ def write(qtbot: Any, field: qt.QLineEdit, text: str) -> None:
 def test_the_series_geometry_is_shown_and_the_place_under_the_cursor(viewer: Viewer) -> None:
     tab = viewer.measure.beam_tab
     assert (tab.x.text(), tab.y.text(), tab.distance.text()) == ("150.50", "100.25", "100")
-    assert (tab.energy.text(), tab.origin(), tab.says()) == ("12398.4", "of the series", "")
+    assert (tab.energy.text(), tab.origin(), tab.says()) == ("12398.4", "from the series", "")
     point(viewer, 250.5, 100.25)  # 10 mm beside the beam, 100 mm away
     assert viewer.beam_text() == "10.00 mm   2θ 5.711°   d 10.04 Å   q 0.626 Å⁻¹"
     viewer.plot.leaveEvent(qt.QEvent(qt.QEvent.Leave))
@@ -81,7 +81,7 @@ def test_the_cross_is_dragged_and_the_numbers_are_copied(qtbot: Any, viewer: Vie
     drawn = cross.cross()
     assert drawn is not None and tuple(drawn.getPosition()) == (150.5, 100.25)
     drawn.setPosition((140.126, 90.0))
-    assert (tab.x.text(), tab.y.text(), tab.origin()) == ("140.13", "90.00", "set here, not the series'")
+    assert (tab.x.text(), tab.y.text(), tab.origin()) == ("140.13", "90.00", "set here, not from the series")
     tab.copy.click()
     assert qt.QApplication.clipboard().text() == (
         "BeamCenterX 140.13\nBeamCenterY 90.00\nDistance 0.1\nEnergy 12398.4"
@@ -91,7 +91,7 @@ def test_the_cross_is_dragged_and_the_numbers_are_copied(qtbot: Any, viewer: Vie
     write(qtbot, tab.x, "somewhere")
     assert tab.x.text() == "120.50"
     tab.back.click()
-    assert (tab.x.text(), tab.origin()) == ("150.50", "of the series")
+    assert (tab.x.text(), tab.origin()) == ("150.50", "from the series")
     assert tuple(drawn.getPosition()) == (150.5, 100.25)
     tab.show_cross.setChecked(False)
     assert cross.cross() is None
@@ -125,6 +125,55 @@ def test_distance_and_energy_are_typed(qtbot: Any, viewer: Viewer) -> None:
     assert (beam.distance, beam.wavelength) == (0.2, pytest.approx(0.5))
     write(qtbot, tab.energy, "-3")
     assert tab.energy.text() == "24796.8"
+    assert tab.says() == "▲ Energy: -3 is not above 0"
+    write(qtbot, tab.energy, "40 keV")
+    assert (tab.energy.text(), tab.says()) == ("40000", "")
+
+
+def test_the_cross_begins_in_the_middle_where_nobody_knows_the_centre(
+    qtbot: Any, receiver: StandIn, show: Callable[..., Viewer]
+) -> None:
+    receiver.geometry = {"distance": 0.1, "x_pixel_size": 1e-4, "y_pixel_size": 1e-4}
+    viewer = show(receiver.url)
+    tab, cross = viewer.measure.beam_tab, viewer.measure.cross
+    tab.show_cross.setChecked(True)
+    assert cross.cross() is None, "the series may know it"
+    receiver.frame(IMAGE, 0)
+    qtbot.waitUntil(lambda: cross.cross() is not None, timeout=DEADLINE)
+    assert viewer.measure.beam.beam().centre == (150.0, 100.0)
+    assert tab.origin() == "set here, not from the series"
+    tab.back.click()
+    assert cross.cross() is None
+    tab.show_cross.setChecked(False)
+    tab.show_cross.setChecked(True)
+    assert cross.cross() is not None
+
+
+def test_rings_that_are_out_of_sight_are_named(qtbot: Any, viewer: Viewer) -> None:
+    tab = viewer.measure.beam_tab
+    write(qtbot, tab.distance, "2 m")
+    tab.calibrant.setCurrentText("CeO2")
+    assert tab.says() == (
+        "No ring is in the picture: at this distance and energy the first one, 3.124 Å, is 6,660 pixels "
+        "from the beam centre."
+    )
+    write(qtbot, tab.energy, "1000")
+    assert tab.says() == "No ring: planes 3.124 Å apart diffract above 1,984 eV only."
+    write(qtbot, tab.energy, "12.4 keV")
+    write(qtbot, tab.distance, "20")
+    assert viewer.measure.rings.distances() != []
+    assert tab.says() == ""
+
+
+def test_nothing_moves_when_the_cursor_enters_the_picture(qtbot: Any, viewer: Viewer) -> None:
+    tab = viewer.measure.beam_tab
+    viewer.resize(1240, 760)
+    qtbot.waitUntil(tab.copy.isVisible, timeout=DEADLINE)
+    before = tab.copy.geometry(), viewer.size()
+    point(viewer, 250.5, 100.25)
+    qt.QApplication.processEvents()
+    assert viewer.beam_text() != ""
+    assert (tab.copy.geometry(), viewer.size()) == before
 
 
 def test_rings_are_seen_in_the_picture(qtbot: Any, viewer: Viewer) -> None:
