@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -15,6 +14,7 @@ from silx.gui import qt
 
 from penstock.gui.live.pixels import Flag, as_numbers, flags, outside
 from penstock.gui.live.source import NoAnswer, Part, Refused, Source
+from penstock.gui.live.waiting_thread import WaitingThread
 from penstock.receiver.client import LastFrame
 
 BUSY = "busy"
@@ -37,7 +37,7 @@ class Wish:
     """If given: the first frame from `index` on, and before this one, that has a saturated pixel."""
 
 
-class Asker(qt.QObject):
+class Asker(WaitingThread):
     """One thread, from the first wish to `ask_to_stop`. A wish replaces one that waits.
 
     All signals are emitted from the thread.
@@ -55,16 +55,13 @@ class Asker(qt.QObject):
     """`Source`, and the ranges of frames that are not in its file."""
 
     def __init__(self) -> None:
-        super().__init__()
-        self._condition = threading.Condition()
+        super().__init__("penstock-past")
         self._source: Source | None = None  # this and what follows: under the condition
         self._wish: Wish | None = None
         self._number = 0
         self._due = 0.0
         self._lost_wanted = False
         self._lost_due = 0.0
-        self._stopping = False
-        self._thread: threading.Thread | None = None
         self.bad: Callable[[LastFrame], npt.NDArray[np.bool_] | None] = lambda frame: None
         """Which pixels of a frame are no saturated ones, since the series' mask leaves them out."""
 
@@ -99,38 +96,6 @@ class Asker(qt.QObject):
         """Return whether nothing else was wished for since."""
         with self._condition:
             return wish.number == self._number
-
-    def ask_to_stop(self) -> None:
-        """End the thread after the request under way, without waiting for it."""
-        with self._condition:
-            self._stopping = True
-            self._condition.notify_all()
-
-    def stop(self) -> None:
-        """End the thread and wait for it: as long as the request under way may take."""
-        self.ask_to_stop()
-        if self._thread is not None:
-            self._thread.join()
-
-    def _wake(self) -> None:
-        if self._thread is None and not self._stopping:
-            self._thread = threading.Thread(target=self._run, name="penstock-past", daemon=True)
-            self._thread.start()
-        self._condition.notify_all()
-
-    def _run(self) -> None:
-        while True:
-            with self._condition:
-                while not self._stopping and (work := self._work()) is None:
-                    self._condition.wait(self._until_due())
-                if self._stopping:
-                    return
-            assert work is not None
-            try:
-                work()
-            except RuntimeError:  # the window is gone
-                _log.debug("the window has gone", exc_info=True)
-                return
 
     def _work(self) -> Callable[[], None] | None:
         """Take what is due; frames first."""

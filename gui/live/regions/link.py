@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-import threading
 import time
 from collections import deque
 from collections.abc import Callable
@@ -13,6 +11,7 @@ from typing import Any
 from silx.gui import qt
 
 from penstock.gui.live.regions.model import Change, RegionError
+from penstock.gui.live.waiting_thread import WaitingThread
 from penstock.receiver.client import ReceiverClient, ReceiverRefused, ReceiverUnavailable
 from penstock.receiver.models import Rois
 
@@ -23,8 +22,6 @@ VALUES_PERIOD = 0.25
 COUNT = 5000
 """Frames in one answer."""
 
-_log = logging.getLogger(__name__)
-
 
 @dataclass(frozen=True)
 class _Request:
@@ -32,7 +29,7 @@ class _Request:
     keep: bool
 
 
-class RegionLink(qt.QObject):
+class RegionLink(WaitingThread):
     """One thread, from the first request to `stop`; without requests it is idle."""
 
     received = qt.Signal(object)
@@ -45,11 +42,8 @@ class RegionLink(qt.QObject):
     """`RoiValues` requested by `ask_values`; there are no further requests until it is called again."""
 
     def __init__(self, parent: qt.QObject | None = None) -> None:
-        super().__init__(parent)
-        self._condition = threading.Condition()
-        self._thread: threading.Thread | None = None
-        self._stopping = False  # this and what follows: under the condition
-        self._receiver: ReceiverClient | None = None
+        super().__init__("penstock-regions", parent)
+        self._receiver: ReceiverClient | None = None  # this and what follows: under the condition
         self._watching = False
         self._requests: deque[_Request] = deque()
         self._wanted: tuple[str, int] | None = None
@@ -68,7 +62,8 @@ class RegionLink(qt.QObject):
         """Set whether somebody looks at the regions; without that, none are requested."""
         with self._condition:
             self._watching, self._rois_due = watching, 0.0
-            self._wake()
+            if watching:
+                self._wake()
 
     def change(self, change: Change, *, keep: bool = False) -> None:
         """Change the receiver's regions; `changed` or `refused` follows."""
@@ -87,41 +82,7 @@ class RegionLink(qt.QObject):
         with self._condition:
             self._wanted = None
 
-    def ask_to_stop(self) -> None:
-        """End the thread after the request under way, without waiting for it."""
-        with self._condition:
-            self._stopping = True
-            self._condition.notify_all()
-
-    def stop(self) -> None:
-        """End the thread and wait for it: as long as the request under way may take."""
-        self.ask_to_stop()
-        if self._thread is not None:
-            self._thread.join()
-
-    def _wake(self) -> None:
-        wanted = self._watching or self._requests or self._wanted is not None
-        if self._thread is None and wanted and not self._stopping:
-            self._thread = threading.Thread(target=self._run, name="penstock-regions", daemon=True)
-            self._thread.start()
-        self._condition.notify_all()
-
-    def _run(self) -> None:
-        while True:
-            with self._condition:
-                work = self._due()
-                while work is None and not self._stopping:
-                    self._condition.wait(self._until_due())
-                    work = self._due()
-                if work is None or self._stopping:
-                    return
-            try:
-                work()
-            except RuntimeError:  # the window is gone
-                _log.debug("the regions' window has gone", exc_info=True)
-                return
-
-    def _due(self) -> Callable[[], None] | None:
+    def _work(self) -> Callable[[], None] | None:
         receiver, now = self._receiver, time.monotonic()
         if receiver is None:
             return None

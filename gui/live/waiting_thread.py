@@ -1,0 +1,69 @@
+"""A thread beside the window's that does what is due, and waits for what is not."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+
+from silx.gui import qt
+
+_log = logging.getLogger(__name__)
+
+
+class WaitingThread(qt.QObject):
+    """One thread, from the first `_wake` to `ask_to_stop`.
+
+    Subclasses keep what is to be done, under `_condition`, and emit their signals from the thread.
+
+    Args:
+        name: name of the thread.
+    """
+
+    def __init__(self, name: str, parent: qt.QObject | None = None) -> None:
+        super().__init__(parent)
+        self._name = name
+        self._condition = threading.Condition()
+        self._stopping = False  # this and what follows: under the condition
+        self._thread: threading.Thread | None = None
+
+    def ask_to_stop(self) -> None:
+        """End the thread after the work under way, without waiting for it."""
+        with self._condition:
+            self._stopping = True
+            self._condition.notify_all()
+
+    def stop(self) -> None:
+        """End the thread and wait for it: as long as the work under way may take."""
+        self.ask_to_stop()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _work(self) -> Callable[[], None] | None:
+        """Take what is due, under the condition; `None`: nothing is."""
+        raise NotImplementedError
+
+    def _until_due(self) -> float | None:
+        """Seconds until something is due, under the condition; `None`: not before `_wake`."""
+        return None
+
+    def _wake(self) -> None:
+        """Have the thread look at what is to be done, under the condition."""
+        if self._thread is None and not self._stopping:
+            self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
+            self._thread.start()
+        self._condition.notify_all()
+
+    def _run(self) -> None:
+        while True:
+            with self._condition:
+                while not self._stopping and (work := self._work()) is None:
+                    self._condition.wait(self._until_due())
+                if self._stopping:
+                    return
+            assert work is not None
+            try:
+                work()
+            except RuntimeError:  # the window is gone
+                _log.debug("%s: the window has gone", self._name, exc_info=True)
+                return
