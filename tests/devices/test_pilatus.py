@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,6 @@ from penstock.streamer.camserver.faults import Faults
 from penstock.streamer.camserver.server import SimulatedCamserver
 from penstock.streamer.checks import complete_properties
 from penstock.streamer.errors import Refused
-from penstock.streamer.light_client import LightClient, LightStatus
 from penstock.streamer.own_stream.contract import BoxLost, BoxState
 from penstock.streamer.patterns import frame_number
 from penstock.streamer.settings import Settings, TriggerMode
@@ -30,9 +29,9 @@ from penstock.streamer.unit import CameraError
 from tests.streamer import rig
 from tests.streamer.camserver.light_process import LightReady, start_light
 from tests.streamer.own_stream.rig import Rig, done
+from tests.system.beamline import until
 
 SENSOR = (16, 24)
-DEADLINE = 20.0
 LONG = 3600.0
 
 
@@ -48,24 +47,14 @@ def light(folder: Path) -> Iterator[LightReady]:
         yield child.answer
 
 
-def until(light: LightReady, wanted: Callable[[LightStatus], bool]) -> None:
-    client, end = LightClient(light.control), time.monotonic() + DEADLINE
-    while not wanted(client.status()):
-        assert time.monotonic() < end
-        time.sleep(0.01)
-    client.close()
-
-
 @pytest.fixture
 def simulated(
     folder: Path, light: LightReady, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[SimulatedCamserver]:
     """A camserver, which is asked often, so that nobody waits; the light streamer has no series."""
     monkeypatch.setattr(readings, "STATE_EVERY", 0.1)
-    client = LightClient(light.control)
-    client.reset()
-    client.close()
-    until(light, lambda status: status.peers == 0 and status.state == "idle")
+    light.reset()
+    light.until(lambda status: status.peers == 0 and status.state == "idle")
     with SimulatedCamserver(folder, sensor=SENSOR) as simulated:
         yield simulated
 
@@ -92,7 +81,7 @@ def pilatus(simulated: SimulatedCamserver, light: LightReady) -> Iterator[Pilatu
 def box(simulated: SimulatedCamserver, light: LightReady) -> Iterator[Rig]:
     """With its engine, and a receiver."""
     box = Rig(unit(simulated, light))
-    until(light, lambda status: status.peers == 1)
+    light.until(lambda status: status.peers == 1)
     box.until_state("idle")
     yield box
     box.close()
@@ -551,10 +540,7 @@ def test_who_ends_a_triggered_image_at_camservers_window_has_ended_the_series(
 ) -> None:
     box.arm(LONG, trigger_mode=TriggerMode.SOFTWARE, n_triggers=3)
     box.engine.trigger()
-    started = time.monotonic()
-    while not simulated.box.exposing:
-        assert time.monotonic() - started < DEADLINE
-        time.sleep(0.01)
+    until(lambda: simulated.box.exposing, "exposing")
     simulated.type_at_window("K")
     box.until_state("idle")
     _, frames, end = box.series()
@@ -568,9 +554,9 @@ def test_a_process_that_ends_in_a_series_ends_it_at_camserver_and_light_streamer
     box: Rig, simulated: SimulatedCamserver, light: LightReady
 ) -> None:
     box.arm(LONG, trigger_mode=TriggerMode.INTERNAL)
-    until(light, lambda status: status.state == "acquiring")
+    light.until(lambda status: status.state == "acquiring")
     box.engine.close()
-    until(light, lambda status: status.state == "idle")
+    light.until(lambda status: status.state == "idle")
     assert not simulated.box.exposing
 
 
@@ -608,9 +594,7 @@ def test_a_light_streamer_that_was_restarted_has_lost_the_series(
     box: Rig, simulated: SimulatedCamserver, light: LightReady
 ) -> None:
     box.arm(0.05, n_triggers=1000)
-    client = LightClient(light.control)
-    client.reset()
-    client.close()
+    light.reset()
     assert "has ended this series by itself" in box.until_state("fault").message
     done(box.engine.reset())
     box.until_state("idle")

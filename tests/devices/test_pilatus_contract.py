@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from math import prod
 from pathlib import Path
@@ -18,7 +17,6 @@ from penstock.devices.pilatus import Pilatus
 from penstock.stins.messages import Frame
 from penstock.streamer.camserver.server import SimulatedCamserver
 from penstock.streamer.checks import complete_properties
-from penstock.streamer.light_client import LightClient, LightStatus
 from penstock.streamer.own_stream.contract import StreamingDetector
 from penstock.streamer.patterns import frame_number
 from penstock.streamer.triggers import TriggerSource
@@ -26,7 +24,6 @@ from tests.contract.streaming_contract import StreamingContract
 from tests.streamer.camserver.light_process import LightReady, start_light
 
 SENSOR = (16, 24)
-DEADLINE = 20.0
 
 
 @pytest.fixture(scope="module")
@@ -69,10 +66,8 @@ class TestPilatus(StreamingContract):
     @contextmanager
     def open(self) -> Iterator[Pilatus]:
         light = self._light
-        client = LightClient(light.control)
-        client.reset()  # of what the last test has left
-        client.close()
-        self._until(lambda status: status.peers == 0 and status.state not in BUSY)
+        light.reset()
+        light.until(lambda status: status.peers == 0 and status.state not in BUSY)
         with SimulatedCamserver(self._folder, sensor=SENSOR) as camserver:
             self._camserver = camserver
             self._given = {
@@ -96,14 +91,7 @@ class TestPilatus(StreamingContract):
         source.close()
 
     def await_receiver(self, unit: StreamingDetector) -> None:
-        self._until(lambda status: status.peers == 1)
-
-    def _until(self, wanted: Callable[[LightStatus], bool]) -> None:
-        client, end = LightClient(self._light.control), time.monotonic() + DEADLINE
-        while not wanted(client.status()):
-            assert time.monotonic() < end
-            time.sleep(0.01)
-        client.close()
+        self._light.until(lambda status: status.peers == 1)
 
     def check_blobs(self, frame: Frame) -> None:
         (blob,) = frame.blobs

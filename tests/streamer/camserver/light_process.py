@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 
 from penstock.devices._base.processes import PYTHON, Child, ready_line
+from penstock.streamer.light_client import LightClient, LightStatus
+from tests.system.beamline import until
+
+DEADLINE = 20.0
 
 
 class LightReady(msgspec.Struct):
@@ -25,6 +30,18 @@ class LightReady(msgspec.Struct):
     def stream_port(self) -> int:
         """Port of its frames."""
         return int(self.data.rpartition(":")[2])
+
+    def reset(self) -> None:
+        """Have it forget what a series before has left."""
+        client = LightClient(self.control)
+        client.reset()
+        client.close()
+
+    def until(self, wanted: Callable[[LightStatus], bool]) -> None:
+        """Wait until its status is as wanted."""
+        client = LightClient(self.control)
+        until(lambda: wanted(client.status()), "the light streamer is as expected", DEADLINE)
+        client.close()
 
 
 def start_light(folder: Path, data: int = 0, control: int = 0) -> Child[LightReady]:
