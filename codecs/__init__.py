@@ -1,1 +1,1 @@
-"""Packed pixels, for streamer and receiver: compressed by libraries, or of 12 bits."""
+"""Pixels as they are sent: types, packing by libraries or in 12 bits, and the value of absent ones."""

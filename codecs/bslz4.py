@@ -8,20 +8,18 @@ from __future__ import annotations
 
 import ctypes
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 
+from penstock.codecs import libraries
 from penstock.stins.blobs import BSLZ4_HEADER_BYTES
 from penstock.stins.messages import Buffer
 
 
 @cache
 def _library() -> ctypes.CDLL:
-    import hdf5plugin
-
     # The HDF5 filter plugin exports bitshuffle's own functions; ctypes releases the lock.
-    library = ctypes.CDLL(str(Path(hdf5plugin.PLUGIN_PATH) / "libh5bshuf.so"))
+    library = libraries.load("libh5bshuf.so")
     library.bshuf_compress_lz4_bound.restype = ctypes.c_size_t
     library.bshuf_compress_lz4_bound.argtypes = [ctypes.c_size_t] * 3
     for function in (library.bshuf_compress_lz4, library.bshuf_decompress_lz4):
@@ -68,25 +66,41 @@ def decompress(blob: Buffer, pixels: int, kind: np.dtype) -> np.ndarray:
     return decompress_part(blob, pixels, kind, 0, pixels)
 
 
+def decompress_into(blob: Buffer, out: np.ndarray) -> None:
+    """Unpack a blob into a row of pixels, which says how many there are, and of which type.
+
+    Raises:
+        ValueError: the blob cannot be unpacked.
+    """
+    _unpack(blob, BSLZ4_HEADER_BYTES, out, _block(blob, out.itemsize))
+
+
 def decompress_part(blob: Buffer, pixels: int, kind: np.dtype, first: int, end: int) -> np.ndarray:
     """Return the pixels from `first` on and before `end`, out of a blob of so many; the rest stays packed.
 
     Raises:
         ValueError: the blob cannot be unpacked; blocks after the last needed one are not checked.
     """
-    # 0 is bitshuffle's own choice: 8192 bytes in a multiple of 8 pixels, and at least 128 pixels.
-    block = int.from_bytes(blob[8:12], "big") // kind.itemsize or max(128, 8192 // kind.itemsize // 8 * 8)
+    block = _block(blob, kind.itemsize)
     first_block, upto = first // block, min(pixels, -(-end // block) * block)
     out = np.empty(upto - first_block * block, kind)
-    place = _place(blob, BSLZ4_HEADER_BYTES, first_block)
-    _check_blocks(blob, place, out.size, block, kind.itemsize)
+    _unpack(blob, _place(blob, BSLZ4_HEADER_BYTES, first_block), out, block)
+    return out[first - first_block * block :][: end - first]
+
+
+def _block(blob: Buffer, itemsize: int) -> int:
+    """Return the pixels of a block."""
+    # 0 is bitshuffle's own choice: 8192 bytes in a multiple of 8 pixels, and at least 128 pixels.
+    return int.from_bytes(blob[8:12], "big") // itemsize or max(128, 8192 // itemsize // 8 * 8)
+
+
+def _unpack(blob: Buffer, place: int, out: np.ndarray, block: int) -> None:
+    """Unpack the blocks from a place on."""
+    _check_blocks(blob, place, out.size, block, out.itemsize)
     packed = np.frombuffer(blob, np.uint8)[place:]
-    used = _library().bshuf_decompress_lz4(
-        packed.ctypes.data, out.ctypes.data, out.size, kind.itemsize, block
-    )
+    used = _library().bshuf_decompress_lz4(packed.ctypes.data, out.ctypes.data, out.size, out.itemsize, block)
     if used < 0 or used > len(packed):
         raise ValueError(f"a bslz4 blob of {len(blob)} bytes cannot be unpacked (bitshuffle error {used})")
-    return out[first - first_block * block :][: end - first]
 
 
 def _place(blob: Buffer, place: int, blocks: int) -> int:

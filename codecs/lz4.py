@@ -10,10 +10,10 @@ from __future__ import annotations
 import ctypes
 import struct
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 
+from penstock.codecs import libraries
 from penstock.stins.blobs import LZ4_HEADER
 from penstock.stins.messages import Buffer
 
@@ -22,9 +22,7 @@ _LENGTH = struct.Struct(">I")
 
 @cache
 def _library() -> ctypes.CDLL:
-    import hdf5plugin
-
-    library = ctypes.CDLL(str(Path(hdf5plugin.PLUGIN_PATH) / "libh5lz4.so"))
+    library = libraries.load("libh5lz4.so")
     library.LZ4_compressBound.argtypes = [ctypes.c_int]
     for function in (library.LZ4_compress_default, library.LZ4_decompress_safe):
         function.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int, ctypes.c_int]
@@ -67,6 +65,16 @@ def decompress(blob: Buffer, pixels: int, kind: np.dtype) -> np.ndarray:
         ValueError: the blob cannot be unpacked.
     """
     out = np.empty(pixels, kind)
+    decompress_into(blob, out)
+    return out
+
+
+def decompress_into(blob: Buffer, out: np.ndarray) -> None:
+    """Unpack a blob into a row of pixels, which says how many there are, and of which type.
+
+    Raises:
+        ValueError: the blob cannot be unpacked.
+    """
     to, packed = out.view(np.uint8), np.frombuffer(blob, np.uint8)
     if len(packed) < LZ4_HEADER.size:
         raise ValueError("an lz4 blob ends before its first block")
@@ -88,7 +96,6 @@ def decompress(blob: Buffer, pixels: int, kind: np.dtype) -> np.ndarray:
         else:
             _unpack(part, block)
         place += size
-    return out
 
 
 def decompress_part(blob: Buffer, pixels: int, kind: np.dtype, first: int, end: int) -> np.ndarray:

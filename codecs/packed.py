@@ -19,6 +19,9 @@ class Codec(Protocol):
     def decompress(self, blob: Buffer, pixels: int, kind: np.dtype, /) -> np.ndarray:
         """Return so many pixels of this type from a blob, as one row; raises ValueError."""
 
+    def decompress_into(self, blob: Buffer, out: np.ndarray, /) -> None:
+        """Unpack a blob into a row of pixels, which says how many there are; raises ValueError."""
+
     def decompress_part(
         self, blob: Buffer, pixels: int, kind: np.dtype, first: int, end: int, /
     ) -> np.ndarray:

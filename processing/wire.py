@@ -89,7 +89,8 @@ class Ready(FromWorker, frozen=True, kw_only=True, omit_defaults=True):
     """After `Begin`'s memory was seen at `Welcome`: it can read the shared memory."""
     ordered: bool = False
     """A step wants the frames in ascending order, and so only one worker."""
-    accumulates_only: bool = False
+    batch: int = 1
+    """Frames that a step wants together: a bunch should have so many, where so many wait."""
 
 
 class Refused(FromWorker, frozen=True, kw_only=True, omit_defaults=True):
@@ -172,6 +173,8 @@ class Welcome(FromDistributor, frozen=True, kw_only=True, omit_defaults=True):
     version: int
     """Of the parameters."""
     parameters: dict[str, Any]
+    """All that differ from the defaults. The key of a parameter is its name, or `STEP.NAME` where several
+    steps have one of this name: see `parameters.split`."""
     shared: SharedMemory | None = None
     """Memory that the worker tries to open; its layout comes with `Begin`."""
     hand_over_seconds: float = 1.0
@@ -179,7 +182,8 @@ class Welcome(FromDistributor, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Begin(FromDistributor, frozen=True, kw_only=True, omit_defaults=True):
-    """A series has begun. One raw part follows: its metadata as JSON."""
+    """A series has begun. One raw part follows: its metadata as JSON; then, if its pixel mask is not in them,
+    the mask as an .npy file."""
 
     series: int
     header: Header
@@ -207,7 +211,7 @@ class HandOver(FromDistributor, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Finish(FromDistributor, frozen=True, kw_only=True, omit_defaults=True):
-    """Call `finish` of the last step with the totals, one raw part each; `Finished` answers."""
+    """Call `finish` of the steps with the totals, one raw part each; `Finished` answers."""
 
     series: int
     arrays: tuple[Array, ...] = ()
@@ -220,7 +224,8 @@ class End(FromDistributor, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Configure(FromDistributor, frozen=True, kw_only=True, omit_defaults=True):
-    """Prepare these parameters, without using them yet. `Ready` or `Refused` answers."""
+    """Prepare these parameters, without using them yet: all that differ from the defaults, as in `Welcome`.
+    `Ready` or `Refused` answers."""
 
     version: int
     parameters: dict[str, Any]

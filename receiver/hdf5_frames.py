@@ -16,7 +16,7 @@ from typing import Any, Self
 import h5py
 import numpy as np
 
-from penstock.receiver.files import geometry
+from penstock.receiver import geometry
 from penstock.receiver.models import FrameStatus, Geometry
 from penstock.receiver.reader import ReaderError, SeriesFile, open_hdf5, text
 

@@ -10,8 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from penstock.receiver import pilatus_header
-from penstock.receiver.files import geometry
+from penstock.receiver import geometry, pilatus_header
 from penstock.receiver.models import Geometry
 from penstock.receiver.reader import ReaderError
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from numbers import Real
 from typing import Any
 
 import msgspec
@@ -53,6 +54,17 @@ def write(metadata: Mapping[str, Any]) -> bytes:
         return json.dumps(metadata, default=msgspec.to_builtins, ensure_ascii=False).encode()
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise LocalError("not_json", f"metadata cannot be written as JSON: {error}") from error
+
+
+def number(value: Any) -> float | None:
+    """Return a finite number, NumPy's too, as a float; `None` for any other value."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return None
+    try:
+        found = float(value)
+    except OverflowError:
+        return None
+    return found if math.isfinite(found) else None
 
 
 def _encodable(value: Any, errors: str) -> Any:

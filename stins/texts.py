@@ -51,3 +51,8 @@ def quoted(text: str, most: int) -> str:
     # Lone surrogates too, which no encoding takes.
     safe = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text[: most + 1])
     return safe if len(safe) <= most else f"{safe[:most]} …"
+
+
+def plain_text(value: str) -> str:
+    """Return text that HDF5 can hold: without NUL and lone surrogates."""
+    return value.replace("\0", "\ufffd").encode("utf-8", "replace").decode()

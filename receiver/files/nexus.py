@@ -28,7 +28,8 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from penstock.receiver.files.known import KNOWN, OBJECTS, Parent, Place
-from penstock.receiver.files.values import Value, fit, plain_text, plain_value
+from penstock.receiver.files.values import Value, fit, plain_value
+from penstock.stins.texts import plain_text
 
 _Group: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]
 """Path below /entry, and the NX_class of each name."""
@@ -63,7 +64,7 @@ RESERVED = frozenset(
         "rois",
     }
 )
-"""Names in the NXdetector group that are reserved for the writer and `receiver.files.geometry` and `nxmx`."""
+"""Names in the NXdetector group that are reserved for the writer, `geometry_fields` and `nxmx`."""
 
 HEADER = "header"
 """NXcollection of the detector for keys without a place of their own."""

@@ -7,7 +7,7 @@ whatever the detector's group is called, there for `detectorSpecific`, and for t
 
 The goniometer is the object `goniometer` of the header or of the user's metadata: {"omega": {"start": 90,
 "increment": 0.1}}, in degrees; a DECTRIS stream has it. A direction is given as `axis`, in the axes of
-`receiver.files.geometry`. Nothing here imports h5py.
+`receiver.files.geometry_fields`. Nothing here imports h5py.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from penstock.receiver.files.nexus import Field
-from penstock.receiver.files.values import number
+from penstock.stins.metadata import number
 
 SAMPLE = ("sample",)
 TRANSFORMATIONS = "transformations"

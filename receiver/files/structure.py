@@ -17,7 +17,8 @@ from typing import Any
 import h5py
 import numpy as np
 
-from penstock.receiver.files import geometry, nexus, nxmx, per_frame, template
+from penstock.receiver import geometry
+from penstock.receiver.files import geometry_fields, nexus, nxmx, per_frame, template
 from penstock.receiver.files.stores import FrameFormat
 from penstock.receiver.files.stores.contract import describe
 from penstock.receiver.files.stores.objects import (
@@ -73,7 +74,7 @@ class Structure:
         image = frames.shape if len(frames.shape) == 2 else data.shape[1:]
         if where is not None and len(image) == 2:
             name = self.detector.name.rpartition("/")[2]
-            _write_fields(self.entry, geometry.fields(where, image, name), where_free=True)
+            _write_fields(self.entry, geometry_fields.fields(where, image, name), where_free=True)
             if where.wavelength is not None:
                 _write_fields(
                     self.entry,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import datetime
 import json
-import math
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from penstock.receiver.files.known import Kind
+from penstock.stins.texts import plain_text
 
 Value: TypeAlias = "np.ndarray[Any, Any] | np.generic | str"
 """What a dataset can hold."""
@@ -32,17 +32,6 @@ def fit(value: Any, kind: Kind) -> Value | None:
         return None
     least, most = {Kind.NUMBER: (0, 1), Kind.IMAGE: (2, 3), Kind.TABLE: (1, 32)}[kind]
     return made if least <= made.ndim <= most else None
-
-
-def number(value: Any) -> float | None:
-    """Return a finite number as a float; `None` for any other value."""
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
-        return None
-    try:
-        found = float(value)
-    except OverflowError:
-        return None
-    return found if math.isfinite(found) else None
 
 
 def plain_value(value: Any) -> Value:
@@ -105,11 +94,6 @@ def _array(value: list[Any] | tuple[Any, ...]) -> np.ndarray[Any, Any] | None:
             return None  # digits would be lost
         return np.array(flat, np.float64).reshape(shape)
     return None
-
-
-def plain_text(value: str) -> str:
-    """Return text that HDF5 can hold: without NUL and lone surrogates."""
-    return value.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
 
 
 def as_json(value: Any) -> str:

@@ -10,11 +10,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from penstock.codecs.pixel_type import little_endian
 from penstock.receiver.http.live_view import UnpackedFrame, unpack
 from penstock.receiver.http.pictures import cut, picture
 from penstock.receiver.live.last_frame import Held
 from penstock.receiver.models import Contrast, View
-from penstock.receiver.transforms.pixel_type import little_endian
 
 Format = Literal["raw", "npy", "png", "jpeg"]
 HEADER = "X-Penstock-Frame"

@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from penstock.codecs.fill_value import fill_value
 from penstock.codecs.packed import CODECS
+from penstock.codecs.pixel_type import little_endian, pixel_type
 from penstock.receiver.http.pictures import ViewError
 from penstock.receiver.live.frame_refusal import FrameRefused, check_status, out_of_range
 from penstock.receiver.live.last_frame import CAPACITY, Held
 from penstock.receiver.models import FrameStatus
 from penstock.receiver.reader import ReaderError, SeriesFile
-from penstock.receiver.transforms.fill_value import fill_value
 from penstock.receiver.transforms.module_layout import Region, assemble
-from penstock.receiver.transforms.pixel_type import little_endian, pixel_type
 from penstock.stins.blobs import blob_layout, has_colours
 from penstock.stins.messages import Buffer
 from penstock.stins.texts import of_series

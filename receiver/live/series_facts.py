@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from penstock.receiver.files import geometry, nexus
+from penstock.receiver import geometry
+from penstock.receiver.files import nexus
 from penstock.receiver.live.frame_refusal import FrameRefused
+from penstock.receiver.mask import mask_image
 from penstock.receiver.models import Geometry, LostFrames, LostRange
-from penstock.receiver.regions import pixels
 from penstock.receiver.series.running_series import RunningSeries
 from penstock.receiver.transforms.joined import NO_PIXEL, assembled_metadata
 from penstock.stins.blobs import announced_blobs, has_colours
@@ -134,7 +135,7 @@ class SeriesFacts:
                     f"each module has a {MASK} of its own: they form no image ({why}){of_series(self.id)}",
                 )
         try:
-            return pixels.mask_image(metadata, channel)
+            return mask_image(metadata, channel)
         except (TypeError, ValueError) as error:
             raise FrameRefused(
                 "no_mask", f"the {MASK} of the start message is no image: {error}{of_series(self.id)}"

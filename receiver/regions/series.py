@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from penstock.receiver.config.rectangles import Rectangle
+from penstock.receiver.mask import mask_of
 from penstock.receiver.regions import pixels
 from penstock.receiver.regions.pixels import Area
 from penstock.receiver.transforms.channels import PartialFrame
@@ -116,7 +117,7 @@ class RegionSeries:
     def _masked(self, size: tuple[int, int], covered: Sequence[Region]) -> np.ndarray[Any, Any] | None:
         masked = None
         try:
-            masked = pixels.mask_of(self._metadata, self._channel)
+            masked = mask_of(self._metadata, self._channel)
             if masked is not None and masked.shape != size:
                 raise ValueError(f"it has {list(masked.shape)} pixels, the frame {list(size)}")
         except (TypeError, ValueError) as error:

@@ -12,8 +12,9 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from penstock.codecs.fill_value import fill_value
 from penstock.codecs.packed import CODECS
-from penstock.receiver.transforms.fill_value import fill_value
+from penstock.codecs.pixel_type import pixel_type
 from penstock.receiver.transforms.frame_processor import FrameProcessor, Result, refusal
 from penstock.receiver.transforms.joined import (
     IMAGES,
@@ -26,7 +27,6 @@ from penstock.receiver.transforms.joined import (
 )
 from penstock.receiver.transforms.memory_limit import MemoryLimit
 from penstock.receiver.transforms.module_layout import Layout, LayoutError, assemble
-from penstock.receiver.transforms.pixel_type import pixel_type
 from penstock.receiver.transforms.steps.assemble import Assemble
 from penstock.receiver.transforms.steps.chain import Chain
 from penstock.receiver.transforms.steps.format import Step

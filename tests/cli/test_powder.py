@@ -197,7 +197,7 @@ def test_nexus_transformations_put_a_pixel_where_pyfai_sees_it(file: Path, pixel
 
 @pytest.mark.parametrize("absent", ["distance", "beam_center_x", "x_pixel_size"])
 def test_a_header_without_the_geometry_is_no_geometry(absent: str) -> None:
-    from penstock.receiver.files import geometry
+    from penstock.receiver import geometry
 
     assert geometry.find(rings.GEOMETRY) is not None
     assert geometry.find({key: value for key, value in rings.GEOMETRY.items() if key != absent}) is None
@@ -213,7 +213,7 @@ def test_a_header_without_the_geometry_is_no_geometry(absent: str) -> None:
     ],
 )  # fmt: skip
 def test_the_wavelength_follows_from_what_is_known(beam: dict[str, Any], wavelength: float | None) -> None:
-    from penstock.receiver.files import geometry
+    from penstock.receiver import geometry
 
     rest = {key: value for key, value in rings.GEOMETRY.items() if key != "incident_energy"}
     found = geometry.find({**rest, **beam})

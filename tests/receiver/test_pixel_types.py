@@ -15,6 +15,7 @@ import pytest
 from penstock.checks.series_check import check_series
 from penstock.checks.verify import verify
 from penstock.codecs import bslz4
+from penstock.codecs.fill_value import fill_value
 from penstock.receiver.config.rectangles import Rectangle
 from penstock.receiver.files.reopened import reopen_file
 from penstock.receiver.files.stores.reopen import format_of
@@ -23,7 +24,6 @@ from penstock.receiver.http.pictures import picture
 from penstock.receiver.models import Contrast
 from penstock.receiver.reader import SeriesFile
 from penstock.receiver.regions.series import RegionSeries
-from penstock.receiver.transforms.fill_value import fill_value
 from penstock.receiver.transforms.frame_processor import FrameProcessor
 from penstock.receiver.transforms.steps.bslz4 import Bslz4, Decompress
 from penstock.receiver.transforms.steps.chain import Chain

@@ -16,6 +16,8 @@ from typing import Any
 import h5py
 import numpy as np
 
+from penstock.codecs.fill_value import fill_value
+from penstock.codecs.pixel_type import name_of
 from penstock.receiver.files.limit import most_bytes
 from penstock.receiver.files.stores.allocation import check_limit
 from penstock.receiver.files.stores.contract import FILTERS, FrameFormat, FrameStore, Writing
@@ -24,8 +26,6 @@ from penstock.receiver.files.stores.gaps import show_stored
 from penstock.receiver.files.stores.rows import create_rows
 from penstock.receiver.files.stores.write_threads import WriteThreads
 from penstock.receiver.series.account import IN_FILE
-from penstock.receiver.transforms.fill_value import fill_value
-from penstock.receiver.transforms.pixel_type import name_of
 from penstock.stins.messages import Buffer, Frame, Image
 
 

@@ -14,16 +14,16 @@ from typing import Any
 import numpy as np
 from h5py import Dataset, h5d, h5p, h5s, h5t
 
+from penstock.codecs.fill_value import fill_value
 from penstock.codecs.packed import CODECS
+from penstock.codecs.pixel_type import name_of
 from penstock.receiver.files.stores.chunked import ChunkedStore, is_plain
 from penstock.receiver.files.stores.contract import FILTERS, FrameFormat, FrameStore, describe
 from penstock.receiver.files.stores.objects import set_ascii
 from penstock.receiver.models import FrameStatus
 from penstock.receiver.series.module_status import ModuleStatus
-from penstock.receiver.transforms.fill_value import fill_value
 from penstock.receiver.transforms.joined import Joined, JoinedFrame
 from penstock.receiver.transforms.module_layout import Layout
-from penstock.receiver.transforms.pixel_type import name_of
 from penstock.stins.messages import Buffer, Frame, Image
 
 BLOBS = "modules"

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from h5py import h5d, h5p
 
+from penstock.codecs.fill_value import fill_value
 from penstock.receiver.files.stores import chunk_places, disk_file, space_ahead
 from penstock.receiver.files.stores.allocation import allocate
 from penstock.receiver.files.stores.chunked import stored_frame
@@ -25,7 +26,6 @@ from penstock.receiver.files.stores.gathered import MOST_FRAME_BYTES, GatheredWr
 from penstock.receiver.files.stores.space_ahead import SpaceAhead
 from penstock.receiver.files.stores.write_threads import WriteThreads
 from penstock.receiver.series.account import IN_FILE
-from penstock.receiver.transforms.fill_value import fill_value
 from penstock.stins.messages import Buffer, Frame, Image
 
 STEP_BYTES = 2**31

@@ -15,6 +15,7 @@ import h5py
 import numpy as np
 from h5py import h5d
 
+from penstock.codecs.pixel_type import name_of
 from penstock.receiver.files.stores.channels import STATUS, ChannelStore
 from penstock.receiver.files.stores.chunked import ChunkedStore
 from penstock.receiver.files.stores.contract import FILTERS, FrameFormat, FrameStore, Writing
@@ -26,7 +27,6 @@ from penstock.receiver.files.stores.segments.segment_file import DATASET
 from penstock.receiver.files.stores.segments.store import SegmentStore
 from penstock.receiver.files.stores.superblock import repair
 from penstock.receiver.series.account import IN_FILE
-from penstock.receiver.transforms.pixel_type import name_of
 
 log = logging.getLogger(__name__)
 

@@ -11,8 +11,8 @@ import msgspec
 import numpy as np
 
 from penstock.codecs import bslz4
+from penstock.codecs.pixel_type import little_endian
 from penstock.receiver.transforms.memory_limit import MemoryLimit
-from penstock.receiver.transforms.pixel_type import little_endian
 from penstock.receiver.transforms.steps.format import (
     Data,
     Format,

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 import msgspec
 import numpy as np
 
-from penstock.receiver.transforms.pixel_type import pixel_type
+from penstock.codecs.pixel_type import pixel_type
 from penstock.stins.blobs import ITEM_BYTES
 from penstock.stins.messages import Buffer
 

@@ -12,13 +12,13 @@ import h5py
 import numpy as np
 import pytest
 
+from penstock.codecs.fill_value import fill_value
 from penstock.receiver.files.stores import disk_file
 from penstock.receiver.files.stores.contract import FrameFormat
 from penstock.receiver.files.stores.modules import ModuleStore
 from penstock.receiver.merge.messages import frame as joined_frame
 from penstock.receiver.models import FrameStatus
 from penstock.receiver.series.module_status import ModuleStatus
-from penstock.receiver.transforms.fill_value import fill_value
 from penstock.receiver.transforms.joined import Joined, JoinedFrame
 from penstock.receiver.transforms.module_layout import Layout, LayoutError, arrange, assemble
 from penstock.receiver.transforms.module_processor import ModuleProcessor

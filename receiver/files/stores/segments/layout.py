@@ -13,11 +13,11 @@ import h5py
 import numpy as np
 from h5py import h5d, h5p, h5s, h5t
 
+from penstock.codecs.fill_value import fill_value
 from penstock.receiver.files import storage
 from penstock.receiver.files.stores.contract import FrameFormat
 from penstock.receiver.files.stores.disk_file import path_of
 from penstock.receiver.files.stores.segments.segment_file import DATASET
-from penstock.receiver.transforms.fill_value import fill_value
 
 
 class Source(NamedTuple):

@@ -1,4 +1,4 @@
-"""Position of the detector: from keys of the header to NeXus transformations, and to pyFAI's geometry.
+"""Position of the detector, from keys of the header; and pyFAI's geometry of it.
 
 The keys are those of the table in `receiver.files.nexus`: `distance`, `beam_center_x` and `_y`,
 `x_pixel_size` and `y_pixel_size`, and the energy or the wavelength. They describe a flat detector
@@ -13,18 +13,16 @@ both. See docs/explanation/decisions/0012-geometry-for-pyfai.md.
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from penstock.receiver import models
-from penstock.receiver.files.known import Kind
-from penstock.receiver.files.nexus import Field
-from penstock.receiver.files.values import fit, number
+from penstock.stins.metadata import number
+from penstock.stins.texts import plain_text
 
 PLANCK_LIGHT = 12398.419843320026
 """h c in eV angstrom: exact since the SI of 2019."""
@@ -79,7 +77,7 @@ def known(metadata: Mapping[str, Any], series: str = "") -> models.Geometry:
         x = y = None
     wavelength, energy = (_first_length(metadata, keys) for keys in (WAVELENGTHS, ENERGIES))
     orientation = None if _is_turned(metadata) else _orientation(metadata)
-    material = fit(metadata.get("sensor_material"), Kind.TEXT)
+    material = metadata.get("sensor_material")
     said: dict[str, Any] = {
         "beam_center_x": x,
         "beam_center_y": y,
@@ -90,7 +88,7 @@ def known(metadata: Mapping[str, Any], series: str = "") -> models.Geometry:
         "energy": energy if wavelength is None else energy or _length(PLANCK_LIGHT / wavelength),
         "detector_orientation": None if orientation is None else list(orientation),
         "sensor_thickness": _length(metadata.get("sensor_thickness")),
-        "sensor_material": material if isinstance(material, str) and material else None,
+        "sensor_material": plain_text(material) if isinstance(material, str) and material else None,
     }
     return models.Geometry(
         series=series, unknown=[key for key, value in said.items() if value is None], **said
@@ -109,38 +107,6 @@ def find(metadata: Mapping[str, Any]) -> Geometry | None:
     return Geometry(distance, (x, y), (width, height), said.wavelength, turn)
 
 
-def fields(geometry: Geometry, shape: tuple[int, int], detector: str) -> Iterator[Field]:
-    """Yield the datasets that describe the geometry in the file.
-
-    Args:
-        geometry: geometry, see `find`.
-        shape: (rows, cols) of the image.
-        detector: name of the NXdetector group, a NeXus name already.
-    """
-    (x, y), (width, height) = geometry.centre, geometry.pixel
-    group, classes = ("instrument", detector), ("NXinstrument", "NXdetector")
-    place = (*group, "transformations", "translation")
-    module = (*group, "detector_module")
-    here, corner = "/".join(("/entry", *place)), "/".join(("/entry", *module, "module_offset"))
-    yield Field((*group, "depends_on"), classes, here)
-    yield _axis(place, (*classes, "NXtransformations"), geometry.distance, (0, 0, 1), ".")
-    inside = (*classes, "NXdetector_module")
-    yield Field((*module, "data_origin"), inside, np.zeros(2, np.int64))
-    yield Field((*module, "data_size"), inside, np.array(shape, np.int64))
-    cos, sin = math.cos(geometry.turn), math.sin(geometry.turn)
-    fast, slow = (-cos, -sin, 0.0), (sin, -cos, 0.0)
-    offset = tuple(-x * width * along - y * height * down for along, down in zip(fast, slow, strict=True))
-    length = math.hypot(*offset) or 1.0
-    direction = tuple(value / length for value in offset)
-    yield _axis((*module, "module_offset"), inside, length, direction, here)
-    yield _axis((*module, "fast_pixel_direction"), inside, width, fast, corner)
-    yield _axis((*module, "slow_pixel_direction"), inside, height, slow, corner)
-    note = (("pyFAI", "poni"), ("NXcollection", "NXnote"))
-    yield Field((*note[0], "type"), note[1], "application/json")
-    yield Field((*note[0], "description"), note[1], "what pyFAI.load takes; from the header of the stream")
-    yield Field((*note[0], "data"), note[1], json.dumps(poni(geometry, shape)))
-
-
 def poni(geometry: Geometry, shape: tuple[int, int]) -> dict[str, Any]:
     """Return the geometry in pyFAI's terms (version 2.1 of its format): SI units, slow axis first.
 
@@ -156,17 +122,6 @@ def poni(geometry: Geometry, shape: tuple[int, int]) -> dict[str, Any]:
         "dist": geometry.distance, "poni1": (shape[0] - y) * height, "poni2": x * width,
         "rot1": 0.0, "rot2": 0.0, "rot3": geometry.turn, **known,
     }  # fmt: skip
-
-
-def _axis(
-    path: tuple[str, ...], classes: tuple[str, ...], length: float, vector: tuple[float, ...], after: str
-) -> Field:
-    return Field(
-        path, classes, np.float64(length), "m",
-        attributes={
-            "transformation_type": "translation", "vector": np.array(vector, np.float64), "depends_on": after
-        },
-    )  # fmt: skip
 
 
 def _turn(metadata: Mapping[str, Any]) -> float | None:
