@@ -184,8 +184,8 @@ class FileSource:
             raise Refused(f"frame {index:,} {_WHY_NOT[status]}", status.name.lower())
         if not 0 <= index < facts.frames:
             kind = "not_yet" if facts.growing else "out_of_range"
-            raise Refused(f"{self._path.name} has no frame {index:,} yet" if facts.growing
-                          else f"{self._path.name} has no frame {index:,}", kind)  # fmt: skip
+            yet = " yet" if facts.growing else ""
+            raise Refused(f"there is no frame {index:,} in {self._path.name}{yet}", kind)
         return self._frame(index, part, 0)
 
     def geometry(self, series: str) -> Geometry:
@@ -220,7 +220,12 @@ class FileSource:
             self._again.clear()
             due = self.follows() and time.monotonic() - self._looked >= LOOK
             if self._facts is None or again or due:
-                self._read(again)
+                try:
+                    self._read(again)
+                except Away:
+                    if again:  # what is wanted of it is still to be read, once that is possible
+                        self._again.set()
+                    raise
             assert self._facts is not None
             return self._status(self._facts)
 

@@ -17,7 +17,7 @@ from penstock.gui.live.file_source import FileSource
 from penstock.gui.live.past.kept import Kept
 from penstock.gui.live.pixels import Flag
 from penstock.gui.live.receiver_source import ReceiverSource
-from penstock.gui.live.source import WHOLE, Part, Refused
+from penstock.gui.live.source import WHOLE, Away, Part, Refused
 from penstock.gui.live.viewer import Viewer
 from penstock.receiver.client import LastFrame
 from penstock.streamer import patterns
@@ -358,6 +358,38 @@ def test_which_images_of_a_file_are_on_show_is_chosen_and_reload_keeps_the_frame
     press(qtbot, viewer, qt.Qt.Key_F5)
     qtbot.waitUntil(lambda: bool((counts.getData(copy=False) == 9).all()), timeout=DEADLINE)
     assert on_show(viewer) == 2
+
+
+def test_a_file_that_is_gone_when_it_is_read_again_is_said_to_be_until_it_is_back(
+    qtbot: Any, look: Show, tmp_path: Path
+) -> None:
+    path = tmp_path / "some.h5"
+    with h5py.File(path, "w") as file:
+        file["one"] = np.zeros((4, 3, 5), np.uint8)
+    viewer = look(FileSource(path))
+    viewer.past.go(2)
+    until(qtbot, viewer, 2)
+    path.rename(tmp_path / "away.h5")
+
+    press(qtbot, viewer, qt.Qt.Key_F5)
+
+    qtbot.waitUntil(lambda: viewer.banner.title() == "NOT READ", timeout=DEADLINE)
+    source = viewer._feed.source()
+    for _ in range(3):
+        with pytest.raises(Away, match=r"some\.h5 does not exist"):
+            source.status()
+    assert "The picture is the last that was read" in viewer.banner.text() and on_show(viewer) == 2
+    (tmp_path / "away.h5").rename(path)
+    qtbot.waitUntil(lambda: viewer.banner.title() == "FILE", timeout=DEADLINE)
+
+
+def test_the_name_of_a_file_is_said_as_it_is(qtbot: Any, look: Show, tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "some.h5", "w") as file:
+        file["one"] = np.zeros((4, 3, 5), np.uint8)
+    viewer = look(FileSource(tmp_path / "some.h5"))
+    viewer.past.go(7)
+    said = "▲ There is no frame 7 in some.h5"
+    qtbot.waitUntil(lambda: viewer.past.bar.note() == said, timeout=DEADLINE)
 
 
 def test_a_hidden_window_plays_no_further(qtbot: Any, look: Show, file: Path) -> None:
