@@ -11,18 +11,18 @@ from typing import Any, Protocol
 
 import msgspec
 
-from penstock.gui.model import free_number, losses, metadata
+from penstock.gui.model import free_number, losses, typed
 from penstock.gui.model.account import losses_so_far
 from penstock.gui.model.actions import AT_ONCE, Action, why_not
 from penstock.gui.model.answers import read_check, read_last_series
 from penstock.gui.model.attribute import Attribute, BadText, Value
 from penstock.gui.model.calls import Calls, Later
+from penstock.gui.model.check_times import SETTLE, CheckTimes
 from penstock.gui.model.device import Device, DeviceRefused, Greeting
 from penstock.gui.model.file_name import FileName
 from penstock.gui.model.labels import label, with_labels
 from penstock.gui.model.log import Kind, Log
 from penstock.gui.model.losses import Losses, Lost
-from penstock.gui.model.metadata import METADATA
 from penstock.gui.model.next_file import NextFile
 from penstock.gui.model.place import Place, Places
 from penstock.gui.model.place import client as place_client
@@ -33,16 +33,8 @@ from penstock.receiver.client import ReceiverClient, ReceiverUnavailable
 
 _log = logging.getLogger(__name__)
 
-SETTLE = 0.2
-"""Seconds between a change of settings and `Check`: changes come in groups."""
-ASK_AGAIN = 3.0
-"""Seconds after which `Check` is asked again if its refusal is one of `PASSING`."""
-STILL = 30.0
-"""Seconds after which `Check` is asked again if all was well: a disk fills without any event."""
 LOSSES_EVERY = 5.0
 """Seconds between two lines about losses of a running series."""
-PASSING = ("unavailable", "not_connected", "other_consumer")
-"""Refusals that depend on other programs, not on the settings: no event tells that they have passed."""
 FILE = "DestinationFilename"
 
 
@@ -75,9 +67,7 @@ class DetectorModel:
         self._one_write = threading.Lock()
         """Held from an edit to the device's answer: Arm waits for what Enter has begun to write."""
         self._calls = Calls(name, self._on_error)
-        self._check_soon = Later(SETTLE, self.ask_check)
-        self._check_again = Later(ASK_AGAIN, self._schedule_check)
-        self._check_still = Later(STILL, self._schedule_check)
+        self._check_times = CheckTimes(self.ask_check, self._schedule_check)
         self._own: set[str] = set()
         """SeriesId of what this panel has armed."""
         self._arming = False
@@ -112,9 +102,7 @@ class DetectorModel:
         """Release the device; its series continues. All threads end within a second or two."""
         with self._lock:
             self._stopped = True
-            self._check_soon.not_now()
-            self._check_again.not_now()
-            self._check_still.not_now()
+            self._check_times.stop()
         self._losses.stop()
         self._device.stop()
         self._calls.stop()
@@ -146,7 +134,7 @@ class DetectorModel:
         with self._lock:
             attribute = self._view.attributes.get(name)
             edit: Edit | None = Edit(text, problem or self._problem(attribute, text), lasting=bool(problem))
-            if attribute is not None and not problem and _is_value(attribute, text, self._view.values):
+            if attribute is not None and not problem and typed.is_value(attribute, text, self._view.values):
                 edit = None  # typed back to what the device has
             self._view = self._view.with_edit(name, edit)
         if name == FILE:
@@ -361,7 +349,7 @@ class DetectorModel:
     def _write(self, attribute: Attribute, text: str, before: Value | None) -> bool:
         name = attribute.name
         try:
-            given = _parse(attribute, text)
+            given = typed.parse(attribute, text)
             value = self._device.write(name, given)
         except (DeviceRefused, BadText) as error:
             why = self._in_labels(str(error))
@@ -480,9 +468,9 @@ class DetectorModel:
     def _schedule_check(self) -> None:
         with self._lock:
             if self._stopped or not self._view.here or self._view.running:
-                self._check_soon.not_now()
+                self._check_times.not_now()
             else:
-                self._check_soon.soon()
+                self._check_times.soon()
                 self._schedule_place()
 
     def _ask_check(self) -> None:
@@ -498,10 +486,7 @@ class DetectorModel:
             mended = check is not None and check.ok and before is not None and not before.ok
             self._view = replace(self._view, check=check, notice="" if mended else self._view.notice)
             if check is not None and not self._stopped:
-                if check.kind in PASSING:
-                    self._check_again.soon()
-                elif check.ok:
-                    self._check_still.soon()
+                self._check_times.answered(check)
         self._notify()
 
     # -- what an event means -------------------------------------------------------------------------
@@ -579,27 +564,11 @@ class DetectorModel:
             return ""
         if attribute.name == FILE and (problem := self._file.problem(text)):
             return problem
-        try:
-            _parse(attribute, text)
-            if attribute.name == METADATA:
-                metadata.read(text)
-        except (BadText, metadata.BadMetadata) as error:
-            return str(error)
-        return ""
+        return typed.problem(attribute, text)
 
     def _notify(self) -> None:
         for call in self._changed:
             call()
-
-
-def _parse(attribute: Attribute, text: str) -> Value:
-    return attribute.parse(metadata.escaped(text) if attribute.name == METADATA else text)
-
-
-def _is_value(attribute: Attribute, text: str, values: Mapping[str, Value | None]) -> bool:
-    """Return whether the device has what is typed."""
-    now = attribute.show(values.get(attribute.name))
-    return text == now or (attribute.name == METADATA and metadata.same(text, now))
 
 
 def _read(read: Callable[[str], Any], text: str) -> Any:

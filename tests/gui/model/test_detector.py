@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from penstock.gui.model import detector
+from penstock.gui.model import check_times, detector
 from penstock.gui.model.actions import Action
 from penstock.gui.model.detector import DetectorModel
 from penstock.gui.model.file_name import FileName
@@ -417,7 +417,7 @@ def test_a_receiver_that_goes_away_is_what_arm_would_say(followed: Followed) -> 
 
 @pytest.fixture
 def asked_again_soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(detector, "ASK_AGAIN", 0.05)
+    monkeypatch.setattr(check_times, "ASK_AGAIN", 0.05)
 
 
 @pytest.mark.parametrize("kind", ["unavailable", "not_connected", "other_consumer"])
