@@ -169,9 +169,14 @@ class ImagePlot(PlotWidget):
         self._order()
 
     def make_again(self) -> None:
-        """Make of the frame on show what `make_whole` makes of it now; `treated` follows."""
+        """Make of the frame on show what `make_whole` makes of it now.
+
+        `treated` follows, or `shown` if the frame is not on the screen yet.
+        """
         if self._whole is not None and not self._is("spectrum"):
-            self._whole = self._again = self.make_whole(self._whole.frame)
+            was_shown = self._whole is self._shown or self._whole is self._again
+            self._whole = self.make_whole(self._whole.frame)
+            self._again = self._whole if was_shown else None
             self._order()
 
     def _take_picture(self, _: str, picture: Picture) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
+from pathlib import Path
 
 from silx.gui import qt
 
@@ -51,31 +53,40 @@ class Memory:
             values[f"{self._form}/{name}"] = action.isChecked()
         if size is not None:
             values[f"{self._form}/size"] = size
-        for name, value in values.items():
-            self._settings.setValue(self._key(name), value)
+        self.keep_values(values)
+
+    def keep_values(self, values: Mapping[str, object]) -> None:
+        """Keep further values, by name; without effect while no detector is known."""
+        if self._detector:
+            for name, value in values.items():
+                self._settings.setValue(self._key(name), value)
+
+    def folder(self) -> Path:
+        """Return the folder for files of this detector, which may not exist yet."""
+        return Path(self._settings.fileName()).with_suffix("") / self._key("").rstrip("/")
 
     def restore(self, look: Look, tools: Mapping[str, qt.QAction]) -> qt.QSize | None:
         """Choose what was kept, and return the size. What was not kept, or makes no sense, stays as it is."""
         for scale in Scale:
-            if self._text("scale") == scale.label:
+            if self.text("scale") == scale.label:
                 look.set_scale(scale)
         for reduction in Reduction:
-            if self._text("reduction") == reduction.value:
+            if self.text("reduction") == reduction.value:
                 look.set_reduction(reduction)
-        if (name := self._text("colours")) in colours.NAMES:
+        if (name := self.text("colours")) in colours.NAMES:
             look.set_colours(name)
-        low, high = self._number("percentile_low"), self._number("percentile_high")
+        low, high = self.number("percentile_low"), self.number("percentile_high")
         if low is not None and high is not None and 0 <= low < high <= 100:
             look.set_percentiles(Percentiles(low, high))
-        look.set_mask_shown(self._flag("mask", look.is_mask_shown()))
-        low, high = self._number("low"), self._number("high")
-        if not self._flag("autoscale", True):
+        look.set_mask_shown(self.flag("mask", look.is_mask_shown()))
+        low, high = self.number("low"), self.number("high")
+        if not self.flag("autoscale", True):
             if low is not None and high is not None and low < high:
                 look.set_levels(low, high)
             else:
                 look.set_autoscale(False)
         for name, action in tools.items():
-            action.setChecked(self._flag(f"{self._form}/{name}", action.isChecked()))
+            action.setChecked(self.flag(f"{self._form}/{name}", action.isChecked()))
         size = self._settings.value(self._key(f"{self._form}/size"))
         return size if isinstance(size, qt.QSize) and size.isValid() else None
 
@@ -83,14 +94,18 @@ class Memory:
         # "/" parts groups, and names of detectors may be any text.
         return f"{re.sub(r'[^0-9A-Za-z_.-]', '_', self._detector)}/{name}"
 
-    def _text(self, name: str) -> str:
+    def text(self, name: str) -> str:
+        """Return a text that was kept; "" if none was."""
         return str(self._settings.value(self._key(name), ""))
 
-    def _number(self, name: str) -> float | None:
+    def number(self, name: str) -> float | None:
+        """Return a number that was kept; `None` if none was."""
         try:
-            return float(self._text(name))
+            found = float(self.text(name))
         except ValueError:
             return None
+        return found if math.isfinite(found) else None
 
-    def _flag(self, name: str, otherwise: bool) -> bool:
-        return {"true": True, "false": False}.get(self._text(name).lower(), otherwise)
+    def flag(self, name: str, otherwise: bool) -> bool:
+        """Return what was kept of a choice."""
+        return {"true": True, "false": False}.get(self.text(name).lower(), otherwise)

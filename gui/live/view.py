@@ -433,6 +433,7 @@ class LiveView(qt.QMainWindow):
             window = self.window()  # it may have tabs around this
             window.resize(window.size() + size - self.size())
         self._memory = memory
+        self.measure.kept.begin(memory)
         self.restored.emit()
 
     def _keep(self) -> None:

@@ -14,6 +14,7 @@ from penstock.gui.live.measure.counts import Figures, Saturated
 from penstock.gui.live.measure.cross import Cross
 from penstock.gui.live.measure.facts import Facts
 from penstock.gui.live.measure.figures_tab import FiguresTab
+from penstock.gui.live.measure.kept_corrections import KeptCorrections
 from penstock.gui.live.measure.profile_tab import ProfileTab
 from penstock.gui.live.measure.rectangle import RectangleTool
 from penstock.gui.live.measure.rings import Rings
@@ -49,6 +50,7 @@ class MeasureDock(qt.QDockWidget):
         self.figures = FiguresTab(self.rectangle, self)
         self.profile = ProfileTab(plot, self.rectangle, self.worker, self)
         self.treatment = TreatmentTab(plot, self.rectangle, self.facts, self.worker, self)
+        self.kept = KeptCorrections(self.figures, self.treatment, self.worker, self)
         self.treated = TreatmentStrip(self)
         self.saturation = SaturationBanner(self)
         self.beam = BeamState(self)
@@ -100,6 +102,7 @@ class MeasureDock(qt.QDockWidget):
     def stop(self) -> None:
         """End the threads, and wait for what they do."""
         self.worker.stop()
+        self.kept.finish()
         self.asker.stop()
 
     def show_name(self, name: str) -> None:

@@ -6,7 +6,7 @@ It is done to whole frames, as received, in the thread that draws; never to what
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
 from typing import Any
@@ -116,14 +116,37 @@ class Treatment:
             bad: pixels that the series' mask leaves out, see `Whole`.
         """
         plain = Whole(frame, bad)
-        if self.is_nothing or plain.is_reduced or plain.has_colours or not self.fits(frame):
+        if self.is_nothing or plain.is_reduced or plain.has_colours:
             return plain
-        return Treated(frame, self, bad)
+        do = self.fitting(frame)
+        return plain if do.is_nothing else Treated(frame, do, bad)
 
-    def fits(self, frame: LastFrame) -> bool:
-        """Return whether mask and background are of the frame's size."""
+    def fitting(self, frame: LastFrame) -> Treatment:
+        """Return it without a mask or background of another size than the frame's."""
         size = frame.array.shape[-2:]
-        return all(each is None or each.shape == size for each in (self.mask, self.background))
+        return replace(
+            self,
+            mask=self.mask if self.mask is not None and self.mask.shape == size else None,
+            background=(
+                self.background if self.background is not None and self.background.shape == size else None
+            ),
+        )
+
+    def misfit(self, frame: LastFrame) -> str:
+        """Return what is not applied to a frame, since it is of another size; "" if nothing is."""
+        rows, columns = frame.array.shape[-2:]
+        known = (("mask", self.mask), ("background", self.background))
+        others = [(name, each.shape) for name, each in known if each is not None]
+        words = [
+            f"the {name} of {shape[0]} × {shape[1]} pixels"
+            for name, shape in others
+            if shape != (rows, columns)
+        ]
+        if not words:
+            return ""
+        are = "are" if len(words) > 1 else "is"
+        text = f"{' and '.join(words)} {are} not applied: the frame has {rows} × {columns}"
+        return f"▲ {text[:1].upper()}{text[1:]}"
 
     def sentence(self, count: int | None = None) -> str:
         """Return what is done, for the line above the picture; "" if nothing is.

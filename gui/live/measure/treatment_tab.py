@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -29,6 +29,8 @@ NO_RECTANGLE = "Draw a rectangle first (B): its pixels are masked."
 NO_MASK = "The series has no mask."
 CORNERS = "Click the corners in the picture; a double click on the last one ends it."
 MOST_COUNT = 1e15
+HOT = 100_000.0
+"""Counts above which a pixel is left out, at first."""
 COLOUR = "#ff6b6b"
 
 
@@ -64,7 +66,7 @@ class TreatmentTab(qt.QWidget):
         self.threshold = qt.QDoubleSpinBox(self)
         self.threshold.setRange(0, MOST_COUNT)
         self.threshold.setDecimals(0)
-        self.threshold.setValue(100_000)
+        self.threshold.setValue(HOT)
         self.threshold.setKeyboardTracking(False)
         self.polygon = OneShape(plot, PolygonROI, "mask", COLOUR, self)
         self._says = qt.QLabel(self)
@@ -104,15 +106,28 @@ class TreatmentTab(qt.QWidget):
         whole = self._plot.whole()
         if self._do.is_nothing or whole is None:
             return ""
-        if isinstance(whole, Treated):
-            return self._do.sentence(whole.combined)
-        if not self._do.fits(whole.frame):
-            return "▲ Mask and background are of another size than the frame: it is shown as it is"
-        return (
-            "▲ Frames in blocks, and colours, are shown as they are: nothing is averaged, subtracted, masked"
-        )
+        if whole.is_reduced or whole.has_colours:
+            return (
+                "▲ Frames in blocks, and colours, are shown as they are: nothing is averaged, subtracted, "
+                "masked"
+            )
+        applied = self._do.fitting(whole.frame)
+        done = applied.sentence(whole.combined if isinstance(whole, Treated) else None)
+        return ". ".join(part for part in (self._do.misfit(whole.frame), done) if part)
 
     # -- what the user does ----------------------------------------------------------------------
+
+    def choose_hot(self, threshold: float, on: bool) -> None:
+        """Leave out pixels above this count, or none."""
+        self.threshold.setValue(threshold)
+        self.hot.setChecked(on)
+
+    def choose_images(self, images: Mapping[str, npt.NDArray[Any] | None], background_name: str) -> None:
+        """Take these as `mask` and `background`; one that is not there stays as it is."""
+        if "background" in images:
+            images = {**images, "background_name": background_name}  # type: ignore[dict-item]
+        if images:
+            self._set(**images)
 
     def load_mask(self, path: Path) -> None:
         """Take the mask in a file, of a file of frames its own: pixels that are not 0 are left out."""

@@ -81,6 +81,23 @@ def test_colours_are_shown_as_such(qtbot: Any, plot: ImagePlot) -> None:
     assert plot.frame_extent() == (80, 60)
 
 
+def test_a_frame_that_is_made_again_before_it_was_drawn_is_shown_all_the_same(
+    qtbot: Any, plot: ImagePlot
+) -> None:
+    for array in (IMAGE, IMAGE + 1):
+        shown = frame(array, "image")
+        with (
+            qtbot.assertNotEmitted(plot.treated),
+            qtbot.waitSignal(plot.shown, timeout=DEADLINE, check_params_cb=lambda one: one is shown),  # noqa: B023
+        ):
+            plot.show_frame(shown)
+            plot.make_again()
+            plot.make_again()
+    with qtbot.assertNotEmitted(plot.shown), qtbot.waitSignal(plot.treated, timeout=DEADLINE):
+        plot.make_again()
+        plot.make_again()
+
+
 def test_an_image_after_them_is_an_image_again(qtbot: Any, plot: ImagePlot) -> None:
     for before in (frame(SPECTRUM, "spectrum"), frame(COLOURS, "rgba-image")):
         show(qtbot, plot, before)

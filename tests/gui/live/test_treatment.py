@@ -262,7 +262,12 @@ def test_what_is_shown_becomes_the_background(qtbot: Any, receiver: StandIn, vie
     pixel = viewer.plot.pixel_at(3.5, 2.5)
     assert pixel is not None and pixel.value == 3
     receiver.frame(np.zeros((20, 30), np.int32), 2)
-    wait_for(qtbot, viewer, "▲ Mask and background are of another size than the frame: it is shown as it is")
+    wait_for(qtbot, viewer, "▲ The background of 60 × 80 pixels is not applied: the frame has 20 × 30")
+    tab.hot.setChecked(True)
+    wait_for(
+        qtbot, viewer, "▲ The background of 60 × 80 pixels is not applied: the frame has 20 × 30. "
+        "Pixels above 100,000 left out",
+    )  # fmt: skip
 
 
 def test_hot_pixels_do_not_warn(qtbot: Any, receiver: StandIn, viewer: Viewer) -> None:
