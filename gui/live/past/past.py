@@ -23,6 +23,8 @@ _FATES: dict[str, Fate] = {
 }  # fmt: skip
 NOT_KEPT = "of a live series only what a window has shown is kept, by the window"
 
+OF_BEFORE = "of the series before"
+
 
 class Past(qt.QObject):
     """Follows the newest frame until the user wants another one, and again when the user says so.
@@ -53,6 +55,8 @@ class Past(qt.QObject):
         self._live = True
         self._index: int | None = None
         """The frame on show, or the one that is asked for."""
+        self._is_before = False
+        """Whether that frame is of a series before the one that the bar is about."""
         self._ranges: tuple[Lost, ...] = ()
         self._so_far = True
         self._wish: Wish | None = None
@@ -118,7 +122,7 @@ class Past(qt.QObject):
             self.kept.keep(frame)
         if not self._live:
             return
-        self._index = frame.frame
+        self._index, self._is_before = frame.frame, False
         self._meet(frame)
         if self._is_file() and not self._is_running():
             self._set_live(False)
@@ -156,7 +160,9 @@ class Past(qt.QObject):
             return fate.replace("_", " ")
         known = self._source.frame_status(index) if self._source is not None else None
         if known is None and self._source is not None and not self._is_file() and not self._so_far:
-            known = None if self._is_live_only() else FrameStatus.STORED
+            there = self._last()
+            in_file = not self._is_live_only() and there is not None and index <= there
+            known = FrameStatus.STORED if in_file else None
         return "" if known is None else known.name.lower().replace("_", " ")
 
     # -- what the user wants -------------------------------------------------------------------------
@@ -248,7 +254,7 @@ class Past(qt.QObject):
     def _ask(self, index: int) -> None:
         self._began, self._trouble = time.monotonic(), ""
         self._set_live(False)
-        self._index = index
+        self._index, self._is_before = index, False
         if self._is_live_only():
             self._show_kept(index)
         else:
@@ -324,6 +330,7 @@ class Past(qt.QObject):
         self.bar.stop_playing()
         self.kept.begin(series)
         self._ranges, self._so_far, self._trouble = (), True, ""
+        self._is_before = self._index is not None
 
     def _forget(self) -> None:
         self._wish, self._trouble = None, ""
@@ -369,7 +376,8 @@ class Past(qt.QObject):
         )
         self.bar.slider.set_ranges(self._ranges)
         if self._index is not None:
-            self.bar.show_index(self._index, self.status_of(self._index), live=self._live)
+            word = OF_BEFORE if self._is_before else self.status_of(self._index)
+            self.bar.show_index(self._index, word, live=self._live)
         if self._trouble:
             self._say(self._trouble, wrong=True)
         else:

@@ -243,6 +243,26 @@ def test_of_a_live_series_the_frames_that_the_window_has_shown_are_there(
     assert np.array_equal(viewer.plot.image().getData(copy=False), expected)
 
 
+def test_a_frame_of_the_series_before_is_not_given_a_status_in_the_next_one(
+    qtbot: Any, beamline: Live, look: Show
+) -> None:
+    viewer = look_at(beamline, look, 12, "long.h5")
+    viewer.past.go(8)
+    qtbot.waitUntil(lambda: viewer.past.bar.status() == "stored", timeout=DEADLINE)
+    until(qtbot, viewer, 8)
+
+    beamline.take(3, str(beamline.folder / "short.h5"), Pattern="gradient")
+
+    qtbot.waitUntil(lambda: viewer.readings.value("Series", "File") == "short.h5", timeout=DEADLINE)
+    qtbot.waitUntil(lambda: viewer.readings.value("Series", "State") == "complete", timeout=DEADLINE)
+    assert viewer.caption.text().startswith("frame 8 ·") and "long.h5" in viewer.caption.text()
+    assert viewer.past.bar.status() == "of the series before"
+    press(qtbot, viewer, qt.Qt.Key_Left)
+    until(qtbot, viewer, 2)
+    qtbot.waitUntil(lambda: viewer.past.bar.status() == "stored", timeout=DEADLINE)
+    assert "short.h5" in viewer.caption.text()
+
+
 def test_what_is_kept_has_a_bound_and_the_oldest_goes_first() -> None:
     kept = Kept(capacity=3 * 64)
     kept.begin("a")
