@@ -49,7 +49,9 @@ def run(args: argparse.Namespace) -> int:
     from penstock.cli.main import UserError
     from penstock.receiver import config as configuration
     from penstock.receiver.files import limit
-    from penstock.receiver.forward.forwarder import CannotBind, check
+    from penstock.receiver.forward.consumer import CannotBind
+    from penstock.receiver.forward.forwarder import check
+    from penstock.receiver.forward.shared import CannotShare
     from penstock.receiver.http.server import serve
     from penstock.receiver.live import last_frame
     from penstock.receiver.models import ReadyLine
@@ -93,8 +95,8 @@ def run(args: argparse.Namespace) -> int:
     except UnicodeError as error:  # a name that cannot be encoded for the network, such as "ä..b"
         raise UserError(f"cannot listen on {config.http}: {NO_SUCH_HOST}") from error
     try:
-        check(config.forward)  # one sentence here; in the data process it would be a traceback
-    except CannotBind as error:
+        check(config.forward, args.name)  # one sentence here; in the data process it would be a traceback
+    except (CannotBind, CannotShare) as error:
         listener.close()
         raise UserError(str(error)) from error
     # Inherited by every connection. asyncio sets it only on sockets whose protocol is named, and

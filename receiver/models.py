@@ -147,6 +147,15 @@ class Connection:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Holder:
+    """The distributor that holds the memory of a consumer with `shared: true`."""
+
+    pid: int
+    host: str
+    user: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class ConsumerStatus:
     """One named consumer of the forwarded stream."""
 
@@ -161,11 +170,15 @@ class ConsumerStatus:
     connected: int = 0
     """Consumers connected to this port."""
     waiting_bytes: int = 0
-    """Bytes that wait in its queue."""
+    """Bytes that wait in its queue; with `shared`, also those of the slots that it has not freed yet."""
     when_full: str = "drop_newest"
     """What a full queue leads to: "drop_newest", "drop_oldest", or "block", which may stall the series."""
     stalls: bool = False
     """True while the series waits for this consumer."""
+    shared: str | None = None
+    """Path of the memory in which frames are put for it; `None` if it gets them as messages."""
+    holder: Holder | None = None
+    """Who holds this memory; `None` if nobody does."""
 
 
 @dataclass(frozen=True, kw_only=True)

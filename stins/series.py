@@ -5,13 +5,13 @@ An illegal event raises an exception and changes nothing (as in h11's `_state.py
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import Enum, auto
 from typing import Any
 
 import msgspec
 
-from penstock.stins import codec
+from penstock.stins import codec, shared
 from penstock.stins.errors import LocalError
 from penstock.stins.messages import Header, Image, SeriesEnd
 
@@ -67,6 +67,14 @@ class SeriesEncoder:
         part = codec.encode_image(msgspec.structs.replace(image, msg_number=self.msg_number))
         self._commit(state)
         return part
+
+    def references(self, references: Sequence[shared.Reference]) -> list[bytes]:
+        """Parts of a message that says where frames lie in shared memory."""
+        state = self._next(SeriesEvent.IMAGE)
+        message = shared.References(msg_number=self.msg_number, series=self.series)
+        parts = shared.encode(message, references)
+        self._commit(state)
+        return parts
 
     def end(self, end: SeriesEnd) -> list[bytes]:
         """Parts of the end message."""

@@ -4,6 +4,10 @@ The memory is one file: a page that says whose it is, one byte per slot, and the
 free slot, copies header and blobs of a frame into it one after the other, and sends a reference; the
 distributor frees the slot when the frame's state is final. Start and end are STINS messages as for every
 consumer; only an entry with `shared: true` sends references.
+
+The first page has two records: the receiver writes the first, and with it a new nonce each time it takes all
+slots back, so that whoever still reads old frames can tell; the distributor that holds the memory (`flock`)
+writes the second, with a token of its own, so that the receiver notices when another one has taken its place.
 """
 
 from __future__ import annotations
@@ -25,7 +29,23 @@ LEAST_SLOT = 64
 """Slots begin at multiples of so many bytes."""
 NONCE = 16
 """Bytes of the nonce."""
+TOKEN = 8
+"""Bytes of a holder's token."""
+NOBODY = bytes(TOKEN)
+"""The token while no distributor holds the memory."""
 _HEAD = struct.Struct(f"<8sI{NONCE}s")
+_HOLDER = struct.Struct(f"<{TOKEN}sI")
+_HOLDER_AT = 1024
+"""Offset of the holder's record: token, length, JSON."""
+_NONCE_AT = _HEAD.size - NONCE
+
+
+class Holder(msgspec.Struct, frozen=True, kw_only=True):
+    """The distributor that holds the memory."""
+
+    pid: int
+    host: str
+    user: str = ""
 
 
 class Layout(msgspec.Struct, frozen=True):
@@ -90,6 +110,7 @@ class References(
 
 _decoder = msgspec.json.Decoder(References)
 _list_decoder = msgspec.json.Decoder(list[Reference])
+_holder_decoder = msgspec.json.Decoder(Holder)
 _encoder = msgspec.json.Encoder()
 
 
@@ -118,6 +139,34 @@ def nonce_in(page: Buffer) -> bytes:
     return bytes(nonce)
 
 
+def has_nonce(memory: Buffer, nonce: bytes) -> bool:
+    """Return whether the memory still has this nonce: slots that were filled under it hold what they held."""
+    return bytes(memory[_NONCE_AT : _HEAD.size]) == nonce
+
+
+def held_by(token: bytes, holder: Holder | None) -> tuple[int, bytes]:
+    """Return where in the first page the record of a holder is written, and the record."""
+    text = b"" if holder is None else _encoder.encode(holder)
+    return _HOLDER_AT, _HOLDER.pack(token, len(text)) + text
+
+
+def token_in(memory: Buffer) -> bytes:
+    """Return the token of the memory's holder; `NOBODY` if there is none."""
+    return bytes(memory[_HOLDER_AT : _HOLDER_AT + TOKEN])
+
+
+def holder_in(memory: Buffer) -> Holder | None:
+    """Return who has written the record of the holder last, if it did not let go of the memory."""
+    token, length = _HOLDER.unpack_from(memory, _HOLDER_AT)
+    begin = _HOLDER_AT + _HOLDER.size
+    if token == NOBODY or length > PAGE - begin:
+        return None
+    try:
+        return _holder_decoder.decode(bytes(memory[begin : begin + length]))
+    except (msgspec.DecodeError, UnicodeDecodeError):  # it is being written at this moment
+        return None
+
+
 def encode(message: References, references: Sequence[Reference]) -> list[bytes]:
     """Return the parts of a message of references."""
     return [_encoder.encode(message), _encoder.encode(references)]
@@ -142,6 +191,7 @@ def is_references(part: Buffer) -> bool:
 
 
 __all__ = [
-    "FREE", "LEAST_SLOT", "NONCE", "PAGE", "TAKEN", "Layout", "Reference", "References", "SharedMemory",
-    "decode", "encode", "head", "is_references", "nonce_in",
+    "FREE", "LEAST_SLOT", "NOBODY", "NONCE", "PAGE", "TAKEN", "TOKEN", "Holder", "Layout", "Reference",
+    "References", "SharedMemory", "decode", "encode", "has_nonce", "head", "held_by", "holder_in",
+    "is_references", "nonce_in", "token_in",
 ]  # fmt: skip

@@ -24,6 +24,7 @@ from penstock.stins.connections import KEEPALIVE_SECONDS
 # Bounded above too: the data process receives the configuration as JSON, which has no infinity.
 Positive = Annotated[float, msgspec.Meta(gt=0, le=1e12)]
 Count = Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
+DEV_SHM = "/dev/shm"
 PORT = r"([1-9]\d{0,3}|[1-5]\d{4}|6[0-4]\d{3}|65[0-4]\d{2}|655[0-2]\d|6553[0-5])"
 """A port that can be connected to: 1 to 65535."""
 HOST = r"(\S+;)?(\[[^\[\]\s]+\]|[^\[\]:\s]+)"
@@ -126,6 +127,38 @@ class ForwardConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """Send only frames whose index is a multiple of this number."""
     queue_mb: Positive = 256.0
     """Memory for the messages that wait for this consumer; ZeroMQ holds a few more."""
+    shared: bool = False
+    """True: the pixels go into memory that the consumer, a distributor of live processing on this machine,
+    reads, and it is sent references. The memory is reserved when the receiver starts, `queue_mb` of it."""
+    shared_folder: str = DEV_SHM
+    """Folder of that memory, which has to be a RAM disk."""
+    shared_group: str = ""
+    """Group whose members may read and free that memory; if not given, only the receiver's own user may."""
+    gather_seconds: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.005
+    """References are sent once there are 64 of them, or after this time."""
+
+    def __post_init__(self) -> None:
+        if not self.shared:
+            if self.shared_group or self.shared_folder != DEV_SHM:
+                key = "shared_group" if self.shared_group else "shared_folder"
+                raise ValueError(
+                    f"consumer {self.name}: {key} is for memory that is shared; add shared: true"
+                )
+            return
+        if self.when_full != "drop_newest" or self.every != 1:
+            key, value = ("every", self.every) if self.every != 1 else ("when_full", self.when_full)
+            raise ValueError(
+                f"consumer {self.name}: {key} is {value}; with shared: true every frame is put into the "
+                f"memory as long as there is room: leave out {key}, or shared"
+            )
+        if self.queue_mb < 1:
+            raise ValueError(
+                f"consumer {self.name}: queue_mb is {self.queue_mb:g}; shared memory has 1 or more"
+            )
+        if not self.shared_folder.startswith("/"):
+            raise ValueError(
+                f'consumer {self.name}: shared_folder is "{self.shared_folder}"; give an absolute path'
+            )
 
 
 class ReceiverConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

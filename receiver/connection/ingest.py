@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence, Set
 
 import zmq
@@ -76,7 +77,7 @@ class Ingest:
             self._poll_sockets()
         for socket in writable:
             self._poller.register(socket, zmq.POLLOUT)
-        for ready, _ in self._poller.poll(int(seconds * 1000)):
+        for ready, _ in self._poller.poll(math.ceil(seconds * 1000)):
             if ready in self._monitors:
                 self._monitors[ready].observe()
         for socket in writable:

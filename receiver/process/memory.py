@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.files.storage import MOST_SEGMENTS
-from penstock.receiver.forward.forwarder import IN_SOCKET
+from penstock.receiver.forward.consumer import IN_SOCKET
 from penstock.receiver.regions.threads import BYTES as REGION_BYTES
 from penstock.receiver.regions.threads import FRAMES_PER_THREAD as REGION_FRAMES
 from penstock.receiver.transforms.prefetch import BYTES, FRAMES_PER_THREAD
@@ -124,6 +124,9 @@ def parts(config: ReceiverConfig, sizes: Sizes) -> dict[str, int]:
         queues = sum(int(consumer.queue_mb * 1e6) for consumer in config.forward)
         in_sockets = len(config.forward) * (IN_SOCKET + 1)
         found["consumers (forward, queue_mb)"] = queues + in_sockets * max(frame_bytes, sizes.given)
+    if shares := [consumer.queue_mb for consumer in config.forward if consumer.shared]:
+        # Beside the queue, which takes frames that fit no slot.
+        found["memory shared with consumers (forward, queue_mb)"] = int(sum(shares) * 1e6)
     return found
 
 

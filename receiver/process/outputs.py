@@ -60,7 +60,7 @@ class Outputs:
         self.machine = StateMachine(name)
         self.bad = BadMessages(name)
         self.times = StageTimes(clock)
-        self.forwarder = Forwarder(config.forward)
+        self.forwarder = Forwarder(config.forward, name)
         self.requested = RequestedFrames(requested_frame, clock)
         self.view = StatusView(config, config.detector or name)
         self.regions = RegionThreads(rois or RegionMemory(region_memory.create()), config.workers)
@@ -97,7 +97,7 @@ class Outputs:
         self.regions.begin(series.rois)
         self._flush_due = self._clock() + self._flush_seconds
         self._flushed_bytes = self.nbytes
-        self.forwarder.begin(header, series.metadata, series.sent_part)
+        self.forwarder.begin(header, series.metadata, series.sent_part, resumed=before is not None)
         channels = nexus.channel_names(header.channels or ())
         self.last_frame.begin(series.metadata, channels)
         self.requested.begin(series, channels)
@@ -133,15 +133,17 @@ class Outputs:
     @property
     def gathers(self) -> bool:
         """See `Sink.gathers`."""
-        goes_elsewhere = self.forwarder.consumers or self.regions.active is not None
-        return not goes_elsewhere and (self.writer is None or self.writer.gathers)
+        if self.regions.active is not None or not self.forwarder.takes_runs:
+            return False
+        return self.writer is None or self.writer.gathers
 
     def frame_run(
         self, series: RunningSeries, first: int, frames: Sequence[Frame], status: FrameStatus
     ) -> None:
-        """Hand consecutive plain frames to the file and the live view; see `Sink.frame_run`."""
+        """Hand consecutive plain frames to file, consumers and live view; see `Sink.frame_run`."""
         if self.writer is not None and status in IN_FILE:
             self.writer.add_run(first, frames)
+        self.forwarder.frame_run(first, frames)
         last = self.latest = first + len(frames) - 1
         self.last_frame.offer(series.id, last, frames[-1], status)
         self.frames += len(frames)
@@ -164,7 +166,9 @@ class Outputs:
             failed = self._files.end(writer, outcome, failed)
             self.times.stages["close"].observe(self._clock() - close_began)
             self._flushed_bytes = self.nbytes
-        self.forwarder.end(series.end or SeriesEnd(reason="fault", message=failed or outcome.reason))
+        if self.forwarder.consumers:
+            end = series.end or SeriesEnd(reason="fault", message=failed or outcome.reason)
+            self.forwarder.end(msgspec.structs.replace(end, absent=series.account.absent()))
         self.last_frame.finalize()
         counts = series.account.counts()
         self.regions.end(series.account.highest + 1)

@@ -124,7 +124,8 @@ class Pipeline:
         outputs, ingest = self.outputs, self.ingest
         stalled = bool(outputs.forwarder.stalled_by)
         self._arrivals.expected.tick(self._clock())
-        ingest.wait(seconds, writable=outputs.forwarder.unsent(), paused=stalled)
+        forwarder = outputs.forwarder
+        ingest.wait(forwarder.soonest(seconds), writable=forwarder.unsent(), paused=stalled)
         now = self._clock()
         # The collector's clock stands still while a consumer blocks the stream, while other sockets are read,
         # and while the network is interrupted: messages on the wire meanwhile are neither late nor missing.
@@ -265,7 +266,7 @@ class Pipeline:
     def _take(self, now: float, at: float) -> None:
         """Handle the messages that have arrived; `at` is the time of the collector's clock."""
         outputs, receive, clock, before = self.outputs, self._receive, self._clock, now
-        times, consumers = outputs.times, outputs.forwarder.consumers
+        times, may_stall = outputs.times, outputs.forwarder.may_stall
         several = self._config.source.sockets > 1
         outputs.begin_burst(now)
         until = now + BURST_SECONDS
@@ -278,7 +279,7 @@ class Pipeline:
             before = done
             if several:
                 self._release(at)
-            if consumers and (stalled_by := outputs.forwarder.stalled_by):
+            if may_stall and (stalled_by := outputs.forwarder.stalled_by):
                 self._log_stall(stalled_by)
                 break
             if done > until:

@@ -49,6 +49,10 @@ FATES: Mapping[int, Fate] = {
 """Statuses, after the end of a series, of frames that are not, or not completely, where they belong."""
 MOST_LOST = 100
 """Most ranges of such frames that are reported."""
+ABSENT: frozenset[Fate] = frozenset(("missing", "corrupt", "not_triggered"))
+"""Fates of frames whose pixels the receiver does not have."""
+MOST_ABSENT = 1_000_000
+"""Most ranges of such frames in an end message, whose size is limited."""
 
 COUNTERS = (
     "received", "stored", "partial", "delivered", "discarded", "corrupt", "missing", "not_triggered",
@@ -290,6 +294,12 @@ class Account:
             else:
                 found.append((first, after - 1, fate))
         return found
+
+    def absent(self) -> tuple[tuple[int, int, str], ...] | None:
+        """Return all frames whose pixels were never there, as ranges in order: first, last, fate; `None` if
+        there are more ranges than an end message can hold."""
+        found = [lost for lost in self.lost(limit=MOST_ABSENT + 1) if lost[2] in ABSENT]
+        return tuple(found) if len(found) <= MOST_ABSENT else None
 
     def _runs(self, begin: int) -> Iterator[tuple[int, int, int]]:
         """Yield first index, end and status of runs of frames of one status; a long run may be split."""

@@ -21,7 +21,8 @@ import zmq
 from dranspose.data.stream1 import Stream1Packet
 
 from penstock.receiver.config import ForwardConfig
-from penstock.receiver.forward.forwarder import Consumer, Forwarder
+from penstock.receiver.forward.consumer import Consumer
+from penstock.receiver.forward.forwarder import Forwarder
 from penstock.stins import codec
 from penstock.stins.connections import HANDSHAKE_MS
 from penstock.stins.messages import Frame, Header, SeriesEnd, Start

@@ -50,6 +50,8 @@ def test_transforms_and_consumers_are_counted() -> None:
     consumer = {"name": "a", "endpoint": "tcp://127.0.0.1:*", "queue_mb": 50}
     plain = total(1_000_000)
     assert total(1_000_000, forward=[consumer]) - plain == pytest.approx(memory.SLACK * 59e6, abs=2)
+    shared = {**consumer, "shared": True}
+    assert total(1_000_000, forward=[shared]) - plain == pytest.approx(memory.SLACK * 109e6, abs=2)
     chain = [{"type": "flip", "direction": "up-down"}]
     assert total(1_000_000, transforms=chain) - plain == pytest.approx(memory.SLACK * 2e6, abs=2)
     assert total(1_000_000, transforms=chain, workers=4) - plain == pytest.approx(memory.SLACK * 34e6, abs=2)
