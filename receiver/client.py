@@ -240,16 +240,22 @@ class ReceiverClient:
 
     def _frame(self, answer: urllib3.BaseHTTPResponse, path: str) -> LastFrame:
         header, pixels = self._pixels(answer, path, "X-Penstock-Frame")
-        return msgspec.convert({**header, "array": pixels}, LastFrame)
+        try:
+            return msgspec.convert({**header, "array": pixels}, LastFrame)
+        except msgspec.MsgspecError as error:
+            raise self._foreign(path, f"header X-Penstock-Frame: {error}") from error
 
     def _pixels(
         self, answer: urllib3.BaseHTTPResponse, path: str, name: str
     ) -> tuple[dict[str, Any], np.ndarray]:
         if name not in answer.headers:
             raise self._foreign(path, f"no header {name}")
-        header = msgspec.json.decode(answer.headers[name], type=dict[str, Any])
-        pixels = np.frombuffer(answer.data, dtype=np.dtype(header["dtype"]).newbyteorder("<"))
-        return header, pixels.reshape(header["shape"])
+        try:
+            header = msgspec.json.decode(answer.headers[name], type=dict[str, Any])
+            pixels = np.frombuffer(answer.data, dtype=np.dtype(header["dtype"]).newbyteorder("<"))
+            return header, pixels.reshape(header["shape"])
+        except (msgspec.MsgspecError, KeyError, TypeError, ValueError) as error:
+            raise self._foreign(path, f"header {name}: {error}") from error
 
     def geometry(self, series: str | None = None) -> Geometry:
         """Return what the start message says of detector and beam, for the image as it is stored and shown.

@@ -31,7 +31,9 @@ CALLS: dict[str, Callable[[ReceiverClient], object]] = {
 class Answers:
     """A server that gives the same answer to everything."""
 
-    def __init__(self, status: int, body: bytes, delay: threading.Event | None = None) -> None:
+    def __init__(
+        self, status: int, body: bytes, delay: threading.Event | None = None, **headers: str
+    ) -> None:
         class Handler(BaseHTTPRequestHandler):
             def _answer(self) -> None:
                 if delay is not None:
@@ -39,6 +41,8 @@ class Answers:
                 with contextlib.suppress(BrokenPipeError):  # the client has given up
                     self.send_response(status)
                     self.send_header("Content-Length", str(len(body)))
+                    for name, value in headers.items():
+                        self.send_header(name.replace("_", "-"), value)
                     self.end_headers()
                     self.wfile.write(body)
 
@@ -63,8 +67,10 @@ def answers() -> Iterator[Callable[..., ReceiverClient]]:
     """A client of a server that gives this answer."""
     servers: list[Answers] = []
 
-    def serve(status: int, body: bytes, delay: threading.Event | None = None) -> ReceiverClient:
-        servers.append(Answers(status, body, delay))
+    def serve(
+        status: int, body: bytes, delay: threading.Event | None = None, **headers: str
+    ) -> ReceiverClient:
+        servers.append(Answers(status, body, delay, **headers))
         return ReceiverClient(servers[-1].url, timeout=1.0)
 
     yield serve
@@ -104,6 +110,22 @@ def test_a_foreign_server_is_not_taken_for_a_receiver(
 ) -> None:
     with pytest.raises(ReceiverUnavailable, match="not as a Penstock receiver .* is the address right"):
         call(answers(200, body))
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "it works", "[]", "{}", '{"dtype": "uint16"}', '{"dtype": "picture", "shape": [1]}',
+        '{"dtype": "uint16", "shape": [100000, 50000], "frame": 0}',
+        '{"dtype": "uint16", "shape": [1], "frame": "first"}',
+    ],
+)  # fmt: skip
+def test_a_frame_that_is_not_what_its_header_says_is_refused(
+    header: str, answers: Callable[..., ReceiverClient]
+) -> None:
+    client = answers(200, b"\0\0", X_Penstock_Frame=header)
+    with pytest.raises(ReceiverUnavailable, match="header X-Penstock-Frame"):
+        client.last_frame()
 
 
 def test_a_refusal_keeps_its_kind_and_its_sentence(answers: Callable[..., ReceiverClient]) -> None:

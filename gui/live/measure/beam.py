@@ -154,15 +154,18 @@ def known(geometry: Geometry | None) -> Beam:
 
 
 def visible(line: Line, extent: tuple[int, int]) -> list[Line]:
-    """Return the pieces of a line that are in a picture of so many columns and rows, or just leave it."""
-    finite = np.asarray(np.isfinite(line).all(1))
-    inside = finite & np.asarray(((line >= 0) & (line <= np.array(extent))).all(1))
-    near = inside.copy()
-    near[1:] |= inside[:-1]
-    near[:-1] |= inside[1:]
-    near &= finite
-    edges = np.flatnonzero(np.diff(np.concatenate(([False], near, [False])).astype(np.int8)))
-    return [line[first:last] for first, last in zip(edges[::2], edges[1::2], strict=True) if last - first > 1]
+    """Return the pieces of a line that may be in a picture of so many columns and rows.
+
+    Those are told by the rectangles around each two points: of a large ring a corner of the picture may have
+    a part, and none of its points.
+    """
+    begins, ends = line[:-1], line[1:]
+    finite = np.isfinite(begins).all(1) & np.isfinite(ends).all(1)
+    with np.errstate(invalid="ignore"):
+        low, high = np.minimum(begins, ends), np.maximum(begins, ends)
+        meets = finite & (high >= 0).all(1) & (low <= np.array(extent)).all(1)
+    edges = np.flatnonzero(np.diff(np.concatenate(([False], meets, [False])).astype(np.int8)))
+    return [line[first : last + 1] for first, last in zip(edges[::2], edges[1::2], strict=True)]
 
 
 def sentence(place: Place) -> str:

@@ -129,3 +129,16 @@ def test_of_a_ring_that_leaves_the_picture_its_pieces_are_drawn() -> None:
     assert all(((piece >= -2) & (piece <= 102)).all() for piece in pieces)
     assert [len(piece) for piece in visible(ring + 500, (1000, 1000))] == [361]
     assert visible(ring + 5000, (100, 100)) == []
+
+
+def test_of_a_ring_a_corner_of_the_picture_has_its_part_though_none_of_its_points() -> None:
+    centre, radius = (-6000.0, -5905.0), 8425.0
+    ring = Beam(centre, 1.0, (1e-4, 1e-4), 1.0).ring(math.degrees(math.atan(radius * 1e-4)))
+    assert ring is not None
+    assert math.dist(centre, (0, 0)) < radius < math.dist(centre, (1000, 0)), "it goes through that corner"
+    assert not ((ring >= 0) & (ring <= 1000)).all(1).any()
+
+    (piece,) = visible(ring, (1000, 1000))
+
+    assert np.hypot(*(piece - np.array(centre)).T) == pytest.approx([radius, radius])
+    assert (piece[0, 0] < 0) != (piece[1, 0] < 0) or (piece[0, 1] < 0) != (piece[1, 1] < 0)
