@@ -18,6 +18,7 @@ from penstock.gui.live.actions.scale import scale_choice
 from penstock.gui.live.actions.show_mask import ShowMask
 from penstock.gui.live.feed import Feed
 from penstock.gui.live.look import Look
+from penstock.gui.whole_number import select_whole
 
 SLOWEST, FASTEST = 0.1, 50.0
 """Hz."""
@@ -88,6 +89,8 @@ class Controls(qt.QToolBar):
 
     def _rate(self, feed: Feed) -> qt.QDoubleSpinBox:
         box = qt.QDoubleSpinBox(self)
+        select_whole(box)
+        box.setAccessibleName("Frames per second")
         box.setRange(SLOWEST, FASTEST)
         box.setDecimals(1)
         box.setSuffix(" frames/s")
@@ -99,6 +102,8 @@ class Controls(qt.QToolBar):
 
     def _block(self, feed: Feed) -> qt.QSpinBox:
         box = qt.QSpinBox(self)
+        select_whole(box)
+        box.setAccessibleName("Blocks that are transferred")
         box.setRange(1, MOST_BLOCK)
         box.setPrefix("blocks of ")
         box.setSpecialValueText("all pixels")

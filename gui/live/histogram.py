@@ -8,6 +8,7 @@ from silx.gui import qt
 from penstock.gui import theme
 from penstock.gui.live.levels import Histogram, Levels, Scale
 from penstock.gui.live.look import Look
+from penstock.gui.whole_number import select_whole
 
 WIDTH = 88
 """Pixels of the screen."""
@@ -44,6 +45,7 @@ class LevelsTool(qt.QWidget):
 
     def _field(self, which: str) -> qt.QLineEdit:
         field = qt.QLineEdit(self)
+        select_whole(field)
         field.setAlignment(qt.Qt.AlignRight)
         field.setToolTip(
             f"Count of the {which} colour; a number typed here, or a drag on the histogram, sets it"

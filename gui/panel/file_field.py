@@ -22,6 +22,7 @@ from penstock.gui.panel.folder_question import FolderQuestion
 from penstock.gui.panel.form import LABEL_WIDTH
 from penstock.gui.panel.line import Line
 from penstock.gui.panel.style import look
+from penstock.gui.whole_number import select_whole
 from penstock.receiver.client import ReceiverClient
 
 LAST_NUMBER = 999_999_999
@@ -46,6 +47,7 @@ class Number(qt.QSpinBox):
     def __init__(self, parent: qt.QWidget | None = None) -> None:
         super().__init__(parent)
         self.setRange(0, LAST_NUMBER)
+        select_whole(self)
         self.setFocusPolicy(qt.Qt.StrongFocus)
 
     def wheelEvent(self, event: qt.QWheelEvent) -> None:

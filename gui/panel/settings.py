@@ -25,6 +25,7 @@ from penstock.gui.panel.style import look
 
 LEAST_WIDTH = 420
 """Pixels, also before the device has answered."""
+SEARCH = "Search for a setting of the camera"
 MANY = 10
 """Number of fields of a camera from which on there is a search field."""
 
@@ -49,6 +50,7 @@ class Settings(qt.QWidget):
         self.file: FileField | None = None
         self.metadata: MetadataPage | None = None
         self.search = qt.QLineEdit(self)
+        self.search.setAccessibleName(SEARCH)
         self._plan = ElidedLabel(self)
         self._plan.hide()  # until there is a form for it
         self._view = DetectorView(name=model.name)
@@ -219,7 +221,7 @@ class Settings(qt.QWidget):
         layout.setSpacing(0)
         self.search = qt.QLineEdit(page)
         self.search.setPlaceholderText("Search for a setting (Ctrl+F)")
-        self.search.setAccessibleName("Search for a setting of the camera")
+        self.search.setAccessibleName(SEARCH)
         self.search.setClearButtonEnabled(True)
         self.search.setVisible(count > MANY)
         nothing = qt.QLabel("No setting of this camera has that in its name or description.", page)

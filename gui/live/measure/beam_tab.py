@@ -14,6 +14,7 @@ from penstock.gui.live.measure.beam import PLANCK_LIGHT, Beam
 from penstock.gui.live.measure.beam_state import BeamState
 from penstock.gui.live.measure.turned import NOT_ASKED, NotKnown, Turned
 from penstock.gui.live.measure.typed import ENERGIES, LENGTHS, PIXELS, number
+from penstock.gui.whole_number import select_one, select_whole
 
 NO_RINGS, GIVEN = "none", "given d"
 UNKNOWN = "not known"
@@ -56,6 +57,7 @@ class BeamTab(qt.QWidget):
         self.calibrant.addItems([NO_RINGS, *calibrants.NAMES, GIVEN])
         self.calibrant.setToolTip("Rings of a calibrant's lattice planes, or of distances that are typed")
         self.given = qt.QLineEdit(self)
+        select_one(self.given)
         self.given.setPlaceholderText("d in Å: 3.9, 3.67, 3.44")
         self.given.setAccessibleName("Distances of rings")
         self.back = self._button(
@@ -279,6 +281,7 @@ class BeamTab(qt.QWidget):
 
     def _field(self) -> qt.QLineEdit:
         field = qt.QLineEdit(self)
+        select_whole(field)
         field.setPlaceholderText(UNKNOWN)
         field.setFixedWidth(104)
         return field

@@ -9,6 +9,7 @@ from penstock.gui import theme
 from penstock.gui.live.measure.counts import Figures
 from penstock.gui.live.measure.rectangle import RectangleTool
 from penstock.gui.live.regions.model import number
+from penstock.gui.whole_number import select_whole
 from penstock.receiver.models import Rectangle
 
 NOTHING = "–"
@@ -56,6 +57,8 @@ class FiguresTab(qt.QWidget):
             "Cross to centroid", "fa5s.crosshairs", "Put the beam cross on the rectangle's centroid"
         )
         self.allowed = qt.QSpinBox(self)
+        select_whole(self.allowed)
+        self.allowed.setAccessibleName("Saturated pixels without a warning")
         self.allowed.setRange(0, MOST)
         self.allowed.setValue(ALLOWED)
         self.allowed.setKeyboardTracking(False)

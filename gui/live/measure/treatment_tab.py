@@ -23,6 +23,7 @@ from penstock.gui.live.measure.rectangle import RectangleTool
 from penstock.gui.live.measure.shape import OneShape
 from penstock.gui.live.measure.treatment import MOST_FRAMES, Combine, Stack, Treated, Treatment
 from penstock.gui.live.worker import Worker
+from penstock.gui.whole_number import select_whole
 
 NO_FRAME = "There is no whole image on show: set Transfer to all pixels."
 NO_RECTANGLE = "Draw a rectangle first (B): its pixels are masked."
@@ -58,12 +59,16 @@ class TreatmentTab(qt.QWidget):
         self.combine.addItems([each.value for each in Combine])
         self.combine.setToolTip("What is drawn and measured: of the frames that this window has shown")
         self.frames = qt.QSpinBox(self)
+        select_whole(self.frames)
+        self.frames.setAccessibleName("Frames that are combined")
         self.frames.setRange(2, MOST_FRAMES)
         self.frames.setValue(self._do.frames)
         self.frames.setSuffix(" frames shown")
         self.frames.setKeyboardTracking(False)
         self.hot = qt.QCheckBox("Leave out pixels above", self)
         self.threshold = qt.QDoubleSpinBox(self)
+        select_whole(self.threshold)
+        self.threshold.setAccessibleName("Count of hot pixels")
         self.threshold.setRange(0, MOST_COUNT)
         self.threshold.setDecimals(0)
         self.threshold.setValue(HOT)

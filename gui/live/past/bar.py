@@ -10,6 +10,7 @@ from silx.gui import qt
 from penstock.gui import theme
 from penstock.gui.elided import ElidedLabel
 from penstock.gui.live.past.slider import FARTHEST, FrameSlider
+from penstock.gui.whole_number import select_whole
 
 SKIP = 10
 """Frames of a large step."""
@@ -44,6 +45,7 @@ class PastBar(qt.QWidget):
         self._words = ""
         self.slider = FrameSlider(self)
         self.number = qt.QSpinBox(self)
+        select_whole(self.number)
         self.live = qt.QToolButton(self)
         self._of = qt.QLabel(self)
         self._status = qt.QLabel(self)

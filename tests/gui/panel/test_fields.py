@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
 import pytest
 from silx.gui import qt
 
 from penstock.gui import theme
+from penstock.gui.live.measure.beam_tab import GIVEN
+from penstock.gui.live.measure.treatment import Combine
 from penstock.gui.model.detector import DetectorModel
 from penstock.gui.panel.detector_panel import DetectorPanel
+from penstock.receiver.models import Counts
+from tests.gui.live.stand_in import stand_in
 from tests.gui.model.stand_in import StandInDevice
 from tests.gui.panel.conftest import DEADLINE, NAME, OpenedPanel
 from tests.gui.panel.cut import cut
@@ -66,6 +71,88 @@ def test_the_number_of_the_file_is_replaced_by_a_double_click(opened: OpenedPane
     opened.qtbot.keyClicks(line, "7")
     opened.qtbot.keyClick(file.number, qt.Qt.Key_Return)
     opened.until(lambda: opened.device.written == [("DestinationFilename", "/data/scan_0007.h5")])
+
+
+TEXTS = {
+    "Filter of the log", "Search for a setting of the camera", "Title", "Sample", "User", "Proposal",
+    "Name of the file", "Folder of the file", "Search in Metadata", "Distances of rings",
+}  # fmt: skip
+"""Lines that hold no single number."""
+NUMBERS = {
+    "Beam centre x", "Beam centre y", "Distance", "Energy", "Frames that are combined", "Count of hot pixels",
+    "Saturated pixels without a warning", "Frames per second", "Blocks that are transferred",
+    "Count of the least colour", "Count of the greatest colour", "Index of the frame on show",
+    "Number in the file's name", "Exposure time", "Period", "Rate", "Latency", "Triggers",
+    "Frames per trigger", "Photon flux",
+}  # fmt: skip
+"""Names of the fields that have to be there; whatever else is new is tested as a number, too."""
+
+
+def called(line: Any) -> str:
+    box = line.parent()
+    return str((box if isinstance(box, qt.QAbstractSpinBox) else line).accessibleName())
+
+
+def bring(line: Any) -> None:
+    """Bring a field's pages to the front."""
+    at = line
+    while (above := at.parentWidget()) is not None:
+        if isinstance(above, qt.QStackedWidget) and isinstance(above.parentWidget(), qt.QTabWidget):
+            above.parentWidget().setCurrentWidget(at)
+        at = above
+    qt.QApplication.processEvents()
+
+
+def test_every_field_for_a_number_is_replaced_by_a_double_click(opened: OpenedPanel) -> None:
+    live, measure = opened.panel.live, opened.panel.live.measure
+    opened.panel.resize(3000, 1400)  # so that no tool is behind »
+    with stand_in() as receiver:
+        receiver.run(counts=Counts(planned=100_000))
+        receiver.frame(np.ones((60, 80), np.int32), 0)
+        opened.device.receiver_url = receiver.url
+        opened.appear()
+        opened.until(lambda: live.drawn() and live.past.bar.slider.maximum() > 7)
+        for action in (live.show_measure, live.show_regions, live.show_histogram):
+            action.setChecked(True)
+        measure.treatment.combine.setCurrentText(Combine.MEAN.value)
+        measure.beam_tab.calibrant.setCurrentText(GIVEN)
+        lines = [each for each in opened.panel.findChildren(qt.QLineEdit) if called(each) not in TEXTS]
+        assert {called(each) for each in lines} >= NUMBERS
+        for line in lines:
+            bring(line)
+            line.setFocus()  # what was typed before is taken, and shown with its digits
+            box = line.parent()
+            assert called(line), f"what is typed here? {line.text()}"
+            assert line.isVisible() and line.isEnabled(), called(line)
+            is_box, number = isinstance(box, qt.QAbstractSpinBox), "0.018"
+            if is_box:
+                number = box.text() if box.text() == box.specialValueText() else box.cleanText()
+            else:
+                line.setText(number)
+            for x in (4, line.fontMetrics().horizontalAdvance(line.text()), line.width() - 4):
+                line.deselect()
+                opened.qtbot.mouseDClick(line, qt.Qt.LeftButton, pos=qt.QPoint(x, line.height() // 2))
+                assert line.selectedText() == number, called(line)
+            opened.qtbot.keyClicks(line, "7")
+            if is_box:
+                opened.qtbot.keyClick(line, qt.Qt.Key_Return)
+                assert box.value() == 7, called(line)
+            else:
+                assert line.text() == "7", called(line)
+        live.stop()
+
+
+def test_of_several_numbers_a_double_click_takes_one(opened: OpenedPanel) -> None:
+    tab = opened.panel.live.measure.beam_tab
+    opened.panel.live.measure.show()
+    bring(tab.given)
+    tab.calibrant.setCurrentText(GIVEN)
+    tab.given.setText("3.905, 3.67, 3.44")
+    place = qt.QPoint(tab.given.fontMetrics().horizontalAdvance("3.905, 3.") + 4, tab.given.height() // 2)
+    opened.qtbot.mouseDClick(tab.given, qt.Qt.LeftButton, pos=place)
+    opened.qtbot.keyClicks(tab.given, "2.5")
+    opened.qtbot.keyClick(tab.given, qt.Qt.Key_Return)
+    assert (tab.given.text(), tab.rings()) == ("3.905, 2.5, 3.44", (3.905, 3.44, 2.5))
 
 
 def test_names_are_typed_in_any_field_of_the_file(opened: OpenedPanel) -> None:
