@@ -218,7 +218,7 @@ def test_a_lambdas_modules_are_stepped_through_and_what_its_mask_leaves_out_is_g
     name: str, qtbot: Any, look: Look
 ) -> None:
     file = recording(name)
-    with h5py.File(file) as read:
+    with h5py.File(file, locking=False) as read:  # as the viewer opens it, which may still have it
         frames = list(read["entry/instrument/detector/data"][()])
         mask = read["entry/instrument/detector/pixel_mask"][0]
     viewer = look(file)
@@ -234,7 +234,7 @@ def test_a_lambdas_modules_are_stepped_through_and_what_its_mask_leaves_out_is_g
 
 def test_saturated_pixels_that_a_lambdas_mask_leaves_out_are_not_found(qtbot: Any, look: Look) -> None:
     file = recording(LAMBDA[0])
-    with h5py.File(file) as read:
+    with h5py.File(file, locking=False) as read:  # as the viewer opens it, which may still have it
         frames, mask = (read[f"entry/instrument/detector/{name}"][()] for name in ("data", "pixel_mask"))
     assert (frames >= 4095).any((1, 2)).all() and not ((frames >= 4095) & (mask == 0)).any()
     viewer = look(file)
