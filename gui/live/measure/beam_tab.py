@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import qtawesome  # type: ignore[import-untyped]
 from silx.gui import qt
 
 from penstock.gui import theme
 from penstock.gui.live.measure import calibrants
 from penstock.gui.live.measure.beam import PLANCK_LIGHT, Beam
 from penstock.gui.live.measure.beam_state import BeamState
+from penstock.gui.live.measure.parts import Sentence, tool_button
 from penstock.gui.live.measure.turned import NOT_ASKED, NotKnown, Turned
 from penstock.gui.live.measure.typed import ENERGIES, LENGTHS, PIXELS, number
 from penstock.gui.whole_number import select_one, select_whole
@@ -50,7 +50,7 @@ class BeamTab(qt.QWidget):
         self.distance.setAccessibleName("Distance")
         self.energy.setAccessibleName("Energy")
         self._wavelength, self._pixel, self._stands, self._origin = (qt.QLabel(self) for _ in range(4))
-        self._says, self._place = qt.QLabel(self), qt.QLabel(self)
+        self._says, self._place = Sentence(self), qt.QLabel(self)
         self.show_cross = qt.QCheckBox("Cross", self)
         self.show_cross.setToolTip("Draw the beam centre as a cross; drag it by its middle")
         self.calibrant = qt.QComboBox(self)
@@ -60,11 +60,12 @@ class BeamTab(qt.QWidget):
         select_one(self.given)
         self.given.setPlaceholderText("d in Å: 3.9, 3.67, 3.44")
         self.given.setAccessibleName("Distances of rings")
-        self.back = self._button(
-            "Back to the series'", "fa5s.undo", "Forget the cross that was dragged and the numbers typed here"
-        )
-        self.copy = self._button("Copy", "fa5s.copy", "Copy the numbers")
-        self.to_device = self._button("Use as beam centre", "fa5s.check", "")
+        self.back = tool_button(
+            "Back to the series'", "fa5s.undo",
+            "Forget the cross that was dragged and the numbers typed here", self,
+        )  # fmt: skip
+        self.copy = tool_button("Copy", "fa5s.copy", "Copy the numbers", self)
+        self.to_device = tool_button("Use as beam centre", "fa5s.check", "", self)
         self.to_device.hide()
         self._lay_out()
         self.x.editingFinished.connect(self._read_centre)
@@ -273,9 +274,7 @@ class BeamTab(qt.QWidget):
             self._say("")
 
     def _say(self, sentence: str, *, trouble: bool = False) -> None:
-        colours = theme.current()
-        self._says.setText(f"▲ {sentence}" if trouble else sentence)
-        self._says.setStyleSheet(f"color: {colours.warning if trouble else colours.muted};")
+        self._says.say(sentence, trouble=trouble)
 
     # -- layout ----------------------------------------------------------------------------------
 
@@ -285,15 +284,6 @@ class BeamTab(qt.QWidget):
         field.setPlaceholderText(UNKNOWN)
         field.setFixedWidth(104)
         return field
-
-    def _button(self, name: str, icon: str, tip: str) -> qt.QToolButton:
-        button = qt.QToolButton(self)
-        button.setText(name)
-        button.setIcon(qtawesome.icon(icon, color=theme.current().text))
-        button.setIconSize(qt.QSize(13, 13))
-        button.setToolButtonStyle(qt.Qt.ToolButtonTextBesideIcon)
-        button.setToolTip(tip)
-        return button
 
     def _lay_out(self) -> None:
         grid = qt.QGridLayout(self)
@@ -335,8 +325,6 @@ class BeamTab(qt.QWidget):
                 row.addWidget(widget)
             row.addStretch(1)
             side.addLayout(row)
-        self._says.setWordWrap(True)
-        self._says.setTextFormat(qt.Qt.PlainText)
         side.addWidget(self._says)
         side.addStretch(1)
         grid.addLayout(side, 0, 2, last, 1)

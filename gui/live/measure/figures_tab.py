@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import qtawesome  # type: ignore[import-untyped]
 from silx.gui import qt
 
 from penstock.gui import theme
 from penstock.gui.live.measure.counts import Figures
+from penstock.gui.live.measure.parts import Sentence, tool_button
 from penstock.gui.live.measure.rectangle import RectangleTool
 from penstock.gui.live.regions.model import number
 from penstock.gui.whole_number import select_whole
@@ -45,16 +45,16 @@ class FiguresTab(qt.QWidget):
         self._values: dict[tuple[str, str], qt.QLabel] = {}
         self._shown: dict[str, Figures | None] = dict.fromkeys(COLUMNS)
         self._place = qt.QLabel(self)
-        self._says = qt.QLabel(self)
-        self.draw = self._button("Draw", "fa5s.vector-square", "Draw a rectangle: press, then drag (B)")
+        self._says = Sentence(self)
+        self.draw = tool_button("Draw", "fa5s.vector-square", "Draw a rectangle: press, then drag (B)", self)
         self.draw.setCheckable(True)
-        self.remove = self._button("Remove", "fa5s.trash-alt", "Remove the rectangle")
-        self.region = self._button(
+        self.remove = tool_button("Remove", "fa5s.trash-alt", "Remove the rectangle", self)
+        self.region = tool_button(
             "As region", "fa5s.plus", "Have the receiver measure this rectangle in every frame from the next "
-            "series on, and store the values in the file",
+            "series on, and store the values in the file", self,
         )  # fmt: skip
-        self.to_centroid = self._button(
-            "Cross to centroid", "fa5s.crosshairs", "Put the beam cross on the rectangle's centroid"
+        self.to_centroid = tool_button(
+            "Cross to centroid", "fa5s.crosshairs", "Put the beam cross on the rectangle's centroid", self
         )
         self.allowed = qt.QSpinBox(self)
         select_whole(self.allowed)
@@ -87,9 +87,7 @@ class FiguresTab(qt.QWidget):
 
     def say(self, sentence: str, *, trouble: bool = False) -> None:
         """Put a sentence below the figures."""
-        colours = theme.current()
-        self._says.setText(f"▲ {sentence}" if trouble else sentence)
-        self._says.setStyleSheet(f"color: {colours.warning if trouble else colours.muted};")
+        self._says.say(sentence, trouble=trouble)
 
     def show_figures(self, column: str, figures: Figures | None) -> None:
         """Put figures on show; `None`: nothing is known."""
@@ -116,15 +114,6 @@ class FiguresTab(qt.QWidget):
         shown = self._shown["Rectangle"]
         if shown is not None and shown.centroid is not None:
             self.centre.emit(shown.centroid)
-
-    def _button(self, name: str, icon: str, tip: str) -> qt.QToolButton:
-        button = qt.QToolButton(self)
-        button.setText(name)
-        button.setIcon(qtawesome.icon(icon, color=theme.current().text))
-        button.setIconSize(qt.QSize(13, 13))
-        button.setToolButtonStyle(qt.Qt.ToolButtonTextBesideIcon)
-        button.setToolTip(tip)
-        return button
 
     def _lay_out(self) -> None:
         colours = theme.current()
@@ -162,8 +151,6 @@ class FiguresTab(qt.QWidget):
         warn.addWidget(qt.QLabel("saturated pixels", self))
         warn.addStretch(1)
         side.addLayout(warn)
-        self._says.setWordWrap(True)
-        self._says.setTextFormat(qt.Qt.PlainText)
         self._says.setMinimumWidth(220)
         side.addWidget(self._says)
         side.addStretch(1)

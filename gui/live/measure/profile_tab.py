@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import qtawesome  # type: ignore[import-untyped]
 from silx.gui import qt
 from silx.gui.plot.items.roi import LineROI
 
@@ -15,6 +14,7 @@ from penstock.gui.elided import ElidedLabel
 from penstock.gui.live.drawing.whole import Whole
 from penstock.gui.live.image_plot import ImagePlot
 from penstock.gui.live.measure.counting import counted
+from penstock.gui.live.measure.parts import tool_button
 from penstock.gui.live.measure.profiles import Kind, Profile, along, projected
 from penstock.gui.live.measure.rectangle import RectangleTool
 from penstock.gui.live.measure.shape import OneShape
@@ -53,13 +53,8 @@ class ProfileTab(qt.QWidget):
         self.value = qt.QComboBox(self)
         self.value.addItems(["sum", "mean"])
         self.value.setToolTip("Of the pixels of a row or column that count")
-        self.draw = qt.QToolButton(self)
-        self.draw.setText("Line")
+        self.draw = tool_button("Line", "fa5s.slash", "Draw a line: press, then drag in the picture", self)
         self.draw.setCheckable(True)
-        self.draw.setIcon(qtawesome.icon("fa5s.slash", color=theme.current().text))
-        self.draw.setIconSize(qt.QSize(13, 13))
-        self.draw.setToolButtonStyle(qt.Qt.ToolButtonTextBesideIcon)
-        self.draw.setToolTip("Draw a line: press, then drag in the picture")
         self._says = ElidedLabel(self)
         self._says.setStyleSheet(f"color: {theme.current().muted};")
         self._lay_out()

@@ -19,6 +19,7 @@ from penstock.gui.live.drawing.whole import Whole
 from penstock.gui.live.image_plot import ImagePlot
 from penstock.gui.live.measure import image_io
 from penstock.gui.live.measure.facts import Facts
+from penstock.gui.live.measure.parts import Sentence
 from penstock.gui.live.measure.rectangle import RectangleTool
 from penstock.gui.live.measure.shape import OneShape
 from penstock.gui.live.measure.treatment import MOST_FRAMES, Combine, Stack, Treated, Treatment
@@ -74,9 +75,7 @@ class TreatmentTab(qt.QWidget):
         self.threshold.setValue(HOT)
         self.threshold.setKeyboardTracking(False)
         self.polygon = OneShape(plot, PolygonROI, "mask", COLOUR, self)
-        self._says = qt.QLabel(self)
-        self._says.setWordWrap(True)
-        self._says.setTextFormat(qt.Qt.PlainText)
+        self._says = Sentence(self)
         self._buttons: dict[str, qt.QPushButton] = {}
         self._lay_out()
         self.combine.currentTextChanged.connect(lambda text: self._set(combine=Combine(text), stack=Stack()))
@@ -102,9 +101,7 @@ class TreatmentTab(qt.QWidget):
 
     def say(self, sentence: str, *, trouble: bool = False) -> None:
         """Put a sentence below."""
-        colours = theme.current()
-        self._says.setText(f"▲ {sentence}" if trouble else sentence)
-        self._says.setStyleSheet(f"color: {colours.warning if trouble else colours.muted};")
+        self._says.say(sentence, trouble=trouble)
 
     def text(self) -> str:
         """Return what is done to the frame on show; "" if nothing is."""
