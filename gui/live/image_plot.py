@@ -316,6 +316,10 @@ class ImagePlot(PlotWidget):
 
     # -- the widget ----------------------------------------------------------------------------
 
+    def is_running(self) -> bool:
+        """Return whether the thread that draws lives."""
+        return self._painter.is_running()
+
     def ask_to_stop(self) -> None:
         """End the thread that draws, without waiting for it."""
         self._painter.ask_to_stop()

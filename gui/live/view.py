@@ -207,8 +207,9 @@ class LiveView(qt.QMainWindow):
             self._feed.start()
 
     def is_running(self) -> bool:
-        """Return whether the feed follows its receiver."""
-        return self._feed.is_running()
+        """Return whether one of its threads lives: they end with the request under way."""
+        parts = (self._feed, self.past.asker, self.regions.link, self.measure, self.plot)
+        return any(part.is_running() for part in parts)
 
     def stop(self) -> None:
         """End the feed, for good: waits for the request under way."""
@@ -431,7 +432,8 @@ class LiveView(qt.QMainWindow):
         size = memory.restore(self.plot.look, self._tools)
         if size is not None and not self._compact and self.keeps_size:
             window = self.window()  # it may have tabs around this
-            window.resize(window.size() + size - self.size())
+            room = window.screen().availableSize()  # it was perhaps kept at a larger one
+            window.resize((window.size() + size - self.size()).boundedTo(room.expandedTo(window.size())))
         self._memory = memory
         self.measure.kept.begin(memory)
         self.restored.emit()

@@ -27,6 +27,10 @@ class WaitingThread(qt.QObject):
         self._stopping = False  # this and what follows: under the condition
         self._thread: threading.Thread | None = None
 
+    def is_running(self) -> bool:
+        """Return whether the thread lives."""
+        return self._thread is not None and self._thread.is_alive()
+
     def ask_to_stop(self) -> None:
         """End the thread after the work under way, without waiting for it."""
         with self._condition:

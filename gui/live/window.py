@@ -14,6 +14,9 @@ from penstock.gui.live.view import LiveView
 Make = Callable[[str], LiveView]
 """Makes the view of a file, not yet shown."""
 
+RELEASE_MS = 200
+"""Milliseconds between two looks at whether a closed view's requests have ended."""
+
 
 class Window(qt.QMainWindow):
     """Holds views, and closes them.
@@ -28,6 +31,8 @@ class Window(qt.QMainWindow):
         super().__init__()
         self._make = make
         self._views: list[LiveView] = []
+        self._ending: list[LiveView] = []
+        """Views that are closed, and whose last requests are under way."""
         self._tiled = tiles
         self._walled = False
         self._pages = qt.QStackedWidget(self)
@@ -135,7 +140,7 @@ class Window(qt.QMainWindow):
         self.hide()
         for view in self._views:
             view.ask_to_stop()
-        for view in self._views:
+        for view in (*self._views, *self._ending):
             view.stop()
         super().closeEvent(event)
 
@@ -150,9 +155,20 @@ class Window(qt.QMainWindow):
             return
         self._views.remove(view)
         view.setParent(None)
-        view.close()
-        view.deleteLater()
+        view.hide()
+        view.ask_to_stop()  # a receiver that hangs has seconds to answer: the other pictures go on meanwhile
+        self._ending.append(view)
+        self._release()
         self._arrange()
+
+    def _release(self) -> None:
+        """Delete the closed views whose threads have ended."""
+        for view in [each for each in self._ending if not each.is_running()]:
+            self._ending.remove(view)
+            view.close()
+            view.deleteLater()
+        if self._ending:
+            qt.QTimer.singleShot(RELEASE_MS, self._release)
 
     def _turn(self, step: int) -> None:
         if not self.is_tiled() and self.tabs.count():

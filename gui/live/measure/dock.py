@@ -94,6 +94,10 @@ class MeasureDock(qt.QDockWidget):
             return ""
         return sentence(self.beam.beam().at(at[0], at[1] % extent[1]))
 
+    def is_running(self) -> bool:
+        """Return whether one of the threads lives."""
+        return self.worker.is_running() or self.asker.is_running()
+
     def ask_to_stop(self) -> None:
         """End the threads, without waiting for them."""
         self.worker.ask_to_stop()

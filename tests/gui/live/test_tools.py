@@ -164,6 +164,22 @@ def test_colours_scale_and_tools_are_remembered_for_each_detector(
     assert (other.plot.look.scale(), other.plot.look.colours()) == (Scale.LIN, "viridis")
 
 
+def test_a_size_that_was_kept_at_a_larger_screen_fits_on_this_one(
+    qtbot: Any, receiver: StandIn, show: Callable[..., Viewer]
+) -> None:
+    viewer = show(receiver.url)
+    qtbot.waitUntil(lambda: viewer.banner.title() == "IDLE", timeout=DEADLINE)
+    first, room = viewer.size(), viewer.screen().availableSize()
+    viewer.resize(room.width() + 2000, room.height() + 1500)
+    qtbot.waitUntil(lambda: viewer.width() == room.width() + 2000, timeout=DEADLINE)
+    viewer.close()
+
+    again = show(receiver.url)
+    with qtbot.waitSignal(again.restored, timeout=DEADLINE):
+        pass
+    assert again.size() == room.expandedTo(first)
+
+
 def test_what_the_command_asks_for_counts_more_than_what_is_remembered(
     qtbot: Any, receiver: StandIn, show: Callable[..., Viewer]
 ) -> None:

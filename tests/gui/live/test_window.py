@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -149,6 +150,27 @@ def test_a_closed_window_leaves_no_thread(qtbot: Any, opened: Open, file: Path) 
     window.close()
     names = {thread.name for thread in threading.enumerate()}
     assert not names & {"penstock-feed", "penstock-past", "penstock-painter"}
+
+
+def test_a_tab_whose_receiver_hangs_is_closed_at_once_and_released_later(
+    qtbot: Any, opened: Open, file: Path
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as hangs:
+        url = f"http://127.0.0.1:{hangs.getsockname()[1]}"
+        window = opened(FileSource(file), ReceiverSource.at(url))
+        qtbot.waitUntil(lambda: window.views()[0].drawn() >= 1, timeout=DEADLINE)
+        closed = window.views()[1]
+        qtbot.keyClick(window, qt.Qt.Key_Tab, qt.Qt.ControlModifier)
+        qtbot.waitUntil(lambda: window.current() is closed and closed.is_running(), timeout=DEADLINE)
+        with hangs.accept()[0]:  # it asks, and is not answered
+            ended: list[bool] = []
+            closed.destroyed.connect(lambda: ended.append(True))
+
+            window.close_current()
+
+            assert closed.is_running() and not closed.isVisible()
+            assert [view.windowTitle().partition(" ")[0] for view in window.views()] == ["scan.h5"]
+            qtbot.waitUntil(lambda: bool(ended), timeout=DEADLINE)
 
 
 def test_a_failure_inside_is_said_and_ends_nothing(
