@@ -26,6 +26,7 @@ from penstock.receiver.models import (
     Refusal,
     Rois,
     RoiValues,
+    Scan,
     SeriesCheck,
     SeriesCheckResult,
     Status,
@@ -285,6 +286,17 @@ class ReceiverClient:
         fields = {"format": "raw", **_fields({"channel": channel, "series": series})}
         answer = self._call("GET", "/mask", fields=fields, wait=FRAME_SECONDS)
         return self._pixels(answer, "/mask", "X-Penstock-Mask")[1]
+
+    def scan(self, series: str | None = None) -> Scan:
+        """Return what the user's metadata say of the scan that a series belongs to.
+
+        Args:
+            series: id of the series; by default the running one, or else the last one.
+
+        Raises:
+            ReceiverRefused: there is no such series.
+        """
+        return self._json(Scan, "GET", "/scan", fields=_fields({"series": series}), wait=FRAME_SECONDS)
 
     def lost_frames(self, first: int = 0, limit: int = 1000, series: str | None = None) -> LostFrames:
         """Return ranges of frames that are not, or not as a whole, in the file; of a running series, so far.

@@ -287,6 +287,22 @@ class Geometry:
     """Names of the values that are not known, and `None`."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Scan:
+    """What the user's metadata of a series say of the scan that it belongs to; empty where they do not."""
+
+    series: str
+    """Id of the series."""
+    title: str = ""
+    """The command, such as "ascan mot01 0 10 20 0.1"."""
+    macro: str = ""
+    """Its name."""
+    motors: list[str] = field(default_factory=list)
+    """Names of the motors that it moves."""
+    points: int | None = None
+    """Number of its points."""
+
+
 @dataclass(frozen=True)
 class LostRange:
     """Consecutive frames with one fate."""

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from penstock.gui.live.source import WHOLE, Away, Content, Part, Refused
 from penstock.receiver.client import LastFrame, ReceiverClient, ReceiverRefused, ReceiverUnavailable
-from penstock.receiver.models import FrameStatus, Geometry, Lost, Rectangle, Status, View
+from penstock.receiver.models import FrameStatus, Geometry, Lost, Rectangle, Scan, Status, View
 
 TIMEOUT = 3.0
 """Seconds for one answer: a frame of a large detector takes its time over a slow network."""
@@ -101,6 +101,11 @@ class ReceiverSource:
         """Return the steps that the receiver applies to each frame, as in its configuration."""
         with _translated():
             return list(self._client.config().get("transforms", ()))
+
+    def scan(self, series: str) -> Scan:
+        """Return what the series' metadata say of its scan."""
+        with _translated():
+            return self._client.scan(series)
 
     def mask(self, series: str, channel: str | None = None) -> npt.NDArray[Any] | None:
         """Return the mask of a channel, (rows, cols), 0 where a pixel counts; `None` if there is none."""

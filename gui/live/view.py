@@ -42,6 +42,7 @@ from penstock.gui.live.plate import Plate
 from penstock.gui.live.portrait import portrait
 from penstock.gui.live.readings import Readings, ReadingsPanel
 from penstock.gui.live.receiver_source import TIMEOUT, ReceiverSource
+from penstock.gui.live.regions.axis import scan_said
 from penstock.gui.live.regions.dock import RegionsDock
 from penstock.gui.live.screen import Screen
 from penstock.gui.live.sentences import caption, count, message, name_of, name_on_plate, no_picture
@@ -167,6 +168,7 @@ class LiveView(qt.QMainWindow):
             self.destroyed.connect(thread.ask_to_stop)
         self.measure.counted.connect(self.regions.show_counted)
         self.measure.counting.says.connect(self.regions.say_of_frames_shown)
+        self.measure.facts.changed.connect(self._show_scan)
         self.regions.curves.shown_wanted.connect(self.measure.count_all)
         self._refresh()
 
@@ -305,6 +307,7 @@ class LiveView(qt.QMainWindow):
         self.readings.show_snapshot(snapshot)
         self.past.show_snapshot(snapshot)
         self._suit(snapshot)
+        self._show_scan()
         detector = snapshot.status.detector if snapshot.status is not None else ""
         self._remember(detector)
         series = snapshot.status.series if snapshot.status is not None else None
@@ -422,6 +425,14 @@ class LiveView(qt.QMainWindow):
         return Shown(shown, file, picture)
 
     # -- what is remembered --------------------------------------------------------------------
+
+    def _show_scan(self) -> None:
+        """Offer the motor of the scan that the series on show belongs to, where its metadata tell it."""
+        said, status = self.measure.facts.scan(), self._snapshot.status
+        if said is None or status is None or status.series is None or status.series.id != said.series:
+            return
+        planned = status.counts.planned
+        self.regions.show_scan(scan_said(said.title, said.macro, said.motors, said.points, planned))
 
     def _remember(self, detector: str) -> None:
         """Choose what was kept for this detector, as soon as it is known."""

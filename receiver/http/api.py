@@ -52,6 +52,7 @@ from penstock.receiver.models import (
     Rois,
     RoiValues,
     Scale,
+    Scan,
     SeriesCheckResult,
     Status,
     View,
@@ -220,6 +221,13 @@ def create_app(supervisor: Supervisor) -> FastAPI:
         it does not say it. 409 for spectra and colour images."""
         held = await frames.fact(Request("geometry", series=series))
         return msgspec.json.decode(held.blobs[0], type=Geometry)
+
+    @app.get("/scan", tags=["series"], responses=refusals(404, 409, 422, 500, 503))
+    async def scan(series: Id | Absent = None) -> Scan:
+        """Return what the user's metadata of the running or last series say of its scan; empty where they do
+        not say it."""
+        held = await frames.fact(Request("scan", series=series))
+        return msgspec.json.decode(held.blobs[0], type=Scan)
 
     @app.get("/mask", tags=["series"], response_class=Response, responses=MASK)
     async def mask(

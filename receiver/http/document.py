@@ -18,8 +18,8 @@ TAGS = [
     {"name": "status", "description": "State of the receiver"},
     {
         "name": "series",
-        "description": "Past series, the check before a series, its end, geometry, mask and lost frames, and "
-        "folders for its file",
+        "description": "Past series, the check before a series, its end, geometry, mask, scan and lost "
+        "frames, and folders for its file",
     },
     {"name": "frames", "description": "Frames for the live view"},
     {"name": "rois", "description": "Regions of interest: sum, mean and maximum per frame"},

@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-What = Literal["frame", "geometry", "mask", "lost"]
+What = Literal["frame", "geometry", "mask", "lost", "scan"]
 
 
 class Request(msgspec.Struct, frozen=True):

@@ -127,8 +127,10 @@ class RequestedFrames:
             mask = facts.mask(request.channel)
             self._put(facts.id, mask.shape, mask.dtype.name, memoryview(mask.data).cast("B"))
             return
-        found = facts.geometry() if request.what == "geometry" else facts.lost(request.index, request.limit)
-        text = msgspec.json.encode(found)
+        if request.what == "lost":
+            text = msgspec.json.encode(facts.lost(request.index, request.limit))
+        else:
+            text = msgspec.json.encode(facts.scan() if request.what == "scan" else facts.geometry())
         self._put(facts.id, (len(text),), "uint8", text)
 
     def _put(self, series: str, shape: tuple[int, ...], dtype: str, blob: Buffer) -> None:

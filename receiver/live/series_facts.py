@@ -1,10 +1,11 @@
-"""What is known of a series besides its frames: geometry, pixel mask, and lost frames.
+"""What is known of a series besides its frames: geometry, pixel mask, its scan, and lost frames.
 
 Nothing is computed or copied before somebody asks.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from penstock.receiver import geometry
 from penstock.receiver.files import nexus
 from penstock.receiver.live.frame_refusal import FrameRefused
 from penstock.receiver.mask import mask_image
-from penstock.receiver.models import Geometry, LostFrames, LostRange
+from penstock.receiver.models import Geometry, LostFrames, LostRange, Scan
 from penstock.receiver.series.running_series import RunningSeries
 from penstock.receiver.transforms.joined import NO_PIXEL, assembled_metadata
 from penstock.stins.blobs import announced_blobs, has_colours
@@ -54,6 +55,21 @@ class SeriesFacts:
         """
         self._check_images("no_geometry", "geometry")
         return geometry.known(self._metadata, self.id)
+
+    def scan(self) -> Scan:
+        """Return what the user's metadata say of the scan that the series belongs to."""
+        user = self._metadata.get("user")
+        user = user if isinstance(user, Mapping) else {}
+        said = user.get("scan")
+        said = said if isinstance(said, Mapping) else {}
+        title, macro, motors, points = user.get("title"), *map(said.get, ("macro", "motors", "points"))
+        return Scan(
+            series=self.id,
+            title=title if isinstance(title, str) else "",
+            macro=macro if isinstance(macro, str) else "",
+            motors=[each for each in motors if isinstance(each, str)] if isinstance(motors, list) else [],
+            points=points if type(points) is int and 0 < points < 2**53 else None,
+        )
 
     def lost(self, first: int, limit: int) -> LostFrames:
         """Return ranges of frames that are not, or not as a whole, in the file, from index `first` on.

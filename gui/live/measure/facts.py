@@ -13,11 +13,11 @@ from penstock.gui.live.measure.turned import NOT_ASKED, Step, Turned
 from penstock.gui.live.source import Away, Refused, Source
 from penstock.gui.live.worker import Worker
 from penstock.receiver.client import LastFrame
-from penstock.receiver.models import Geometry, Rectangle
+from penstock.receiver.models import Geometry, Rectangle, Scan
 
 AGAIN = 2000
 """Milliseconds until a source that was away, or busy, is asked again."""
-FACTS = frozenset({"geometry", "mask", "steps"})
+FACTS = frozenset({"geometry", "mask", "scan", "steps"})
 PASSING = frozenset({"busy", "in_error"})
 """Kinds of refusals that pass."""
 
@@ -44,8 +44,16 @@ class Transforming(Protocol):
         """Return the steps that it applies to each frame, as in its configuration."""
 
 
+@runtime_checkable
+class Scanned(Protocol):
+    """A source that knows which scan a series belongs to; safe from several threads."""
+
+    def scan(self, series: str) -> Scan:
+        """Return what the series' metadata say of its scan."""
+
+
 class Facts(qt.QObject):
-    """Geometry and mask of the series on show, and the steps of its receiver.
+    """Geometry, mask and scan of the series on show, and the steps of its receiver.
 
     Args:
         worker: where the source is asked.
@@ -66,6 +74,7 @@ class Facts(qt.QObject):
         self._mask: npt.NDArray[Any] | None = None
         self._bad: npt.NDArray[np.bool_] | None = None
         self._steps: Sequence[Step] | None = None
+        self._scan: Scan | None = None
         self._why: dict[str, str] = {}
         self._known: set[str] = set()
         worker.done.connect(self._take, qt.Qt.QueuedConnection)
@@ -82,7 +91,7 @@ class Facts(qt.QObject):
         if source is not self._source:
             self._steps = None  # else those of the series before are as good, until there is an answer
         self._source, self._series, self._channels = source, series, tuple(channels)
-        self._geometry = self._mask = self._bad = None
+        self._geometry = self._mask = self._bad = self._scan = None
         self._known.clear()
         self._why.clear()
         self._ask()
@@ -107,6 +116,10 @@ class Facts(qt.QObject):
             return None
         return bad if frame.downsample == 1 and bad.shape == _shape(frame) else None
 
+    def scan(self) -> Scan | None:
+        """Return what is known of the scan; `None` if nothing is, or not yet."""
+        return self._scan
+
     def has_looked_for_mask(self) -> bool:
         """Return whether it is known if there is a mask."""
         return "mask" in self._known
@@ -124,7 +137,7 @@ class Facts(qt.QObject):
         return Turned(steps, size, self.why("steps") or NOT_ASKED)
 
     def why(self, what: str) -> str:
-        """Return why "geometry", "mask" or "steps" is not known: a sentence; "" if it is, or not yet."""
+        """Return why one of `FACTS` is not known: a sentence; "" if it is, or not yet."""
         return self._why.get(what, "")
 
     def _ask(self) -> None:
@@ -135,6 +148,8 @@ class Facts(qt.QObject):
             self._worker.ask("geometry", lambda: (source, series, source.geometry(series)))
         if "steps" not in self._known and isinstance(source, Transforming):
             self._worker.ask("steps", lambda: (source, series, source.transforms()))
+        if "scan" not in self._known and isinstance(source, Scanned):
+            self._worker.ask("scan", lambda: (source, series, source.scan(series)))
         if "mask" not in self._known:
             self._worker.ask("mask", lambda: (source, series, _masks(source, series, channels)))
 
@@ -147,6 +162,8 @@ class Facts(qt.QObject):
             self._geometry = found[2]
         elif name == "steps":
             self._steps = found[2]
+        elif name == "scan":
+            self._scan = found[2]
         else:
             self._mask, self._bad = found[2]
         self.changed.emit()

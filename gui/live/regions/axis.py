@@ -57,11 +57,22 @@ def scan_of(metadata: str, planned: int | None) -> Scan | None:
     scan = found.get("scan") if isinstance(found, Mapping) else None
     if not isinstance(scan, Mapping):
         return None
-    motors, points, macro = scan.get("motors"), scan.get("points"), scan.get("macro")
-    numbers = _typed(found.get("title"), macro, motors)
+    return scan_said(found.get("title"), scan.get("macro"), scan.get("motors"), scan.get("points"), planned)
+
+
+def scan_said(title: Any, macro: Any, motors: Any, points: Any, planned: int | None) -> Scan | None:
+    """Return the scan of one motor that a series' metadata describe; `None` if they describe none.
+
+    Args:
+        title: the command.
+        macro: its name.
+        motors: names of the motors.
+        points: number of points.
+        planned: frames of the series; `None` if that is not known.
+    """
+    numbers = _typed(title, macro, motors)
     if numbers is None or not isinstance(points, int) or points < 1 or not planned or planned % points:
         return None
-    assert isinstance(motors, list)
     return Scan(str(motors[0]), *numbers, points, planned // points, macro in _RELATIVE)
 
 

@@ -90,6 +90,8 @@ class StandIn:
         self._frame_version = 0
         self.geometry: dict[str, Any] = {}
         """What the start message said of detector and beam."""
+        self.scan: dict[str, Any] = {}
+        """What its metadata say of the scan."""
         self.transforms: list[dict[str, Any]] = []
         """What its configuration says it does to each frame."""
         self.mask: np.ndarray | None = None
@@ -109,6 +111,8 @@ class StandIn:
             self._send_frame(request, query)
         elif url.path == "/geometry":
             self._send(request, 200, msgspec.json.encode({"series": "5f0c", **self.geometry}))
+        elif url.path == "/scan":
+            self._send(request, 200, msgspec.json.encode({"series": "5f0c", **self.scan}))
         elif url.path == "/config":
             self._send(request, 200, msgspec.json.encode({"sim-1": {"transforms": self.transforms}}))
         elif url.path == "/mask":

@@ -107,6 +107,7 @@ def test_the_document_says_which_answers_a_call_has_and_no_others(tmp_path: Path
         "get /series/lost": "200 404 409 422 500 503",
         "get /geometry": "200 404 409 422 500 503",
         "get /mask": "200 404 409 422 500 503",
+        "get /scan": "200 404 409 422 500 503",
         "get /folders": "200 409 422",
         "post /series/check": "200 409 413 422",
         "put /expected/{arm}": "200 409 413 422",
@@ -140,7 +141,7 @@ def test_the_calls_are_grouped() -> None:
             groups[tag].add(f"{method} {path}")
     assert list(groups) == ["status", "series", "frames", "rois", "configuration"]
     assert groups["series"] == {
-        "get /series", "get /series/lost", "get /geometry", "get /mask", "get /folders",
+        "get /series", "get /series/lost", "get /geometry", "get /mask", "get /scan", "get /folders",
         "post /series/check", "post /stop", "post /reset",
         "put /expected/{arm}", "delete /expected/{arm}",
     }  # fmt: skip

@@ -22,7 +22,7 @@ from cbor2 import CBORTag
 
 from penstock.receiver.client import ReceiverClient, ReceiverRefused
 from penstock.receiver.http.frames import MAX_ASKERS
-from penstock.receiver.models import Geometry, LostRange, Rectangle, View
+from penstock.receiver.models import Geometry, LostRange, Rectangle, Scan, View
 from tests.receiver.conftest import Shared
 from tests.receiver.processes import DEADLINE, ReceiverProcess
 from tests.streams import Streamer, pixels
@@ -323,6 +323,23 @@ def test_of_a_series_that_was_not_taken_nothing_is_said_of_the_one_before(shared
     shared.receiver.wait(lambda status: status.series is not None and status.series.id == taken)
     for call in (shared.receiver.client.geometry, shared.receiver.client.lost_frames):
         assert refused(call).kind == "not_known"
+
+
+def test_the_scan_is_what_the_users_metadata_say_of_it_and_nothing_else_is_guessed(shared: Shared) -> None:
+    said = {"macro": "ascan", "motors": ["mot01"], "points": 21, "entries": ["title", "scan"]}
+    series = begin(shared, {"user": {"title": "ascan mot01 0 10 20 0.1", "scan": said}})
+    expected = Scan(
+        series=series, title="ascan mot01 0 10 20 0.1", macro="ascan", motors=["mot01"], points=21
+    )
+    assert shared.receiver.client.scan() == expected
+    end(shared)
+    assert shared.receiver.client.scan(series) == expected, "after the series, too"
+    assert refused(lambda: shared.receiver.client.scan("another")).kind == "no_such_series"
+    wrong = {"macro": [], "motors": "mot01", "points": -1}
+    for user in ({}, {"scan": 17}, {"scan": {"points": True}}, {"title": 3, "scan": wrong}):
+        series = begin(shared, {"user": user, "title": "of the streamer"})
+        assert shared.receiver.client.scan() == Scan(series=series)
+        end(shared)
 
 
 # -- transforms, vendors' streams and modules ------------------------------------------------------
