@@ -33,6 +33,11 @@ _UNITS = {
     "nanometre": 1e-9, "angstrom": 1e-10, "Å": 1e-10, "A": 1e-10, "eV": 1.0, "keV": 1e3,
 }  # fmt: skip
 """What a unit is in m or in eV; a plural is the same. LAMBDA writes "micrometer"."""
+_STANDS = {
+    "user": ("detector_orientation",), "vendor": ("detector_orientation", "detector_translation"),
+    "acquisition": ("receiver_transforms",),
+}  # fmt: skip
+"""Where start messages, and Penstock's files of them, say how the image stands: see `geometry.known`."""
 _MOST = 100
 """Numbers that something short has."""
 _NO_NUMBER = (OSError, RuntimeError, ValueError, KeyError)
@@ -198,9 +203,12 @@ class Hdf5Frames:
         detector = self._detector()
         if detector is None:
             return None
-        said = {name: _quantity(detector, name) for name in _LENGTHS}
+        said: dict[str, Any] = {name: _quantity(detector, name) for name in _LENGTHS}
         for name in ("beam_center_x", "beam_center_y", "detector_orientation", "sensor_material"):
             said[name] = _plain(detector.get(name))
+        for name, parts in _STANDS.items():  # by which the header's orientation counts, or does not
+            there = {part: _plain(detector.get(f"{name}/{part}")) for part in parts}
+            said[name] = {part: value for part, value in there.items() if value is not None} or None
         said["distance"] = said["distance"] or said["detector_distance"]
         beam = detector.parent.get("beam")
         if isinstance(beam, h5py.Group):

@@ -270,3 +270,23 @@ def test_names_in_a_file_that_are_not_utf8_do_no_harm(tmp_path: Path) -> None:
         group.create_dataset("Übersicht".encode("latin-1"), data=STACK)
     with open_frames(tmp_path / "a.h5") as opened:
         assert np.array_equal(opened.frame(4), STACK[4])
+
+
+def test_a_file_whose_image_the_receiver_has_turned_does_not_say_how_the_detector_stands(
+    tmp_path: Path,
+) -> None:
+    turned, upright = [0.0, 1.0, 0.0, -1.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0, 1.0, 0.0]
+    write_series(tmp_path / "a.h5", 2)
+
+    def orientation(**more: Any) -> list[float] | None:
+        with h5py.File(tmp_path / "a.h5", "r+") as file:
+            for name, value in more.items():
+                file[f"entry/instrument/sim/{name.replace('__', '/')}"] = value
+        with open_frames(tmp_path / "a.h5") as opened:
+            found = opened.geometry()
+        assert found is not None
+        return found.detector_orientation
+
+    assert orientation(detector_orientation=turned) == turned
+    assert orientation(acquisition__receiver_transforms=["rotate 90"]) is None, "it was that of the sender's"
+    assert orientation(user__detector_orientation=upright) == upright, "which is of the image as it is stored"
