@@ -193,8 +193,12 @@ class Treated(Whole):
         image, marks, count = found
         if do.background is not None:
             times = count if do.combine is Combine.SUM else 1
-            image = image.astype(np.float64) - times * self._each(do.background).astype(np.float64)
+            background = self._each(do.background).astype(np.float64)
+            background[~np.isfinite(background)] = np.nan
+            image = image.astype(np.float64) - times * background
         marks = np.array(marks)
+        if do.background is not None:
+            marks[np.isnan(image)] = Flag.INVALID  # where the background has no number, there is none
         for left_out in (self.between_modules(), self.bad, self.masked):
             if left_out is not None:
                 marks[left_out] = Flag.INVALID

@@ -74,6 +74,17 @@ def test_a_background_is_subtracted_exactly_also_below_zero() -> None:
     assert np.array_equal(total, 2 * IMAGE - 200.0), "from each of the frames"
 
 
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_where_a_background_has_no_number_the_picture_has_none(value: float) -> None:
+    background = np.ones((4, 6), np.float32)
+    background[1, 2] = value
+    whole = Treatment(background=background).whole(frame(np.full((4, 6), 5, np.uint16)))
+    assert np.argwhere(whole.flags == Flag.INVALID).tolist() == [[1, 2]]
+    assert (whole.sample == 4).all() and whole.sample.size == 23
+    figures = counted(whole, None).of()
+    assert (figures.pixels, figures.sum) == (23, 92)
+
+
 def test_masked_and_hot_pixels_are_left_out_of_drawing_and_counting() -> None:
     mask = np.zeros(IMAGE.shape, bool)
     mask[:10] = True
