@@ -26,6 +26,8 @@ from penstock.stins.texts import plural
 
 PATIENCE = 1.0
 """Seconds without a first answer after which the terminal reports it."""
+LOOK = 500
+"""Milliseconds between two looks at whether a picture can still come."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +77,8 @@ def run(
     if options.screenshot is not None:
         _arrange_screenshot(window, options, options.screenshot, failure)
     for view in window.views():
-        _tell_of_waiting(view, waits)
+        if options.screenshot is None or not view.snapshot().is_file:  # there, that ends the command
+            _tell_of_waiting(view, waits)
     window.show()
     if options.wall:
         window.toggle_wall()
@@ -188,10 +191,37 @@ def _arrange_screenshot(window: Window, options: Options, path: Path, failure: l
         )
         window.close()
 
+    said = [""]
+
+    def doubt() -> None:
+        why = next(filter(None, (_why_never(view, options) for view in views)), "")
+        if why and why == said[0]:  # twice: a file that is being written may look damaged for a moment
+            failure.append(f"no picture: {why}")
+            window.close()
+        said[0] = why
+
     for view in views:
         view.updated.connect(look)
         view.frame_drawn.connect(look)
+    if options.after_frames:
+        doubts = qt.QTimer(window)
+        doubts.timeout.connect(doubt)
+        doubts.start(LOOK)
     deadline = qt.QTimer(window)
     deadline.setSingleShot(True)
     deadline.timeout.connect(give_up)
     deadline.start(int(options.deadline * 1000))
+
+
+def _why_never(view: LiveView, options: Options) -> str:
+    """Return why a file will never bring the picture, however long one waits; "" if it may."""
+    snapshot = view.snapshot()
+    if not snapshot.is_file:
+        return ""
+    if snapshot.status is None:
+        return snapshot.trouble
+    if snapshot.status.state == "running":
+        return ""
+    if not snapshot.content.images:
+        return f"{snapshot.url}: {snapshot.content.sentence()}"
+    return view.past.trouble() if options.frame is not None else ""

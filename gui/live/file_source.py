@@ -184,8 +184,9 @@ class FileSource:
             raise Refused(f"frame {index:,} {_WHY_NOT[status]}", status.name.lower())
         if not 0 <= index < facts.frames:
             kind = "not_yet" if facts.growing else "out_of_range"
+            last = f"; the last is {facts.frames - 1:,}" if facts.frames else ""
             yet = " yet" if facts.growing else ""
-            raise Refused(f"there is no frame {index:,} in {self._path.name}{yet}", kind)
+            raise Refused(f"there is no frame {index:,} in {self._path.name}{yet}{last}", kind)
         return self._frame(index, part, 0)
 
     def geometry(self, series: str) -> Geometry:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import PurePath
 from typing import Literal
 
@@ -198,6 +199,8 @@ class LiveView(qt.QMainWindow):
             self._forms.take(form)
             self.plot.set_bare(form == "bare")
             self.plate.setVisible(form == "bare")
+            for action in (self.figures, self.show_histogram):
+                action.setVisible(form == "whole")
             self._refresh()
 
     # -- its life ------------------------------------------------------------------------------
@@ -299,7 +302,10 @@ class LiveView(qt.QMainWindow):
     def _refresh(self) -> None:
         snapshot = self._snapshot = self._feed.take()
         says = message(snapshot)
-        self.banner.show_message(says)
+        detector = snapshot.status.detector if snapshot.status is not None else ""
+        name = PurePath(snapshot.url).name if snapshot.is_file else detector or snapshot.url
+        tile = self._forms.form == "tile"  # the title of the window does not say which one it is
+        self.banner.show_message(replace(says, text=f"{name}: {says.text}") if tile else says)
         self.banner.setVisible(
             self._forms.form != "bare" and (not self._compact or says.kind in self.troubles)
         )
@@ -308,13 +314,11 @@ class LiveView(qt.QMainWindow):
         self.past.show_snapshot(snapshot)
         self._suit(snapshot)
         self._show_scan()
-        detector = snapshot.status.detector if snapshot.status is not None else ""
         self._remember(detector)
         series = snapshot.status.series if snapshot.status is not None else None
         if series is not None:
             self._names[series.id] = name_of(series)
         self._show_caption()
-        name = PurePath(snapshot.url).name if snapshot.is_file else detector or snapshot.url
         self.measure.show_name(name)
         self.setWindowTitle(f"{name} – {says.title.lower()} – Penstock")
         self._status.address.setText(snapshot.url)

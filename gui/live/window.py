@@ -39,9 +39,7 @@ class Window(qt.QMainWindow):
         self.tabs = qt.QTabWidget(self)
         self.tabs.setTabBarAutoHide(True)
         self.tabs.setDocumentMode(True)
-        self.tabs.setTabsClosable(True)
         self.tabs.setMovable(True)
-        self.tabs.tabCloseRequested.connect(self._close_tab)
         self.tabs.currentChanged.connect(lambda _: self._name())
         self._grid_page = qt.QWidget(self)
         self._grid = qt.QGridLayout(self._grid_page)
@@ -144,10 +142,14 @@ class Window(qt.QMainWindow):
             view.stop()
         super().closeEvent(event)
 
-    def _close_tab(self, place: int) -> None:
-        widget = self.tabs.widget(place)
-        if isinstance(widget, LiveView):
-            self._close(widget)
+    def _close_button(self, view: LiveView) -> qt.QToolButton:
+        button = qt.QToolButton(self)  # Qt's own is dark on dark
+        button.setText("✕")
+        button.setAutoRaise(True)
+        button.setFocusPolicy(qt.Qt.NoFocus)
+        button.setToolTip("Close this tab (Ctrl+W)")
+        button.clicked.connect(lambda: self._close(view))
+        return button
 
     def _close(self, view: LiveView) -> None:
         if len(self._views) == 1:
@@ -187,7 +189,8 @@ class Window(qt.QMainWindow):
         else:
             for view in self._views:
                 if self.tabs.indexOf(view) < 0:
-                    self.tabs.addTab(view, "")
+                    place = self.tabs.addTab(view, "")
+                    self.tabs.tabBar().setTabButton(place, qt.QTabBar.RightSide, self._close_button(view))
         for view in self._views:
             view.set_form("bare" if self._walled else "tile" if self._tiled else "whole")
         self._pages.setCurrentIndex(1 if tiled else 0)

@@ -165,6 +165,10 @@ class Past(qt.QObject):
             known = FrameStatus.STORED if in_file else None
         return "" if known is None else known.name.lower().replace("_", " ")
 
+    def trouble(self) -> str:
+        """Return why the frame that was asked for is not on show; "" if it is, or may still come."""
+        return self._trouble
+
     # -- what the user wants -------------------------------------------------------------------------
 
     def go_live(self) -> None:

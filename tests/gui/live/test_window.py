@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import h5py
 import numpy as np
 import pytest
 from silx.gui import qt
@@ -95,11 +96,53 @@ def test_tiles_show_all_of_them_and_give_the_picture_the_room(
     assert [view.isVisible() for view in window.views()] == [True, True]
     assert not any(view.readings.isVisible() for view in window.views())
     assert all(view.plot.width() > 350 for view in window.views())
+    assert [view.banner.text().partition(": ")[0] for view in window.views()] == ["sim-1", "scan.h5"]
+    assert not any(view.figures.isVisible() for view in window.views()), "there is no room for them"
 
     qtbot.keyClick(window, qt.Qt.Key_F12)
 
     assert [view.isVisible() for view in window.views()] == [True, False]
-    assert window.views()[0].readings.isVisible()
+    assert window.views()[0].readings.isVisible() and window.views()[0].figures.isVisible()
+    assert not window.views()[0].banner.text().startswith("sim-1: ")
+
+
+def test_the_cross_of_a_tab_closes_it(qtbot: Any, opened: Open, receiver: StandIn, file: Path) -> None:
+    window = opened(ReceiverSource.at(receiver.url), FileSource(file))
+    (_, second) = window.views()
+
+    window.tabs.tabBar().tabButton(0, qt.QTabBar.RightSide).click()
+
+    assert window.views() == [second]
+
+
+@pytest.mark.parametrize(
+    ("content", "frame", "why"),
+    [
+        ("text", None, " is neither HDF5 nor an image that is read here"),
+        ("numbers", None, ": There are no images here, but one value per frame: motor."),
+        ("images", 8, "there is no frame 8 in scan.h5; the last is 7"),
+        ("images", 2, "frame 2 is missing: it never arrived"),
+    ],
+)
+def test_a_picture_that_can_never_come_is_given_up_at_once(
+    qtbot: Any, tmp_path: Path, content: str, frame: int | None, why: str
+) -> None:
+    path = tmp_path / "scan.h5"
+    if content == "text":
+        path.write_text("some text")
+    elif content == "numbers":
+        with h5py.File(path, "w") as written:
+            written["motor"] = np.arange(10.0)
+    else:
+        write_series(path, 8, lost=(2,))
+    said: list[str] = []
+
+    options = Options(sources=(FileSource(path),), frame=frame, screenshot=tmp_path / "window.png")
+    found = run(options, waits=said.append)
+
+    assert found is not None and found.startswith("no picture: ") and why in found
+    assert said == [], "it is said once"
+    assert not (tmp_path / "window.png").exists()
 
 
 def test_the_wall_has_nothing_but_pictures_states_and_counts(
@@ -179,7 +222,8 @@ def test_a_failure_inside_is_said_and_ends_nothing(
     said: list[str] = []
 
     def fails() -> None:
-        window = next(each for each in qt.QApplication.topLevelWidgets() if isinstance(each, Window))
+        shown = (each for each in qt.QApplication.topLevelWidgets() if each.isVisible())
+        window = next(each for each in shown if isinstance(each, Window))
         qt.QTimer.singleShot(0, lambda: said.append(window.failure.text()))
         raise ValueError("of a day in May")
 
