@@ -172,6 +172,7 @@ def _arrange_screenshot(window: Window, options: Options, path: Path, failure: l
         qt.QTimer.singleShot(0, take)
 
     def take() -> None:
+        doubts.stop()
         if not window.grab().save(str(path)):
             failure.append(
                 f"the picture cannot be written to {path}; is the folder there and writable, "
@@ -180,6 +181,7 @@ def _arrange_screenshot(window: Window, options: Options, path: Path, failure: l
         window.close()
 
     def give_up() -> None:
+        doubts.stop()
         late = next((view for view in views if view.drawn() < options.after_frames), views[0])
         snapshot = late.snapshot()
         failure.append(
@@ -196,6 +198,8 @@ def _arrange_screenshot(window: Window, options: Options, path: Path, failure: l
     def doubt() -> None:
         why = next(filter(None, (_why_never(view, options) for view in views)), "")
         if why and why == said[0]:  # twice: a file that is being written may look damaged for a moment
+            doubts.stop()
+            deadline.stop()
             failure.append(f"no picture: {why}")
             window.close()
         said[0] = why
@@ -203,9 +207,9 @@ def _arrange_screenshot(window: Window, options: Options, path: Path, failure: l
     for view in views:
         view.updated.connect(look)
         view.frame_drawn.connect(look)
+    doubts = qt.QTimer(window)
+    doubts.timeout.connect(doubt)
     if options.after_frames:
-        doubts = qt.QTimer(window)
-        doubts.timeout.connect(doubt)
         doubts.start(LOOK)
     deadline = qt.QTimer(window)
     deadline.setSingleShot(True)
