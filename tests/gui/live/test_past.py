@@ -408,7 +408,7 @@ def test_the_name_of_a_file_is_said_as_it_is(qtbot: Any, look: Show, tmp_path: P
         file["one"] = np.zeros((4, 3, 5), np.uint8)
     viewer = look(FileSource(tmp_path / "some.h5"))
     viewer.past.go(7)
-    said = "▲ There is no frame 7 in some.h5"
+    said = "▲ There is no frame 7 in some.h5; the last is 3"
     qtbot.waitUntil(lambda: viewer.past.bar.note() == said, timeout=DEADLINE)
 
 
