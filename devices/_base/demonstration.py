@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import queue
 import tempfile
 import time
@@ -29,6 +30,8 @@ EXPOSURE = 0.018
 """Seconds; with the read-out, about 50 frames per second, which the eye can follow."""
 SILENCE = 15.0
 """Seconds without any event after which the series is considered stuck."""
+SHARED_FOLDER, SHARED_MB = "/dev/shm", 32
+"""Memory for live processing: half of what a container has."""
 
 
 class DemonstrationFailed(Exception):
@@ -142,6 +145,7 @@ class Demonstration:
             "source": dict(self._staged.source),
             "http": "127.0.0.1:0",
             "data_root": str(self.folder),
+            "forward": self._forward(),
             **self._staged.receiver,
             **self._receiver,
         }
@@ -151,6 +155,21 @@ class Demonstration:
             [*PENSTOCK, "receiver", self.name, "--config", str(config), "--json"],
             ready_line(ReadyLine),
         )  # fmt: skip
+
+    def _forward(self) -> list[dict[str, object]]:
+        """Return the entry for live processing; none where its memory does not fit, as in a container whose
+        /dev/shm others have filled."""
+        try:
+            space = os.statvfs(SHARED_FOLDER)
+            free = space.f_bavail * space.f_frsize // 1_000_000
+        except OSError:
+            free = 0
+        if free < SHARED_MB:
+            self._progress(f"no live processing: {SHARED_FOLDER} has {free} MB free, {SHARED_MB} are needed")
+            return []
+        return [
+            {"name": "live", "endpoint": "tcp://127.0.0.1:*", "shared": True, "queue_mb": SHARED_MB}
+        ]  # fmt: skip
 
     def _register(self) -> None:
         host, _, port = self.tango_host.partition(":")

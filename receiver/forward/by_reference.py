@@ -20,7 +20,7 @@ from penstock.receiver.models import ConsumerStatus, Holder
 from penstock.stins import codec
 from penstock.stins.blobs import announced_blobs, blob_layout
 from penstock.stins.errors import BlobError
-from penstock.stins.messages import Frame, Header, SeriesEnd, SharedMemory
+from penstock.stins.messages import Buffer, Frame, Header, SeriesEnd, SharedMemory
 from penstock.stins.shared import NOBODY, Reference
 
 BUNCH = 64
@@ -58,6 +58,7 @@ class SharingConsumer(Consumer):
         self._bunch: list[Reference] = []
         self._due = 0.0  # when the bunch is sent, full or not
         self._largest = 0  # frame of the series, header included
+        self._announced = False  # whether a consumer was told of the series
         self._token = self._gone = NOBODY
         """Tokens of the distributor that holds the memory, as last seen, and of one that went without letting
         go of it."""
@@ -74,16 +75,23 @@ class SharingConsumer(Consumer):
             holder=None if holder is None else Holder(**msgspec.structs.asdict(holder)),
         )
 
+    def begin(self, header: Header, metadata: Buffer, *, resumed: bool = False) -> None:
+        """Announce a series; see `Consumer.begin`."""
+        self._announced = False
+        super().begin(header, metadata, resumed=resumed)
+
     def frame(self, index: int, frame: Frame) -> None:
-        """Put a frame into the memory, or count it as dropped."""
+        """Put a frame into the memory, or count it as dropped; nothing is lost of a series while no pipeline
+        has been told of it."""
         self.frame_run(index, (frame,))
 
     def frame_run(self, first: int, frames: Sequence[Frame]) -> None:
         """Put consecutive frames into the memory; see `frame`."""
         memory, bunch = self.memory, self._bunch
         for index, frame in enumerate(frames, first):
-            if not self._open:  # never was, or the consumer has just gone
-                self._drop(self._passage)
+            if not self._open:  # there was none when the series began, or it has gone since
+                if self._announced:
+                    self._drop(self._passage)
                 continue
             # Its index is the number by which everybody counts: that of its sender may begin elsewhere.
             image = msgspec.structs.replace(frame.image, frame=index, msg_number=None)
@@ -131,6 +139,7 @@ class SharingConsumer(Consumer):
     def _prepared(self, header: Header) -> Header:
         """Return the header with the layout of the memory, which fits the frames if all slots are free."""
         self._observe_holder()
+        self._announced = True
         memory = self.memory
         memory.lay_out(_frame_bytes(header) or self._largest or memory.nbytes // (FIRST_SLOTS + 1))
         layout, self._largest = memory.layout, 0

@@ -6,7 +6,6 @@ and takes all of them back; whoever holds the memory frees them one by one.
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import fcntl
 import grp
@@ -148,12 +147,8 @@ class SharedSlots:
         return None if self.token == NOBODY else shared.holder_in(self._page)
 
     def close(self) -> None:
-        """Remove the file; whoever has opened it keeps the memory."""
+        """Remove the file; whoever has opened it keeps the memory, this process until it forgets this."""
         self._remove()
-        self._page.release()
-        del self._states, self._pixels
-        with contextlib.suppress(BufferError):
-            self._memory.close()
 
     def _write_nonce(self) -> None:
         head = shared.head(self.nonce)

@@ -187,3 +187,18 @@ def until_it_says(stream: object, text: str, deadline: float) -> None:
             return
         assert time.monotonic() < limit, f"{text!r} was not said within {deadline} s"
     raise AssertionError(f"the process ended without saying {text!r}")
+
+
+def test_where_the_memory_does_not_fit_the_demo_runs_without_live_processing_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    demonstration = Demonstration(tmp_path, said.append)
+    (entry,) = demonstration._forward()
+    assert entry["shared"] is True and entry["queue_mb"] == 32
+    assert said == []
+    with monkeypatch.context() as patch:
+        space = os.statvfs_result((4096, 4096, 16384, 5000, 5000, 0, 0, 0, 0, 255))
+        patch.setattr(os, "statvfs", lambda path: space)
+        assert demonstration._forward() == []
+    assert said == ["no live processing: /dev/shm has 20 MB free, 32 are needed"]

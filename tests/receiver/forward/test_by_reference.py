@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from penstock.codecs import bslz4
 from penstock.stins import codec
 from penstock.stins.messages import SeriesEnd
 from tests.processing.distributors import Distributor, distributor, free_again
+from tests.receiver.conftest import Shared
 from tests.receiver.disks import small_file_system
 from tests.receiver.processes import ReceiverProcess
 from tests.streams import Streamer, pixels
@@ -29,19 +31,20 @@ LARGE = (300, 500)
 """300 kB: copied with the interpreter's lock released."""
 
 
+def entry_in(folder: Path, **keys: Any) -> dict[str, Any]:
+    """An entry whose memory is in a folder of the test."""
+    memory = folder / "memory"
+    memory.mkdir(exist_ok=True)
+    return {
+        "name": "live", "endpoint": "tcp://127.0.0.1:*", "shared": True, "shared_folder": str(memory),
+        "queue_mb": 4, **keys,
+    }  # fmt: skip
+
+
 @pytest.fixture
 def entry(tmp_path: Path) -> Callable[..., dict[str, Any]]:
-    """Makes an entry whose memory is in a folder of the test."""
-    folder = tmp_path / "memory"
-    folder.mkdir()
-
-    def make(**keys: Any) -> dict[str, Any]:
-        return {
-            "name": "live", "endpoint": "tcp://127.0.0.1:*", "shared": True, "shared_folder": str(folder),
-            "queue_mb": 4, **keys,
-        }  # fmt: skip
-
-    return make
+    """Makes such entries."""
+    return partial(entry_in, tmp_path)
 
 
 @pytest.fixture
@@ -52,10 +55,29 @@ def receiver(
     return start_receiver(forward=[entry()])
 
 
+@pytest.fixture(scope="module")
+def _shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shared]:
+    folder, streamer = tmp_path_factory.mktemp("receiver"), Streamer()
+    receiver = ReceiverProcess(folder, streamer.endpoint, forward=[entry_in(folder)])
+    yield Shared(receiver, streamer)
+    receiver.close()
+    streamer.close()
+
+
 @pytest.fixture
-def live(receiver: ReceiverProcess) -> Iterator[Distributor]:
+def shared(_shared: Shared) -> Iterator[Shared]:
+    """Such a receiver, and its streamer, which the tests of this file share; idle, and all slots free."""
+    yield _shared
+    _shared.receiver.wait(lambda status: status.consumers[0].connected == 0)
+    free_again(_shared.receiver)
+    for file in _shared.receiver.root.glob("*.h5"):
+        file.unlink()
+
+
+@pytest.fixture
+def live(shared: Shared) -> Iterator[Distributor]:
     """Its distributor."""
-    with distributor(receiver) as made:
+    with distributor(shared.receiver) as made:
         yield made
 
 
@@ -75,8 +97,9 @@ def series_of(
 
 @pytest.mark.parametrize(("shape", "frames"), [((4, 6), 1000), ((100, 100), 300), (LARGE, 9)])
 def test_every_frame_is_exact_and_its_slot_is_free_again(
-    receiver: ReceiverProcess, live: Distributor, streamer: Streamer, shape: tuple[int, int], frames: int
+    shared: Shared, live: Distributor, shape: tuple[int, int], frames: int
 ) -> None:
+    receiver, streamer = shared
     series = series_of(streamer, str(receiver.root / "a.h5"), frames, shape)
 
     taken = live.series()
@@ -91,13 +114,13 @@ def test_every_frame_is_exact_and_its_slot_is_free_again(
     for index in taken.indices:
         np.testing.assert_array_equal(taken.pixels(index), pixels(index, shape))
     assert max(taken.bunches) <= 64
-    assert status.consumers[0].dropped == taken.forwarded.dropped
     free_again(receiver)
 
 
 def test_frames_that_come_slowly_are_not_held_back_until_a_bunch_is_full(
-    receiver: ReceiverProcess, live: Distributor, streamer: Streamer
+    shared: Shared, live: Distributor
 ) -> None:
+    _, streamer = shared
     streamer.start("", **announced((4, 6)))
     taken = live.begun()
     for number in range(5):
@@ -138,8 +161,9 @@ def test_frames_for_which_no_slot_is_free_are_dropped_and_the_end_message_counts
 
 
 def test_series_of_other_sizes_back_to_back_get_a_new_layout_once_all_slots_are_free(
-    receiver: ReceiverProcess, live: Distributor, streamer: Streamer
+    shared: Shared, live: Distributor
 ) -> None:
+    receiver, streamer = shared
     live.frees = False
     for frames, shape in ((6, (4, 6)), (3, LARGE), (0, LARGE)):
         series_of(streamer, "", frames, shape)
@@ -172,27 +196,27 @@ def test_a_frame_that_the_whole_memory_cannot_hold_comes_as_a_message(
     np.testing.assert_array_equal(taken.pixels(0), pixels(0, (800, 800)))
 
 
-def test_a_stream_that_does_not_announce_its_frames_gets_slots_from_its_second_series_on(
-    receiver: ReceiverProcess, live: Distributor, streamer: Streamer
+def test_a_stream_that_does_not_announce_its_frames_gets_smaller_slots_from_its_second_series_on(
+    receiver: ReceiverProcess, streamer: Streamer
 ) -> None:
     slots = []
-    for _ in range(2):
-        streamer.start("")
-        for number in range(4):
-            streamer.frame(number, pixels(number, (50, 50)))
-        streamer.end()
-        taken = live.series()
-        assert taken.by_value == [] and taken.indices == [0, 1, 2, 3]
-        np.testing.assert_array_equal(taken.pixels(3), pixels(3, (50, 50)))
-        assert taken.header.shared is not None
-        slots.append(taken.header.shared.slots)
-        free_again(receiver)
+    with distributor(receiver) as live:
+        for _ in range(2):
+            streamer.start("")
+            for number in range(4):
+                streamer.frame(number, pixels(number, (50, 50)))
+            streamer.end()
+            taken = live.series()
+            assert taken.by_value == [] and taken.indices == [0, 1, 2, 3]
+            np.testing.assert_array_equal(taken.pixels(3), pixels(3, (50, 50)))
+            assert taken.header.shared is not None
+            slots.append(taken.header.shared.slots)
+            free_again(receiver)
     assert slots[1] > slots[0] >= 64
 
 
-def test_packed_frames_stay_packed_and_channels_have_a_blob_each(
-    receiver: ReceiverProcess, live: Distributor, streamer: Streamer
-) -> None:
+def test_packed_frames_stay_packed_and_channels_have_a_blob_each(shared: Shared, live: Distributor) -> None:
+    receiver, streamer = shared
     stack = np.stack([pixels(1, LARGE), pixels(2, LARGE)])
     streamer.start(
         "", frames=1, channels=("low", "high"), shape=stack.shape, type="uint16", compression="none"
@@ -214,8 +238,9 @@ def test_packed_frames_stay_packed_and_channels_have_a_blob_each(
 
 
 def test_what_the_receiver_does_not_have_is_absent_and_what_it_has_is_sent(
-    receiver: ReceiverProcess, live: Distributor, streamer: Streamer
+    shared: Shared, live: Distributor
 ) -> None:
+    receiver, streamer = shared
     series = streamer.start(str(receiver.root / "a.h5"), frames=20, **announced((4, 6)))
     for number in (0, 1, 2, 6, 5, 7, 1):  # 5 is late, 1 comes twice
         streamer.frame(number)
@@ -349,6 +374,7 @@ def test_after_sigkill_of_the_receiver_no_memory_is_left_and_the_series_goes_on_
         free_again(receiver)
     assert receiver.stop() == 0
     assert list(folder.iterdir()) == []
+    assert "Traceback" not in receiver.log.read_text()
 
 
 def test_memory_of_a_receiver_that_was_killed_is_removed_when_it_starts_again_and_that_of_a_live_one_is_not(
@@ -453,3 +479,40 @@ def test_status_says_where_the_memory_is_and_config_what_was_configured(receiver
     answer = urllib3.PoolManager(retries=False).request("GET", f"{receiver.client.url}/config")
     (configured,) = json.loads(answer.data)["sim-1"]["forward"]
     assert configured["shared"] is True and configured["queue_mb"] == 4.0
+
+
+def test_frames_of_joined_modules_have_a_blob_each_and_the_modules_positions(
+    tmp_path: Path, entry: Callable[..., dict[str, Any]]
+) -> None:
+    modules = [Streamer(), Streamer()]
+    source = {"endpoints": [module.endpoint for module in modules], "join": "modules"}
+    receiver = ReceiverProcess(tmp_path, modules[0].endpoint, source, forward=[entry()])
+    try:
+        with distributor(receiver) as live:
+            for number, module in enumerate(modules):
+                places = {"x": 0, "y": 4 * number, "rotation": 0, "full_shape": [8, 6]}
+                module.start("", places, series="joined", frames=2, **announced((4, 6)))
+            for index in range(2):
+                for number, module in enumerate(modules):
+                    if (index, number) != (1, 1):
+                        module.frame(index, pixels(index + 10 * number))
+            for module in modules:
+                module.end(reason="complete", triggered=2)
+            taken = live.series()
+        assert taken.by_value == [] and taken.indices == [0, 1]
+        np.testing.assert_array_equal(taken.pixels(0), np.stack([pixels(0), pixels(10)]))
+        assert taken.blobs[1] == [pixels(1).tobytes(), b""]
+        assert taken.images[1][1].partial is not None
+    finally:
+        receiver.close()
+        for module in modules:
+            module.close()
+
+
+def test_of_a_series_that_began_without_a_pipeline_nothing_is_dropped(
+    receiver: ReceiverProcess, streamer: Streamer
+) -> None:
+    receiver.connected()
+    status = receiver.ended(series_of(streamer, "", 5))
+    assert status.counts.delivered == 5
+    assert (status.consumers[0].sent, status.consumers[0].dropped) == (0, 0)
