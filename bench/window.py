@@ -6,7 +6,7 @@ pixels, one region of interest and its curve on show. Twice in each run the rece
 
 What is measured is how many frames are drawn; how late the window's event loop gets to what is posted to it
 every 10 ms, which is what a hand on the mouse feels; and the processor time of the window's thread. Several
-runs, and the median counts. Nothing is written to a file.
+runs, and the median counts. Then a file of 100,000 frames is written and opened.
 Exit status: 0 every bar is reached, 1 one is not, 2 it cannot be measured here.
 
 Examples:
@@ -33,6 +33,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.bench import opening
 from penstock.bench.contenders import line_with
 from penstock.bench.viewer import DEADLINE, Receiver, receiving
 from penstock.devices._base.processes import PENSTOCK, Child, ProcessFailed, free_port
@@ -264,14 +265,20 @@ def main(argv: Sequence[str] | None = None) -> int:
                 )
                 for case in CASES
             ]  # fmt: skip
+            opened = opening.measure(
+                Path(folder), args.runs, lambda what: print(what, file=sys.stderr, flush=True)
+            )
         except (ProcessFailed, RuntimeError) as error:
             print(f"bench-window: {error}", file=sys.stderr)
             return 2
+    reached = [opened.reached, *(result.reached for result in results)]
     if args.json:
-        print(json.dumps([{**asdict(result), "reached": result.reached} for result in results]))
+        figures = [asdict(opened), *map(asdict, results)]
+        print(json.dumps([{**each, "reached": ok} for each, ok in zip(figures, reached, strict=True)]))
     else:
         _print(results)
-    return 0 if all(result.reached for result in results) else 1
+        print(opening.text(opened))
+    return 0 if all(reached) else 1
 
 
 def _print(results: Sequence[Result]) -> None:

@@ -1,4 +1,4 @@
-"""Does the live window keep up: the bars, the measure of a loop that stalls, and one short real run."""
+"""Does the live window keep up: the bars, the measure of a loop that stalls, and short real runs."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ pytest.importorskip("silx.gui.plot", reason="the window needs the extra gui")
 
 from silx.gui import qt
 
+from penstock.bench import opening
+from penstock.bench.opening import Opening
 from penstock.bench.window import PERIOD, Case, Delays, Result, Run, measure
 
 CASE = Case(name="small", side=200, least=4.0)
@@ -54,3 +56,22 @@ def test_a_window_is_measured_while_its_receiver_is_stopped_for_a_while(qtbot: A
     assert 0 < only.busy < 1
     assert 0 <= only.p99 <= only.worst
     assert isinstance(qt.QApplication.instance(), qt.QApplication)
+
+
+def test_a_file_must_open_within_a_second_in_the_median() -> None:
+    assert Opening(frames=9, window=[0.2, 0.3, 1.4], command=[1.2, 1.6, 9.0]).reached
+    slow = Opening(frames=9, window=[0.2, 1.1, 1.4], command=[0.5, 0.5, 0.5])
+    assert not slow.reached
+    assert opening.text(slow).splitlines() == [
+        "A file of 9 frames: the bar is NOT reached",
+        "  open in the window         1.10 s  (0.20, 1.10, 1.40; at most 1)",
+        "  the whole command          0.50 s  (0.50, 0.50, 0.50; no bar: it loads Python's modules)",
+    ]
+
+
+@pytest.mark.slow
+def test_a_file_is_written_by_a_receiver_and_opened(qtbot: Any, tmp_path: Path) -> None:
+    found = opening.measure(tmp_path, 1, lambda what: None, frames=2000)
+    assert len(found.window) == len(found.command) == 1
+    assert min(*found.window, *found.command) > 0
+    assert not list(tmp_path.glob("*.h5"))

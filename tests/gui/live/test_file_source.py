@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -232,3 +232,41 @@ def test_another_of_its_images_can_be_chosen(tmp_path: Path) -> None:
     source.reload("two")
     source.status()
     assert source.choices()[1] == "two" and source.frame(2).array.all()
+
+
+def reads() -> int:
+    """Return how many times this thread has read from a file so far."""
+    lines = Path("/proc/thread-self/io").read_text().splitlines()
+    return int(dict(line.split(": ") for line in lines)["syscr"])
+
+
+def long_series(folder: Path, frames: int) -> Path:
+    path = folder / f"series-{frames}.h5"
+    write_series(path, frames, lost=range(7, frames, 100), compression="none")
+    return path
+
+
+def long_stack(folder: Path, frames: int) -> Path:
+    path = folder / f"stack-{frames}.h5"
+    with h5py.File(path, "w") as file:
+        group = file.create_group("data")
+        group.attrs["NX_class"], group.attrs["signal"] = "NXdata", "frames"
+        group.create_dataset("frames", data=np.zeros((frames, 4, 4), "u2"), chunks=(1, 4, 4))
+    return path
+
+
+@pytest.mark.parametrize("make", [long_series, long_stack])
+def test_opening_reads_no_more_where_there_are_many_more_frames(
+    make: Callable[[Path, int], Path], tmp_path: Path
+) -> None:
+    few, many = 200, 6000
+    needed = {}
+    for frames in (few, many):
+        path = make(tmp_path, frames)
+        before = reads()
+        source = opened(path)
+        assert source.newest() is not None
+        assert source.count() == frames and bool(source.lost()) is (make is long_series)
+        needed[frames] = reads() - before
+    # HDF5 itself looks at the tree of pieces, which has 64 of them in a leaf.
+    assert needed[many] - needed[few] < (many - few) // 20

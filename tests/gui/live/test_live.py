@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +18,7 @@ from silx.gui import qt
 
 from penstock.cli.main import main
 from penstock.gui.live.pixels import Flag
+from penstock.gui.live.receiver_source import TIMEOUT
 from penstock.gui.live.viewer import Viewer
 from penstock.streamer import patterns
 from tests.data import recording
@@ -60,6 +66,52 @@ def test_the_receivers_restart_is_survived(qtbot: Any, beamline: Live, show: Cal
 
     qtbot.waitUntil(lambda: viewer.readings.value("Frame on show", "Number") == "4", timeout=DEADLINE)
     assert np.array_equal(viewer.plot.image().getData(copy=False), patterns.gradient((90, 120), "uint16", 4))
+
+
+@contextmanager
+def stopped(beamline: Live) -> Iterator[None]:
+    """The receiver's processes do nothing from here to the end of the block, as before a disk that hangs."""
+    pid = beamline.receiver.pid
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    pids = (pid, *map(int, children))
+    try:
+        for each in pids:
+            os.kill(each, signal.SIGSTOP)
+        yield
+    finally:
+        for each in pids:
+            os.kill(each, signal.SIGCONT)
+
+
+def test_a_receiver_that_hangs_stalls_no_window_and_the_picture_can_still_be_read(
+    qtbot: Any, beamline: Live, show: Callable[..., Viewer]
+) -> None:
+    viewer = show(beamline.url)
+    viewer.show_measure.setChecked(True)
+    viewer.show_regions.setChecked(True)
+    beamline.take(3, Pattern="gradient")
+    qtbot.waitUntil(lambda: viewer.readings.value("Frame on show", "Number") == "2", timeout=DEADLINE)
+    beats = [time.monotonic()]
+    clock = qt.QTimer()
+    clock.timeout.connect(lambda: beats.append(time.monotonic()))
+
+    with stopped(beamline):
+        clock.start(10)
+        viewer.past.bar.slider.setValue(0)
+        viewer.past.go(0)  # asks the receiver, too
+        qtbot.waitUntil(lambda: viewer.banner.title() == "AWAY", timeout=DEADLINE)
+        canvas, place = viewer.plot.getWidgetHandle(), viewer.plot.dataToPixel(7.5, 5.5)
+        at = qt.QPointF(*place)
+        move = qt.QMouseEvent(qt.QEvent.MouseMove, at, qt.Qt.NoButton, qt.Qt.NoButton, qt.Qt.NoModifier)
+        qt.QApplication.sendEvent(canvas, move)
+        assert viewer.pixel_text().startswith("row 5   column 7   value ")
+        clock.stop()
+    # A window that waited for the answer would have stood still for as long as it takes to give up.
+    assert max(after - before for before, after in pairwise(beats)) < TIMEOUT / 2
+    qtbot.waitUntil(lambda: viewer.banner.title() == "IDLE", timeout=DEADLINE)
+    viewer.past.go_live()
+    beamline.take(5)
+    qtbot.waitUntil(lambda: viewer.readings.value("Frame on show", "Number") == "4", timeout=DEADLINE)
 
 
 def test_the_command_takes_a_picture_of_the_window(
