@@ -59,10 +59,15 @@ class Person:
         """Wait until this is not in sight any more."""
         self._qtbot.waitUntil(lambda: text not in self.reads(), timeout=DEADLINE)
 
-    def points_along(self, name: str) -> set[str]:
-        """The tool tips of a bar, from its left to its right."""
-        bar = self.find(qt.QWidget, name)
-        return {bar.tip_at(x) for x in range(bar.width())}
+    def points_along(self, name: str, *tips: str) -> None:
+        """Go along a bar, from its left to its right, until all of these were tool tips of it."""
+
+        def look() -> None:
+            bar = self.find(qt.QWidget, name)
+            found = {bar.tip_at(x) for x in range(bar.width())}
+            assert found >= set(tips), f"only {found}"
+
+        self._qtbot.waitUntil(look, timeout=DEADLINE)
 
     def photographs(self, name: str, title: str = "") -> None:
         """Take a picture of the window, or of a dialog, for the page; if pictures are wanted."""

@@ -179,7 +179,8 @@ def test_which_frames_are_missing_is_seen_in_the_series_and_after_it(person: Per
     person.sees(f"Ready to arm: {frames} frames.* into thaumatin_0001.h5")
     person.clicks("Arm")
     person.sees("missing 4")
-    assert person.points_along("Frames by status") >= {"missing 4: triggered or sent, but not received"}
+    why = "missing: triggered or sent, but not received"
+    person.points_along("Frames by status", f"frames 7 to 9 {why}", f"frame 20 {why}")
     person.photographs("task-frames-missing-running")
     person.clicks("Stop")
     person.sees(
