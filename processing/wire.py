@@ -21,6 +21,8 @@ from penstock.stins.shared import Reference
 
 WIRE = 1
 """Version of these messages."""
+CREDITS = 2
+"""Most bunches that a worker has at a time; it waits for no more frames of a batch once it has them."""
 
 
 class WireError(Exception):
@@ -116,6 +118,9 @@ class Done(FromWorker, frozen=True, kw_only=True, omit_defaults=True):
     """Wall time of the user's code, of all frames of the bunch together."""
     errors: dict[int, str] = {}
     """Failed frames: place in the bunch, and a sentence."""
+    unread: tuple[int, ...] = ()
+    """Places of frames that the receiver has taken back from the shared memory before they were processed:
+    neither done nor failed."""
     arrays: tuple[Array, ...] = ()
     held: bool = False
     """The bunch went into accumulated values that are still here: `HandedOver` follows some time."""

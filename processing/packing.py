@@ -1,0 +1,255 @@
+"""Results of user code as arrays of the wire: one per name and bunch, checked value by value.
+
+A value is first checked, without effect (`Results.check`), and counted once it is certain that the frame is
+done (`Results.take`): a failed frame is in no sum.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from penstock.processing.accumulate import Accumulated, Events, Total, total_type
+from penstock.processing.pixels import Pixels, Place
+from penstock.processing.wire import Array
+
+NAME = re.compile(r"[A-Za-z_][\w.]{0,62}", re.ASCII)
+"""Names that NeXus takes, and at most its 63 characters."""
+NUMBERS = "biuf"
+"""Kinds of NumPy types that results can have: bool, integers, floating-point numbers."""
+
+Parts: TypeAlias = "tuple[tuple[Array, ...], list[np.ndarray[Any, Any]]]"
+"""Descriptions of arrays, and the arrays, in C order and little endian: the raw parts of a message."""
+
+
+class ResultError(Exception):
+    """A result cannot be taken; the sentence names it, and says what it should be."""
+
+
+class Form(NamedTuple):
+    """What all values of a name have in common."""
+
+    kind: str
+    """As in `wire.Array`."""
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    """Of one value; of one event."""
+
+    def __str__(self) -> str:
+        what = {"value": "", "events": "events of "}.get(self.kind, f"{self.kind} of ")
+        return f"{what}{self.dtype} {list(self.shape)}" if self.shape else f"{what}{self.dtype}"
+
+
+class Checked(NamedTuple):
+    """A value that may be taken. It does not hold the pixels of the frame, if it is a view of them."""
+
+    name: str
+    form: Form
+    value: np.ndarray[Any, Any] | Place
+
+    def array(self) -> np.ndarray[Any, Any]:
+        """Return the value; to be used before the pixels are recycled."""
+        return self.value.view() if isinstance(self.value, Place) else self.value
+
+
+class Rows:
+    """Per-frame results of one bunch of n frames."""
+
+    def __init__(self, n: int) -> None:
+        self._n = n
+        self._values: dict[str, tuple[np.ndarray[Any, Any], list[int]]] = {}
+        self._events: dict[str, tuple[Form, list[np.ndarray[Any, Any]], list[int]]] = {}
+
+    def put(self, place: int, checked: Checked) -> None:
+        """Copy the value of the frame at a place of the bunch; places come in ascending order."""
+        form, value = checked.form, checked.array()
+        if form.kind == "events":
+            _, arrays, places = self._events.setdefault(checked.name, (form, [], []))
+            arrays.append(value.astype(form.dtype, order="C"))
+            places.append(place)
+            return
+        if (found := self._values.get(checked.name)) is None:
+            found = self._values[checked.name] = np.empty((self._n, *form.shape), form.dtype), []
+        rows, places = found
+        rows[len(places)] = value
+        places.append(place)
+
+    def packed(self) -> Parts:
+        """Return the arrays for `wire.Done`."""
+        described, arrays = [], []
+        for name, (rows, places) in self._values.items():
+            filled = rows[: len(places)]
+            at = None if len(places) == self._n else tuple(places)
+            described.append(Array(name=name, dtype=filled.dtype.str, shape=filled.shape, places=at))
+            arrays.append(filled)
+        for name, (form, lists, places) in self._events.items():
+            events = np.concatenate(lists)
+            at = None if len(places) == self._n else tuple(places)
+            counts = tuple(map(len, lists))
+            described.append(
+                Array(
+                    name=name, dtype=form.dtype.str, shape=events.shape, places=at, kind="events",
+                    counts=counts,
+                )
+            )  # fmt: skip
+            arrays.append(events)
+        return tuple(described), arrays
+
+
+class Results:
+    """What the results of a series have in common, and its accumulated values that are still here."""
+
+    def __init__(self) -> None:
+        self._forms: dict[str, Form] = {}
+        self._totals: dict[str, Total] = {}
+
+    def check(self, result: Any, pixels: Pixels | None, into: list[Checked]) -> None:
+        """Check what user code has returned for a frame, and add its values to a list.
+
+        Args:
+            result: a mapping, or `None`.
+            pixels: the frame's, of which values may be views; `None` if they were not used.
+            into: the values of the frame's earlier steps.
+
+        Raises:
+            ResultError: it is something else, or one of its values cannot be taken.
+        """
+        if result is None:
+            return
+        if not isinstance(result, Mapping):
+            raise ResultError(
+                f"process has returned {type(result).__name__}; return a dict of values by name, or None"
+            )
+        for name, given in result.items():
+            if given is None:
+                continue
+            if any(name == other.name for other in into):
+                raise ResultError(f"result {name} is returned by two steps; rename one")
+            into.append(self._checked(name, given, pixels))
+
+    def _checked(self, name: Any, given: Any, pixels: Pixels | None) -> Checked:
+        known = self._forms.get(name) if type(name) is str else None
+        if known is None and (not isinstance(name, str) or not NAME.fullmatch(name)):
+            raise ResultError(
+                f"result {name!r:.60} needs another name: at most 63 letters, digits, _ and ., the first of "
+                "them a letter or _"
+            )
+        kind, value = "value", given
+        if isinstance(given, Accumulated):
+            kind, value = given.kind, given.value
+        elif isinstance(given, Events):
+            kind, value = "events", given.value
+        array = value if isinstance(value, np.ndarray) else _array(name, value)
+        if array.dtype.kind not in NUMBERS:
+            raise ResultError(f"result {name} is of {array.dtype}; results are numbers or arrays of numbers")
+        if kind == "events" and not array.ndim:
+            raise ResultError(f"result {name}: Events takes an array, of shape (n,) or (n, …), not a number")
+        form = Form(kind, array.dtype.newbyteorder("<"), array.shape[1:] if kind == "events" else array.shape)
+        if known is None:
+            known = form
+        elif form != known and not _fits(form, known, array):
+            raise _unlike(name, form, known)
+        place = None if pixels is None or not isinstance(value, np.ndarray) else pixels.place(array)
+        return Checked(name, known, array if place is None else place)
+
+    def take(self, values: list[Checked], rows: Rows, place: int) -> bool:
+        """Take the values of one frame; return whether one of them was accumulated.
+
+        Args:
+            values: what `check` has made of its results.
+            rows: of its bunch.
+            place: its place in the bunch.
+
+        Raises:
+            ResultError: a value is unlike that of another frame of the same batch, and nothing was taken.
+        """
+        for checked in values:
+            known = self._forms.get(checked.name, checked.form)
+            if known is not checked.form and known != checked.form:
+                raise _unlike(checked.name, checked.form, known)
+        has_accumulated = False
+        for checked in values:
+            self._forms.setdefault(checked.name, checked.form)
+            if (kind := checked.form.kind) in ("value", "events"):
+                rows.put(place, checked)
+                continue
+            has_accumulated = True
+            if (total := self._totals.get(checked.name)) is None:
+                self._totals[checked.name] = Total(kind, checked.array())
+            else:
+                total.add(checked.array())
+        return has_accumulated
+
+    def hand_over(self) -> Parts:
+        """Return the accumulated values for `wire.HandedOver`; the next ones begin anew."""
+        totals, self._totals = self._totals, {}
+        described = tuple(
+            Array(
+                name=name, dtype=total.value.dtype.str, shape=total.value.shape, kind=total.kind, n=total.n  # type: ignore[arg-type]
+            )
+            for name, total in totals.items()
+        )  # fmt: skip
+        return described, [total.value for total in totals.values()]
+
+
+def whole(result: Any) -> Parts:
+    """Return the results of a series as a whole for `wire.Finished`.
+
+    Raises:
+        ResultError: they cannot be taken.
+    """
+    found: list[Checked] = []
+    Results().check(result, None, found)
+    for checked in found:
+        if checked.form.kind != "value":
+            raise ResultError(f"result {checked.name} of finish is {checked.form}; return numbers and arrays")
+    arrays = [np.ascontiguousarray(each.array(), each.form.dtype).reshape(each.form.shape) for each in found]
+    described = tuple(
+        Array(name=each.name, dtype=each.form.dtype.str, shape=each.form.shape) for each in found
+    )
+    return described, arrays
+
+
+def totals(values: Mapping[str, np.ndarray[Any, Any]], described: tuple[Array, ...]) -> dict[str, Any]:
+    """Return the totals of `wire.Finish` for the user's `finish`: of a mean, the mean.
+
+    Args:
+        values: the arrays of the message by name.
+        described: their descriptions.
+    """
+    found = {}
+    for array in described:
+        value = values[array.name]
+        found[array.name] = value / max(array.n, 1) if array.kind == "mean" else value
+    return found
+
+
+def _array(name: str, value: Any) -> np.ndarray[Any, Any]:
+    """Return numbers as an array; a list of lists of unlike length is refused."""
+    try:
+        return np.asarray(value)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise ResultError(
+            f"result {name} is no array of numbers ({error}); values of unlike length are Events"
+        ) from error
+
+
+def _unlike(name: str, form: Form, known: Form) -> ResultError:
+    return ResultError(f"result {name} is {form}; its first value was {known}, and all have to be alike")
+
+
+def _fits(form: Form, known: Form, array: np.ndarray[Any, Any]) -> bool:
+    """Return whether a value can stand among others: a smaller type of the same kind, as Python's 0 among
+    floating-point numbers."""
+    if form.kind != known.kind or form.shape != known.shape:
+        return False
+    if known.kind in ("sum", "mean"):
+        return np.can_cast(form.dtype, total_type(known.kind, known.dtype), "safe")
+    if np.can_cast(form.dtype, known.dtype, "safe"):
+        return True
+    # Python's int is int64: among uint64, say, it fits if it is no negative one.
+    is_small = array.ndim == 0 and form.dtype.kind in "iu" and known.dtype.kind in "iuf"
+    return bool(is_small and array.astype(known.dtype) == array)

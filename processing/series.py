@@ -1,0 +1,82 @@
+"""A series as user code sees it, made from its start message."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from io import BytesIO
+from typing import Any
+
+import numpy as np
+
+from penstock.receiver import geometry
+from penstock.receiver.geometry import Geometry
+from penstock.receiver.mask import mask_image
+from penstock.stins import metadata
+from penstock.stins.messages import Buffer, Header
+
+log = logging.getLogger(__name__)
+
+
+class Series:
+    """The series whose frames are processed."""
+
+    def __init__(
+        self,
+        header: Header,
+        metadata: dict[str, Any],
+        mask: np.ndarray[Any, Any] | None,
+        geometry: Geometry | None,
+    ) -> None:
+        self.header = header
+        """Header of the start message: file name, shape, type, …"""
+        self.metadata = metadata
+        """Metadata of the start message."""
+        self.mask = mask
+        """Pixel mask, (rows, cols), 0 = good; (k, rows, cols) if each of k channels has one; `None` if the
+        detector has sent none."""
+        self.geometry = geometry
+        """Distance in m, beam centre in pixels, pixel size in m, wavelength in angstrom; `None` if distance,
+        centre or pixel size is unknown."""
+
+    @property
+    def id(self) -> str:
+        """Unique id of the series; "" if the sender has none."""
+        return self.header.series or ""
+
+    @property
+    def frames(self) -> int | None:
+        """Number of planned frames; `None` if it is unknown before the end."""
+        return self.header.frames
+
+
+def from_start(header: Header, parts: Sequence[Buffer]) -> Series:
+    """Return the series of a start message.
+
+    Args:
+        header: its header.
+        parts: its metadata as JSON; then, if the mask is not in them, the mask as an .npy file.
+
+    Raises:
+        ValueError: mask or metadata cannot be read.
+    """
+    found = metadata.read(parts[0]) if parts and len(parts[0]) else {}
+    found = found if isinstance(found, dict) else {}
+    if len(parts) > 1:
+        mask = np.load(BytesIO(parts[1]), allow_pickle=False)
+    else:
+        mask = _mask(found, header.channels or ())
+    return Series(header, found, mask, geometry.find(found))
+
+
+def _mask(found: Mapping[str, Any], channels: tuple[str, ...]) -> Any:
+    """Return the mask in the metadata; `None` if there is none, or it is no image."""
+    try:
+        masks = [mask_image(found, channel) for channel in channels or (None,)]
+        if any(mask is None for mask in masks):
+            return None
+        alike = all(mask is masks[0] for mask in masks) or not isinstance(found["pixel_mask"], Mapping)
+        return masks[0] if alike else np.stack([mask for mask in masks if mask is not None])
+    except (TypeError, ValueError) as error:
+        log.warning("the pixel_mask of the start message is no image: %s", error)
+        return None
