@@ -249,3 +249,21 @@ def test_the_page_of_the_receiver_is_opened_in_the_browser(
     device.listener.reached(Greeting(attributes=ATTRIBUTES, receiver_url="http://daq-2:5000", values=VALUES))
     qtbot.keyClick(window, qt.Qt.Key_B, qt.Qt.ControlModifier)
     assert browser.opened == ["http://daq-2:5000/"]
+
+
+def test_the_viewer_of_the_receiver_is_started_in_a_process_of_its_own(
+    opened: Open, devices: dict[str, StandInDevice], qtbot: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[list[str]] = []
+    monkeypatch.setattr(
+        qt.QProcess, "startDetached", lambda _, arguments: (started.append(arguments), (True, 1))[1]
+    )
+    window = opened("sim/det/1")
+    (panel,), (device,) = window.panels(), devices.values()
+    qtbot.waitUntil(window.isActiveWindow, timeout=DEADLINE)
+    qtbot.keyClick(window, qt.Qt.Key_E, qt.Qt.ControlModifier)
+    qtbot.waitUntil(lambda: "names no receiver" in panel.actions_bar.notice(), timeout=DEADLINE)
+    assert device.listener is not None and not started
+    device.listener.reached(Greeting(attributes=ATTRIBUTES, receiver_url="http://daq-2:5000", values=VALUES))
+    qtbot.keyClick(window, qt.Qt.Key_E, qt.Qt.ControlModifier)
+    assert [arguments[-2:] for arguments in started] == [["view", "http://daq-2:5000"]]
