@@ -14,6 +14,9 @@ from types import CodeType, ModuleType, TracebackType
 from penstock.processing.processor import Processor
 from penstock.processing.wire import Step
 
+_imported_before: set[str] = set()
+"""Modules that were imported for a distributor."""
+
 
 class LoadingError(Exception):
     """A class cannot be loaded; the sentence says why, with file and line where they are known."""
@@ -84,8 +87,10 @@ def files_of(step: Step, kind: type[Processor]) -> set[str]:
 
 
 def _imported(step: Step) -> ModuleType:
-    # A worker may outlive a distributor: the next one's module may have been edited since.
-    sys.modules.pop(step.module, None)
+    # A worker may outlive a distributor, and the module may have been edited since.
+    if step.module in _imported_before:
+        sys.modules.pop(step.module, None)
+    _imported_before.add(step.module)
     importlib.invalidate_caches()
     try:
         return importlib.import_module(step.module)

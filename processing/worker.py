@@ -23,8 +23,8 @@ from penstock.processing.session import Session, State
 
 log = logging.getLogger(__name__)
 
-SAY_AGAIN = 60.0
-"""Seconds after which a worker says once more that it waits for a distributor."""
+SAY_FIRST, SAY_AGAIN = 5.0, 60.0
+"""Seconds after which a worker says that it waits for a distributor, and says it once more."""
 
 
 class Worker:
@@ -45,7 +45,8 @@ class Worker:
         self._dealer = Dealer(address, key, wake)
         self._session: Session | None = None
         """`None` while there is no connection."""
-        self._alone_since = time.monotonic()
+        self._say_at = time.monotonic() + SAY_FIRST
+        """Monotonic time at which it says that it waits for a distributor."""
         self._has_said_ended = False
         self._status: int | None = None
         """The exit status, once it is known."""
@@ -91,7 +92,7 @@ class Worker:
             elif change is Change.LOST:
                 if self._session is not None:
                     self._say("the distributor at %s is gone; waiting for it to come back")
-                self._session, self._alone_since = None, time.monotonic()
+                self._session, self._say_at = None, time.monotonic() + SAY_AGAIN
             else:
                 self._fail(
                     f"{self._dealer.address} does not take this connection: give the key of its pipeline "
@@ -116,15 +117,15 @@ class Worker:
 
     @property
     def _seconds_left(self) -> float | None:
-        due = self._alone_since + SAY_AGAIN if self._session is None else self._session.due
+        due = self._say_at if self._session is None else self._session.due
         return None if due is None else due - time.monotonic()
 
     def _do_what_is_due(self) -> None:
         if self._session is not None:
             self._session.do_what_is_due()
-        elif time.monotonic() > self._alone_since + SAY_AGAIN:
-            self._say("still no distributor at %s")
-            self._alone_since = time.monotonic()
+        elif time.monotonic() >= self._say_at:
+            self._say("there is no distributor at %s yet; waiting for it")
+            self._say_at = time.monotonic() + SAY_AGAIN
 
     def _say(self, what: str) -> None:
         log.warning("worker %s: %s", self.name, what % self._dealer.address)

@@ -18,6 +18,7 @@ import zmq
 from penstock.codecs import bslz4, lz4
 from penstock.processing import keys, wire
 from penstock.processing.dealer import is_local
+from penstock.processing.worker import Worker
 from penstock.receiver.config import ForwardConfig
 from penstock.receiver.forward.shared import SharedSlots
 from penstock.stins.messages import SharedMemory
@@ -791,3 +792,9 @@ def test_a_worker_imports_nothing_that_would_make_it_start_slowly() -> None:
     )
     said = subprocess.run([sys.executable, "-P", "-c", program], capture_output=True, text=True, check=True)
     assert said.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("address", ["10.0.0.1:5", "tcp://10.0.0.1", "nonsense"])
+def test_an_address_that_is_none_is_said_at_once(address: str) -> None:
+    with pytest.raises(ValueError, match=f"^{address} is no address of a distributor .*tcp://HOST:PORT"):
+        Worker(address, "", None, 0)
