@@ -166,9 +166,13 @@ def _arrange_screenshot(window: Window, options: Options, path: Path, failure: l
                 return
             if view.drawn() < options.after_frames or view.banner.kind() == "connecting":
                 return
+            if not view.measure.is_mask_on_show():
+                return  # what the mask leaves out is no spot
         for view in views:
             view.updated.disconnect(look)
             view.frame_drawn.disconnect(look)
+            view.measure.facts.changed.disconnect(look)
+            view.plot.treated.disconnect(look)
         qt.QTimer.singleShot(0, take)
 
     def take() -> None:
@@ -207,6 +211,8 @@ def _arrange_screenshot(window: Window, options: Options, path: Path, failure: l
     for view in views:
         view.updated.connect(look)
         view.frame_drawn.connect(look)
+        view.measure.facts.changed.connect(look)
+        view.plot.treated.connect(look)
     doubts = qt.QTimer(window)
     doubts.timeout.connect(doubt)
     if options.after_frames:

@@ -98,6 +98,13 @@ class MeasureDock(qt.QDockWidget):
         """Return whether one of the threads lives."""
         return self.worker.is_running() or self.asker.is_running()
 
+    def is_mask_on_show(self) -> bool:
+        """Return whether the picture has all that is known of the series' mask, and nothing is asked for."""
+        whole = self._plot.whole()
+        return whole is None or (
+            not self.facts.is_looking_for_mask() and whole.bad is self.facts.bad(whole.frame)
+        )
+
     def ask_to_stop(self) -> None:
         """End the threads, without waiting for them."""
         self.worker.ask_to_stop()

@@ -120,6 +120,11 @@ class Facts(qt.QObject):
         """Return what is known of the scan; `None` if nothing is, or not yet."""
         return self._scan
 
+    def is_looking_for_mask(self) -> bool:
+        """Return whether the mask was asked for and there is no answer yet."""
+        asked = bool(self._series) and isinstance(self._source, Informed)
+        return asked and not self.has_looked_for_mask() and not self.why("mask")
+
     def has_looked_for_mask(self) -> bool:
         """Return whether it is known if there is a mask."""
         return "mask" in self._known

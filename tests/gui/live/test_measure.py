@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from silx.gui import qt
 
+from penstock.cli.main import main
 from penstock.gui import theme
 from penstock.gui.live.feed import Feed
 from penstock.gui.live.file_source import FileSource
@@ -134,6 +135,17 @@ def test_what_the_series_mask_leaves_out_is_grey_takes_no_part_and_warns_of_noth
     viewer.measure.figures.allowed.setValue(0)
     words = "▲ 1 pixel is saturated: attenuate the beam or expose shorter"
     qtbot.waitUntil(lambda: viewer.measure.saturation.whole() == words, timeout=DEADLINE)
+
+
+def test_a_picture_that_the_command_takes_has_the_mask(qtbot: Any, tmp_path: Path) -> None:
+    file, picture = tmp_path / "hot.h5", tmp_path / "hot.png"
+    with h5py.File(file, "w") as made:
+        made["entry/instrument/detector/data"] = np.full((2, 60, 80), 7, np.uint16)
+        made["entry/instrument/detector/pixel_mask"] = np.ones((60, 80), np.uint32)
+    assert main(["view", str(file), "--screenshot", str(picture)]) == 0
+    image = qt.QImage(str(picture))
+    middle = image.pixelColor(400, image.height() // 2)
+    assert middle.name() == theme.current().invalid_pixel
 
 
 def test_of_a_frame_in_blocks_no_number_is_made_and_the_rectangle_is_fetched_whole(
