@@ -9,6 +9,7 @@ since the extra that they need may not be installed.
 from __future__ import annotations
 
 import argparse
+import difflib
 import importlib
 import os
 import signal
@@ -71,6 +72,26 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         raise _WrongUse(self.format_usage(), f"{self.prog}: error: {message}")
+
+
+class _Command(_Parser):
+    """Says itself what it does not know: argparse leaves that to the parser above, with the usage of that."""
+
+    def parse_known_args(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        """Parse all, or raise."""
+        found, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}{self._meant(unknown)}")
+        return found, unknown
+
+    def _meant(self, unknown: Sequence[str]) -> str:
+        """Return a question that names the options which look like the unknown ones; "" without such."""
+        options = [name for name in self._option_string_actions if name.startswith("--")]
+        given = [word.partition("=")[0] for word in unknown if word.startswith("--")]
+        near = [name for word in given for name in difflib.get_close_matches(word, options, 1, 0.75)]
+        return f"; did you mean {' '.join(near)}?" if near else ""
 
 
 class _Version(argparse.Action):
@@ -137,7 +158,7 @@ def build_parser(wanted: Collection[str]) -> argparse.ArgumentParser:
     parser.add_argument(
         "--version", action=_Version, nargs=0, help="print the version and its commit, and exit"
     )
-    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=_Command)
     for name, summary in COMMANDS.items():
         if name not in wanted:
             commands.add_parser(name, help=summary)

@@ -134,6 +134,26 @@ def test_an_unknown_command_is_refused_with_the_list_of_commands(
     assert "check-storage" in said or "unrecognized" in said or "required" in said
 
 
+@pytest.mark.parametrize("command", COMMANDS)
+def test_an_option_that_a_command_does_not_know_is_refused_with_the_usage_of_that_command(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([command, "--no-such-option"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"usage: penstock {command} ")
+    assert f"penstock {command}: error: " in said
+
+
+def test_an_option_that_looks_like_a_known_one_is_answered_with_that(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["view", "many.h5", "--colors", "gray"]) == 2
+    said = capsys.readouterr().err
+    assert said.endswith(
+        "penstock view: error: unrecognized arguments: --colors gray; did you mean --colours?\n"
+    )
+
+
 def test_each_script_of_continuous_integration_is_executable() -> None:
     for path in (ROOT / ".ci").iterdir():
         assert shutil.which(str(path)), f"{_short(path)} is not executable"
