@@ -54,8 +54,8 @@ class Chain:
         """Frames that are processed together; 1 if no step takes several."""
         self.batch_seconds = min((kind.batch_seconds for kind in self.kinds if is_batch(kind)), default=0.0)
         self.ordered = any(kind.ordered for kind in self.kinds)
-        self.version = 0
-        """Of the parameters in use."""
+        self.version = -1
+        """Of the parameters in use; -1: none are yet."""
         self._values: list[Changes] = [{} for _ in self.kinds]
         self._prepared: dict[int, list[Changes]] = {}
         """Values that were prepared, by version."""
@@ -76,7 +76,7 @@ class Chain:
             Refusal: `configure` of a step has raised.
         """
         split = parameters.split(self.kinds, values)
-        if not self.version:
+        if self.version < 0:
             self._spare = _Instances(self._made(split))
             found = {self._spare: _nothing(split)}
         else:
@@ -101,15 +101,14 @@ class Chain:
         self._values = self._prepared[version]
         self._prepared = {later: each for later, each in self._prepared.items() if later > version}
         self.version = version
-        refused = {}
+        refused: dict[int, str] = {}
         for each in self._every:
             try:
                 if (changes := each.prepared.get(version)) is None:
                     changes = self._configured(each.steps, self._values)
             except Refusal as error:
-                refused.update(
-                    {series: str(error) for series, other in self._running.items() if other is each}
-                )
+                refused |= {series: str(error) for series, other in self._running.items() if other is each}
+                self._spare = None if each is self._spare else self._spare
                 continue
             each.prepared = {later: made for later, made in each.prepared.items() if later > version}
             for step, changed in zip(each.steps, changes, strict=True):

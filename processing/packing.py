@@ -7,7 +7,7 @@ done (`Results.take`): a failed frame is in no sum.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -121,7 +121,7 @@ class Results:
             return
         if not isinstance(result, Mapping):
             raise ResultError(
-                f"process has returned {type(result).__name__}; return a dict of values by name, or None"
+                f"a step has returned {type(result).__name__}; return a dict of values by name, or None"
             )
         for name, given in result.items():
             if given is None:
@@ -195,14 +195,15 @@ class Results:
         return described, [total.value for total in totals.values()]
 
 
-def whole(result: Any) -> Parts:
-    """Return the results of a series as a whole for `wire.Finished`.
+def whole(results: Iterable[Any]) -> Parts:
+    """Return what the steps have made of a series as a whole for `wire.Finished`.
 
     Raises:
         ResultError: they cannot be taken.
     """
     found: list[Checked] = []
-    Results().check(result, None, found)
+    for result in results:
+        Results().check(result, None, found)
     for checked in found:
         if checked.form.kind != "value":
             raise ResultError(f"result {checked.name} of finish is {checked.form}; return numbers and arrays")

@@ -120,16 +120,13 @@ class Run:
         Raises:
             ResultError: `finish` of a step has raised, or has returned something else.
         """
-        found: dict[str, Any] = {}
+        results = []
         for step in self._steps:
             try:
-                result = step.finish(totals)
+                results.append(step.finish(totals))
             except BaseException as error:
                 raise ResultError(f"{type(step).__name__}.finish: {self._chain.sentence(error)}") from None
-            if result is not None and not isinstance(result, dict):
-                raise ResultError(f"finish has returned {type(result).__name__}; return a dict, or None")
-            found |= result or {}
-        return packing.whole(found)
+        return packing.whole(results)
 
     def _step(self, step: Processor, jobs: Sequence[Job]) -> None:
         """Let one step process some frames, without those that have failed."""

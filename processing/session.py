@@ -31,8 +31,6 @@ from penstock.stins.shared import Layout
 log = logging.getLogger(__name__)
 
 Parts: TypeAlias = "list[Buffer]"
-Send: TypeAlias = Callable[..., None]
-"""Takes a message, and arrays."""
 
 
 class State(Enum):
@@ -56,7 +54,7 @@ class Session:
         is_trusted: whether nobody else can send through the connection, so that source text may be executed.
     """
 
-    def __init__(self, send: Send, is_trusted: bool) -> None:
+    def __init__(self, send: Callable[..., None], is_trusted: bool) -> None:
         self.state = State.GREETED
         self.why = ""
         """Why the distributor has stopped this worker; a sentence, or "" if it is not the worker's fault."""
@@ -194,7 +192,7 @@ class Session:
                 for place, reference in enumerate(message.references)
             ]
         if len(message.indices) != len(message.parts) or sum(message.parts) != len(parts):
-            raise wire.WireError(f"{len(parts)} parts have come for {len(message.indices)} frames by value")
+            raise wire.WireError(f"parts and frames of bunch {message.bunch} do not agree")
         bunch, jobs, first = Bunch(message.bunch, len(message.indices), lambda: True), [], 0
         for place, (index, count) in enumerate(zip(message.indices, message.parts, strict=True)):
             header, *blobs = parts[first : first + count]

@@ -81,7 +81,9 @@ def _counts_without_grammar(tree: ast.Module) -> Iterator[str]:
                     yield f"line {text.lineno}: {{{number}}}{after.value}"
 
 
-@pytest.mark.parametrize("folder", ["cli", "devices", "receiver", "sardana", "stins", "streamer"])
+@pytest.mark.parametrize(
+    "folder", ["cli", "devices", "processing", "receiver", "sardana", "stins", "streamer"]
+)
 def test_a_count_in_a_sentence_is_told_by_plural(folder: str) -> None:
     for path in (ROOT / folder).rglob("*.py"):
         assert not list(_counts_without_grammar(ast.parse(path.read_text()))), path

@@ -104,7 +104,7 @@ def test_a_name_that_no_file_can_have_is_refused(name: Any) -> None:
 
 
 def test_what_is_no_dict_is_refused() -> None:
-    with pytest.raises(ResultError, match="process has returned float64; return a dict of values by name"):
+    with pytest.raises(ResultError, match="a step has returned float64; return a dict of values by name"):
         packed(np.float64(3))
 
 
@@ -159,9 +159,11 @@ def test_a_mean_is_the_sum_by_the_number_of_frames() -> None:
 
 
 def test_results_of_a_whole_series_are_numbers_and_arrays() -> None:
-    described, arrays = whole({"a": 1.5, "image": np.arange(6).reshape(2, 3).T, "none": None})
+    described, arrays = whole([{"a": 1.5, "none": None}, None, {"image": np.arange(6).reshape(2, 3).T}])
     assert [(each.name, each.shape) for each in described] == [("a", ()), ("image", (3, 2))]
     values = wire.arrays(described, [array.tobytes() for array in arrays])
     assert values["a"] == 1.5 and values["image"].tolist() == [[0, 3], [1, 4], [2, 5]]
+    with pytest.raises(ResultError, match="result a is returned by two steps"):
+        whole([{"a": 1}, {"a": 2}])
     with pytest.raises(ResultError, match="result a of finish is sum of int64; return numbers and arrays"):
-        whole({"a": Sum(1)})
+        whole([{"a": Sum(1)}])
