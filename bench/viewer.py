@@ -153,6 +153,10 @@ class Receiver:
         data, http = self._data, self._http
         return status.counts.received, _spent(data, data), _spent(data), _spent(http)
 
+    def spent(self) -> tuple[float, float]:
+        """Return the processor time of the receiving thread and of the data process so far, in seconds."""
+        return _spent(self._data, self._data), _spent(self._data)
+
     @contextmanager
     def stopped(self) -> Iterator[None]:
         """Its processes do nothing from here to the end of the block (SIGSTOP)."""

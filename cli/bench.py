@@ -21,6 +21,7 @@ Examples:
   penstock bench --transforms                 instead: Pilatus CBF to bslz4, beside its libraries alone
   penstock bench --viewer --dir /dev/shm      instead: what a viewer costs the data path
   penstock bench --rois --rounds 10           instead: what regions of interest cost
+  penstock bench --consumers --rounds 5       instead: what a consumer costs the receiver
 """
 
 from __future__ import annotations
@@ -80,6 +81,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--rois", action="store_true", help="instead: frames of 2 MB, with and without regions of interest"
     )
+    parser.add_argument(
+        "--consumers",
+        action="store_true",
+        help="instead: the receiver without a consumer, with one by reference and one by messages",
+    )
     transforms = parser.add_argument_group("transforms")
     transforms.add_argument(
         "--transforms", action="store_true", help="instead: CBF to bslz4, frames/s per core"
@@ -115,6 +121,10 @@ def run(args: argparse.Namespace) -> int:
             from penstock.bench.rois_report import report as report_rois
 
             return report_rois(args.dir, args.rounds, args.json)
+        if args.consumers:
+            from penstock.bench.consumers_report import report as report_consumers
+
+            return report_consumers(args.dir, args.rounds, args.json)
         return _figures(args) if args.figures is not None else _compare(args)
     except (ProcessFailed, RuntimeError) as error:
         raise UserError(f"no figures: {error}") from error

@@ -15,6 +15,7 @@ import os
 import pwd
 import re
 import struct
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -29,6 +30,10 @@ log = logging.getLogger(__name__)
 
 AHEAD = 64
 """Most free slots that are looked up at once."""
+STRETCH = 512
+"""Slots among which the first free ones are looked for; if there are too few, further on among more."""
+MANY, FULL_SECONDS = 2**14, 0.001
+"""If so many slots are all taken, they are not looked through again for every frame, but after this time."""
 UNLOCKED = 2**18
 """Blobs of so many bytes and more are copied with the interpreter's lock released."""
 _WHOLE = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 1, 0)
@@ -88,6 +93,7 @@ class SharedSlots:
         self._write_nonce()
         self._states = self._pixels[PAGE : PAGE + self.layout.slots]
         self._free: list[int] = []  # free slots that were looked up, the lowest last
+        self._full_until = 0.0  # when all slots are looked through again
 
     def lay_out(self, frame_bytes: int) -> None:
         """Divide the memory into slots for frames of this size, header included, if all slots are free.
@@ -109,8 +115,18 @@ class SharedSlots:
 
     def find(self) -> bool:
         """Look up the lowest free slots; return whether there are any."""
-        self._free = np.flatnonzero(self._states == FREE)[:AHEAD][::-1].tolist()
-        return bool(self._free)
+        states, free, begin, length = self._states, self._free, 0, STRETCH
+        free.clear()
+        if len(states) > MANY and time.monotonic() < self._full_until:
+            return False
+        while begin < len(states) and len(free) < AHEAD:
+            found = np.flatnonzero(states[begin : begin + length] == FREE)[: AHEAD - len(free)]
+            free += (found + begin).tolist()
+            begin, length = begin + length, 4 * length
+        free.reverse()
+        if not free:
+            self._full_until = time.monotonic() + FULL_SECONDS
+        return bool(free)
 
     def put(self, header: bytes, blobs: Sequence[Buffer]) -> int | None:
         """Copy a frame, which has to fit, into a free slot; return its number, or `None` if all are taken."""
