@@ -1,0 +1,225 @@
+"""The account of one series: one state per frame, and a table that says how it may change.
+
+Every frame ends in exactly one of the final states; what is not final has somebody who is alive, or whose
+death is noticed. No I/O: who calls has seen what happened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import Enum, IntEnum
+from typing import Any, TypeAlias
+
+import msgspec
+import numpy as np
+
+Indices: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
+"""Of frames, each once."""
+MOST_FRAMES = 2**31
+"""Frames with a higher index are not counted: no detector has sent them."""
+FIRST = 4096
+"""Frames for which there is room at first, if nobody says how many will come."""
+
+
+class State(IntEnum):
+    """What is known of a frame; the numbers of final states are those in the result file."""
+
+    DONE = 1
+    """Its results are stored."""
+    FAILED = 2
+    """The user's code has raised; a sentence is kept."""
+    LOST = 3
+    """Its worker died with it, and it is not tried (any more); the worker's name is kept."""
+    DROPPED = 4
+    """The receiver had it, and nobody took it: the queue was full, and there is no file that has it."""
+    ABSENT = 5
+    """The receiver does not have it."""
+    QUEUED = 16
+    """It waits for a worker."""
+    IN_WORK = 17
+    """A worker has it."""
+    HELD = 18
+    """It went into an accumulated value that is still in its worker."""
+    PENDING = 255
+    """It is planned and has not come; or the receiver has taken it back."""
+
+
+FINAL = (State.DONE, State.FAILED, State.LOST, State.DROPPED, State.ABSENT)
+
+
+class Event(Enum):
+    """What happens to frames, in words for the documentation."""
+
+    COMES = "comes, by the stream or from the file"
+    GIVEN = "is given to a worker"
+    DONE = "results have come"
+    HELD = "results have come, and a part of them is still in the worker"
+    HANDED_OVER = "the worker has handed over"
+    FAILED = "the user's code has raised, or its result is unlike the others"
+    AGAIN = "its worker is gone"
+    LOST = "its worker is gone, at the third attempt or without retry; or the distributor, without a file"
+    TAKEN_BACK = "the receiver has taken the shared memory back"
+    ABSENT = "the series has ended, and the receiver does not have it"
+    DROPPED = "the series has ended, and no file has it; or the pipeline is in Error"
+
+
+TABLE: Mapping[tuple[State, Event], State] = {
+    (State.PENDING, Event.COMES): State.QUEUED,
+    (State.PENDING, Event.ABSENT): State.ABSENT,
+    (State.PENDING, Event.DROPPED): State.DROPPED,
+    (State.PENDING, Event.LOST): State.LOST,
+    (State.QUEUED, Event.GIVEN): State.IN_WORK,
+    (State.QUEUED, Event.TAKEN_BACK): State.PENDING,
+    (State.QUEUED, Event.DROPPED): State.DROPPED,
+    (State.IN_WORK, Event.DONE): State.DONE,
+    (State.IN_WORK, Event.HELD): State.HELD,
+    (State.IN_WORK, Event.FAILED): State.FAILED,
+    (State.IN_WORK, Event.AGAIN): State.QUEUED,
+    (State.IN_WORK, Event.LOST): State.LOST,
+    (State.IN_WORK, Event.TAKEN_BACK): State.PENDING,
+    (State.IN_WORK, Event.DROPPED): State.DROPPED,
+    (State.HELD, Event.HANDED_OVER): State.DONE,
+    (State.HELD, Event.FAILED): State.FAILED,
+    (State.HELD, Event.AGAIN): State.QUEUED,
+    (State.HELD, Event.DROPPED): State.DROPPED,
+}
+"""The state that follows; what is not here cannot happen. Final states are left by nothing."""
+
+_NOTHING = 0
+
+
+def _after(event: Event) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    states = np.full(256, _NOTHING, np.uint8)
+    for (state, found), follows in TABLE.items():
+        if found is event:
+            states[state] = follows
+    return states
+
+
+_AFTER = {event: _after(event) for event in Event}
+
+
+class Counts(msgspec.Struct, frozen=True, kw_only=True):
+    """Frames in each state; together they are `frames`."""
+
+    frames: int
+    """What was planned, or the highest index known + 1."""
+    pending: int = 0
+    queued: int = 0
+    in_work: int = 0
+    held: int = 0
+    done: int = 0
+    failed: int = 0
+    lost: int = 0
+    dropped: int = 0
+    absent: int = 0
+
+
+class AccountError(Exception):
+    """Something has happened that the table does not have: an error of this program."""
+
+
+class Account:
+    """The states of the frames of one series.
+
+    Args:
+        planned: number of frames; `None` if nobody knows.
+    """
+
+    def __init__(self, planned: int | None) -> None:
+        self.planned = planned
+        self._frames = planned or 0
+        self._states = np.full(FIRST if planned is None else planned, State.PENDING, np.uint8)
+        self._counts = [0] * 256
+
+    @property
+    def frames(self) -> int:
+        """Number of frames: what was planned, or the highest index known + 1."""
+        return self._frames
+
+    @property
+    def states(self) -> np.ndarray[Any, np.dtype[np.uint8]]:
+        """(frames,), one `State` each; not to be changed."""
+        return self._states[: self._frames]
+
+    @property
+    def counts(self) -> Counts:
+        """The account, which adds up at every moment."""
+        counts, frames = self._counts, self._frames
+        named = {state.name.lower(): counts[state] for state in State if state is not State.PENDING}
+        return Counts(frames=frames, pending=frames - sum(named.values()), **named)
+
+    @property
+    def open(self) -> int:
+        """Frames that are queued, in work or held."""
+        return self._counts[State.QUEUED] + self._counts[State.IN_WORK] + self._counts[State.HELD]
+
+    def indices(self, state: State) -> Indices:
+        """Return the frames in a state, ascending."""
+        return np.flatnonzero(self.states == state).astype(np.int64, copy=False)
+
+    def expected(self, indices: Sequence[int]) -> list[bool]:
+        """Return for each frame that comes whether it is expected, once, and make room for it. Others are
+        known already, were sent twice, or lie beyond what was planned."""
+        if not indices:
+            return []
+        highest = max(indices)
+        if highest >= self._frames and self.planned is None:
+            self.extend(min(highest + 1, MOST_FRAMES))
+        if min(indices) >= 0 and highest < self._frames and len(set(indices)) == len(indices):
+            states = self._states[np.fromiter(indices, np.int64, len(indices))]
+            return (states == State.PENDING).tolist()  # type: ignore[no-any-return]
+        found, seen = [], set()
+        for index in indices:
+            is_known = not 0 <= index < self._frames or index in seen
+            found.append(not is_known and bool(self._states[index] == State.PENDING))
+            seen.add(index)
+        return found
+
+    def extend(self, frames: int) -> None:
+        """Let there be at least so many frames."""
+        if frames <= self._frames:
+            return
+        if frames > len(self._states):
+            more = np.full(max(frames, 2 * len(self._states)), State.PENDING, np.uint8)
+            more[: self._frames] = self.states
+            self._states = more
+        self._frames = frames
+
+    def happens(self, event: Event, indices: Indices) -> None:
+        """Let something happen to frames.
+
+        Raises:
+            AccountError: to one of them it cannot happen; nothing has changed.
+        """
+        if not len(indices):
+            return
+        before = self._states[indices]
+        after = _AFTER[event][before]
+        if not after.all():
+            place = int(np.argmin(after))
+            state = State(int(before[place])).name.lower()
+            raise AccountError(f"frame {int(indices[place])} is {state}, and cannot be: {event.value}")
+        self._states[indices] = after
+        self._count(before, -1)
+        self._count(after, 1)
+
+    def restore(self, states: np.ndarray[Any, np.dtype[np.uint8]]) -> None:
+        """Take final states over that an earlier distributor has stored; all others are pending."""
+        stored = np.isin(states, FINAL)
+        last = int(np.flatnonzero(stored)[-1]) + 1 if stored.any() else 0
+        self.extend(last)
+        known = np.flatnonzero(stored[:last])
+        self._count(self._states[known], -1)
+        self._states[known] = states[known]
+        self._count(states[known], 1)
+
+    def _count(self, states: np.ndarray[Any, np.dtype[np.uint8]], sign: int) -> None:
+        """Count states; of frames that are pending there is no count, since it is what is left."""
+        first, n = int(states[0]) if len(states) else 0, len(states)
+        if n and (n == 1 or bool((states == first).all())):
+            self._counts[first] += sign * n
+            return
+        counts = np.bincount(states, minlength=1)
+        for state in np.flatnonzero(counts).tolist():
+            self._counts[state] += sign * int(counts[state])
