@@ -29,6 +29,8 @@ AGAIN_MS = 200
 """Time between two attempts to connect."""
 LEAVE_MS = 10_000
 """Longest time in which the last messages may leave when the worker does."""
+LONGEST = 3600.0
+"""Longest time in seconds that is waited at once: ZeroMQ takes milliseconds of 32 bits."""
 EVENTS = (
     zmq.EVENT_HANDSHAKE_SUCCEEDED
     | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
@@ -81,12 +83,13 @@ class Dealer:
         return self._key is not None or is_local(self.address)
 
     def wait(self, seconds: float | None) -> tuple[bool, bool, bool]:
-        """Wait for something, for ever if `seconds` is `None`.
+        """Wait for something, for so long at most, or for ever if `seconds` is `None`.
 
         Returns:
             Whether there are messages, whether `change` has news, whether the descriptor is readable.
         """
-        found = dict(self._poller.poll(None if seconds is None else math.ceil(max(0.0, seconds) * 1000)))
+        milliseconds = None if seconds is None else math.ceil(min(max(0.0, seconds), LONGEST) * 1000)
+        found = dict(self._poller.poll(milliseconds))
         return self._socket in found, self._monitor in found, self._wake in found
 
     def change(self) -> Change | None:

@@ -177,7 +177,7 @@ def test_what_the_start_message_says_is_in_the_series(router: Router) -> None:
 
 def test_accumulated_values_are_held_until_the_distributor_asks_for_them(router: Router) -> None:
     with worker(router):
-        router.welcome(step(SUM), hand_over_seconds=1000.0)
+        router.welcome(step(SUM), hand_over_seconds=1e9)
         router.begin()
         bunches = [router.work([frame(PIXELS), frame(PIXELS + 1)], first=2 * each) for each in range(3)]
         assert [router.done()[0].held for _ in bunches] == [True] * 3
@@ -203,7 +203,7 @@ def test_accumulated_values_are_handed_over_after_a_time(router: Router) -> None
 
 def test_a_bunch_that_is_tried_alone_is_handed_over_at_once(router: Router) -> None:
     with worker(router):
-        router.welcome(step(SUM), hand_over_seconds=1000.0)
+        router.welcome(step(SUM), hand_over_seconds=1e9)
         router.begin()
         bunch = router.work([frame(PIXELS)], alone=True)
         assert router.done()[0].held
@@ -212,7 +212,7 @@ def test_a_bunch_that_is_tried_alone_is_handed_over_at_once(router: Router) -> N
 
 def test_what_is_held_is_handed_over_at_the_end_of_the_series_each_for_itself(router: Router) -> None:
     with worker(router):
-        router.welcome(step(SUM), hand_over_seconds=1000.0)
+        router.welcome(step(SUM), hand_over_seconds=1e9)
         for series in (1, 2):
             router.begin(series)
             router.work([frame(PIXELS * series)], series=series)
@@ -233,7 +233,7 @@ def test_a_failed_frame_is_in_no_sum(router: Router) -> None:
                 return {"sum": Sum(frame.pixels), "wrong": [1] if frame.index == 2 else 1}
         """
     with worker(router):
-        router.welcome(step(source), hand_over_seconds=1000.0)
+        router.welcome(step(source), hand_over_seconds=1e9)
         router.begin()
         router.work([frame(PIXELS + place) for place in range(4)])
         assert set(router.done()[0].errors) == {1, 2}
@@ -393,7 +393,7 @@ def test_a_step_sees_the_pixels_that_its_predecessor_has_left(router: Router) ->
 BATCH = """
     class Mine(Processor):
         batch = 4
-        batch_seconds = 1000.0
+        batch_seconds = 1e9
         def process_batch(self, frames):
             return [{"n": len(frames), "index": frame.index, "sum": Sum(frame.pixels)} for frame in frames]
     """
@@ -403,7 +403,7 @@ def test_a_batch_is_filled_from_several_bunches_and_a_bunch_is_answered_when_it_
     router: Router,
 ) -> None:
     with worker(router):
-        assert router.welcome(step(BATCH), hand_over_seconds=1000.0).batch == 4
+        assert router.welcome(step(BATCH), hand_over_seconds=1e9).batch == 4
         router.begin()
         router.work([frame(PIXELS)])
         assert router.is_silent(0.2)
@@ -418,7 +418,7 @@ def test_a_batch_is_filled_from_several_bunches_and_a_bunch_is_answered_when_it_
 
 def test_a_batch_waits_no_longer_than_its_time(router: Router) -> None:
     with worker(router):
-        router.welcome(step(BATCH.replace("1000.0", "0.05")))
+        router.welcome(step(BATCH.replace("1e9", "0.05")))
         router.begin()
         router.work([frame(PIXELS), frame(PIXELS)])
         assert router.done()[1]["n"].tolist() == [2, 2]
@@ -427,7 +427,7 @@ def test_a_batch_waits_no_longer_than_its_time(router: Router) -> None:
 @pytest.mark.parametrize("what", ["hand over", "end", "use", "alone", "stop", "terminate"])
 def test_a_smaller_batch_is_processed_when_something_needs_its_results(what: str, router: Router) -> None:
     with worker(router) as process:
-        router.welcome(step(BATCH), hand_over_seconds=1000.0)
+        router.welcome(step(BATCH), hand_over_seconds=1e9)
         router.begin()
         router.work([frame(PIXELS), frame(PIXELS)], alone=what == "alone")
         if what == "hand over":
@@ -651,7 +651,7 @@ def test_a_signal_lets_a_worker_end_its_bunch_hand_over_and_leave(number: int, r
                 return {"sum": Sum(frame.pixels), "index": frame.index}
         """.replace("NUMBER", str(int(number)))
     with worker(router) as process:
-        router.welcome(step(source), hand_over_seconds=1000.0)
+        router.welcome(step(source), hand_over_seconds=1e9)
         router.begin()
         bunch = router.work([frame(PIXELS), frame(PIXELS)])
         assert router.done()[1]["index"].tolist() == [0, 1]
@@ -689,7 +689,7 @@ def test_a_worker_whose_distributor_is_gone_forgets_everything_and_greets_the_ne
     router: Router,
 ) -> None:
     with worker(router):
-        router.welcome(step(SUM), hand_over_seconds=1000.0)
+        router.welcome(step(SUM), hand_over_seconds=1e9)
         router.begin()
         router.work([frame(PIXELS)])
         assert router.done()[0].held
@@ -697,7 +697,7 @@ def test_a_worker_whose_distributor_is_gone_forgets_everything_and_greets_the_ne
         router.close()
         router.__init__(address)  # type: ignore[misc]
 
-        router.welcome(step(SUM.replace("frame.index", "frame.index + 100")), hand_over_seconds=1000.0)
+        router.welcome(step(SUM.replace("frame.index", "frame.index + 100")), hand_over_seconds=1e9)
 
         router.begin()
         router.work([frame(PIXELS + 1)])
