@@ -1,7 +1,7 @@
 """A powder pattern of a series file by pyFAI, from nothing but the file.
 
 pyFAI reads frames and detectors from NeXus, but no geometry (as of 2026.9): so the file has pyFAI's own
-description beside that of NeXus (see `receiver.files.geometry`), which is read here. With pyFAI and h5py
+description beside that of NeXus (see `receiver.geometry`), which is read here. With pyFAI and h5py
 alone this takes two more lines, see docs/how-to/integrate-with-pyfai.md.
 """
 
