@@ -15,9 +15,8 @@ import msgspec
 import numpy as np
 
 from penstock.processing.account import Account, Event, Indices
+from penstock.processing.wire import CREDITS
 
-CREDITS = 2
-"""Most bunches that a worker has at a time: one in work, one that waits."""
 MOST_FRAMES, MOST_BYTES, MOST_SECONDS = 64, 2_000_000, 0.020
 """Limits of one bunch: frames, bytes if it goes by value, and time that the worker needs for it."""
 ATTEMPTS = 3

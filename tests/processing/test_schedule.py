@@ -10,7 +10,8 @@ import msgspec
 import pytest
 
 from penstock.processing.account import Account, State
-from penstock.processing.schedule import ATTEMPTS, CREDITS, MOST_FRAMES, Bunch, Item, Schedule
+from penstock.processing.schedule import ATTEMPTS, MOST_FRAMES, Bunch, Item, Schedule
+from penstock.processing.wire import CREDITS
 
 
 def items(*indices: int, nbytes: int = 100, shared: bool = True) -> list[Item]:

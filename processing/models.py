@@ -1,0 +1,139 @@
+"""What a pipeline says over HTTP, as plain dataclasses.
+
+Used by the HTTP API (which makes its OpenAPI document from them), by the client, and by the distributor,
+which fills them in. No dependency, so that any host can import the client.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+StateName = Literal["idle", "running", "error"]
+WorkerState = Literal["starting", "ready", "working", "refused"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counts:
+    """The account of a series: done + failed + lost + dropped + absent + held + in_work + queued + pending
+    == frames, at every moment; the last four are 0 once the series is over."""
+
+    frames: int = 0
+    """Frames that are planned; if that is unknown, the highest index + 1."""
+    pending: int = 0
+    """Not arrived yet."""
+    queued: int = 0
+    """Waiting for a worker."""
+    in_work: int = 0
+    held: int = 0
+    """In an accumulated value that is still in its worker."""
+    done: int = 0
+    failed: int = 0
+    """The user's code has raised."""
+    lost: int = 0
+    """Their workers died with them."""
+    dropped: int = 0
+    """The receiver had them, and nobody took them."""
+    absent: int = 0
+    """The receiver does not have them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Series:
+    """One series of frames."""
+
+    id: str
+    active: bool
+    """False once every frame is in a final state and the result file is closed."""
+    file: str | None = None
+    """Raw file; `None` if there is none, or it is not known yet."""
+    planned: int | None = None
+    counts: Counts = field(default_factory=Counts)
+    from_file: int = 0
+    """Frames that were taken from the raw file after the end, since they were not taken live."""
+    reason: str = ""
+    """What it waits for, or why it is not as it should be; a sentence."""
+    result_file: str | None = None
+    """`None` if the results are not stored."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Worker:
+    """One worker process."""
+
+    name: str
+    host: str
+    pid: int
+    state: WorkerState
+    frames: int = 0
+    """Processed since it joined."""
+    seconds_per_frame: float | None = None
+    """Of the user's code, smoothed; `None` before the first frame."""
+    last_error: str = ""
+    shares: bool = False
+    """Whether it reads frames from the shared memory; else they are sent to it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters:
+    """The parameters in use."""
+
+    version: int = 1
+    """Grows by one with every change."""
+    values: dict[str, Any] = field(default_factory=dict)
+    """Those that differ from the defaults of the classes."""
+    from_frame: int = 0
+    """First frame of the newest series that is processed with them; a frame that had to be tried again, or
+    comes late, has newer ones than its index says."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Changed:
+    """What became of a change of the parameters."""
+
+    taken: bool
+    version: int
+    """In use now."""
+    from_frame: int = 0
+    """First frame that is processed with it."""
+    acknowledged: list[str] = field(default_factory=list)
+    """Names of the workers that have prepared it."""
+    refused: dict[str, str] = field(default_factory=dict)
+    """Sentences by worker: one of them is enough, and the old parameters hold."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Status:
+    """The complete state of a pipeline, as one snapshot."""
+
+    state: StateName
+    error: str = ""
+    """One sentence, while the state is "error"."""
+    pipeline: str = ""
+    series: Series | None = None
+    """The newest one."""
+    others: list[Series] = field(default_factory=list)
+    """Earlier ones that are not over, and the last ones that are, newest first."""
+    workers: list[Worker] = field(default_factory=list)
+    """The first 200."""
+    address: str = ""
+    """Where workers on this machine connect."""
+    listen: str = ""
+    """Where all others do; "" if nowhere."""
+    parameters: Parameters = field(default_factory=Parameters)
+    waits_for: str = ""
+    """What the pipeline waits for, such as a receiver that does not answer; a sentence."""
+    deaths: int = 0
+    """Workers that were lost since the distributor started, without having said goodbye."""
+    refused_connections: int = 0
+    """Connections that were refused, for want of the right key."""
+    stray: int = 0
+    """Frames of results of workers that did not have them any more; they change nothing."""
+    duplicates: int = 0
+    """Frames that came twice, or that nobody had planned."""
+    queue_bytes: int = 0
+    """Bytes of frames that wait or are in work in the distributor's own memory, not in shared memory."""
+    penstock: str = ""
+    """Version of Penstock."""
+    version: int = 0
+    """Grows with every change: `GET /status?seen=VERSION&wait=SECONDS` returns once it differs."""

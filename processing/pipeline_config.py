@@ -1,0 +1,53 @@
+"""The configuration of a pipeline, typed; `pipeline_file.py` reads it from YAML."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+
+class StepConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One class that is run on every frame."""
+
+    processor: str
+    """`FILE.py:CLASS`, or `MODULE:CLASS` of an installed module."""
+    parameters: dict[str, Any] = {}
+    """Those that differ from the class' defaults."""
+
+
+class PipelineConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A pipeline."""
+
+    name: str
+    """Also in the name of the result file."""
+    steps: tuple[StepConfig, ...]
+    receiver: str = ""
+    """URL of the receiver's HTTP API; "" for a pipeline on a file."""
+    consumer: str = ""
+    """Name of the receiver's forward entry that the pipeline takes; "": the first `shared` one that nobody
+    holds."""
+    workers: int = 2
+    """Local ones."""
+    threads: int = 1
+    """Threads of NumPy, Numba and others in each worker."""
+    listen: str = ""
+    """Endpoint for workers on other machines, such as "tcp://*:5210"; "" for none."""
+    key: str = ""
+    """File with the key for them; "" for none: then classes have to be installed where they run."""
+    retry: bool = True
+    """Whether frames of a worker that died are tried again."""
+    errors: int = 100
+    """After so many failed frames in a row the pipeline is in Error; 0: never."""
+    frame_seconds: float | None = None
+    """A worker that takes longer per frame counts as dead; `None`: it may take for ever."""
+    hand_over_seconds: float = 1.0
+    """Longest time for which a worker keeps accumulated values."""
+    queue_mb: float = 256.0
+    """Memory for frames that do not come by shared memory; when it is full, the receiver drops and counts."""
+    results_root: str = ""
+    """Folder of the result files; "" for that of the raw file."""
+    overwrite: bool = False
+    """Whether a result file of the same name is replaced."""
+    http: str = "127.0.0.1:5100"
+    """HOST:PORT of the pipeline's HTTP API."""
