@@ -30,6 +30,10 @@ class FrameRequest:
     format: Format | None = None
     """Format of the body; raw if not given."""
 
+    def leaves_out(self, step: int) -> bool:
+        """Return whether the pixels that the mask leaves out have to be known; `step`: see `answer`."""
+        return self.view.method == "max_valid" and (self.view.downsample or step) > 1
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -40,14 +44,22 @@ class Answer:
     headers: dict[str, str]
 
 
-def answer(shown: UnpackedFrame, requested: FrameRequest, step: int) -> Answer:
-    """Return a frame as it was requested; `step` is the down-sampling if the request has none.
+def answer(
+    shown: UnpackedFrame, requested: FrameRequest, step: int, mask: np.ndarray[Any, Any] | None = None
+) -> Answer:
+    """Return a frame as it was requested.
+
+    Args:
+        shown: the frame.
+        requested: how it is to be shown.
+        step: the down-sampling if the request has none.
+        mask: which pixels have no count; `None`: all have one.
 
     Raises:
         ViewError: the frame cannot be shown as requested.
     """
     view = replace(requested.view, downsample=requested.view.downsample or step)
-    array = cut(shown.image(view.channel), view, shown.interpretation)
+    array = cut(shown.image(view.channel), view, shown.interpretation, mask)
     known: dict[str, Any] = {
         "shape": array.shape, "dtype": array.dtype.name, "frame": shown.frame, "trigger": shown.trigger,
         "series": shown.series, "version": shown.version, "x": view.x, "y": view.y,

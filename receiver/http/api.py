@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 import fastapi
 import msgspec
 from fastapi import Depends, FastAPI, Path, Query, Response
+from fastapi.concurrency import run_in_threadpool
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, PlainTextResponse
 from pydantic import Field
@@ -34,6 +35,8 @@ from penstock.receiver.http.document import (
     refusals,
 )
 from penstock.receiver.http.frames import Frames
+from penstock.receiver.http.live_view import UnpackedFrame
+from penstock.receiver.http.masks import Masks
 from penstock.receiver.http.page import ASSETS, HEADERS, Asset
 from penstock.receiver.http.pictures import ViewError
 from penstock.receiver.http.requests import ID, ExpectedSeries, RoisRequest, SeriesCheck, StopRequest
@@ -139,6 +142,7 @@ def create_app(supervisor: Supervisor) -> FastAPI:
         await supervisor.close()
 
     frames = Frames(supervisor)
+    masks = Masks(frames)
     app = FastAPI(
         title="Penstock receiver",
         version=metadata.version("penstock"),
@@ -280,19 +284,19 @@ def create_app(supervisor: Supervisor) -> FastAPI:
         return supervisor.status
 
     @app.get("/last_frame", tags=["frames"], response_class=Response, responses=NEWEST_FRAME)
-    def last_frame(requested: Requested, seen: int | Absent = None) -> Response:
+    async def last_frame(requested: Requested, seen: int | Absent = None) -> Response:
         """Return the newest frame: raw little-endian pixels with a JSON header, .npy, PNG or JPEG.
 
         304 if no frame is newer than `seen`, 404 before the first frame.
         """
-        found = frames.newest(seen)
+        found = await run_in_threadpool(frames.newest, seen)
         if found is None:
             if seen is not None:
                 return Response(status_code=304)
             return _refusal(404, "no_frame", f"receiver {supervisor.name} has had no frame yet")
-        old_client = requested.format is None and supervisor.config.pickle_last_frame
-        encode = answers.as_pickle if old_client else answers.answer
-        return _response(encode(found, requested, supervisor.step))
+        if requested.format is None and supervisor.config.pickle_last_frame:
+            return _response(await run_in_threadpool(answers.as_pickle, found, requested, supervisor.step))
+        return await shown(found, requested)
 
     @app.get("/frame/{index}", tags=["frames"], response_class=Response, responses=NUMBERED_FRAME)
     async def frame(index: Annotated[int, Path(ge=0, lt=2**53)], requested: Requested) -> Response:
@@ -301,8 +305,12 @@ def create_app(supervisor: Supervisor) -> FastAPI:
         404 if the frame does not exist, 409 if it has not arrived yet or frames are not kept, 503 if too many
         requests wait.
         """
-        found = await frames.frame(index)
-        return _response(await asyncio.to_thread(answers.answer, found, requested, supervisor.step))
+        return await shown(await frames.frame(index), requested)
+
+    async def shown(found: UnpackedFrame, requested: answers.FrameRequest) -> Response:
+        step = supervisor.step
+        mask = await masks.of(found, requested.view.channel) if requested.leaves_out(step) else None
+        return _response(await run_in_threadpool(answers.answer, found, requested, step, mask))
 
     def rois_now() -> Rois:
         kept = supervisor.rois

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from penstock.codecs.fill_value import fill_value
 from penstock.receiver.models import Contrast, View
 from penstock.stins.texts import plural
 
@@ -28,13 +29,19 @@ class ViewError(ValueError):
     kind, http_status = "no_such_view", 409
 
 
-def cut(frame: np.ndarray[Any, Any], view: View, interpretation: str = "image") -> np.ndarray[Any, Any]:
+def cut(
+    frame: np.ndarray[Any, Any],
+    view: View,
+    interpretation: str = "image",
+    mask: np.ndarray[Any, Any] | None = None,
+) -> np.ndarray[Any, Any]:
     """Return the region of a frame, (rows, cols) or (k, rows, cols), down-sampled.
 
     Args:
         frame: a frame; (n,) for a spectrum, which is one row, or (rows, cols, 3) for "rgba-image".
         view: the region.
         interpretation: what the frame is.
+        mask: which pixels of an image have no count, for "max_valid", in the shape of the frame.
 
     Raises:
         ViewError: the region lies outside the frame.
@@ -59,7 +66,8 @@ def cut(frame: np.ndarray[Any, Any], view: View, interpretation: str = "image") 
     elif step > 1 and view.method == "max":
         region = _blocks(np.maximum, region, step)
     elif step > 1 and view.method == "max_valid":
-        region = _greatest_counts(region, step)
+        bad = None if mask is None else mask[..., view.y : bottom, view.x : right]
+        region = _greatest_counts(region, step, bad)
     elif step > 1:
         # Sums in double precision: 64 x 64 pixels of 32 bits do not fit into less.
         sums = _blocks(np.add, region.astype(np.float64), step)
@@ -154,12 +162,17 @@ def _blocks(operation: np.ufunc, region: np.ndarray[Any, Any], step: int) -> np.
     return region
 
 
-def _greatest_counts(region: np.ndarray[Any, Any], step: int) -> np.ndarray[Any, Any]:
-    """Reduce blocks to the greatest of their pixels that have a count (see `_has_value`).
+def _greatest_counts(
+    region: np.ndarray[Any, Any], step: int, bad: np.ndarray[Any, Any] | None = None
+) -> np.ndarray[Any, Any]:
+    """Reduce blocks to the greatest of their pixels that have a count (see `_has_value`) and are not `bad`.
 
     A block without any becomes what says so: the type's greatest value, or NaN. Negative values, which stand
     for it in signed and in floating frames, are above no count anyway.
     """
+    if bad is not None and bad.any():
+        region = region.copy()
+        region[bad] = fill_value(region.dtype.name)
     if region.dtype.kind == "u":
         # One more than the greatest value is 0, below every count; and the other way round at the end.
         one = region.dtype.type(1)

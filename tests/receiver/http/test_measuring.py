@@ -151,6 +151,27 @@ def test_the_mask_has_the_bits_that_were_sent(shared: Shared) -> None:
     assert refused(lambda: shared.receiver.client.mask("threshold_9")).kind == "no_such_channel"
 
 
+@pytest.mark.parametrize("name", ["", "masked.h5"])
+def test_no_masked_pixel_stands_for_its_block(shared: Shared, name: str) -> None:
+    mask = np.zeros(SHAPE, int)
+    mask[4, 4] = mask[8:12, 8:12] = 8
+    frame = np.ones(SHAPE, np.uint16)
+    frame[4, 4], frame[4, 5], frame[9, 9] = 60_000, 7, 50_000
+    begin(shared, {"pixel_mask": mask.tolist()}, name)
+    shared.streamer.frame(0, frame)
+    end(shared)
+    view = View(downsample=4, method="max_valid")
+
+    blocks = shared.receiver.client.last_frame(view=view)
+
+    assert blocks is not None
+    assert blocks.array[1, 1] == 7, "the greatest of those that are not masked"
+    assert blocks.array[2, 2] == GAP, "all of them are masked"
+    assert blocks.array[0, 0] == 1
+    if name:
+        np.testing.assert_array_equal(shared.receiver.client.frame(0, view=view).array, blocks.array)
+
+
 def test_a_series_without_a_mask_or_with_one_that_does_not_fit_says_so(shared: Shared) -> None:
     client = shared.receiver.client
     begin(shared)
