@@ -29,7 +29,7 @@ class StateBanner(qt.QFrame):
         layout.addWidget(self._text, 1)
         self._kind = ""
         # Two lines, whatever is said: the picture below must not jump with each sentence.
-        self.setFixedHeight(self._text.sizeHint().height() + 22)
+        self.setFixedHeight(self._text.sizeHint().height() + 10)
         self._title.setMinimumWidth(170)
 
     def title(self) -> str:

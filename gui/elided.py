@@ -18,7 +18,9 @@ class ElidedLabel(qt.QLabel):
     def minimumSizeHint(self) -> qt.QSize:
         """Of one line, also while there is no text: nothing below moves when there is."""
         self.ensurePolished()
-        return super().minimumSizeHint().expandedTo(qt.QSize(0, self.fontMetrics().height()))
+        metrics = self.fontMetrics()  # some fonts have less between their lines than Qt leaves there
+        height = max(metrics.height(), metrics.lineSpacing())
+        return super().minimumSizeHint().expandedTo(qt.QSize(0, height))
 
     def sizeHint(self) -> qt.QSize:
         """Likewise."""

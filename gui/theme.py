@@ -135,12 +135,13 @@ def _of(palette: qt.QPalette) -> Theme:
 def _sheet(theme: Theme) -> str:
     return (
         f"QToolBar {{ background: {theme.panel}; border: 0; border-bottom: 1px solid {theme.line};"
-        " spacing: 4px; padding: 4px 8px; }"
-        f"QToolBar[orientation='1'] {{ border: 0; border-right: 1px solid {theme.line}; padding: 8px 4px; }}"
-        f"QToolBar QToolButton {{ padding: 4px 8px; border-radius: 4px; color: {theme.text}; }}"
+        " spacing: 3px; padding: 2px 8px; }"
+        f"QToolBar QToolButton {{ padding: 3px 6px; border-radius: 4px; color: {theme.text}; }}"
         f"QToolBar QToolButton:hover {{ background: {theme.line}; }}"
         # The arrows in it are black whatever the palette says.
         f"QToolBar QToolButton#qt_toolbar_ext_button {{ background: {theme.more}; padding: 0; }}"
+        # Its arrow is black too: the words have one of their own.
+        "QToolBar QToolButton::menu-indicator { image: none; width: 0; }"
         f"QToolBar QToolButton:checked {{ background: {theme.pressed}; }}"
         f"QScrollBar:vertical {{ background: {theme.panel}; width: 8px; border: 0; }}"
         f"QScrollBar::handle:vertical {{ background: {theme.handle}; border-radius: 4px; min-height: 30px; }}"

@@ -35,6 +35,8 @@ class CaptionLine(qt.QWidget):
         row.addWidget(self._mark)
         # A picture may be narrower than what is said of it.
         self.setSizePolicy(qt.QSizePolicy.Ignored, qt.QSizePolicy.Fixed)
+        metrics = self.fontMetrics()  # whatever is said: the picture below does not move
+        self.setFixedHeight(max(metrics.height(), metrics.lineSpacing()) + 1 + 2 * margin)
         self.setAccessibleName("Which frame is on show")
 
     def text(self) -> str:
@@ -42,10 +44,10 @@ class CaptionLine(qt.QWidget):
         parts = [self._number.text(), self._time.text(), self._series.whole()]
         return " · ".join([*filter(None, parts), *([self._mark.text()] if self._old else [])])
 
-    def add(self, widget: qt.QWidget) -> None:
-        """Show something more, between the series and the mark."""
+    def add(self, widget: qt.QWidget, share: int = 1) -> None:
+        """Show something more, between the series and the mark; `share`: of the room that is left."""
         row = self.layout()
-        row.insertWidget(row.count() - 1, widget, 1)
+        row.insertWidget(row.count() - 1, widget, share)
 
     def show_trouble(self, sentence: str) -> None:
         """Say that a frame is not on show, and why."""

@@ -1,45 +1,118 @@
-"""The colour bar beside the picture."""
+"""The colour bar beside the picture: which colour is which count."""
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from silx.gui import qt
-from silx.gui.plot import PlotWidget
-from silx.gui.plot.ColorBar import ColorBarWidget
 
-LEAST = 100
-"""Pixels of its height: silx' 180 take the room of what is below a small picture."""
+from penstock.gui import theme
+from penstock.gui.live.levels import Scale
+from penstock.gui.live.look import Look
+
+BAR = 14
+"""Pixels that the colours are wide."""
+_APART, _STEP = 18, 36
+"""Pixels from one label to the next, at least; and on a linear scale."""
+_EDGE, _TICK = 6, 4
+_POINTS = 8.0
+_LARGE = 10_000_000
+"""From here on numbers are powers of ten: there is no room for more digits."""
 
 
-class ColourBar(ColorBarWidget):
-    """silx' colour bar, without ticks beyond its ends.
+class ColourBar(qt.QWidget):
+    """Colours from the lowest level, at the bottom, to the highest, and the counts that they stand for.
 
-    silx takes round numbers from below the minimum on, and draws those that lie outside over what is above
-    and below the bar (3.1.3, `ColorBar._TickBar`).
+    silx' own takes half as much room again as its numbers need, and makes itself anew with each frame.
+
+    Args:
+        look: its levels, scale and colours are shown.
     """
 
-    def __init__(self, plot: PlotWidget, parent: qt.QWidget | None = None) -> None:
-        super().__init__(parent=parent, plot=plot, legend="counts")
-        self.getColorScaleBar().setMinimumHeight(LEAST)
-        self._ticks = self.getColorScaleBar().getTickBar()
-        self._compute_ticks = self._ticks.computeTicks
-        self._ticks.computeTicks = self._compute_inside
-        self._compute_inside()
+    def __init__(self, look: Look, parent: qt.QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._look = look
+        font = self.font()
+        font.setPointSizeF(_POINTS)
+        self.setFont(font)
+        self.setFixedWidth(
+            _EDGE + BAR + _TICK + self.fontMetrics().horizontalAdvance(f"{_LARGE // 10:,}") + 6
+        )
+        self.setMinimumHeight(4 * _APART)
+        self.setToolTip("Counts, and the colours that they have")
+        self.setAccessibleName("Colour bar")
+        look.colormap.sigChanged.connect(self.update)
 
     def ticks(self) -> list[float]:
-        """Values of all ticks, with a label or without."""
-        return [float(value) for value in (*self._ticks.ticks, *self._ticks.subTicks)]
+        """Return the counts that have a label, from the highest to the lowest; the levels come first."""
+        low, high = self._look.levels()
+        scale = self._look.scale()
+        found: list[float] = []
+        most = max(1, int(self._room() / _STEP))
+        for value in (high, low, *_round(low, high, scale, most)):
+            row = self.row(value)
+            if low <= value <= high and all(abs(row - self.row(each)) >= _APART for each in found):
+                found.append(value)
+        return sorted(found, reverse=True)
 
-    def _activeImageChanged(self, previous: str | None, legend: str | None) -> None:
-        # silx makes the bar anew with each frame; the colour map itself says when it has changed.
-        image = self.getPlot().getActiveImage()
-        if image is None or image.getColormap() is not self.getColormap():
-            super()._activeImageChanged(previous, legend)
+    def row(self, value: float) -> float:
+        """Return where a count is, in pixels from the top."""
+        first, last, place = (float(each) for each in self._look.scale().place(self._values(value)))
+        share = (place - first) / (last - first) if last > first else 0.0
+        return float(self._top() + (1.0 - share) * self._room())
 
-    def _compute_inside(self) -> None:
-        self._compute_ticks()
-        low, high = self._ticks._vmin, self._ticks._vmax
-        margin = 1e-9 * (high - low)  # 0.30000000000000004 is the end of 0 to 0.3
-        for name in ("ticks", "subTicks"):
-            values = np.asarray(getattr(self._ticks, name), float)
-            setattr(self._ticks, name, values[(values >= low - margin) & (values <= high + margin)])
+    def sizeHint(self) -> qt.QSize:
+        """As high as the picture beside it."""
+        return qt.QSize(self.width(), self.minimumHeight())
+
+    def paintEvent(self, event: qt.QPaintEvent) -> None:
+        """Draw colours, ticks and numbers."""
+        colours = theme.current()
+        painter = qt.QPainter(self)
+        bar = qt.QRectF(_EDGE, self._top(), BAR, self._room())
+        table = np.ascontiguousarray(self._look.colormap.getNColors(256)[::-1])
+        image = qt.QImage(table.data, 1, len(table), 4, qt.QImage.Format_RGBA8888)
+        painter.drawImage(bar, image)
+        metrics = self.fontMetrics()
+        left = _EDGE + BAR
+        for value in self.ticks():
+            row = self.row(value)
+            painter.setPen(qt.QColor(colours.muted))
+            painter.drawLine(qt.QPointF(left, row), qt.QPointF(left + _TICK, row))
+            painter.setPen(qt.QColor(colours.text))
+            baseline = row + (metrics.ascent() - metrics.descent()) / 2
+            painter.drawText(qt.QPointF(left + _TICK + 3, baseline), words(value))
+        painter.end()
+
+    def _values(self, value: float) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+        return np.array([*self._look.levels(), value])
+
+    def _top(self) -> float:
+        return float(_EDGE + self.fontMetrics().height() / 2)
+
+    def _room(self) -> float:
+        return max(1.0, float(self.height()) - 2 * self._top())
+
+
+def words(value: float) -> str:
+    """Return a count in a few digits, with separators of thousands."""
+    if abs(value) >= _LARGE:
+        return f"{value:.3g}".replace("e+0", "e").replace("e+", "e")
+    return f"{value:,.0f}" if value == round(value) else f"{value:.4g}"
+
+
+def _round(low: float, high: float, scale: Scale, count: int) -> list[float]:
+    """Return round numbers between two levels, on a linear scale about so many; those that matter more come
+    first."""
+    if not high > low:
+        return []
+    if scale is Scale.LIN:
+        power = 10.0 ** math.floor(math.log10((high - low) / count))
+        step = next(power * digit for digit in (1, 2, 5, 10) if power * digit * count >= high - low)
+        return [number * step for number in range(math.ceil(low / step), math.floor(high / step) + 1)]
+    most = math.ceil(math.log10(max(abs(low), abs(high), 1.0)))
+    least = math.floor(math.log10(low)) if low > 0 else min(0, most)
+    powers = [10.0**power for power in range(most, least - 1, -1)]
+    values = [digit * power for digit in (1, 5, 2) for power in powers]
+    return [0.0, *values, *(-value for value in values)]

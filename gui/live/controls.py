@@ -17,6 +17,7 @@ from penstock.gui.live.actions.reduction import reduction_choice
 from penstock.gui.live.actions.scale import scale_choice
 from penstock.gui.live.actions.show_mask import ShowMask
 from penstock.gui.live.feed import Feed
+from penstock.gui.live.icons import icon
 from penstock.gui.live.look import Look
 from penstock.gui.whole_number import select_whole
 
@@ -24,21 +25,33 @@ SLOWEST, FASTEST = 0.1, 50.0
 """Hz."""
 MOST_BLOCK = 64
 ALL_CHANNELS = "all"
+MARGIN = 2
+"""Pixels around the tools; Qt takes the left margin for the upper one, so that they have to be the same."""
+ICON = 16
+"""Pixels of an icon: the line of tools is low, since the picture needs the room."""
 
 
 class Controls(qt.QToolBar):
-    """Tool bar that acts on the look and on the feed; it has no state of its own.
+    """One line of tools that act on the look and on the feed; it has no state of its own.
+
+    What is rarely wanted is behind *More*. Where there is no room for words, there are icons.
 
     Args:
         look: how counts become colours.
         feed: feed whose rate, transfer and channel are set.
+        picture: tools with which one moves and draws in the picture: always icons.
         parts: widgets next to the picture that can be shown and hidden.
+        rare: tools that are behind *More*, above the settings that are there.
         parent: widget to which the bar belongs.
     """
 
-    def __init__(self, look: Look, feed: Feed, parts: Sequence[qt.QAction], parent: qt.QWidget) -> None:
+    def __init__(
+        self, look: Look, feed: Feed, parent: qt.QWidget, *, picture: Sequence[qt.QAction] = (),
+        parts: Sequence[qt.QAction] = (), rare: Sequence[qt.QAction] = (),
+    ) -> None:  # fmt: skip
         super().__init__("Live view", parent)
         self.setMovable(False)
+        self.setIconSize(qt.QSize(ICON, ICON))
         self.pause = Pause(self)
         self.log_colours = LogColours(look, self)  # a key only: the list of scales shows it
         self.autoscale = Autoscale(look, self)
@@ -51,20 +64,19 @@ class Controls(qt.QToolBar):
         self.block = self._block(feed)
         self.channel = self._channel(feed)
         self.images = ImagesChoice(lambda name: _choose(feed, name), self)
+        self.more = self._more(rare)
+        self._worded = (self.autoscale, self.show_mask, *parts)
+        self._words: bool | None = None
         self.addAction(self.pause)
-        self.addSeparator()
+        self.addActions(picture)
         self.addWidget(self.scale)
-        for action in (self.autoscale, self.show_mask):
-            self.addAction(action)
-        # The channel first: it is what a window too narrow for all of them must not hide.
+        self.addActions(self._worded[:2])
+        # The channel early: it is what a window too narrow for all of them must not hide.
         self._channel_action = self._add("Channel", self.channel)
         self._images_action = self._add("Images", self.images)
         self.addActions(parts)
-        self._add("Percentiles", self.percentiles)
-        self._add("Colours", self.palette_choice)
-        self._add("Draw", self.reduction)
-        self._add("At most", self.rate)
-        self._add("Transfer", self.block)
+        self.addWidget(self.more)
+        self.layout().setContentsMargins(MARGIN, MARGIN, MARGIN, MARGIN)
         self.show_channels(())
         self.suit((), "", is_file=False)
 
@@ -73,12 +85,69 @@ class Controls(qt.QToolBar):
         self._images_action.setVisible(len(choices) > 1)
         self.images.show_choices(choices, chosen)
         self.block.setEnabled(not is_file)
+        self._fit()
+
+    def changeEvent(self, event: qt.QEvent) -> None:
+        """Stay low: the style would have margins of its own around what the style sheet leaves."""
+        super().changeEvent(event)
+        if event.type() in (qt.QEvent.StyleChange, qt.QEvent.PolishRequest):
+            self.layout().setContentsMargins(MARGIN, MARGIN, MARGIN, MARGIN)
+
+    def resizeEvent(self, event: qt.QResizeEvent) -> None:
+        """Use words or icons."""
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        """Use words where they fit into one line, else icons."""
+        for words in (True, False):
+            self._say_words(words)
+            if self.sizeHint().width() <= self.width():
+                return
+
+    def _say_words(self, words: bool) -> None:
+        if words == self._words:
+            return
+        self._words = words
+        style = qt.Qt.ToolButtonTextOnly if words else qt.Qt.ToolButtonIconOnly
+        for action in self._worded:
+            self.widgetForAction(action).setToolButtonStyle(style)
+        self.more.setToolButtonStyle(style)
+
+    def _more(self, rare: Sequence[qt.QAction]) -> qt.QToolButton:
+        button = qt.QToolButton(self)
+        button.setText("More ▾")
+        button.setIcon(icon("fa5s.ellipsis-h"))
+        button.setToolTip("Percentiles, colours, how frames are drawn and transferred, and rarely used tools")
+        button.setPopupMode(qt.QToolButton.InstantPopup)
+        menu = qt.QMenu(button)
+        menu.addActions(rare)
+        menu.addSeparator()
+        form = qt.QWidget(menu)
+        rows = qt.QGridLayout(form)
+        rows.setContentsMargins(10, 6, 10, 8)
+        for place, (name, widget) in enumerate(
+            (
+                ("Percentiles", self.percentiles), ("Colours", self.palette_choice), ("Draw", self.reduction),
+                ("At most", self.rate), ("Transfer", self.block),
+            )
+        ):  # fmt: skip
+            label = qt.QLabel(name, form)
+            label.setStyleSheet(f"color: {theme.current().muted}; padding-right: 8px;")
+            label.setBuddy(widget)
+            rows.addWidget(label, place, 0)
+            rows.addWidget(widget, place, 1)
+        holder = qt.QWidgetAction(menu)
+        holder.setDefaultWidget(form)
+        menu.addAction(holder)
+        button.setMenu(menu)
+        return button
 
     def _add(self, name: str, widget: qt.QWidget) -> qt.QAction:
         """Name and widget in one piece: where the tool bar is too short, neither goes without the other."""
         both = qt.QWidget(self)
         label = qt.QLabel(name, both)
-        label.setStyleSheet(f"color: {theme.current().muted}; padding-left: 12px; padding-right: 4px;")
+        label.setStyleSheet(f"color: {theme.current().muted}; padding-left: 8px; padding-right: 4px;")
         label.setBuddy(widget)
         row = qt.QHBoxLayout(both)
         row.setContentsMargins(0, 0, 0, 0)
@@ -138,6 +207,7 @@ class Controls(qt.QToolBar):
             # One that is not there any more the receiver has refused: all are on show again.
             self.channel.setCurrentText(chosen if chosen in entries else ALL_CHANNELS)
         self.channel.blockSignals(blocked)
+        self._fit()
 
 
 def _choose(feed: Feed, images: str) -> None:

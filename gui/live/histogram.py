@@ -10,7 +10,7 @@ from penstock.gui.live.levels import Histogram, Levels, Scale
 from penstock.gui.live.look import Look
 from penstock.gui.whole_number import select_whole
 
-WIDTH = 88
+WIDTH = 72
 """Pixels of the screen."""
 NEAR = 12
 """Pixels within which a press takes a level."""

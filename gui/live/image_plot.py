@@ -26,8 +26,10 @@ from penstock.receiver.client import LastFrame
 
 _log = logging.getLogger(__name__)
 
-_LEFT, _BOTTOM, _EDGE = 78, 58, 18
-"""Margins around the axes: pixels of the screen."""
+_TITLED, _COMPACT = (72, 8, 18, 46), (52, 8, 16, 24)
+"""Left, upper, right and lower margin around the axes, with titles and without: pixels of the screen."""
+_LEAST = 80
+"""Pixels below which margins shrink with the plot."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,10 @@ class ImagePlot(PlotWidget):
 
     Images are reduced to the pixels of the screen, and coloured, in a thread of their own: a frame is on the
     screen some time after `show_frame`, when `shown` is emitted.
+
+    Args:
+        backend: silx' plot backend, "mpl" or "gl".
+        compact: leave out what the axes count: the picture needs the room.
     """
 
     pixel = qt.Signal(object)
@@ -60,8 +66,11 @@ class ImagePlot(PlotWidget):
     failed = qt.Signal(object, object)
     """`LastFrame` that cannot be drawn, and the exception."""
 
-    def __init__(self, parent: qt.QWidget | None = None, backend: str = "mpl") -> None:
+    def __init__(
+        self, parent: qt.QWidget | None = None, backend: str = "mpl", *, compact: bool = False
+    ) -> None:
         super().__init__(parent, backend=backend)
+        self._compact = compact
         self.look = Look(self)
         self.make_whole: Callable[[LastFrame], Whole] = Whole
         """Makes of a frame what is drawn and measured."""
@@ -243,8 +252,7 @@ class ImagePlot(PlotWidget):
                 self.addItem(self._curve)
         self.setKeepDataAspectRatio(not spectrum)
         self.getYAxis().setInverted(not spectrum)
-        self.getXAxis().setLabel("channel" if spectrum else "column (pixel)")
-        self.getYAxis().setLabel("counts" if spectrum else "row (pixel)")
+        self._name_axes("channel" if spectrum else "column (pixel)", "counts" if spectrum else "row (pixel)")
         self._scale_spectrum()
 
     def _show_spectrum(self, frame: LastFrame) -> None:
@@ -337,11 +345,12 @@ class ImagePlot(PlotWidget):
     def resizeEvent(self, event: qt.QResizeEvent) -> None:
         """Keep the axes' labels whole: silx' margins are parts of the width, text is not."""
         super().resizeEvent(event)
-        width, height = max(self.width(), 200), max(self.height(), 200)
+        width, height = max(self.width(), _LEAST), max(self.height(), _LEAST)
         if self._bare:
             self.setAxesMargins(0, 0, 0, 0)
         else:
-            self.setAxesMargins(_LEFT / width, _EDGE / height, _EDGE / width, _BOTTOM / height)
+            left, upper, right, lower = _COMPACT if self._compact else _TITLED
+            self.setAxesMargins(left / width, upper / height, right / width, lower / height)
         self._order_soon()
         # silx has kept pixels square with the margins of before, and zooms out with each change of shape.
         if self._is("spectrum"):
@@ -353,6 +362,11 @@ class ImagePlot(PlotWidget):
         else:
             self.setLimits(left, right, top, bottom)
 
+    def _name_axes(self, across: str, along: str) -> None:
+        """Say what the axes count, where there is room: silx would say X and Y."""
+        self.getXAxis().setLabel("" if self._compact else across)
+        self.getYAxis().setLabel("" if self._compact else along)
+
     def leaveEvent(self, event: qt.QEvent) -> None:
         """The cursor has left: no pixel."""
         super().leaveEvent(event)
@@ -362,8 +376,7 @@ class ImagePlot(PlotWidget):
     def _lay_out(self) -> None:
         self.setKeepDataAspectRatio(True)
         self.getYAxis().setInverted(True)
-        self.getXAxis().setLabel("column (pixel)")
-        self.getYAxis().setLabel("row (pixel)")
+        self._name_axes("column (pixel)", "row (pixel)")
         self.setGraphTitle("")
         self.setBackgroundColor(theme.current().window)
         self.setDataBackgroundColor(theme.current().beside)

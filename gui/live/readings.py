@@ -30,7 +30,7 @@ _WRONG = (
 """Rows that a healthy series leaves at 0."""
 _RATES = ("Frames", "Data", "Drawn here")
 NOTHING = "–"
-_WIDTH = 290
+_WIDTH = 264
 """Pixels."""
 _OLD = ("Series", "Account", "Rates")
 """Groups that the receiver's status fills."""

@@ -7,6 +7,7 @@ from silx.gui import qt
 from penstock.gui import theme
 from penstock.gui.live.image_plot import Pixel
 from penstock.gui.live.pixels import Flag
+from penstock.gui.live.readout import Readout
 
 SAID_MS = 8000
 """Milliseconds for which it says what was done."""
@@ -22,11 +23,12 @@ class StatusLine(qt.QStatusBar):
 
     def __init__(self, *, compact: bool, parent: qt.QWidget | None = None) -> None:
         super().__init__(parent)
-        self.pixel = qt.QLabel(self)
+        self.pixel = Readout(self)
         self.place = qt.QLabel(self)
         self.legend = qt.QLabel(self)
         """What the colours of marked pixels mean."""
         self.address = qt.QLabel(self)
+        self._other: qt.QWidget | None = None
         self._lay_out(compact)
         self.show_pixel(None, "")
 
@@ -37,17 +39,35 @@ class StatusLine(qt.QStatusBar):
             pixel: the pixel; `None`: there is none.
             place: where it is as seen from the sample; "" if that is not known.
         """
-        self.pixel.setText(_words(pixel))
+        self.pixel.set_text(_words(pixel))
         self.place.setText(place)
 
     def say(self, sentence: str, wrong: bool) -> None:
         """Say what was done, or why it was not, for a while in place of the pixel."""
-        self.showMessage(f"▲ {sentence}" if wrong else sentence, SAID_MS)
+        self.pixel.say(f"▲ {sentence}" if wrong else sentence, SAID_MS)
+
+    def is_shared(self) -> bool:
+        """Return whether another widget is in this line."""
+        return self._other is not None
+
+    def share_with(self, other: qt.QWidget | None) -> None:
+        """Take another widget into this line, beside what is said of a pixel; `None`: give it back."""
+        if self._other is not None:
+            self.removeWidget(self._other)
+        self._other = other
+        if other is None:
+            self.pixel.setMinimumWidth(0)
+            self.pixel.setMaximumWidth(qt.QWIDGETSIZE_MAX)
+        else:
+            self.pixel.setFixedWidth(self.pixel.room())
+            self.addPermanentWidget(other, 1)
 
     def _lay_out(self, compact: bool) -> None:
         colours = theme.current()
         figures = "font-family: monospace; font-size: 11pt; padding: 2px 8px;"
-        self.pixel.setStyleSheet(figures)
+        if not compact:
+            self.pixel.setStyleSheet("font-family: monospace; font-size: 11pt;")
+        self.pixel.ensurePolished()
         self.place.setStyleSheet(f"{figures} color: {colours.accent};")
         self.legend.setText(
             f"<span style='color:{colours.invalid_pixel}'>■</span> no valid value &nbsp; "
@@ -56,11 +76,12 @@ class StatusLine(qt.QStatusBar):
         for label in (self.legend, self.address):
             label.setStyleSheet(f"color: {colours.muted}; padding: 2px 8px;")
         self.setSizeGripEnabled(False)
-        self.addWidget(self.pixel, 1 if compact else 0)
+        self.addWidget(self.pixel, 1)
         if compact:  # the tab Beam says the place, and the pixel what is wrong with it
             self.place.hide()
             self.legend.hide()
         else:
+            self.pixel.setMinimumWidth(self.pixel.room())
             self.addWidget(self.place, 1)
             self.addPermanentWidget(self.legend)
         self.addPermanentWidget(self.address)

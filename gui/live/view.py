@@ -56,6 +56,8 @@ from penstock.receiver.models import Rectangle
 
 _REGIONS, _COMPACT_REGIONS = 240, 150
 """Pixels that the regions' list takes below the picture, at first."""
+BESIDE = 380
+"""Pixels that the slider needs beside the pixel's figures."""
 TROUBLE = frozenset({"away", "error", "fault"})
 
 
@@ -99,7 +101,7 @@ class LiveView(qt.QMainWindow):
         self._names: dict[str, str] = {}
         """Names of files, by the ids of their series."""
         self.banner = StateBanner(self)
-        self.plot = ImagePlot(self, backend=backend)
+        self.plot = ImagePlot(self, backend=backend, compact=compact)
         self._screen = Screen(self.plot, self)
         self.readings = Readings(self)
         self.figures = Figures(self)
@@ -111,7 +113,6 @@ class LiveView(qt.QMainWindow):
         self.measure = MeasureDock(self.plot, self._feed, compact=compact, parent=self)
         self.show_measure = ShowMeasure(self.measure, self)
         self.draw_rectangle = DrawRectangle(self.measure.rectangle, self)
-        parts = (self.figures, self.show_regions, self.show_measure, self.show_histogram)
         self.save = SaveFrame(self._what_is_shown, self)
         self.copy = CopyPicture(self.picture, self)
         self.open = OpenFile(lambda path: self.opens(path), self._file_on_show, self)
@@ -120,10 +121,13 @@ class LiveView(qt.QMainWindow):
             for action in (self.open, self.reload, self.save, self.copy):
                 action.setShortcut(qt.QKeySequence())
                 action.setToolTip(action.toolTip().rpartition(" (")[0])
-        self.picture_tools = PictureTools(self.plot, (self.open, self.reload), (self.save, self.copy), self)
-        self.picture_tools.addSeparator()
-        self.picture_tools.addAction(self.draw_rectangle)
-        self.controls = Controls(self.plot.look, self._feed, parts, self)
+        self.picture_tools = tools = PictureTools(self.plot, self)
+        self.controls = Controls(
+            self.plot.look, self._feed, self,
+            picture=(tools.whole, tools.zoom, tools.pan, self.draw_rectangle, self.save),
+            parts=(self.show_measure, self.show_regions, self.show_histogram, self.figures),
+            rare=(self.open, self.reload, self.copy),
+        )  # fmt: skip
         self._tools: dict[str, qt.QAction] = {
             "figures": self.figures, "regions": self.show_regions, "measure": self.show_measure,
             "histogram": self.show_histogram,
@@ -138,7 +142,7 @@ class LiveView(qt.QMainWindow):
         """Opens a file that the user has chosen, or dropped here: by default in a window of its own."""
         self.setAcceptDrops(True)
         self.plate = Plate(self)
-        self.colour_bar = ColourBar(self.plot, self)
+        self.colour_bar = ColourBar(self.plot.look, self)
         self._status = StatusLine(compact=compact, parent=self)
         self._lay_out(compact)
         self._feed.fresh.connect(self._refresh, qt.Qt.QueuedConnection)
@@ -278,7 +282,7 @@ class LiveView(qt.QMainWindow):
 
     def pixel_text(self) -> str:
         """Return what the status bar says about the pixel under the cursor."""
-        return str(self._status.pixel.text())
+        return self._status.pixel.pixel_text()
 
     def beam_text(self) -> str:
         """Return what the status bar says of the place under the cursor as seen from the sample."""
@@ -286,7 +290,7 @@ class LiveView(qt.QMainWindow):
 
     def said(self) -> str:
         """Return what the status bar says of what was done last."""
-        return str(self._status.currentMessage())
+        return self._status.pixel.said()
 
     def picture(self) -> qt.QImage | None:
         """Return the picture as it is seen: which frame it is, the plot, its colour bar."""
@@ -461,19 +465,20 @@ class LiveView(qt.QMainWindow):
     def resizeEvent(self, event: qt.QResizeEvent) -> None:
         """Keep the size for this detector."""
         super().resizeEvent(event)
+        self._place_past_bar()
         self._keep()
 
     # -- where things stand --------------------------------------------------------------------
 
     def _lay_out(self, compact: bool) -> None:
-        # As low as the plot beside it may be.
-        self.colour_bar.setSizePolicy(self.colour_bar.sizePolicy().horizontalPolicy(), qt.QSizePolicy.Ignored)
         self._pages.fill(
-            self.plot, above=(self.caption, self.measure.treated, self.measure.saturation),
-            beside=(self.levels, self.colour_bar), below=self.past.bar,
+            self.plot, above=(self.caption, self.measure.treated), beside=(self.levels, self.colour_bar),
+            below=self.past.bar,
         )  # fmt: skip
-        if compact:
-            self.caption.add(self.past.bar.line)
+        self._pages.currentChanged.connect(lambda _: self._show_past_bar())
+        # In the caption's line: the picture does not move when there is something to say.
+        self.caption.add(self.past.bar.line)
+        self.caption.add(self.measure.saturation, 3)
         self.show_histogram.toggled.connect(self.levels.setVisible)
         self.show_histogram.setChecked(not compact)
         self.levels.setVisible(not compact)
@@ -503,7 +508,6 @@ class LiveView(qt.QMainWindow):
         if not compact:
             self.tabifyDockWidget(self.regions, self.measure)
         self.addToolBar(self.controls)
-        self.addToolBar(qt.Qt.LeftToolBarArea, self.picture_tools)
         self._take_keys()
         self.setStatusBar(self._status)
         self._show_pixel(None)
@@ -511,7 +515,23 @@ class LiveView(qt.QMainWindow):
             self.controls.show_mask.toggled.connect(self._status.legend.setVisible)
         beside = [self.levels, side, self._status.legend, self._status.address]
         around = [self.colour_bar, self.regions, self.measure, self._status, self.caption, self.past.bar]
-        self._forms = Forms({"tile": beside, "bare": [*beside, *around, self.controls, self.picture_tools]})
+        self._forms = Forms({"tile": beside, "bare": [*beside, *around, self.controls]})
+
+    def _place_past_bar(self) -> None:
+        """Put the slider beside the pixel's figures where there is room: the picture gets the other line."""
+        if not self._compact:
+            return
+        beside = self.width() >= self._status.pixel.room() + BESIDE
+        if beside != self._status.is_shared():
+            self._status.share_with(self.past.bar if beside else None)
+            if not beside:
+                self._pages.picture.layout().addWidget(self.past.bar)
+            self._show_past_bar()
+
+    def _show_past_bar(self) -> None:
+        """Show the slider only with a picture, also where it is not on its page."""
+        has_picture = self._pages.currentWidget() is self._pages.picture
+        self.past.bar.setVisible(has_picture and self._forms.form != "bare")
 
     def _take_keys(self) -> None:
         controls = self.controls

@@ -73,7 +73,7 @@ class ActionButton(qt.QPushButton):
         self.setObjectName(action.value)
         self.setProperty("role", "action")
         self.setAutoDefault(False)
-        self.setMinimumHeight(36)
+        self.setMinimumHeight(32)
         self.setMinimumWidth(84)
 
     def mouseDoubleClickEvent(self, event: qt.QMouseEvent) -> None:
@@ -195,7 +195,7 @@ class Actions(qt.QFrame):
 
     def _lay_out(self) -> None:
         row = qt.QHBoxLayout(self)
-        row.setContentsMargins(14, 8, 14, 8)
+        row.setContentsMargins(14, 6, 14, 6)
         row.setSpacing(8)
         for action, button in self.buttons.items():
             if action is Action.STOP:
@@ -209,4 +209,4 @@ class Actions(qt.QFrame):
             words.addWidget(label)
         row.addLayout(words, 1)
         # Two lines, whatever is said: nothing moves when a sentence appears.
-        self.setFixedHeight(2 * self.fontMetrics().lineSpacing() + 28)
+        self.setFixedHeight(2 * self.fontMetrics().lineSpacing() + 16)

@@ -22,8 +22,8 @@ from penstock.gui.panel.settings import Settings
 from penstock.gui.panel.style import sheet
 
 CENTRE = ("BeamCenterX", "BeamCenterY")
-LEAST_LOG = 104
-"""Pixels of the log's height at first, which is a sixth of what there is."""
+LEAST_LOG = 82
+"""Pixels of the log's height at first, which is an eighth of what there is: its last two lines."""
 PATIENCE = 4.0
 """Seconds to wait for the release of a device; one that hangs is left behind."""
 
@@ -131,7 +131,7 @@ class DetectorPanel(qt.QWidget):
         if not self._positioned:
             self._positioned = True
             self.layout().activate()
-            series, log = self.series.minimumSizeHint().height(), max(LEAST_LOG, self.rows.height() // 6)
+            series, log = self.series.minimumSizeHint().height(), max(LEAST_LOG, self.rows.height() // 8)
             self.rows.setSizes([self.rows.height() - series - log, series, log])
 
     def closeEvent(self, event: qt.QCloseEvent) -> None:

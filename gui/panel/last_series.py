@@ -230,9 +230,14 @@ class LastSeriesView(qt.QWidget):
 
     def _lay_out(self) -> None:
         top = qt.QHBoxLayout()
+        top.setSpacing(14)
         top.addWidget(self._title)
-        top.addStretch(1)
+        top.addWidget(self._file, 1)
         top.addWidget(self._time)
+        details = qt.QHBoxLayout()
+        details.setSpacing(14)
+        details.addWidget(self._lost, 1)
+        details.addWidget(self._note, 1)
         buttons = qt.QHBoxLayout()
         buttons.setSpacing(6)
         for button in (self.open_file, self.open_silx, self.copy_path, self.check, self.past):
@@ -240,11 +245,10 @@ class LastSeriesView(qt.QWidget):
         buttons.addSpacing(6)
         buttons.addWidget(self._busy, 1)
         layout = qt.QVBoxLayout(self)
-        layout.setContentsMargins(12, 8, 12, 8)
-        layout.setSpacing(5)
+        layout.setContentsMargins(12, 5, 12, 5)
+        layout.setSpacing(4)
         layout.addLayout(top)
-        for label in (self._verdict, self._lost, self._file):
-            layout.addWidget(label)
+        layout.addWidget(self._verdict)
+        layout.addLayout(details)
         layout.addLayout(buttons)
-        layout.addWidget(self._note)
         layout.addStretch(1)

@@ -37,6 +37,8 @@ class SeriesView(qt.QWidget):
         self._legend = qt.QLabel(self)
         self._legend.setTextFormat(qt.Qt.RichText)
         self._legend.setWordWrap(True)
+        metrics = self._legend.fontMetrics()  # of a line, also while it is empty
+        self._legend.setMinimumHeight(max(metrics.height(), metrics.lineSpacing()))
         self.meters = (FillMeter(self), FillMeter(self))
         self._notice = ""
         self._lay_out()
@@ -111,23 +113,24 @@ class SeriesView(qt.QWidget):
         font.setBold(True)
         self._frames.setFont(font)
         self._percent.setFont(font)
-        top = qt.QHBoxLayout()
-        top.addWidget(self._title)
-        top.addWidget(self._armed_by, 1)
         figures = qt.QHBoxLayout()
-        figures.setSpacing(18)
-        for label in (self._frames, self._percent, self._rate):
+        figures.setSpacing(14)
+        for label in (self._title, self._frames, self._percent, self._rate):
             figures.addWidget(label, 0, qt.Qt.AlignBaseline)
         figures.addStretch(1)
         figures.addWidget(self._left, 0, qt.Qt.AlignBaseline)
+        written = qt.QHBoxLayout()
+        written.setSpacing(14)
+        written.addWidget(self._file, 3)
+        written.addWidget(self._armed_by, 2)
         buffers = qt.QHBoxLayout()
         buffers.setSpacing(24)
         for meter in self.meters:
             buffers.addWidget(meter, 1)
         layout = qt.QVBoxLayout(self)
-        layout.setContentsMargins(12, 8, 12, 8)
-        layout.setSpacing(5)
-        for part in (top, figures, self.bar, self._legend, self._file, buffers):
+        layout.setContentsMargins(12, 5, 12, 5)
+        layout.setSpacing(4)
+        for part in (figures, self.bar, self._legend, written, buffers):
             if isinstance(part, qt.QWidget):
                 layout.addWidget(part)
             else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from silx.gui import qt
 
+from penstock.gui.live.icons import icon
 from penstock.gui.live.look import Look
 
 
@@ -12,6 +13,7 @@ class Autoscale(qt.QAction):
 
     def __init__(self, look: Look, parent: qt.QObject | None = None) -> None:
         super().__init__("Autoscale", parent)
+        self.setIcon(icon("fa5s.adjust"))
         self.setToolTip(
             "Levels follow each frame (A), between the chosen percentiles of its valid pixels; off, they "
             "stay as they are. Dragging a level on the histogram switches it off"

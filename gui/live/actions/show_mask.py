@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from silx.gui import qt
 
+from penstock.gui.live.icons import icon
 from penstock.gui.live.look import Look
 
 
@@ -12,6 +13,7 @@ class ShowMask(qt.QAction):
 
     def __init__(self, look: Look, parent: qt.QObject | None = None) -> None:
         super().__init__("Mask", parent)
+        self.setIcon(icon("fa5s.eye-slash"))
         self.setToolTip("Show invalid pixels (grey) and saturated ones (pink) (M); autoscale leaves both out")
         self.setShortcut("M")
         self.setCheckable(True)

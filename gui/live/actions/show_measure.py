@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from silx.gui import qt
 
+from penstock.gui.live.icons import icon
+
 
 class ShowMeasure(qt.QAction):
     """Checked: figures, beam, profiles and masks are below the picture, or in a window of their own."""
 
     def __init__(self, dock: qt.QDockWidget, parent: qt.QObject | None = None) -> None:
         super().__init__("Measure", parent)
+        self.setIcon(icon("fa5s.ruler-combined"))
         self.setToolTip(
             "Measure in the picture (G): counts of a rectangle, beam centre, resolution and rings, profiles, "
             "masks and backgrounds"

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from silx.gui import qt
 
+from penstock.gui.live.icons import icon
+
 
 class ShowRegions(qt.QAction):
     """Checked: the regions of interest are listed below the picture, and can be changed."""
 
     def __init__(self, dock: qt.QDockWidget, parent: qt.QObject | None = None) -> None:
         super().__init__("Regions", parent)
+        self.setIcon(icon("fa5s.object-ungroup"))
         self.setToolTip(
             "Regions of interest (R): sums, means and maxima of rectangles; add, move, rename, delete"
         )

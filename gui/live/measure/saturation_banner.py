@@ -1,4 +1,4 @@
-"""The strip above the picture that warns of saturated pixels."""
+"""The warning beside the frame's number that pixels are saturated."""
 
 from __future__ import annotations
 
@@ -14,11 +14,15 @@ UNCOUNTED = "Saturated pixels are not counted in blocks: set Transfer to all pix
 
 
 class SaturationBanner(ElidedLabel):
-    """Seen only while more pixels are saturated than are allowed, or while they are not counted."""
+    """Seen only while more pixels are saturated than are allowed, or while they are not counted.
+
+    It says less where there is little room; all of it is in the tool tip.
+    """
 
     def __init__(self, parent: qt.QWidget | None = None) -> None:
         super().__init__(parent)
         self._warns: bool | None = None
+        self._shorter: tuple[str, ...] = ()
         self._look(warns=True)
         self.hide()
 
@@ -27,14 +31,17 @@ class SaturationBanner(ElidedLabel):
         count = saturated.count
         if count is None:
             self._look(warns=saturated.some)
+            self._shorter = ("▲ Pixels are saturated",) if saturated.some else ("Saturation not counted",)
             self.set_whole(SOME if saturated.some else UNCOUNTED)
         elif count > allowed:
             self._look(warns=True)
             are = "is" if count == 1 else "are"
             limit = f", more than {allowed:,}" if allowed else ""
-            self.set_whole(
-                f"▲ {plural(count, 'pixel')} {are} saturated{limit}: attenuate the beam or expose shorter"
-            )
+            pixels, remedy = plural(count, "pixel"), "attenuate the beam or expose shorter"
+            self._shorter = (
+                f"▲ {pixels} saturated: {remedy}", f"▲ {pixels} saturated", f"▲ {count:,} saturated",
+            )  # fmt: skip
+            self.set_whole(f"▲ {pixels} {are} saturated{limit}: {remedy}")
         self.setVisible(count is None or count > allowed)
 
     def _look(self, *, warns: bool) -> None:
@@ -44,5 +51,11 @@ class SaturationBanner(ElidedLabel):
         edge, weight = (colours.warning, 600) if warns else (colours.accent, 400)
         self.setStyleSheet(
             f"background: {colours.edit}; color: {colours.text}; border-left: 4px solid {edge};"
-            f" padding: 3px 10px; font-weight: {weight};"
+            f" padding: 0 6px; font-weight: {weight};"
         )
+
+    def _fit(self) -> None:
+        metrics, room = self.fontMetrics(), self.contentsRect().width()
+        texts = (self.whole(), *self._shorter)
+        fits = next((text for text in texts if metrics.horizontalAdvance(text) <= room), texts[-1])
+        self.setText(metrics.elidedText(fits, qt.Qt.ElideRight, room))

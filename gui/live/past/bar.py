@@ -14,8 +14,8 @@ from penstock.gui.whole_number import select_whole
 
 SKIP = 10
 """Frames of a large step."""
-_LOW = 20
-"""Pixels that the compact form is high."""
+_HEIGHT = 20
+"""Pixels: the picture above needs the room."""
 
 
 class PastBar(qt.QWidget):
@@ -23,7 +23,7 @@ class PastBar(qt.QWidget):
 
     Args:
         keys: widget in which the keys hold: it and all that is in it.
-        compact: take as little room as possible, and leave `line` out.
+        compact: have only the tools for the next frame and the one before; the others have keys.
     """
 
     asked = qt.Signal(int)
@@ -48,9 +48,9 @@ class PastBar(qt.QWidget):
         select_whole(self.number)
         self.live = qt.QToolButton(self)
         self._of = qt.QLabel(self)
-        self._status = qt.QLabel(self)
+        self._status = ""
         self.line = qt.QWidget(self)
-        """What is said; in the compact form its owner finds a place for it."""
+        """What is said: its owner finds a place for it."""
         self._note = ElidedLabel(self.line)
         self.play = self._action("Play", "fa5s.play", "Show one frame after the other (P)", "P")
         self.play.setCheckable(True)
@@ -95,12 +95,12 @@ class PastBar(qt.QWidget):
         self._lay_out(shown, compact)
 
     def note(self) -> str:
-        """Return the line below the slider."""
+        """Return what is said beside the status of the frame on show."""
         return self._words
 
     def status(self) -> str:
         """Return what is said of the frame on show."""
-        return str(self._status.text())
+        return self._status
 
     def is_playing(self) -> bool:
         """Return whether play is pressed."""
@@ -128,12 +128,12 @@ class PastBar(qt.QWidget):
             self._set(self.slider, index)
         if not self.number.hasFocus():
             self._set(self.number, index)
-        self._status.setText(status)
+        self._status = status
         self._say_all()
         self.live.setChecked(live)
 
     def say(self, words: str, *, wrong: bool = False) -> None:
-        """Say something in the line below; "": nothing."""
+        """Say something in `line`; "": nothing."""
         colour = self._theme.warning if wrong else self._theme.muted
         if colour != self._note.property("colour"):  # a style sheet costs more than all the rest
             self._note.setProperty("colour", colour)
@@ -142,8 +142,9 @@ class PastBar(qt.QWidget):
         self._say_all()
 
     def _say_all(self) -> None:
-        status = "" if self._status.isVisibleTo(self) else self.status()
-        self._note.set_whole(" · ".join(filter(None, (status, self._words))))
+        said = " · ".join(filter(None, (self._status, self._words)))
+        self._note.set_whole(said)
+        self.line.setVisible(bool(said))  # else it takes room from its neighbours
 
     @staticmethod
     def _set(widget: qt.QSlider | qt.QSpinBox, value: int) -> None:
@@ -177,10 +178,12 @@ class PastBar(qt.QWidget):
         # Beside other widgets a key is meant for the picture only when the focus is there.
         action.setShortcut(key)
         action.setShortcutContext(qt.Qt.WidgetWithChildrenShortcut)
-        self._keys.addAction(action)
+        for widget in (self._keys, self):  # the bar may be outside
+            widget.addAction(action)
 
     def _lay_out(self, actions: list[qt.QAction], compact: bool) -> None:
-        row = qt.QHBoxLayout()
+        row = qt.QHBoxLayout(self)
+        row.setContentsMargins(8, 1, 8, 1)
         row.setSpacing(1 if compact else 3)
         for action in actions:
             button = qt.QToolButton(self)
@@ -197,33 +200,21 @@ class PastBar(qt.QWidget):
         self.number.setToolTip("Type the index of a frame, from 0 on, and press Enter")
         self.number.setAccessibleName("Index of the frame on show")
         self._of.setStyleSheet(f"color: {self._theme.muted};")
-        self._status.setStyleSheet(f"color: {self._theme.text};")
         self.live.setText("Newest")  # "Live" is what a detector does
         self.live.setCheckable(True)
         self.live.setToolTip("Follow the newest frame (End)")
         self.live.setFocusPolicy(qt.Qt.TabFocus)
-        room = 0 if compact else 2
         self.live.setStyleSheet(
-            f"QToolButton {{ padding: {room}px 8px; border: 1px solid {self._theme.line}; border-radius: 3px;"
+            f"QToolButton {{ padding: 0 8px; border: 1px solid {self._theme.line}; border-radius: 3px;"
             f" color: {self._theme.text}; }} QToolButton:checked {{ background: {self._theme.pressed}; }}"
         )
         row.addWidget(self.slider, 1)
         for widget in (self.number, self._of, self.live):
             row.addWidget(widget)
         self._of.setVisible(not compact)
-        self._status.setVisible(not compact)
         line = qt.QHBoxLayout(self.line)
         line.setContentsMargins(0, 0, 0, 0)
-        line.setSpacing(12)
-        line.addWidget(self._status)
         line.addWidget(self._note, 1)
-        if compact:
-            for place in range(row.count()):
-                row.itemAt(place).widget().setFixedHeight(_LOW)
-        both = qt.QVBoxLayout(self)
-        both.setContentsMargins(10, 0 if compact else 2, 10, 0 if compact else 2)
-        both.setSpacing(0)
-        both.addLayout(row)
-        if not compact:
-            both.addWidget(self.line)
+        for place in range(row.count()):
+            row.itemAt(place).widget().setFixedHeight(_HEIGHT)
         self.say("")

@@ -167,7 +167,6 @@ def test_the_wall_has_nothing_but_pictures_states_and_counts(
             view.caption,
             view.past.bar,
             view.controls,
-            view.picture_tools,
             view.statusBar(),
         ):
             assert not part.isVisible()

@@ -85,7 +85,7 @@ def test_the_picture_has_more_room_than_what_stands_below_it(qtbot: Any) -> None
     qtbot.waitExposed(panel)
     picture, series, log = panel.rows.sizes()
     assert picture > series + log
-    assert log >= 90
+    assert log >= 80, "two lines of the log"
     panel.resize(1900, 1000)
     assert panel.rows.sizes()[1:] == [series, log]
     panel.close()
