@@ -68,6 +68,8 @@ class StatusLine(qt.QStatusBar):
         if not compact:
             self.pixel.setStyleSheet("font-family: monospace; font-size: 11pt;")
         self.pixel.ensurePolished()
+        metrics = self.pixel.fontMetrics()  # signs of other fonts may be higher, and nothing moves
+        self.setFixedHeight(max(metrics.height(), metrics.lineSpacing()) + 10)
         self.place.setStyleSheet(f"{figures} color: {colours.accent};")
         self.legend.setText(
             f"<span style='color:{colours.invalid_pixel}'>■</span> no valid value &nbsp; "
