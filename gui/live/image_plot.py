@@ -28,7 +28,7 @@ _log = logging.getLogger(__name__)
 
 _TITLED, _COMPACT = (72, 8, 18, 46), (52, 8, 16, 24)
 """Left, upper, right and lower margin around the axes, with titles and without: pixels of the screen."""
-_LEAST = 80
+_LEAST = 120
 """Pixels below which margins shrink with the plot."""
 
 
