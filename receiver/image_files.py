@@ -6,7 +6,7 @@ import logging
 import warnings
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -19,6 +19,10 @@ TIFF_TYPES = ("uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "
 
 CBF, CBF_SECTION, CBF_PIXELS = b"###CBF: VERSION", b"--CIF-BINARY-FORMAT-SECTION--", b"\x0c\x1a\x04\xd5"
 """How a CBF file begins, and in it the part with the pixels, and these (CBF/imgCIF, "binary sections")."""
+_BEGINNINGS = {
+    "CBF": (b"###CBF",), "TIFF": (b"II*\0", b"MM\0*"), "EDF": (b"{\nEDF_", b"{\r\nEDF_", b"{\nHeaderID"),
+}  # fmt: skip
+"""How files of these kinds begin (TIFF 6.0, section 2; fabio's `EdfImage`)."""
 
 
 class ImageFile:
@@ -51,7 +55,7 @@ class ImageFile:
         self.counts: dict[str, int] = {}
         logging.getLogger("fabio").setLevel(logging.CRITICAL)  # what it says is in the exception as well
         if _is_cut_off(self.path):
-            raise ReaderError(f"{self.path} ends before its pixels: it is damaged, or still being written")
+            raise _ends_early(self.path)
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of headers that are not as they should be
@@ -61,17 +65,18 @@ class ImageFile:
         except ModuleNotFoundError:
             raise
         except Exception as error:  # fabio's formats raise whatever their parsers do
-            raise ReaderError(
-                f"{self.path} is neither HDF5 nor an image that is read here (CBF, TIFF, EDF)"
-            ) from error
+            raise _refused(self.path) from error
         data = self._image.data
-        if data is None or np.ndim(data) not in (2, 3):
+        if data is None or np.ndim(data) not in (2, 3):  # so it is where none of fabio's TIFF readers can
             self.close()
-            raise ReaderError(f"{self.path} has no image: its data have the shape {list(np.shape(data))}")
+            raise _refused(self.path)
         self._first = np.asarray(data)
         if self._first.ndim == 3 and self._first.shape[-1] == 3:
             self.interpretation = "rgba-image"
         self._frames = max(1, int(getattr(self._image, "nframes", 1)))
+        if self._frames == 1 and _is_incomplete(self._image):
+            self.close()
+            raise _ends_early(self.path)
         self._said = pilatus_header.numbers(self._image.header)
         # As in a DECTRIS stream: what is above the cutoff has not been counted whole.
         self.saturation = self._said.get("saturation_value") or None
@@ -115,9 +120,15 @@ class ImageFile:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                return np.asarray(self._image.getframe(index).data)
+                found = self._image.getframe(index)
+                pixels = found.data
         except Exception as error:
             raise ReaderError(f"frame {index} of {self.path} cannot be read: {error}") from error
+        if pixels is None or np.ndim(pixels) != self._first.ndim or _is_incomplete(found):
+            raise ReaderError(
+                f"frame {index} of {self.path} cannot be read: the file is damaged, or still being written"
+            )
+        return np.asarray(pixels)
 
     def time(self, index: int) -> float | None:
         """Return `None`: headers have times without a zone, if any."""
@@ -136,12 +147,47 @@ class ImageFile:
         return None
 
 
-def _is_cut_off(path: Path) -> bool:
-    """Return whether a CBF file has no pixels: fabio 2026.6 would look for their beginning for ever."""
+def _kind(beginning: bytes) -> str:
+    """Return what a file that begins so is; "" if that is not known."""
+    return next((kind for kind, marks in _BEGINNINGS.items() if beginning.startswith(marks)), "")
+
+
+def _refused(path: Path) -> ReaderError:
     with path.open("rb") as file:
-        if file.read(len(CBF)) != CBF and path.suffix.lower() != ".cbf":
+        kind = _kind(file.read(16))
+    if kind:
+        return ReaderError(f"{path} cannot be read: this {kind} file is damaged, or still being written")
+    return ReaderError(f"{path} is neither HDF5 nor an image that is read here (CBF, TIFF, EDF)")
+
+
+def _ends_early(path: Path) -> ReaderError:
+    return ReaderError(f"{path} ends before its pixels: it is damaged, or still being written")
+
+
+def _is_incomplete(image: Any) -> bool:
+    """Return whether fabio has filled up with zeros what an EDF file lacks; it says so in its log only."""
+    return bool(getattr(image, "incomplete_data", False))
+
+
+def _is_cut_off(path: Path) -> bool:
+    """Return whether a file surely ends too early.
+
+    Of a CBF without pixels, fabio 2026.6 would look for their beginning for ever; of a packed TIFF whose
+    list of contents is cut, libtiff returns other pixels than were written.
+    """
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        beginning = file.read(len(CBF))
+        kind = _kind(beginning)
+        if kind == "TIFF":
+            order: Literal["little", "big"] = "little" if beginning.startswith(b"II") else "big"
+            contents = int.from_bytes(beginning[4:8], order)
+            file.seek(contents)
+            entries = int.from_bytes(file.read(2), order)
+            return contents + 2 + 12 * entries + 4 > size  # TIFF 6.0, section 2
+        if kind != "CBF" and path.suffix.lower() != ".cbf":
             return False
-        content = CBF + file.read()
+        content = beginning + file.read()
     section = content.find(CBF_SECTION)
     return section < 0 or content.find(CBF_PIXELS, section) < 0
 

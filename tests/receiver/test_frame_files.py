@@ -10,6 +10,7 @@ import fabio.cbfimage
 import fabio.edfimage
 import h5py
 import numpy as np
+import PIL.Image
 import pytest
 
 from penstock.receiver.frame_files import open_frames
@@ -252,6 +253,46 @@ def test_a_cbf_that_ends_before_its_pixels_is_refused_instead_of_being_read_for_
         open_frames(tmp_path / "cut.cbf")
     with open_frames(tmp_path / "whole.cbf") as file:
         assert np.array_equal(file.frame(0), STACK[0])
+
+
+@pytest.mark.parametrize(
+    ("kind", "share"),
+    [
+        ("cbf", 0.3), ("cbf", 0.9), ("tif", 0.3), ("tif", 0.999), ("edf", 0.3), ("edf", 0.999),
+        ("packed.tif", 0.3), ("packed.tif", 0.999),
+    ],
+)  # fmt: skip
+def test_an_image_file_that_is_cut_off_is_said_to_be_damaged(kind: str, share: float, tmp_path: Path) -> None:
+    counts = np.random.default_rng(1).poisson(5, (60, 80)).astype(np.uint16)
+    path = tmp_path / f"whole.{kind}"
+    if kind == "packed.tif":
+        PIL.Image.fromarray(counts).save(path, compression="tiff_lzw")
+    elif kind == "tif":
+        write_tiff(path, counts, {})
+    else:
+        {"cbf": fabio.cbfimage.CbfImage, "edf": fabio.edfimage.EdfImage}[kind](
+            data=counts.astype(np.int32)
+        ).write(str(path))
+    whole = path.read_bytes()
+    cut = tmp_path / f"cut.{kind}"
+    cut.write_bytes(whole[: int(share * len(whole))])
+    with pytest.raises(ReaderError, match=rf"cut\.{kind} .*damaged, or still being written$"):
+        open_frames(cut)
+    with open_frames(path) as file:
+        assert np.array_equal(file.frame(0), counts)
+
+
+def test_a_frame_that_an_edf_file_lacks_a_part_of_is_refused_and_not_filled_up(tmp_path: Path) -> None:
+    image = fabio.edfimage.EdfImage(data=STACK[0])
+    image.append_frame(data=STACK[1])
+    image.write(str(tmp_path / "two.edf"))
+    (tmp_path / "cut.edf").write_bytes((tmp_path / "two.edf").read_bytes()[:-10])
+    with open_frames(tmp_path / "cut.edf") as file:
+        assert np.array_equal(file.frame(0), STACK[0])
+        with pytest.raises(ReaderError, match=r"frame 1 of .*cut\.edf cannot be read: .*damaged"):
+            file.frame(1)
+    with open_frames(tmp_path / "two.edf") as file:
+        assert np.array_equal(file.frame(1), STACK[1])
 
 
 def test_an_hdf5_file_that_is_damaged_inside_is_refused_in_a_sentence(tmp_path: Path) -> None:
