@@ -11,7 +11,7 @@ from silx.gui import qt
 from penstock.gui.live import ranges
 from penstock.gui.live.past.asker import Asker, Wish
 from penstock.gui.live.past.bar import PastBar
-from penstock.gui.live.past.kept import CAPACITY, Kept
+from penstock.gui.live.past.kept import Kept
 from penstock.gui.live.snapshot import Snapshot
 from penstock.gui.live.source import NoAnswer, Part, Refused, Source
 from penstock.receiver.client import LastFrame
@@ -390,12 +390,10 @@ class Past(qt.QObject):
     def _gaps(self) -> str:
         said = []
         if self._is_live_only():
-            megabytes = CAPACITY // 2**20
             count = len(self.kept)
-            said.append(
-                f"not in a file: this window keeps the {count:,} frame{'' if count == 1 else 's'} that it "
-                f"has shown last (up to {megabytes} MB)"
-            )
+            # Short: in a tile there is no room for more.
+            kept = f"last {count:,} frames are" if count > 1 else "last frame is"
+            said.append(f"in no file: the {kept} kept here")
         if self._ranges:
             count = ranges.number(self._ranges)
             words = "frame is" if count == 1 else "frames are"

@@ -233,10 +233,8 @@ def test_of_a_live_series_the_frames_that_the_window_has_shown_are_there(
     until(qtbot, viewer, 59)
     kept, bar = viewer.past.kept.indices(), viewer.past.bar
     assert kept[-1] == 59 and (bar.slider.minimum(), bar.slider.maximum()) == (kept[0], 59)
-    assert bar.note() == (
-        f"Not in a file: this window keeps the {len(kept)} frame{'s' if len(kept) > 1 else ''} that it has "
-        "shown last (up to 256 MB)"
-    )
+    last = f"last {len(kept)} frames are" if len(kept) > 1 else "last frame is"
+    assert bar.note() == f"In no file: the {last} kept here"
     viewer.past.go(kept[0])
     until(qtbot, viewer, kept[0])
     expected = patterns.gradient((40, 60), "uint16", kept[0])
