@@ -17,17 +17,15 @@ from penstock.gui.live.file_source import FileSource
 from penstock.gui.live.levels import Scale
 from penstock.gui.live.memory import Memory
 from penstock.gui.live.receiver_source import ReceiverSource
+from penstock.gui.live.screenshot import Screenshot, Wanted
 from penstock.gui.live.sentences import no_answer_yet
 from penstock.gui.live.source import Source
 from penstock.gui.live.view import LiveView
 from penstock.gui.live.viewer import Viewer
 from penstock.gui.live.window import Window
-from penstock.stins.texts import plural
 
 PATIENCE = 1.0
 """Seconds without a first answer after which the terminal reports it."""
-LOOK = 500
-"""Milliseconds between two looks at whether a picture can still come."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,11 +71,9 @@ def run(
     window = open_window(options)
     previous = signal.signal(signal.SIGINT, lambda *_: window.close())
     hook, sys.excepthook = sys.excepthook, window.failure.say
-    failure: list[str] = []
-    if options.screenshot is not None:
-        _arrange_screenshot(window, options, options.screenshot, failure)
+    screenshot = _screenshot(window, options)
     for view in window.views():
-        if options.screenshot is None or not view.snapshot().is_file:  # there, that ends the command
+        if screenshot is None or not view.snapshot().is_file:  # there, that ends the command
             _tell_of_waiting(view, waits)
     window.show()
     if options.wall:
@@ -89,7 +85,17 @@ def run(
         signal.signal(signal.SIGINT, previous)
         sys.excepthook = hook
         window.close()
-    return failure[0] if failure else None
+    return None if screenshot is None else screenshot.failure
+
+
+def _screenshot(window: Window, options: Options) -> Screenshot | None:
+    if options.screenshot is None:
+        return None
+    wanted = Wanted(
+        path=options.screenshot, after_frames=options.after_frames, frame=options.frame,
+        deadline=options.deadline,
+    )  # fmt: skip
+    return Screenshot(window, wanted)
 
 
 def open_window(options: Options) -> Window:
@@ -154,84 +160,3 @@ def _tell_of_waiting(viewer: LiveView, waits: Callable[[str], None]) -> None:
     viewer.updated.connect(look)
     timer.timeout.connect(look)
     timer.start(int(PATIENCE * 1000))
-
-
-def _arrange_screenshot(window: Window, options: Options, path: Path, failure: list[str]) -> None:
-    views = window.views()
-
-    def look() -> None:
-        for view in views:
-            shown = view.frame_on_show()
-            if options.frame is not None and (shown is None or shown.frame != options.frame):
-                return
-            if view.drawn() < options.after_frames or view.banner.kind() == "connecting":
-                return
-            if not view.measure.is_mask_on_show():
-                return  # what the mask leaves out is no spot
-        for view in views:
-            view.updated.disconnect(look)
-            view.frame_drawn.disconnect(look)
-            view.measure.facts.changed.disconnect(look)
-            view.plot.treated.disconnect(look)
-        qt.QTimer.singleShot(0, take)
-
-    def take() -> None:
-        doubts.stop()
-        if not window.grab().save(str(path)):
-            failure.append(
-                f"the picture cannot be written to {path}; is the folder there and writable, "
-                "and does the name end with .png or .jpg?"
-            )
-        window.close()
-
-    def give_up() -> None:
-        doubts.stop()
-        late = next((view for view in views if view.drawn() < options.after_frames), views[0])
-        snapshot = late.snapshot()
-        failure.append(
-            f"no picture in {options.deadline:g} s: {no_answer_yet(snapshot)}"
-            if snapshot.status is None
-            else f"{late.drawn()} of {plural(options.after_frames, 'frame')} came from {snapshot.url} in "
-            f"{options.deadline:g} s ({late.banner.title().lower()}: {late.banner.text()}); "
-            "start a series, or give --after-frames 0 to take the window as it is"
-        )
-        window.close()
-
-    said = [""]
-
-    def doubt() -> None:
-        why = next(filter(None, (_why_never(view, options) for view in views)), "")
-        if why and why == said[0]:  # twice: a file that is being written may look damaged for a moment
-            doubts.stop()
-            deadline.stop()
-            failure.append(f"no picture: {why}")
-            window.close()
-        said[0] = why
-
-    for view in views:
-        view.updated.connect(look)
-        view.frame_drawn.connect(look)
-        view.measure.facts.changed.connect(look)
-        view.plot.treated.connect(look)
-    doubts = qt.QTimer(window)
-    doubts.timeout.connect(doubt)
-    if options.after_frames:
-        doubts.start(LOOK)
-    deadline = qt.QTimer(window)
-    deadline.setSingleShot(True)
-    deadline.timeout.connect(give_up)
-    deadline.start(int(options.deadline * 1000))
-
-
-def _why_never(view: LiveView, options: Options) -> str:
-    """Return why a file will never bring the picture, however long one waits; "" if it may."""
-    snapshot = view.snapshot()
-    if not snapshot.is_file:
-        return ""
-    if snapshot.status is None:
-        return snapshot.trouble
-    if snapshot.status.state == "running":
-        return ""
-    if not snapshot.content.images:
-        return f"{snapshot.url}: {snapshot.content.sentence()}"
-    return view.past.trouble() if options.frame is not None else ""

@@ -231,3 +231,21 @@ def test_a_failure_inside_is_said_and_ends_nothing(
     assert said and said[0].startswith("The viewer had an internal error (ValueError: of a day in May)")
     assert picture.exists()
     assert "Traceback" in capsys.readouterr().err
+
+
+def test_a_picture_of_tabs_waits_for_the_one_in_front(file: Path, tmp_path: Path) -> None:
+    picture = tmp_path / "window.png"
+    behind = FileSource(tmp_path / "not-there.h5")
+
+    assert run(Options(sources=(FileSource(file), behind), screenshot=picture)) is None
+    assert picture.exists()
+
+
+def test_a_picture_of_tiles_waits_for_each_of_them(file: Path, tmp_path: Path) -> None:
+    picture = tmp_path / "window.png"
+    beside = FileSource(tmp_path / "not-there.h5")
+
+    why = run(Options(sources=(FileSource(file), beside), tiles=True, screenshot=picture))
+
+    assert why is not None and "not-there.h5" in why
+    assert not picture.exists()

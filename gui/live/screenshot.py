@@ -1,0 +1,128 @@
+"""Takes a picture of the window once all that is in sight has drawn its frames, and closes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from silx.gui import qt
+
+from penstock.gui.live.sentences import no_answer_yet
+from penstock.gui.live.view import LiveView
+from penstock.gui.live.window import Window
+from penstock.stins.texts import plural
+
+LOOK = 500
+"""Milliseconds between two looks at whether a picture can still come."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """The picture that is to be taken."""
+
+    path: Path
+    after_frames: int = 1
+    frame: int | None = None
+    """Of files: the frame that has to be on show."""
+    deadline: float = 60.0
+    """Seconds to wait for it."""
+
+
+class Screenshot(qt.QObject):
+    """Waits for what is wanted, takes the picture and closes the window.
+
+    Args:
+        window: the window, not yet shown.
+        wanted: the picture.
+    """
+
+    def __init__(self, window: Window, wanted: Wanted) -> None:
+        super().__init__(window)
+        self.failure: str | None = None
+        """Why there is no picture, in a sentence."""
+        self._window = window
+        self._wanted = wanted
+        self._said = ""
+        self._signals = [
+            signal
+            for view in window.views()
+            for signal in (
+                view.updated, view.frame_drawn, view.measure.facts.changed, view.plot.treated,
+            )
+        ]  # fmt: skip
+        for signal in self._signals:
+            signal.connect(self._look)
+        self._doubts = qt.QTimer(self)
+        self._doubts.timeout.connect(self._doubt)
+        if wanted.after_frames:
+            self._doubts.start(LOOK)
+        self._deadline = qt.QTimer(self)
+        self._deadline.setSingleShot(True)
+        self._deadline.timeout.connect(self._give_up)
+        self._deadline.start(int(wanted.deadline * 1000))
+
+    def _in_sight(self) -> list[LiveView]:
+        """Return the views that will be in the picture; one behind another tab draws nothing."""
+        return self._window.views() if self._window.is_tiled() else [self._window.current()]
+
+    def _look(self) -> None:
+        if any(self._is_late(view) for view in self._in_sight()):
+            return
+        for signal in self._signals:
+            signal.disconnect(self._look)
+        qt.QTimer.singleShot(0, self._take)
+
+    def _is_late(self, view: LiveView) -> bool:
+        wanted, shown = self._wanted, view.frame_on_show()
+        if wanted.frame is not None and (shown is None or shown.frame != wanted.frame):
+            return True
+        if view.drawn() < wanted.after_frames or view.banner.kind() == "connecting":
+            return True
+        return not view.measure.is_mask_on_show()  # what the mask leaves out is no spot
+
+    def _take(self) -> None:
+        path = self._wanted.path
+        failed = not self._window.grab().save(str(path))
+        self._end(
+            f"the picture cannot be written to {path}; is the folder there and writable, "
+            "and does the name end with .png or .jpg?"
+            if failed
+            else None
+        )
+
+    def _give_up(self) -> None:
+        wanted, views = self._wanted, self._in_sight()
+        late = next((view for view in views if view.drawn() < wanted.after_frames), views[0])
+        snapshot = late.snapshot()
+        self._end(
+            f"no picture in {wanted.deadline:g} s: {no_answer_yet(snapshot)}"
+            if snapshot.status is None
+            else f"{late.drawn()} of {plural(wanted.after_frames, 'frame')} came from {snapshot.url} in "
+            f"{wanted.deadline:g} s ({late.banner.title().lower()}: {late.banner.text()}); "
+            "start a series, or give --after-frames 0 to take the window as it is"
+        )
+
+    def _doubt(self) -> None:
+        why = next(filter(None, (self._why_never(view) for view in self._in_sight())), "")
+        if why and why == self._said:  # twice: a file that is being written may look damaged for a moment
+            self._end(f"no picture: {why}")
+        self._said = why
+
+    def _why_never(self, view: LiveView) -> str:
+        """Return why a file will never bring the picture, however long one waits; "" if it may."""
+        snapshot = view.snapshot()
+        if not snapshot.is_file:
+            return ""
+        if snapshot.status is None:
+            return snapshot.trouble
+        if snapshot.status.state == "running":
+            return ""
+        if not snapshot.content.images:
+            return f"{snapshot.url}: {snapshot.content.sentence()}"
+        return view.past.trouble() if self._wanted.frame is not None else ""
+
+    def _end(self, failure: str | None) -> None:
+        self._doubts.stop()
+        self._deadline.stop()
+        self.failure = failure
+        self._window.close()
