@@ -8,6 +8,7 @@ import numpy as np
 from silx.gui import qt
 
 from penstock.gui import theme
+from penstock.gui.live.histogram import Bins
 from penstock.gui.live.levels import Scale
 from penstock.gui.live.look import Look
 
@@ -28,11 +29,14 @@ class ColourBar(qt.QWidget):
 
     Args:
         look: its levels, scale and colours are shown.
+        bins: histogram beside it; while that is seen, a count is at the same height in both, and what is
+            beyond the levels has the first and the last colour.
     """
 
-    def __init__(self, look: Look, parent: qt.QWidget | None = None) -> None:
+    def __init__(self, look: Look, bins: Bins | None = None, parent: qt.QWidget | None = None) -> None:
         super().__init__(parent)
         self._look = look
+        self._bins = bins
         font = self.font()
         font.setPointSizeF(_POINTS)
         self.setFont(font)
@@ -43,14 +47,18 @@ class ColourBar(qt.QWidget):
         self.setToolTip("Counts, and the colours that they have")
         self.setAccessibleName("Colour bar")
         look.colormap.sigChanged.connect(self.update)
+        if bins is not None:
+            bins.changed.connect(self.update)
 
     def ticks(self) -> list[float]:
         """Return the counts that have a label, from the highest to the lowest; the levels come first."""
-        low, high = self._look.levels()
+        beside = self._beside()
+        low, high = self._look.levels() if beside is None else beside.range()
         scale = self._look.scale()
         found: list[float] = []
-        most = max(1, int(self._room() / _STEP))
-        for value in (high, low, *_round(low, high, scale, most)):
+        most = max(1, int(abs(self.row(low) - self.row(high)) / _STEP))
+        least, greatest = self._look.levels()
+        for value in (greatest, least, *_round(low, high, scale, most)):
             row = self.row(value)
             if low <= value <= high and all(abs(row - self.row(each)) >= _APART for each in found):
                 found.append(value)
@@ -58,9 +66,15 @@ class ColourBar(qt.QWidget):
 
     def row(self, value: float) -> float:
         """Return where a count is, in pixels from the top."""
+        beside = self._beside()
+        if beside is not None:
+            return float(beside.row(value) + self.mapFromGlobal(beside.mapToGlobal(qt.QPoint(0, 0))).y())
         first, last, place = (float(each) for each in self._look.scale().place(self._values(value)))
         share = (place - first) / (last - first) if last > first else 0.0
         return float(self._top() + (1.0 - share) * self._room())
+
+    def _beside(self) -> Bins | None:
+        return self._bins if self._bins is not None and self._bins.isVisible() else None
 
     def sizeHint(self) -> qt.QSize:
         """As high as the picture beside it."""
@@ -70,10 +84,19 @@ class ColourBar(qt.QWidget):
         """Draw colours, ticks and numbers."""
         colours = theme.current()
         painter = qt.QPainter(self)
-        bar = qt.QRectF(_EDGE, self._top(), BAR, self._room())
         table = np.ascontiguousarray(self._look.colormap.getNColors(256)[::-1])
         image = qt.QImage(table.data, 1, len(table), 4, qt.QImage.Format_RGBA8888)
-        painter.drawImage(bar, image)
+        least, greatest = self._look.levels()
+        beside = self._beside()
+        top, bottom = (self.row(value) for value in (greatest, least))
+        if beside is not None:
+            low, high = beside.range()
+            above, below = (self.row(value) for value in (high, low))
+            painter.setClipRect(qt.QRectF(_EDGE, above, BAR, below - above))
+            painter.fillRect(qt.QRectF(_EDGE, above, BAR, top - above + 1), qt.QColor(*table[0]))
+            painter.fillRect(qt.QRectF(_EDGE, bottom - 1, BAR, below - bottom + 1), qt.QColor(*table[-1]))
+        painter.drawImage(qt.QRectF(_EDGE, top, BAR, bottom - top), image)
+        painter.setClipping(False)
         metrics = self.fontMetrics()
         left = _EDGE + BAR
         for value in self.ticks():

@@ -78,6 +78,9 @@ class LevelsTool(qt.QWidget):
 class Bins(qt.QWidget):
     """The bins, one below the other with the greatest counts on top, and a line for each level."""
 
+    changed = qt.Signal()
+    """Its range, its place, or whether it is seen: what stands beside it has the same scale."""
+
     def __init__(self, look: Look, parent: qt.QWidget | None = None) -> None:
         super().__init__(parent)
         self._look = look
@@ -99,6 +102,11 @@ class Bins(qt.QWidget):
         if self._dragged is None:
             self._histogram = histogram
             self.update()
+            self.changed.emit()
+
+    def range(self) -> tuple[float, float]:
+        """Return the counts at its lower and its upper end."""
+        return self._axis()[1:]
 
     def row(self, value: float) -> float:
         """Return where a count is, in pixels from the top."""
@@ -121,6 +129,13 @@ class Bins(qt.QWidget):
 
     def _height(self) -> int:
         return max(1, int(self.height()) - 2 * _EDGE)
+
+    def event(self, event: qt.QEvent) -> bool:
+        """Tell of where it is."""
+        done = super().event(event)
+        if event.type() in (qt.QEvent.Resize, qt.QEvent.Move, qt.QEvent.Show, qt.QEvent.Hide):
+            self.changed.emit()
+        return bool(done)
 
     def mousePressEvent(self, event: qt.QMouseEvent) -> None:
         """Take the level that is nearest."""

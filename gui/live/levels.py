@@ -17,8 +17,9 @@ FARTHEST = 1e37
 """Greatest level: a picture's values are single precision, and silx' ticks need room beyond."""
 NEAREST = 1e-9
 """Least difference of two levels, as a share of them: 128 bins between them are still different numbers."""
-MOST_BEYOND = 4.0
-"""The histogram is at most so many times as wide as its levels: one hot pixel does not squeeze the rest."""
+MOST_BEYOND = 1.0
+"""The histogram goes at most so many widths of its levels beyond them: one hot pixel does not squeeze the
+rest, and the colour bar, which has the same scale, is for a third at least what lies between."""
 
 Values = npt.NDArray[Any]
 

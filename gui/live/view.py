@@ -142,7 +142,7 @@ class LiveView(qt.QMainWindow):
         """Opens a file that the user has chosen, or dropped here: by default in a window of its own."""
         self.setAcceptDrops(True)
         self.plate = Plate(self)
-        self.colour_bar = ColourBar(self.plot.look, self)
+        self.colour_bar = ColourBar(self.plot.look, self.levels.bins, self)
         self._status = StatusLine(compact=compact, parent=self)
         self._lay_out(compact)
         self._feed.fresh.connect(self._refresh, qt.Qt.QueuedConnection)

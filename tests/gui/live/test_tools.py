@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from silx.gui import qt
 
+from penstock.gui.live.colour_bar import ColourBar
 from penstock.gui.live.drawing.blocks import Reduction
 from penstock.gui.live.histogram import LevelsTool
 from penstock.gui.live.idle import Idle
@@ -90,6 +91,43 @@ def test_a_place_on_the_histogram_is_that_of_its_count(qtbot: Any, scale: Scale)
         assert tool.bins.value(tool.bins.row(count)) == pytest.approx(count)
     assert tool.bins.row(130) < tool.bins.row(80), "the greatest is on top"
     assert not tool.grab().isNull()
+
+
+@pytest.mark.parametrize("scale", Scale)
+def test_a_count_is_at_the_same_height_on_the_histogram_and_on_the_colour_bar_beside_it(
+    qtbot: Any, scale: Scale
+) -> None:
+    look = Look()
+    look.set_scale(scale)
+    look.set_levels(80, 130)
+    both = qt.QWidget()
+    qtbot.addWidget(both)
+    tool = LevelsTool(look, both)
+    bar = ColourBar(look, tool.bins, both)
+    row = qt.QHBoxLayout(both)
+    row.addWidget(tool)
+    row.addWidget(bar)
+    both.resize(200, 500)
+    both.show()
+    tool.show_histogram(histogram(IMAGE.ravel(), look.levels(), scale))
+
+    def from_the_top(part: Any, count: float) -> float:
+        return float(part.row(count) + part.mapTo(both, qt.QPoint(0, 0)).y())
+
+    for count in (80.0, 100.0, 130.0, *bar.ticks()):
+        assert from_the_top(bar, count) == pytest.approx(from_the_top(tool.bins, count))
+    assert {80.0, 130.0} < set(bar.ticks())
+    image = bar.grab().toImage()
+    first, *_, last = (qt.QColor(*colour).name() for colour in look.colormap.getNColors(256))
+    at = [image.pixelColor(12, round(bar.row(count))).name() for count in (70, 100, 140)]
+    assert (at[0], at[2]) == (first, last) and at[1] not in (first, last)
+
+    tool.hide()
+
+    assert (bar.ticks()[-1], bar.ticks()[0]) == (80, 130), "the bar alone has no room for what is beyond"
+    image = bar.grab().toImage()
+    assert bar.row(130) < 20 and bar.row(80) > bar.height() - 20
+    assert image.pixelColor(12, round(bar.row(130)) + 40).name() != last
 
 
 def test_the_window_draws_with_what_is_chosen(
