@@ -410,6 +410,11 @@ def _detector(file: h5py.File, path: Path, name: str | None) -> h5py.Group:
         raise ReaderError(
             f"{path} was not written by Penstock: it is HDF5, but there is no NXentry in it{_broken(file)}"
         )
+    for entry in entries:
+        account = entry.get("account")
+        if isinstance(account, h5py.Group) and "pipeline" in account.attrs:
+            raw = text(account.attrs.get("raw_file"))
+            raise ReaderError(f"{path} is a result file" + (f"; its frames are in {raw}" if raw else ""))
     default = text(file.attrs.get("default"))
     entries.sort(key=lambda group: group.name != f"/{default}")
     instruments = [group for entry in entries for group in entry.values() if _is(group, "NXinstrument")]

@@ -1,0 +1,48 @@
+"""What is known of a series and its pipeline when the result file begins."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Code:
+    """One step of a pipeline: the class, as it is kept in the file."""
+
+    name: str
+    """Of the class."""
+    module: str = ""
+    """Importable module that has it; "" if it came as source text."""
+    file: str = ""
+    """Name of the file of the source text."""
+    source: str = ""
+    sha256: str = ""
+    """Of the source text, in hexadecimal."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Begun:
+    """A series, and what is done with its frames."""
+
+    series: str
+    """Its id."""
+    planned: int | None
+    """Frames that are planned; `None` if unknown."""
+    pipeline: str
+    """Name of the pipeline."""
+    steps: tuple[Code, ...] = ()
+    program: str = "penstock process"
+    version: str = ""
+    """Of the program."""
+    version_of_parameters: int = 1
+    parameters: dict[str, Any] = field(default_factory=dict)
+    """The parameters from frame 0 on, by name."""
+    raw: Path | None = None
+    """File of the series; `None` if it has none."""
+    detector: str = ""
+    """Path of the detector's group in it, such as "/entry/instrument/sim"; "" if it is not one
+    of a receiver."""
+    started: float = 0.0
+    """When the series began, in seconds since 1970 (UTC)."""

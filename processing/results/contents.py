@@ -1,0 +1,204 @@
+"""The contents of a result file: account and process at its beginning, results when their names appear.
+
+NeXus: a result per frame is the signal of an NXdata group; the attributes `default` lead to the first curve.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+
+from penstock.processing.results.begun import Begun
+from penstock.processing.results.columns import Column
+from penstock.processing.results.layout import (
+    ACCOUNT,
+    ACCUMULATED,
+    CODES,
+    COUNTED,
+    COUNTS,
+    ENTRY,
+    FIRST_ROWS,
+    INSTRUMENT,
+    LEAST_PARAMETERS,
+    MOST_LISTED,
+    NAME,
+    PROCESS,
+    REASON,
+    SENTENCE,
+    SETS,
+    STATUS,
+    TOTAL_FRAMES,
+    VALID,
+    WHOLE,
+    WORKERS,
+    add,
+    group,
+    iso,
+    parameters_text,
+    place_of,
+    stored,
+    text_type,
+    total_paths,
+    valid_path,
+)
+from penstock.processing.wire import Array
+
+
+def create(path: Path, target: Path, begun: Begun) -> None:
+    """Create a result file without results.
+
+    Args:
+        path: of the file.
+        target: its path later on, from which links to the raw file are relative.
+        begun: series and pipeline.
+
+    Raises:
+        OSError, RuntimeError: it cannot be created.
+    """
+    with h5py.File(path, "w-", track_order=False) as file:
+        _root(file, target)
+        entry = group(file, ENTRY, "NXentry")
+        _text(entry, "title", f"{begun.pipeline} of series {begun.series}")
+        _text(entry, "entry_identifier", begun.series)
+        _text(entry, "start_time", iso(begun.started))
+        add(file, Column(f"{ENTRY}/end_time", text_type(32)), 1, lone=True)
+        _account(file, begun)
+        group(file, ACCUMULATED, "NXcollection")
+        _process(file, begun)
+        _links(entry, target, begun)
+
+
+def add_result(file: Any, array: Array, rows: int) -> None:
+    """Create what a name needs whose first values have come.
+
+    Args:
+        file: h5py file, open for writing.
+        array: as on the wire: its name, type, shape and kind.
+        rows: frames for which there is a place.
+    """
+    dtype = np.dtype(array.dtype)
+    if array.kind not in ("value", "events"):
+        kind = np.dtype("<f8") if array.kind == "mean" else dtype
+        path, count = total_paths(array.name)
+        made = add(file, Column(path, kind, array.shape), 1, lone=True, about=f"{array.kind} over frames")
+        made.attrs["result"] = array.name
+        if len(array.shape) == 2:
+            made.attrs["interpretation"] = "image"
+        about = "frames in the value; 0 while it is written"
+        add(file, Column(count, np.dtype("<u8")), 1, lone=True, about=about)
+        return
+    where, signal = place_of(array.name)
+    shape, entry = array.shape[1:], file[ENTRY]
+    if array.kind == "events":
+        events = group(file, where, "NXcollection")
+        events.attrs.update({"result": array.name, "kind": "events"})
+        add(file, Column(signal, dtype, shape), FIRST_ROWS, about="events of all frames, as they came")
+        about = "place of a frame's first event"
+        add(file, Column(f"{where}/first", np.dtype("<u8")), rows, about=about)
+        add(file, Column(f"{where}/count", np.dtype("<u4")), rows, about="events of a frame")
+        return
+    data = group(file, where, "NXdata")
+    short = signal.rpartition("/")[2]
+    data.attrs.update({"signal": short, "result": array.name, "kind": "value"})
+    made = add(file, Column(signal, dtype, shape), rows, about=array.name)
+    if shape:
+        made.attrs["interpretation"] = {1: "spectrum", 2: "image"}.get(len(shape), "scaler")
+    about = f"1 where a frame has a value of {array.name}"
+    add(file, Column(valid_path(array.name), np.dtype("u1")), rows, about=about)
+    # The first curve is shown; before there is one, the first number.
+    shown = entry.get(str(entry.attrs.get("default", "")))
+    if shown is None or (shape and shown[shown.attrs["signal"]].ndim == 1):
+        entry.attrs["default"] = where.rpartition("/")[2]
+
+
+def add_whole(file: Any, array: Array, value: np.ndarray[Any, Any]) -> None:
+    """Write a result of the series as a whole."""
+    made = group(file, WHOLE, "NXcollection").create_dataset(
+        stored(array.name), data=value, track_times=False
+    )
+    made.attrs.update({"result": array.name, "long_name": f"{array.name} of the series as a whole"})
+
+
+def _root(file: Any, target: Path) -> None:
+    file.attrs.update({
+        "NX_class": "NXroot", "default": "entry", "creator": "Penstock", "file_name": target.name,
+        "file_time": iso(time.time()),
+    })  # fmt: skip
+
+
+def _account(file: Any, begun: Begun) -> None:
+    rows = FIRST_ROWS if begun.planned is None else begun.planned
+    account = group(file, ACCOUNT, "NXcollection")
+    add(file, Column(STATUS, np.dtype("u1")), rows).attrs["codes"] = CODES
+    for name, kind, about in (
+        ("parameters_version", "<u2", "version of the parameters with which a frame was processed"),
+        ("worker", "<u2", "number of the worker that processed or lost a frame; 0: none"),
+        ("raw_stored", "u1", "1 where the raw file has the frame, 0 where not; 255: unknown"),
+    ):
+        add(file, Column(f"{ACCOUNT}/{name}", np.dtype(kind)), rows, about=about)
+    group(file, VALID, "NXcollection")
+    group(file, TOTAL_FRAMES, "NXcollection")
+    group(file, COUNTED, "NXcollection")
+    for name in COUNTS:
+        add(file, Column(f"{COUNTED}/{name}", np.dtype("<i8")), 1, lone=True)
+    for name, nbytes in (("state", 16), ("reason", REASON)):
+        add(file, Column(f"{ACCOUNT}/{name}", text_type(nbytes)), 1, lone=True)
+    for name, column, nbytes in (("errors", "sentence", SENTENCE), ("lost", "worker", NAME)):
+        group(file, f"{ACCOUNT}/{name}", "NXcollection")
+        about = f"frame; -1: none. At most {MOST_LISTED} are listed"
+        add(file, Column(f"{ACCOUNT}/{name}/index", np.dtype("<i8")), MOST_LISTED, about=about)
+        add(file, Column(f"{ACCOUNT}/{name}/{column}", text_type(nbytes)), MOST_LISTED)
+    add(file, Column(f"{ACCOUNT}/workers", text_type(NAME)), WORKERS, about="names of workers, by number")
+    account.attrs["pipeline"] = begun.pipeline
+
+
+def _process(file: Any, begun: Begun) -> None:
+    process = group(file, PROCESS, "NXprocess")
+    _text(process, "program", begun.program)
+    _text(process, "version", begun.version or "unknown")
+    _text(process, "date", iso(begun.started))
+    for number, step in enumerate(begun.steps, 1):
+        note = group(file, f"{PROCESS}/step_{number}", "NXnote")
+        _text(note, "type", "text/x-python")
+        _text(
+            note, "description", f"class {step.name}" + (f" of module {step.module}" if step.module else "")
+        )
+        if step.source:
+            _text(note, "file_name", step.file)
+            _text(note, "data", step.source)
+            note.attrs["sha256"] = step.sha256
+    width = max(LEAST_PARAMETERS, 4 * len(parameters_text(begun.parameters)))
+    where = f"{PROCESS}/parameters"
+    group(file, where, "NXcollection")
+    add(file, Column(f"{where}/version", np.dtype("<u2")), SETS)
+    add(
+        file,
+        Column(f"{where}/from_frame", np.dtype("<i8")),
+        SETS,
+        about="frame; -1: no set of parameters",
+    )
+    add(file, Column(f"{where}/values", text_type(width)), SETS, about="JSON")
+
+
+def _links(entry: Any, target: Path, begun: Begun) -> None:
+    """Link to the raw file by a relative name, so that both can be moved together.
+
+    Its instrument has the same path here as there: validators follow the attributes `target` in it.
+    """
+    if begun.raw is None:
+        return
+    name = os.path.relpath(os.path.realpath(begun.raw), os.path.realpath(target.parent))
+    entry["account"].attrs["raw_file"] = name
+    if begun.detector.startswith(f"{INSTRUMENT}/"):
+        entry["instrument"] = h5py.ExternalLink(name, INSTRUMENT)
+        for field in ("sequence_number", "timestamp"):
+            entry[field] = h5py.ExternalLink(name, f"{begun.detector}/{field}")
+
+
+def _text(parent: Any, name: str, value: str) -> None:
+    parent.create_dataset(name, data=value, track_times=False)

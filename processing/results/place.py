@@ -1,0 +1,228 @@
+"""The file in its folder: its name, its lock, and how another one takes its place.
+
+Two hidden files lie beside a result file while it is written: `.NAME.lock`, which its one writer holds, and
+`.NAME.totals`, see `accumulated`. A third, `.NAME.new`, will take the file's place, milliseconds later.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import socket
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from penstock.processing.results.errors import ResultError, not_written
+
+SUFFIXES = (".h5", ".hdf5", ".nxs", ".hdf", ".nx5")
+_NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
+"""Errors of file systems without hard links."""
+_NO_SUCH_CALL = (errno.ENOSYS, errno.EXDEV, errno.EINVAL, errno.EOPNOTSUPP, errno.EBADF)
+_COPIED = 2**26
+
+
+def path_for(raw: Path | None, pipeline: str, results_root: str = "", series: str = "") -> Path | None:
+    """Return the path of the result file of a series: `x.spots.h5` for `x.h5` and the pipeline `spots`.
+
+    Args:
+        raw: file of the series; `None` if it has none.
+        pipeline: name of the pipeline.
+        results_root: folder of all result files; "" for that of the raw file.
+        series: id of the series, by which the file is called if there is no raw file.
+
+    Returns:
+        `None` if there is neither a raw file nor a `results_root`.
+    """
+    if raw is None:
+        return Path(results_root, f"{series or 'series'}.{pipeline}.h5") if results_root else None
+    stem = raw.stem if raw.suffix in SUFFIXES else raw.name
+    return Path(results_root or raw.parent, f"{stem}.{pipeline}.h5")
+
+
+class Place:
+    """The name of a result file, held by one writer.
+
+    Args:
+        path: of the result file.
+
+    Raises:
+        ResultError: another process writes the file, or the folder cannot be written.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.draft = path.with_name(f".{path.name}.new")
+        self.totals = path.with_name(f".{path.name}.totals")
+        self._lock = path.with_name(f".{path.name}.lock")
+        self._held = -1
+        while self._held < 0:
+            self._held = self._try()
+        for left in (self.draft, draft_of(self.totals)):
+            _remove(left)
+
+    def _try(self) -> int:
+        """Return the lock's descriptor; -1 if another process has just removed the file."""
+        try:
+            held = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+        except OSError as error:
+            raise not_written(self.path, "the file", error) from error
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if not os.path.samestat(os.fstat(held), os.stat(self._lock)):
+                raise FileNotFoundError
+            os.ftruncate(held, 0)
+            os.pwrite(held, f"process {os.getpid()} on {socket.gethostname()}".encode(), 0)
+        except FileNotFoundError:
+            os.close(held)
+            return -1
+        except BlockingIOError as error:
+            who = os.pread(held, 200, 0).decode(errors="replace") or "another process"
+            os.close(held)
+            raise ResultError(
+                "being_written",
+                f"{self.path} is being written by {who}: end that one, or rename the pipeline",
+            ) from error
+        except OSError as error:
+            os.close(held)
+            raise not_written(self.path, "the file", error) from error
+        return held
+
+    def give_name(self, *, overwrite: bool) -> None:
+        """Let the draft be the file.
+
+        Raises:
+            ResultError: there is one already, and it may not be overwritten.
+            OSError: the folder cannot be written.
+        """
+        if overwrite:
+            os.rename(self.draft, self.path)
+            return
+        try:
+            os.link(self.draft, self.path, follow_symlinks=False)
+        except FileExistsError as error:
+            raise taken(self.path) from error
+        except OSError as error:
+            if error.errno not in _NO_LINKS:
+                raise
+            try:  # without hard links: an empty file reserves the name, and is replaced at once
+                os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC))
+            except FileExistsError as exists:
+                raise taken(self.path) from exists
+            os.rename(self.draft, self.path)
+        else:
+            os.unlink(self.draft)
+
+    def copy(self, descriptor: int, without: Sequence[tuple[int, int]] = ()) -> None:
+        """Make the draft a copy of an open file; what was reserved there and never written takes no space.
+
+        Args:
+            descriptor: of the file.
+            without: areas that are not copied, as (offset, bytes).
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        size = os.fstat(descriptor).st_size
+        draft = os.open(self.draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+        try:
+            os.fchmod(draft, os.fstat(descriptor).st_mode & 0o777)
+            os.ftruncate(draft, size)
+            at = 0
+            for offset, nbytes in (*sorted(without), (size, 0)):
+                _copy_data(descriptor, draft, at, offset)
+                at = max(at, offset + nbytes)
+        finally:
+            os.close(draft)
+
+    def drop_draft(self) -> None:
+        """Remove the draft, if there is one."""
+        _remove(self.draft)
+
+    def close(self, *, done: bool = False) -> None:
+        """Let go of the name; may be called again.
+
+        Args:
+            done: the file is finished: what was only for its writer is removed.
+        """
+        if self._held >= 0:
+            if done:
+                _remove(self.totals)
+            _remove(self._lock)
+            os.close(self._held)
+            self._held = -1
+
+
+def draft_of(path: Path) -> Path:
+    """Return the name of a hidden file until it is complete."""
+    return path.with_name(f"{path.name}.new")
+
+
+def taken(path: Path) -> ResultError:
+    """Return the error for a name that another file has."""
+    return ResultError(
+        "name_taken",
+        f"{path} exists and is not overwritten: move it away, rename the pipeline, or say overwrite: true in "
+        "the pipeline's file",
+    )
+
+
+def reserve(descriptor: int, areas: Iterable[tuple[int, int]]) -> None:
+    """Reserve space for areas of a file, given as (offset, bytes), so that a full disk is seen now.
+
+    Raises:
+        OSError: there is not enough.
+    """
+    for offset, nbytes in areas:
+        if nbytes:
+            try:
+                os.posix_fallocate(descriptor, offset, nbytes)
+            except OSError as error:
+                if error.errno not in _NO_SUCH_CALL:
+                    raise
+                return  # this file system reserves nothing: a full disk is seen when rows are written
+
+
+def copy_area(source: int, to: int, at: int, nbytes: int, place: int) -> None:
+    """Copy bytes from one open file into another.
+
+    Args:
+        source: descriptor.
+        to: descriptor.
+        at: offset in the source.
+        nbytes: how many.
+        place: offset in the other file.
+
+    Raises:
+        OSError: they cannot be written.
+    """
+    while nbytes > 0:
+        try:
+            count = os.copy_file_range(source, to, min(nbytes, _COPIED), at, place)
+        except OSError as error:
+            if error.errno not in _NO_SUCH_CALL:
+                raise
+            count = os.pwrite(to, os.pread(source, min(nbytes, _COPIED), at), place)
+        if count == 0:
+            return  # the source ends here
+        at, place, nbytes = at + count, place + count, nbytes - count
+
+
+def _copy_data(source: int, to: int, at: int, end: int) -> None:
+    """Copy what was written between two offsets, and no holes."""
+    while at < end:
+        try:
+            at = os.lseek(source, at, os.SEEK_DATA)
+            stop = os.lseek(source, at, os.SEEK_HOLE)
+        except OSError as error:
+            if error.errno == errno.ENXIO:  # nothing but a hole is left
+                return
+            stop = end
+        copy_area(source, to, at, min(stop, end) - at, at)
+        at = stop
+
+
+def _remove(path: Path) -> None:
+    with contextlib.suppress(OSError):
+        os.unlink(path)

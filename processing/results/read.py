@@ -1,0 +1,214 @@
+"""Results of a file that is being written, or is finished: read by another process.
+
+The file is opened for each question, plainly and without a lock, and closed again: so it is always the one
+that has its name now, which the distributor changes when a new name appears. States are read before rows,
+which are written in the other order: a row whose frame is done by its state is right.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import h5py
+import msgspec
+import numpy as np
+
+from penstock.processing.results import layout
+from penstock.processing.results.errors import ResultError
+
+MOST_BYTES = 2**28
+"""Bytes of rows that are read at once at most."""
+
+
+class Described(NamedTuple):
+    """A result."""
+
+    name: str
+    kind: Literal["value", "events", "accumulated", "whole"]
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    """Of one value, or of one event."""
+
+
+class Rows(NamedTuple):
+    """Values of consecutive frames."""
+
+    first: int
+    """The first frame."""
+    states: np.ndarray[Any, Any]
+    """Of each frame, uint8; see `layout.CODES`."""
+    has: np.ndarray[Any, Any]
+    """Whether each is done and has a value of this name; bool."""
+    values: np.ndarray[Any, Any]
+    """(frames, *shape); where there is none: NaN of floating-point numbers, else 0. Of events, all of these
+    frames, one after the other."""
+    counts: np.ndarray[Any, Any] | None = None
+    """Of events: how many each frame has."""
+
+
+class Results:
+    """The results in one file.
+
+    Args:
+        path: of the result file.
+    """
+
+    def __init__(self, path: Path | str) -> None:
+        self.path = Path(path)
+
+    def names(self) -> list[Described]:
+        """Return what results there are by now."""
+        with self._file() as file:
+            found = []
+            entry = file[layout.ENTRY]
+            for link in entry:
+                if not isinstance(entry.get(link, getlink=True), h5py.HardLink):
+                    continue  # into the raw file
+                node = entry[link]
+                if isinstance(node, h5py.Group) and "kind" in node.attrs:
+                    name, kind = str(node.attrs["result"]), str(node.attrs["kind"])
+                    values = file[layout.place_of(name)[1]]
+                    found.append(Described(name, kind, values.dtype, values.shape[1:]))  # type: ignore[arg-type]
+            for where, kind in ((layout.ACCUMULATED, "accumulated"), (layout.WHOLE, "whole")):
+                found += [
+                    Described(str(value.attrs["result"]), kind, value.dtype, value.shape)  # type: ignore[arg-type]
+                    for value in file.get(where, {}).values()
+                ]
+            return found
+
+    def states(self) -> np.ndarray[Any, Any]:
+        """Return the state of each frame, uint8. There may be more than frames while their number is
+        unknown: those are pending."""
+        with self._file() as file:
+            return np.asarray(file[layout.STATUS][...])
+
+    def account(self) -> Mapping[str, Any]:
+        """Return state, reason, counts (as at the end), and the sentences of failed frames by number."""
+        with self._file() as file:
+            account = file[layout.ACCOUNT]
+            errors = account["errors"]
+            index = errors["index"][...]
+            sentences = errors["sentence"][: int((index >= 0).sum())]
+            return {
+                "state": _text(account["state"][()]),
+                "reason": _text(account["reason"][()]),
+                "counts": {name: int(account[f"counts/{name}"][()]) for name in layout.COUNTS},
+                "errors": dict(zip(index.tolist(), map(_text, sentences), strict=False)),
+            }
+
+    def parameters(self) -> list[tuple[int, int, dict[str, Any]]]:
+        """Return the sets of parameters as (version, first frame, values)."""
+        with self._file() as file:
+            group = file[f"{layout.PROCESS}/parameters"]
+            columns = (group["version"][...], group["from_frame"][...], group["values"][...])
+        return [
+            (int(version), int(first), msgspec.json.decode(_text(text)))
+            for version, first, text in zip(*columns, strict=True)
+            if first >= 0
+        ]
+
+    def rows(self, name: str, first: int, end: int) -> Rows:
+        """Return the values of frames from `first` on and before `end`, as far as there are places.
+
+        Raises:
+            ResultError: there is no such result per frame, or it is too much at once.
+        """
+        with self._file() as file:
+            return self._rows(file, name, first, end)
+
+    def latest(self, name: str) -> Rows | None:
+        """Return the value of the highest frame that is done and has one; `None` if there is none."""
+        with self._file() as file:
+            done = file[layout.STATUS][...] == layout.DONE
+            has = self._has(file, name)
+            found = np.flatnonzero(done[: len(has)] & has[: len(done)])
+            return self._rows(file, name, int(found[-1]), int(found[-1]) + 1) if len(found) else None
+
+    def accumulated(self, name: str) -> tuple[np.ndarray[Any, Any], int]:
+        """Return an accumulated value, and how many frames are in it: 0 while it is being written.
+
+        Raises:
+            ResultError: there is no such value.
+        """
+        with self._file() as file:
+            path, frames = layout.total_paths(name)
+            if path not in file:
+                raise self._no_result(name)
+            return np.asarray(file[path][()]), int(file[frames][()])
+
+    def whole(self, name: str) -> np.ndarray[Any, Any]:
+        """Return a result of the series as a whole.
+
+        Raises:
+            ResultError: there is no such value (yet).
+        """
+        with self._file() as file:
+            if (found := file.get(f"{layout.WHOLE}/{layout.stored(name)}")) is None:
+                raise self._no_result(name)
+            return np.asarray(found[()])
+
+    def _rows(self, file: Any, name: str, first: int, end: int) -> Rows:
+        states = file[layout.STATUS]
+        first, end = max(first, 0), min(end, len(states))
+        end = max(first, end)
+        states = np.asarray(states[first:end])
+        has = (states == layout.DONE) & self._has(file, name, first, end)
+        where, path = layout.place_of(name)
+        values = file[path]
+        if file[where].attrs["kind"] == "events":
+            return self._events(file[where], values, first, states, has)
+        self._check(name, (end - first) * int(np.prod(values.shape[1:])) * values.dtype.itemsize)
+        found = np.asarray(values[first:end])
+        found[~has] = np.nan if found.dtype.kind == "f" else 0
+        return Rows(first, states, has, found)
+
+    def _events(
+        self, group: Any, values: Any, first: int, states: np.ndarray[Any, Any], has: np.ndarray[Any, Any]
+    ) -> Rows:
+        firsts = group["first"][first : first + len(states)].astype(np.int64)
+        counts = np.where(has, group["count"][first : first + len(states)], 0)
+        self._check(group.name, int(counts.sum()) * int(np.prod(values.shape[1:])) * values.dtype.itemsize)
+        parts = [
+            values[at : at + count]
+            for at, count in zip(firsts.tolist(), counts.tolist(), strict=True)
+            if count
+        ]
+        found = np.concatenate(parts) if parts else np.zeros((0, *values.shape[1:]), values.dtype)
+        return Rows(first, states, has, found, counts)
+
+    def _has(self, file: Any, name: str, first: int = 0, end: int | None = None) -> np.ndarray[Any, Any]:
+        where, _ = layout.place_of(name)
+        group = file.get(where)
+        if group is None or "kind" not in group.attrs:
+            raise self._no_result(name)
+        if group.attrs["kind"] == "events":
+            return np.asarray(group["count"][first:end] > 0)
+        return np.asarray(file[layout.valid_path(name)][first:end] == 1)
+
+    def _check(self, name: str, nbytes: int) -> None:
+        if nbytes > MOST_BYTES:
+            raise ResultError(
+                "bad_value", f"{nbytes:,} bytes of {name} are too many at once: ask for fewer frames"
+            )
+
+    def _no_result(self, name: str) -> ResultError:
+        return ResultError("no_such_result", f"{self.path} has no result {name} (yet)")
+
+    @contextlib.contextmanager
+    def _file(self) -> Iterator[Any]:
+        try:
+            file = h5py.File(self.path, "r", locking=False)
+        except OSError as error:
+            why = "does not exist" if not self.path.exists() else f"cannot be opened: {error}"
+            raise ResultError("not_a_result_file", f"{self.path} {why}") from error
+        with file:
+            if layout.STATUS not in file:
+                raise ResultError("not_a_result_file", f"{self.path} is no result file of a pipeline")
+            yield file
+
+
+def _text(value: Any) -> str:
+    return bytes(value).rstrip(b"\0").decode(errors="replace")

@@ -1,0 +1,284 @@
+"""The result file of one series, as the distributor writes it.
+
+Rows come first, then what is said of their frames (worker, version), then their status: so a row whose frame
+is marked as done is right, whenever somebody opens the file, and after a kill at any moment.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from penstock.processing.results import accumulated, contents, finish, layout
+from penstock.processing.results.account_rows import AccountRows
+from penstock.processing.results.accumulated import Totals
+from penstock.processing.results.begun import Begun
+from penstock.processing.results.errors import ResultError
+from penstock.processing.results.open_result import OpenResult
+from penstock.processing.wire import Array
+
+IN_PROGRESS = "in progress"
+
+
+class ResultFile(AccountRows):
+    """One result file; made by `create` or `resume`. All methods raise `ResultError` if the disk fails."""
+
+    def __init__(self, opened: OpenResult, series: str) -> None:
+        super().__init__(opened)
+        self.series = series
+        """Id of the series."""
+        self._events: dict[str, int] = {}  # events of each name so far
+        self._stored: dict[str, str] = {}  # names of results by path in the file
+        self._totals = Totals((), (), np.zeros(0, np.int64))
+
+    @classmethod
+    def create(cls, path: Path, begun: Begun, *, overwrite: bool = False) -> ResultFile:
+        """Create the file of a series that begins: account and process, no results yet.
+
+        Args:
+            path: see `place.path_for`.
+            begun: series and pipeline.
+            overwrite: whether another file of this name may be replaced.
+
+        Raises:
+            ResultError: the name is taken, the folder cannot be written, or its disk is full.
+        """
+        made = cls(OpenResult.create(path, begun, overwrite=overwrite), begun.series)
+        planned = -1 if begun.planned is None else begun.planned
+        made._put(f"{layout.COUNTED}/planned", planned)
+        made._open.put_text(f"{layout.ACCOUNT}/state", IN_PROGRESS)
+        made.parameters(begun.version_of_parameters, begun.parameters, 0)
+        return made
+
+    @classmethod
+    def resume(cls, path: Path, series: str) -> ResultFile:
+        """Open the file again that a distributor had begun which was killed.
+
+        What has been accumulated is in `totals`, and what became of each frame in `states`.
+
+        Raises:
+            ResultError: there is none, it is another series', it is finished, or another process writes it.
+        """
+        opened = OpenResult.open(path)
+        try:
+            with opened.reading() as file:
+                found = str(file[f"{layout.ENTRY}/entry_identifier"].asstr()[()])
+            if found != series:
+                raise ResultError("name_taken", f"{path} has the results of series {found}, not of {series}")
+            state = opened.text(f"{layout.ACCOUNT}/state")
+            if state != IN_PROGRESS:
+                raise ResultError("finished", f"{path} is finished ({state}): there is nothing to resume")
+            made = cls(opened, series)
+            made._find()
+        except BaseException:
+            opened.close()
+            raise
+        return made
+
+    # -- what is known -------------------------------------------------------------------------------
+
+    @property
+    def totals(self) -> Totals:
+        """The accumulated values as they were written last."""
+        return self._totals
+
+    # -- results -------------------------------------------------------------------------------------
+
+    def prepare(self, arrays: Iterable[Array]) -> None:
+        """Add the datasets of names that are new, all in one go: each time the file is made anew.
+
+        Args:
+            arrays: as in a message of a worker.
+
+        Raises:
+            ResultError: an array is unlike the earlier ones of its name ("unlike"), and nothing was added; or
+                there is no space.
+        """
+        new = [array for array in arrays if not self._is_known(array)]
+        if not new:
+            return
+        rows = self._open.rows
+
+        def change(file: Any) -> None:
+            for array in new:
+                contents.add_result(file, array, rows)
+
+        self._open.remake(change, f"room for {accumulated.named(new)}")
+
+    def rows(self, array: Array, indices: np.ndarray[Any, Any], values: np.ndarray[Any, Any]) -> None:
+        """Write the values of one name of some frames; write their status after that.
+
+        Args:
+            array: as in a message of a worker; its `counts` say how many events each frame has.
+            indices: of the frames that have a value, int64, in the order of the values.
+            values: (frames, *shape), or the events of all frames one after the other.
+
+        Raises:
+            ResultError: as `prepare` does.
+        """
+        self._make(array, indices)
+        if array.kind == "events":
+            self._add_events(array, indices, values)
+            return
+        _, path = layout.place_of(array.name)
+
+        def write() -> None:
+            opened = self._open
+            column = opened.columns[path]
+            column.write_at(opened.descriptor, indices, np.ascontiguousarray(values, column.dtype))
+            valid = opened.columns[layout.valid_path(array.name)]
+            valid.write_at(opened.descriptor, indices, np.ones(len(indices), np.uint8))
+
+        self._do(f"rows of {array.name}", write)
+
+    def accumulated(
+        self,
+        arrays: Sequence[Array],
+        values: Sequence[np.ndarray[Any, Any]],
+        indices: np.ndarray[Any, Any],
+    ) -> None:
+        """Write all accumulated values, and mark the frames as done that have just come into them.
+
+        Args:
+            arrays: of all names, merged; `n` says how many frames are in each.
+            values: of each, as on the wire: of a mean, the sum.
+            indices: of these frames, int64; their rows are written already.
+        """
+        self.prepare(arrays)
+        totals = Totals(tuple(arrays), tuple(values), np.asarray(indices, np.int64))
+        self._do("accumulated values", lambda: accumulated.write(self._open.place.totals, totals))
+        self._totals = totals
+        self._show_totals()
+
+    # -- the end -------------------------------------------------------------------------------------
+
+    def finish(
+        self,
+        counts: Mapping[str, int],
+        state: str,
+        reason: str,
+        raw_stored: np.ndarray[Any, Any] | None = None,
+        whole: Sequence[tuple[Array, np.ndarray[Any, Any]]] = (),
+    ) -> str:
+        """Complete the file and close it; rows of floating-point numbers without a value become NaN.
+
+        If there are more places than frames, or events, or values of the whole series, the file is made anew:
+        that takes as long as to copy it.
+
+        Args:
+            counts: done, failed, lost, dropped, absent; their sum is the number of frames.
+            state: "complete" or "incomplete".
+            reason: a sentence: why it is incomplete, or "".
+            raw_stored: uint8, per frame: 1 if the raw file has it, 0 if not; by default unknown.
+            whole: results of the series as a whole.
+
+        Returns:
+            "", or a sentence: what could not be made as it should be for want of space. The file is complete
+            all the same, but for `whole`.
+        """
+        frames = sum(counts.get(name, 0) for name in layout.COUNTS if name != "planned")
+
+        def write() -> str:
+            if raw_stored is not None:
+                known = min(len(raw_stored), self._open.rows)
+                self._open.put(f"{layout.ACCOUNT}/raw_stored", 0, raw_stored[:known])
+            for name in layout.COUNTS:
+                if name in counts:
+                    self._put(f"{layout.COUNTED}/{name}", counts[name])
+            self._open.put_text(f"{layout.ACCOUNT}/reason", reason)
+            self._open.put_text(f"{layout.ENTRY}/end_time", layout.iso(time.time()))
+            said = finish.tidy(self._open, frames, self._events, whole)
+            self._open.put_text(f"{layout.ACCOUNT}/state", state)
+            return said
+
+        said = self._do("the end", write)
+        self._open.close(done=True)
+        return said
+
+    def close(self) -> None:
+        """Close the file as it is, to be resumed; may be called again."""
+        self._open.close()
+
+    # -- within --------------------------------------------------------------------------------------
+
+    def _make(self, array: Array, indices: np.ndarray[Any, Any]) -> None:
+        self.prepare((array,))
+        if len(indices):
+            self._open.reach(int(indices.max()) + 1)
+
+    def _is_known(self, array: Array) -> bool:
+        """Return whether there is a dataset for an array.
+
+        Raises:
+            ResultError: it is of another type or shape.
+        """
+        if array.kind in ("value", "events"):
+            where, path = layout.place_of(array.name)
+            shape, dtype = array.shape[1:], array.dtype
+            is_like = (f"{where}/count" in self._open.columns) == (array.kind == "events")
+        else:
+            path, shape = layout.total_paths(array.name)[0], array.shape
+            dtype, is_like = "<f8" if array.kind == "mean" else array.dtype, True
+        if (other := self._stored.setdefault(path, array.name)) != array.name:
+            raise ResultError(
+                "unlike", f"results {array.name} and {other} would have one name in the file: rename one"
+            )
+        column = self._open.columns.get(path)
+        if column is None:
+            return False
+        if column.dtype != np.dtype(dtype) or column.shape != tuple(shape) or not is_like:
+            raise ResultError(
+                "unlike",
+                f"result {array.name} is {np.dtype(dtype)} {list(shape)} ({array.kind}), and its first value "
+                f"was {column.dtype} {list(column.shape)}: all have to be alike",
+            )
+        return True
+
+    def _add_events(self, array: Array, indices: np.ndarray[Any, Any], values: np.ndarray[Any, Any]) -> None:
+        where, path = layout.place_of(array.name)
+        counts = np.array(array.counts or (), np.uint32)
+        first = self._events.get(array.name, 0)
+        self._open.extend(path, first + len(values))
+
+        def write() -> None:
+            self._open.put(path, first, values)
+            firsts = first + np.concatenate(([0], np.cumsum(counts[:-1], dtype=np.uint64)))[: len(counts)]
+            descriptor, columns = self._open.descriptor, self._open.columns
+            columns[f"{where}/first"].write_at(descriptor, indices, firsts.astype("<u8"))
+            columns[f"{where}/count"].write_at(descriptor, indices, counts.astype("<u4"))
+
+        self._do(f"events of {array.name}", write)
+        self._events[array.name] = first + len(values)
+
+    def _show_totals(self) -> None:
+        """Show the totals in the result file, and mark the frames as done that are in them."""
+
+        def write() -> None:
+            for array, value in zip(self._totals.arrays, self._totals.values, strict=True):
+                path, frames = layout.total_paths(array.name)
+                self._put(frames, 0)
+                self._open.put(path, 0, accumulated.shown(array, value)[np.newaxis])
+                self._put(frames, array.n)
+
+        self._do("accumulated values", write)
+        self.status(self._totals.indices, layout.DONE)
+
+    def _find(self) -> None:
+        """Find out what a distributor had written that was killed."""
+        self._find_account()
+        for path in self._open.columns:
+            where, _, last = path.rpartition("/")
+            if last == "count" and f"{where}/first" in self._open.columns:
+                firsts, counts = self._open.read(f"{where}/first"), self._open.read(path)
+                with self._open.reading() as file:
+                    name = str(file[where].attrs["result"])
+                self._events[name] = int((firsts + counts).max(initial=0))
+        totals = accumulated.read(self._open.place.totals)
+        if totals is not None:
+            self._totals = totals
+            self.prepare(totals.arrays)
+            self._show_totals()

@@ -1,0 +1,369 @@
+"""The result file: what is in it at its end, whatever was planned, and what is refused."""
+
+from __future__ import annotations
+
+import os
+import resource
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+
+from penstock.processing.results.errors import ResultError
+from penstock.processing.results.layout import DONE, FIRST_ROWS, MOST_LISTED, PENDING
+from penstock.processing.results.place import path_for
+from penstock.processing.results.read import Results
+from penstock.processing.results.result_file import ResultFile
+from penstock.processing.wire import Array
+from tests.processing.results import made
+from tests.processing.results.made import BRIGHT, CURVE, begun, created, curves, fill, finish
+
+HITS = Array(name="hits", dtype="<f4", shape=(5, 2), kind="events", counts=(2, 3))
+
+
+def curve(folder: Path) -> np.ndarray:
+    with h5py.File(folder / "x.spots.h5") as file:
+        return np.asarray(file["entry/curve/curve"][...])
+
+
+def names_in(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+def test_the_file_has_rows_account_and_process(tmp_path: Path) -> None:
+    results = created(tmp_path, 100)
+    fill(results, 0, 100)
+    results.name_worker(1, "node7/1")
+    results.parameters(2, {"threshold": 700}, 50)
+    assert finish(results, 100) == ""
+    with h5py.File(tmp_path / "x.spots.h5") as file:
+        entry = file["entry"]
+        assert np.array_equal(entry["curve/curve"][...], curves(np.arange(100)))
+        assert np.array_equal(entry["bright/bright"][...], np.arange(100))
+        assert entry.attrs["default"] == "curve"
+        account = entry["account"]
+        assert account["frame_status"][...].tolist() == [DONE] * 100
+        assert account["parameters_version"][...].tolist() == [1] * 100
+        assert account["raw_stored"][...].tolist() == [255] * 100
+        assert account["workers"][1] == b"node7/1" and account["worker"][...].tolist() == [1] * 100
+        assert account["state"][()] == b"complete" and account["counts/done"][()] == 100
+        assert account["counts/planned"][()] == 100
+        assert entry["process/step_1/data"].asstr()[()] == made.SOURCE
+        assert entry["process/step_1"].attrs["sha256"] == "00ff"
+        assert entry["entry_identifier"].asstr()[()] == "s1"
+    assert Results(tmp_path / "x.spots.h5").parameters() == [
+        (1, 0, {"threshold": 500}), (2, 50, {"threshold": 700})
+    ]  # fmt: skip
+    assert names_in(tmp_path) == {"x.spots.h5"}
+
+
+def test_a_file_of_no_frames_is_complete(tmp_path: Path) -> None:
+    for planned in (0, None):
+        results = created(tmp_path, planned)
+        results.prepare((CURVE, BRIGHT))
+        assert finish(results, 0) == ""
+        with h5py.File(tmp_path / "x.spots.h5") as file:
+            assert file["entry/account/frame_status"].shape == (0,)
+            assert file["entry/curve/curve"].shape == (0, 512)
+            assert file["entry/account/state"][()] == b"complete"
+        (tmp_path / "x.spots.h5").unlink()
+
+
+def test_a_series_of_unknown_length_has_several_segments_and_its_own_length(tmp_path: Path) -> None:
+    frames = 3 * FIRST_ROWS + 17
+    results = created(tmp_path, None)
+    fill(results, 0, frames, bunch=500)
+    with h5py.File(tmp_path / "x.spots.h5") as file:
+        assert len(file["entry/curve/curve"].virtual_sources()) == 3
+        assert np.array_equal(file["entry/curve/curve"][:frames], curves(np.arange(frames)))
+    assert finish(results, frames) == ""
+    assert np.array_equal(curve(tmp_path), curves(np.arange(frames)))
+    with h5py.File(tmp_path / "x.spots.h5") as file:
+        assert file["entry/account/frame_status"][...].tolist() == [DONE] * frames
+        assert not file["entry/curve/curve"].is_virtual and "segments" not in file["entry"]
+    # The places that no frame took are given back.
+    assert (tmp_path / "x.spots.h5").stat().st_blocks * 512 < 1.1 * frames * CURVE.shape[1] * 8 + 2**21
+
+
+def test_more_frames_than_planned_have_places(tmp_path: Path) -> None:
+    results = created(tmp_path, 10)
+    fill(results, 0, 10)
+    fill(results, 10, 14)
+    assert finish(results, 14) == ""
+    assert np.array_equal(curve(tmp_path), curves(np.arange(14)))
+
+
+def test_a_name_first_appears_in_frame_500(tmp_path: Path) -> None:
+    late = Array(name="late", dtype="<f4", shape=(1, 3))
+    count = Array(name="count_late", dtype="<u2", shape=(1,))
+    results = created(tmp_path, 1000)
+    fill(results, 0, 500)
+    opened = (tmp_path / "x.spots.h5").open("rb")  # so that its inode is not used again
+    fill(results, 500, 1000)
+    indices = np.arange(500, 1000)
+    results.rows(late, indices, np.full((500, 3), 7, np.float32))
+    results.rows(count, indices, np.full(500, 7, np.uint16))
+    with opened:
+        assert not os.path.samestat(os.stat(results.path), os.fstat(opened.fileno()))
+    assert finish(results, 1000) == ""
+    assert np.array_equal(curve(tmp_path), curves(np.arange(1000)))
+    with h5py.File(tmp_path / "x.spots.h5") as file:
+        values = file["entry/late/late"][...]
+        assert np.isnan(values[:500]).all() and (values[500:] == 7).all()
+        assert file["entry/count_late/count_late"][...].tolist() == [0] * 500 + [7] * 500
+        assert file["entry/account/valid/count_late"][...].tolist() == [0] * 500 + [1] * 500
+
+
+def test_all_names_of_a_bunch_come_in_one_go(tmp_path: Path) -> None:
+    results = created(tmp_path, 10)
+    results.prepare((CURVE, BRIGHT, HITS))
+    opened = results.path.open("rb")
+    results.rows(CURVE, np.array([3]), curves(np.array([3])))
+    results.rows(BRIGHT, np.array([3]), np.array([3]))
+    results.rows(HITS, np.array([3, 4]), np.zeros((5, 2), np.float32))
+    with opened:
+        assert os.path.samestat(os.stat(results.path), os.fstat(opened.fileno()))
+    results.close()
+
+
+def test_frames_come_in_any_order(tmp_path: Path) -> None:
+    results = created(tmp_path, 1000)
+    order = np.random.default_rng(1).permutation(1000)
+    for bunch in np.array_split(order, 40):
+        results.rows(CURVE, bunch, curves(bunch))
+        results.status(bunch, DONE)
+    finish(results, 1000)
+    assert np.array_equal(curve(tmp_path), curves(np.arange(1000)))
+
+
+def test_frames_without_a_value_are_nan(tmp_path: Path) -> None:
+    results = created(tmp_path, 6)
+    results.rows(CURVE, np.array([1, 4]), curves(np.array([1, 4])))
+    results.status(np.arange(6), DONE)
+    finish(results, 6)
+    values = curve(tmp_path)[:, 0]
+    assert np.array_equal(values, [np.nan, 1, np.nan, np.nan, 4, np.nan], equal_nan=True)
+
+
+def test_a_plan_that_was_hardly_begun_takes_no_space_and_no_memory(tmp_path: Path) -> None:
+    planned = 1_000_000
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    results = created(tmp_path, planned)
+    small = Array(name="small", dtype="<f8", shape=(1, 16))
+    results.rows(small, np.arange(100), np.ones((100, 16)))
+    results.status(np.arange(100), DONE)
+    status = np.full(planned - 100, 5, np.uint8)
+    results.status(np.arange(100, planned), 5)
+    finish(results, 100, counts={"absent": len(status)})
+    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory) * 1024
+    assert grown < 40 * planned  # indices and statuses of the call above, no rows of 128 bytes
+    with h5py.File(tmp_path / "x.spots.h5") as file:
+        values = file["entry/small/small"]
+        assert values.shape == (planned, 16)
+        assert (values[:100] == 1).all() and np.isnan(values[100:5000]).all() and np.isnan(values[-1]).all()
+    assert (tmp_path / "x.spots.h5").stat().st_blocks * 512 < 20 * planned
+
+
+def test_events_of_frames_are_found_by_first_and_count(tmp_path: Path) -> None:
+    results = created(tmp_path, 20_000)
+    for first in range(0, 20_000, 4000):
+        indices = np.arange(first, first + 4000)
+        counts = indices % 3
+        hits = Array(
+            name="hits", dtype="<i8", shape=(int(counts.sum()),), kind="events", counts=tuple(counts.tolist())
+        )
+        results.rows(hits, indices, np.repeat(indices, counts))
+        results.status(indices, DONE)
+    reader = Results(tmp_path / "x.spots.h5")
+    found = reader.rows("hits", 9_999, 10_002)
+    assert found.counts is not None and found.counts.tolist() == [0, 1, 2]
+    assert found.values.tolist() == [10_000, 10_001, 10_001]
+    finish(results, 20_000)
+    with h5py.File(tmp_path / "x.spots.h5") as file:
+        assert np.array_equal(
+            file["entry/hits/hits"][...], np.repeat(np.arange(20_000), np.arange(20_000) % 3)
+        )
+    latest = reader.latest("hits")
+    assert latest is not None and latest.first == 19_999 - 19_999 % 3 + (0 if 19_999 % 3 == 0 else 19_999 % 3)
+
+
+def test_accumulated_values_are_shown_as_users_mean_them(tmp_path: Path) -> None:
+    results = created(tmp_path, 10)
+    arrays = [
+        Array(name="mean", dtype="<u8", shape=(2, 3), kind="mean", n=4),
+        Array(name="greatest", dtype="<i4", shape=(), kind="max", n=4),
+    ]
+    results.accumulated(arrays, [np.arange(6, dtype="u8").reshape(2, 3), np.array(-3, "<i4")], np.arange(4))
+    reader = Results(tmp_path / "x.spots.h5")
+    mean, frames = reader.accumulated("mean")
+    assert np.array_equal(mean, np.arange(6).reshape(2, 3) / 4) and frames == 4
+    assert reader.accumulated("greatest") == (-3, 4)
+    assert reader.states().tolist() == [DONE] * 4 + [PENDING] * 6
+    whole = Array(name="fit", dtype="<f8", shape=(2,))
+    finish(results, 10, whole=[(whole, np.array([1.5, 2.5]))])
+    assert reader.whole("fit").tolist() == [1.5, 2.5]
+    assert {each.name: each.kind for each in reader.names()} == {
+        "mean": "accumulated", "greatest": "accumulated", "fit": "whole"
+    }  # fmt: skip
+
+
+def test_failed_and_lost_frames_are_listed(tmp_path: Path) -> None:
+    results = created(tmp_path, 5000)
+    for index in range(MOST_LISTED + 5):
+        results.error(index, f"ZeroDivisionError in frame {index}: " + "é" * 200)
+    results.lost(4999, "node7/1")
+    finish(results, 0)
+    with h5py.File(tmp_path / "x.spots.h5") as file:
+        errors = file["entry/account/errors"]
+        assert errors["index"][...].tolist() == list(range(MOST_LISTED))
+        assert errors["sentence"].asstr()[3].startswith("ZeroDivisionError in frame 3: éé")
+        lost = file["entry/account/lost"]
+        assert (lost["index"][0], lost["worker"][0], lost["index"][1]) == (4999, b"node7/1", -1)
+    assert Results(tmp_path / "x.spots.h5").account()["errors"][7].startswith("ZeroDivisionError in frame 7")
+
+
+def test_many_sets_of_parameters_are_kept(tmp_path: Path) -> None:
+    results = created(tmp_path, 10)
+    for version in range(2, 202):
+        results.parameters(version, {"threshold": version}, version)
+    finish(results, 10)
+    kept = Results(tmp_path / "x.spots.h5").parameters()
+    assert kept[1:] == [(version, version, {"threshold": version}) for version in range(2, 202)]
+
+
+def test_names_with_dots_and_those_of_the_file_are_stored_under_others(tmp_path: Path) -> None:
+    results = created(tmp_path, 2)
+    for name in ("fit.x", "account", "end_time"):
+        results.rows(Array(name=name, dtype="<i8", shape=(1,)), np.array([0]), np.array([5]))
+    results.status(np.array([0]), DONE)
+    reader = Results(tmp_path / "x.spots.h5")
+    assert {each.name for each in reader.names()} == {"fit.x", "account", "end_time"}
+    assert [int(reader.rows(name, 0, 1).values[0]) for name in ("fit.x", "account", "end_time")] == [5] * 3
+    with pytest.raises(ResultError, match="fit_x and fit.x would have one name in the file"):
+        results.prepare((Array(name="fit_x", dtype="<i8", shape=(1,)),))
+    results.close()
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        Array(name="curve", dtype="<f4", shape=(1, 512)),
+        Array(name="curve", dtype="<f8", shape=(1, 511)),
+        Array(name="curve", dtype="<f8", shape=(1, 512), kind="events", counts=(1,)),
+    ],
+)
+def test_a_value_unlike_the_first_is_refused_and_changes_nothing(tmp_path: Path, other: Array) -> None:
+    results = created(tmp_path, 2)
+    results.rows(CURVE, np.array([0]), curves(np.array([0])))
+    with pytest.raises(ResultError, match="result curve is .* all have to be alike") as caught:
+        results.rows(other, np.array([1]), np.zeros(other.shape, other.dtype))
+    assert caught.value.kind == "unlike"
+    results.close()
+
+
+def test_a_reader_sees_what_is_done_and_hides_the_rest(tmp_path: Path) -> None:
+    results = created(tmp_path, 10)
+    reader = Results(tmp_path / "x.spots.h5")
+    with pytest.raises(ResultError, match="has no result curve"):
+        reader.rows("curve", 0, 10)
+    results.rows(CURVE, np.arange(4), curves(np.arange(4)))
+    results.rows(BRIGHT, np.arange(4), np.arange(4))
+    assert reader.latest("curve") is None
+    results.status(np.array([0, 2]), DONE)
+    found = reader.rows("curve", 0, 100)
+    assert found.has.tolist() == [True, False, True] + [False] * 7
+    assert np.array_equal(found.values[:3, 0], [0, np.nan, 2], equal_nan=True)
+    assert reader.rows("bright", 1, 4).values.tolist() == [0, 2, 0]
+    latest = reader.latest("bright")
+    assert latest is not None and latest.first == 2 and latest.values.tolist() == [2]
+    assert reader.account()["state"] == "in progress"
+    results.close()
+
+
+# -- names, folders, disks: a refusal touches nothing --------------------------------------------------
+
+
+def test_the_name_follows_the_raw_file(tmp_path: Path) -> None:
+    assert path_for(Path("/data/x.h5"), "spots") == Path("/data/x.spots.h5")
+    assert path_for(Path("/data/x.h5"), "spots", "/results") == Path("/results/x.spots.h5")
+    assert path_for(Path("/data/scan.7"), "spots") == Path("/data/scan.7.spots.h5")
+    assert path_for(None, "spots", "/results", "s1") == Path("/results/s1.spots.h5")
+    assert path_for(None, "spots") is None
+
+
+def test_an_existing_file_is_overwritten_only_if_asked(tmp_path: Path) -> None:
+    path = tmp_path / "x.spots.h5"
+    path.write_text("mine")
+    with pytest.raises(ResultError, match="exists and is not overwritten") as caught:
+        ResultFile.create(path, begun())
+    assert caught.value.kind == "name_taken" and path.read_text() == "mine"
+    assert names_in(tmp_path) == {"x.spots.h5"}
+    ResultFile.create(path, begun(), overwrite=True).close()
+    assert Results(path).account()["state"] == "in progress"
+
+
+def test_the_raw_file_is_never_the_result_file(tmp_path: Path) -> None:
+    raw = tmp_path / "x.h5"
+    raw.write_text("raw")
+    with pytest.raises(ResultError, match="is the raw file itself"):
+        ResultFile.create(raw, begun(raw), overwrite=True)
+    link = tmp_path / "link.h5"
+    link.symlink_to(raw)
+    with pytest.raises(ResultError, match="is the raw file itself"):
+        ResultFile.create(link, begun(raw), overwrite=True)
+    assert raw.read_text() == "raw"
+
+
+def test_a_file_that_is_being_written_is_not_replaced(tmp_path: Path) -> None:
+    results = created(tmp_path)
+    for attempt in (
+        lambda: ResultFile.create(results.path, begun(), overwrite=True),
+        lambda: ResultFile.resume(results.path, "s1"),
+    ):
+        with pytest.raises(ResultError, match=f"is being written by process {os.getpid()} on"):
+            attempt()
+    results.close()
+
+
+def test_a_folder_that_is_not_there_is_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(ResultError, match="absent is not there: create it, or set results_root"):
+        created(tmp_path / "absent")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_a_folder_without_rights_is_a_sentence(tmp_path: Path) -> None:
+    for folder in (tmp_path, *tmp_path.parents[:3]):
+        folder.chmod(0o755)
+    pid = os.fork()
+    if pid == 0:
+        status = 1
+        try:
+            os.setresuid(65534, 65534, 65534)
+            created(tmp_path)
+        except ResultError as error:
+            status = 0 if "user 65534 may not write in" in str(error) else 2
+        finally:
+            os._exit(status)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    assert names_in(tmp_path) == set()
+
+
+def test_resume_refuses_what_is_not_its_own(tmp_path: Path) -> None:
+    path = tmp_path / "x.spots.h5"
+    with pytest.raises(ResultError, match="does not exist"):
+        ResultFile.resume(path, "s1")
+    path.write_text("text")
+    with pytest.raises(ResultError, match="cannot be opened"):
+        ResultFile.resume(path, "s1")
+    made.raw_file(tmp_path / "raw.h5")
+    with pytest.raises(ResultError, match="is no result file"):
+        ResultFile.resume(tmp_path / "raw.h5", "s1")
+    path.unlink()
+    results = created(tmp_path)
+    results.close()
+    with pytest.raises(ResultError, match="has the results of series s1, not of s2"):
+        ResultFile.resume(path, "s2")
+    finish(ResultFile.resume(path, "s1"), 1000)
+    with pytest.raises(ResultError, match="is finished"):
+        ResultFile.resume(path, "s1")
