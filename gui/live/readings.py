@@ -36,6 +36,15 @@ _OLD = ("Series", "Account", "Rates")
 """Groups that the receiver's status fills."""
 _HERE = "Rates/Drawn here"
 """The one row among them that is this window's own."""
+_OF_RECEIVER = ("Account/Bad messages", "Rates/Frames", "Rates/Data")
+"""Rows of which no file has anything."""
+_OF_PENSTOCK = (
+    "Frame on show/Trigger",
+    "Frame on show/Series",
+    "Series/State",
+    *(f"Account/{name}" for name in _ACCOUNT),
+)
+"""Rows of which only Penstock's own files have something."""
 
 
 class Readings(qt.QWidget):
@@ -45,6 +54,9 @@ class Readings(qt.QWidget):
         super().__init__(parent)
         self._theme = theme.current()
         self._values: dict[str, qt.QLabel] = {}
+        self._names: dict[str, qt.QLabel] = {}
+        self._headings: dict[str, qt.QLabel] = {}
+        self._left_out: frozenset[str] = frozenset()
         self._series: str | None = None
         self._bad: int | None = None  # bad messages since the receiver's start, as last seen
         self._bad_before = 0  # of them, those before the series on show
@@ -69,9 +81,14 @@ class Readings(qt.QWidget):
         label = self._values[f"{group}/{name}"]
         return label.whole() if isinstance(label, ElidedLabel) else label.text()
 
+    def rows(self) -> list[str]:
+        """Return the rows that are there for what is on show, each as "Group/Name"."""
+        return [row for row in self._values if row not in self._left_out]
+
     def show_snapshot(self, snapshot: Snapshot) -> None:
         """Put the figures of `snapshot` on show."""
         status = snapshot.status
+        self._leave_out(snapshot)
         self._as_of = snapshot.status_at if snapshot.is_old else None
         self._age.setVisible(self._as_of is not None)
         self.show_age(time.time())
@@ -102,6 +119,25 @@ class Readings(qt.QWidget):
         self._set("Frame on show", "Size", " × ".join(map(str, frame.array.shape)) + step)
         self._set("Frame on show", "Type", frame.array.dtype.name)
         self._set("Frame on show", "Series", frame.series)
+
+    def _leave_out(self, snapshot: Snapshot) -> None:
+        """Show the rows of which the source may have something, and no heading without one."""
+        series = snapshot.status.series if snapshot.status is not None else None
+        foreign = snapshot.is_file and (series is None or (series.complete is None and not series.active))
+        out = (
+            frozenset((*_OF_RECEIVER, *(_OF_PENSTOCK if foreign else ())))
+            if snapshot.is_file
+            else frozenset()
+        )
+        if out == self._left_out:
+            return
+        self._left_out = out
+        for row, value in self._values.items():
+            value.setVisible(row not in out)
+            self._names[row].setVisible(row not in out)
+        groups = {row.partition("/")[0] for row in self.rows()}
+        for group, heading in self._headings.items():
+            heading.setVisible(group in groups)
 
     def _show_series(self, status: Status | None) -> None:
         series = None if status is None else status.series
@@ -169,6 +205,7 @@ class Readings(qt.QWidget):
             f"color: {self._theme.accent}; font-size: 8pt; font-weight: 700; margin-top: 10px;"
             " margin-left: -3px;"
         )
+        self._headings[heading] = title
         layout.addWidget(title)
         grid = qt.QGridLayout()
         grid.setColumnStretch(1, 1)
@@ -180,6 +217,7 @@ class Readings(qt.QWidget):
             value = ElidedLabel(self) if name in ("File", "Folder", "Series") else qt.QLabel(self)
             value.setAlignment(qt.Qt.AlignRight | qt.Qt.AlignVCenter)
             self._values[f"{heading}/{name}"] = value
+            self._names[f"{heading}/{name}"] = key
             grid.addWidget(key, row, 0)
             grid.addWidget(value, row, 1)
             self._set(heading, name, NOTHING)
