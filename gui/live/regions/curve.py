@@ -13,9 +13,10 @@ from silx.gui.plot import PlotWidget
 from silx.gui.plot import items as silx_items
 
 from penstock.gui import theme
+from penstock.gui.live.offset_text import use_bold
 
-_LEFT, _BOTTOM, _EDGE, _TOP = 90, 44, 12, 28
-"""Margins around the axes: pixels of the screen."""
+_LEFT, _BOTTOM, _RIGHT, _TOP = 90, 44, 30, 28
+"""Margins around the axes: pixels of the screen. On the right half of the last number is beyond the axis."""
 _ROOM = 0.25
 """Share of the axis that is left free for the frames to come."""
 DOTS = 200
@@ -71,6 +72,7 @@ class RegionCurve(PlotWidget):
         self.setForegroundColor(colours.muted)
         self.setGridColor(colours.line)
         self.setGraphTitle("")
+        use_bold(self)
         # An offset, as matplotlib would write above the axis, is longer than the margin beside it.
         self.getBackend().ax.yaxis.get_major_formatter().set_useOffset(False)
         self.setMinimumSize(200, 120)
@@ -169,4 +171,4 @@ class RegionCurve(PlotWidget):
         """Keep the axes' labels whole: silx' margins are parts of the width, text is not."""
         super().resizeEvent(event)
         width, height = max(self.width(), 150), max(self.height(), 100)
-        self.setAxesMargins(_LEFT / width, _TOP / height, _EDGE / width, _BOTTOM / height)
+        self.setAxesMargins(_LEFT / width, _TOP / height, _RIGHT / width, _BOTTOM / height)

@@ -13,6 +13,7 @@ import pytest
 
 from penstock.gui.live.regions import shown
 from penstock.gui.live.regions.axis import Scan, scan_of, seconds
+from penstock.gui.live.regions.curve import Curve, RegionCurve
 from penstock.gui.live.regions.curves_panel import CurvesPanel
 from penstock.gui.live.regions.history import History
 from penstock.gui.live.regions.shown import NAME, Shown
@@ -179,3 +180,24 @@ def test_frames_shown_are_of_one_series_and_the_newest(monkeypatch: pytest.Monke
     assert np.isnan(seen.times()[1])
     seen.add("t", 0, None, (1, 1, 1))
     assert seen.curve("sum")[0].tolist() == [0]
+
+
+@pytest.mark.parametrize("most", [None, 30, 1_000_000])
+def test_no_number_at_an_axis_is_cut_off(most: int | None, qtbot: Any, caplog: Any) -> None:
+    plot = RegionCurve()
+    qtbot.addWidget(plot)
+    plot.resize(420, 200)
+    plot.show()
+    if most is not None:
+        frames = np.array([0, most])
+        plot.show_curves([Curve("peak", frames, frames * 1.0, frames * 1e9, "#ff9f1c")], "frame", "sum")
+    canvas = plot.getBackend()
+    canvas.draw()
+    room = canvas.fig.bbox
+    for axis in (canvas.ax.xaxis, canvas.ax.yaxis):
+        for label in [*axis.get_ticklabels(), axis.get_offset_text()]:
+            box = label.get_window_extent()
+            seen = canvas.ax.bbox.expanded(1.01, 1.01)
+            if label.get_text() and (seen.x0 <= (box.x0 + box.x1) / 2 <= seen.x1 or axis is canvas.ax.yaxis):
+                assert room.x0 <= box.x0 and box.x1 <= room.x1, label.get_text()
+    assert not caplog.text, "no font is missed"
