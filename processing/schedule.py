@@ -9,118 +9,22 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import msgspec
 import numpy as np
 
 from penstock.processing.account import Account, Event, Indices
+from penstock.processing.bunches import Bunch, Item, Left, Queue, Settled, Worker
 from penstock.processing.wire import CREDITS
 
 MOST_FRAMES, MOST_BYTES, MOST_SECONDS = 64, 2_000_000, 0.020
 """Limits of one bunch: frames, bytes if it goes by value, and time that the worker needs for it."""
 ATTEMPTS = 3
 """Workers that may die with a frame before it is lost."""
+REMEMBERED = 1000
+"""Bunches of workers that are gone whose sizes are kept, to count stray answers."""
 SMOOTH = 0.3
 """Weight of the newest bunch in a worker's seconds per frame."""
-
-
-class Item(msgspec.Struct):
-    """A frame that waits or is in work."""
-
-    index: int
-    content: Any
-    """How to get its pixels: nothing to the schedule."""
-    nbytes: int
-    """Of header and blobs."""
-    shared: bool = False
-    """Whether it lies in shared memory, so that it takes no bytes on the way to a worker that can read it."""
-    deaths: int = 0
-    """Workers that have died with it."""
-
-
-class Bunch(msgspec.Struct, frozen=True, eq=False):
-    """Frames that were given to a worker together."""
-
-    number: int
-    series: int
-    worker: int
-    items: tuple[Item, ...]
-    indices: Indices
-    by_value: bool
-    alone: bool = False
-    given: float = 0.0
-    """When, in the caller's time."""
-
-
-class Settled(msgspec.Struct, frozen=True):
-    """What a worker's answer means for the frames of a bunch."""
-
-    final: tuple[Item, ...]
-    """Done or failed."""
-    unread: tuple[Item, ...]
-    """Taken back by the receiver: pending again."""
-
-
-class Left(msgspec.Struct, frozen=True):
-    """What a worker that is gone has left, of one series."""
-
-    series: int
-    again: tuple[Item, ...]
-    lost: tuple[Item, ...]
-
-
-class Worker:
-    """A worker that takes frames.
-
-    Args:
-        number: of the caller's own.
-        shares: whether it can read the shared memory.
-        batch: frames that it wants together.
-    """
-
-    def __init__(self, number: int, shares: bool, batch: int) -> None:
-        self.number = number
-        self.shares = shares
-        self.batch = batch
-        self.seconds: float | None = None
-        """Per frame; `None` before its first bunch, which has one frame."""
-        self.frames = 0
-        """Processed so far."""
-        self.work: dict[int, Bunch] = {}
-        self.held: dict[int, Bunch] = {}
-        """By number: bunches in work, and those in accumulated values that it has."""
-        self.held_frames = self.held_bytes = 0
-        self.since = 0.0
-        """When it began with the first of its bunches in work."""
-
-    def hold(self, bunch: Bunch) -> None:
-        """Keep a bunch whose accumulated values it has."""
-        self.held[bunch.number] = bunch
-        self.held_frames += len(bunch.items)
-        self.held_bytes += sum(item.nbytes for item in bunch.items)
-
-    def release(self, number: int) -> Bunch:
-        """Return such a bunch, and forget it."""
-        bunch = self.held.pop(number)
-        self.held_frames -= len(bunch.items)
-        self.held_bytes -= sum(item.nbytes for item in bunch.items)
-        return bunch
-
-
-class Queue:
-    """The frames of one series that wait, and its account."""
-
-    def __init__(self, account: Account) -> None:
-        self.account = account
-        self.fresh: deque[Item] = deque()
-        self.alone: deque[Item] = deque()
-        """Those that a worker has died with."""
-        self.rest: deque[Item] = deque()
-        """Those that come from the file: they take no memory, and so wait for all that do."""
-
-    def __len__(self) -> int:
-        return len(self.fresh) + len(self.alone) + len(self.rest)
 
 
 class Schedule:
@@ -137,6 +41,8 @@ class Schedule:
         self.workers: dict[int, Worker] = {}
         self.stray = 0
         """Frames of answers of workers that did not have them any more."""
+        self._left: dict[int, int] = {}
+        """Number of frames of the last bunches that workers have left, by number."""
         self.duplicates = 0
         """Frames that came twice, or that nobody had planned."""
         self._queues: dict[int, Queue] = {}
@@ -218,6 +124,7 @@ class Schedule:
             room.pop(number, None)
         found: dict[int, tuple[list[Item], list[Item]]] = {}
         for bunch in worker.work.values():
+            self._left[bunch.number] = len(bunch.items)
             again, lost = found.setdefault(bunch.series, ([], []))
             for item in bunch.items:
                 item.deaths += 1
@@ -237,6 +144,8 @@ class Schedule:
             queue.account.happens(Event.AGAIN, bunch.indices)
             queue.fresh.extendleft(reversed(bunch.items))
             again += bunch.items
+        while len(self._left) > REMEMBERED:
+            del self._left[next(iter(self._left))]
         return [Left(series, tuple(again), tuple(lost)) for series, (again, lost) in found.items()]
 
     # -- work ------------------------------------------------------------------------------------------
@@ -267,14 +176,18 @@ class Schedule:
         return found
 
     def owned(self, worker: int, series: int, number: int) -> Bunch | None:
-        """Return the bunch that an answer is about; `None` if the worker does not have it any more."""
+        """Return the bunch that an answer is about; `None` if the worker does not have it any more, which is
+        counted."""
         found = self.workers.get(worker)
         bunch = None if found is None else found.work.get(number)
-        return bunch if bunch is not None and bunch.series == series else None
+        if bunch is not None and bunch.series == series:
+            return bunch
+        self.stray += self._left.pop(number, 1)
+        return None
 
     def settle(
         self, bunch: Bunch, *, failed: Iterable[int] = (), unread: Iterable[int] = (), held: bool = False,
-        seconds: float = 0.0, now: float = 0.0,
+        seconds: float | None = None, now: float = 0.0,
     ) -> Settled:  # fmt: skip
         """Take the answer about a bunch.
 
@@ -283,7 +196,7 @@ class Schedule:
             failed: places of the frames that have failed.
             unread: places of those that the receiver has taken back before they were processed.
             held: whether the others went into values that the worker still has.
-            seconds: wall time of the user's code.
+            seconds: wall time of the user's code; `None` if it was not called.
             now: the caller's time.
         """
         worker, account = self.workers[bunch.worker], self._queues[bunch.series].account
@@ -291,8 +204,9 @@ class Schedule:
         worker.since = now
         self._place(worker)
         n = len(bunch.items)
-        each = seconds / n
-        worker.seconds = each if worker.seconds is None else SMOOTH * each + (1 - SMOOTH) * worker.seconds
+        if seconds is not None:
+            each, before = seconds / n, worker.seconds
+            worker.seconds = each if before is None else SMOOTH * each + (1 - SMOOTH) * before
         failed, unread = set(failed), set(unread)
         worker.frames += n - len(unread)
         if not failed and not unread:

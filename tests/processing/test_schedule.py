@@ -10,7 +10,8 @@ import msgspec
 import pytest
 
 from penstock.processing.account import Account, State
-from penstock.processing.schedule import ATTEMPTS, MOST_FRAMES, Bunch, Item, Schedule
+from penstock.processing.bunches import Bunch, Item
+from penstock.processing.schedule import ATTEMPTS, MOST_FRAMES, Schedule
 from penstock.processing.wire import CREDITS
 
 
@@ -186,7 +187,9 @@ def test_answers_of_who_does_not_have_the_bunch_change_nothing() -> None:
     assert schedule.owned(bunch.worker, 2, bunch.number) is None
     assert schedule.owned(bunch.worker, 1, bunch.number) is bunch
     schedule.leave(bunch.worker)
+    before = schedule.stray
     assert schedule.owned(bunch.worker, 1, bunch.number) is None
+    assert schedule.stray == before + 1
 
 
 def test_what_the_receiver_has_taken_back_is_pending() -> None:

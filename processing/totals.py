@@ -1,0 +1,68 @@
+"""The accumulated values of a series, over all workers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from penstock.processing.accumulate import Total
+from penstock.processing.wire import Array
+
+
+class Unlike(Exception):
+    """A worker's value is unlike what others have accumulated under that name; the sentence says how."""
+
+
+class Totals:
+    """The values by name."""
+
+    def __init__(self) -> None:
+        self._totals: dict[str, Total] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._totals)
+
+    def add(self, arrays: Sequence[Array], values: Mapping[str, np.ndarray[Any, Any]]) -> None:
+        """Take what a worker has handed over: all of it, or nothing.
+
+        Raises:
+            Unlike: a value is of another kind, type or shape than that of other workers.
+        """
+        for array in arrays:
+            total, value = self._totals.get(array.name), values[array.name]
+            if total is None:
+                continue
+            known, new = (
+                f"{kind} of {dtype} {list(shape)}"
+                for kind, dtype, shape in (
+                    (total.kind, total.value.dtype, total.value.shape),
+                    (array.kind, value.dtype, value.shape),
+                )
+            )
+            if known != new:
+                raise Unlike(
+                    f"result {array.name} is {new}; other workers have {known}, and all have to be alike"
+                )
+        for array in arrays:
+            total, value = self._totals.get(array.name), values[array.name]
+            if total is None:
+                self._totals[array.name] = Total(array.kind, value, array.n)
+            else:
+                total.add(value, array.n)
+
+    @property
+    def arrays(self) -> tuple[Array, ...]:
+        """Their descriptions; of a mean, the sum."""
+        return tuple(
+            Array(
+                name=name, dtype=total.value.dtype.str, shape=total.value.shape, kind=total.kind, n=total.n  # type: ignore[arg-type]
+            )
+            for name, total in self._totals.items()
+        )  # fmt: skip
+
+    @property
+    def values(self) -> list[np.ndarray[Any, Any]]:
+        """The values, in the same order."""
+        return [total.value for total in self._totals.values()]

@@ -1,0 +1,81 @@
+"""The parameters of a pipeline while it runs: all workers prepare a change, then all use it, or none does.
+
+No I/O: who calls sends `Configure` and `Use`, and tells who has answered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+
+class Change(msgspec.Struct):
+    """A change that workers are preparing."""
+
+    version: int
+    values: dict[str, Any]
+    waits: set[int]
+    """Workers that have not answered."""
+    acknowledged: list[int] = []
+    refused: dict[int, str] = {}
+    """Sentences by worker."""
+
+
+class Versions:
+    """The version in use, and the change that is under way, if one is.
+
+    Args:
+        values: at first, all that differ from the defaults of the classes.
+    """
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self.version = 1
+        self.values = dict(values)
+        self.change: Change | None = None
+        self._latest = 1
+
+    def begin(self, values: Mapping[str, Any], workers: Iterable[int]) -> Change:
+        """Begin a change: these workers are to prepare it.
+
+        Args:
+            values: those that change.
+            workers: all that are ready.
+        """
+        assert self.change is None
+        self._latest += 1  # a version that was refused is not used again: workers may have prepared it
+        self.change = Change(self._latest, self.values | dict(values), set(workers))
+        return self.change
+
+    def asked(self, worker: int) -> None:
+        """One more worker has become ready, and is to prepare the change."""
+        assert self.change is not None
+        self.change.waits.add(worker)
+
+    def answered(self, worker: int, version: int, why: str | None = None) -> None:
+        """A worker has prepared the change of this version, or has refused it for a reason."""
+        change = self.change
+        if change is None or version != change.version or worker not in change.waits:
+            return
+        change.waits.discard(worker)
+        if why is None:
+            change.acknowledged.append(worker)
+        else:
+            change.refused[worker] = why
+
+    def gone(self, worker: int) -> None:
+        """A worker is gone; nobody waits for its answer."""
+        if self.change is not None:
+            self.change.waits.discard(worker)
+
+    def settled(self) -> Change | None:
+        """Return the change once every worker has answered, or one has refused; it holds from now on, if none
+        has and one at least has taken it."""
+        change = self.change
+        if change is None or (change.waits and not change.refused):
+            return None
+        self.change = None
+        if change.acknowledged and not change.refused:
+            self.version, self.values = change.version, change.values
+        return change
