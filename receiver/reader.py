@@ -135,7 +135,7 @@ class SeriesFile:
             raise ReaderError(f"frame {index} of {self.path} cannot be read: {error}") from error
 
     @property
-    def _stored(self) -> h5py.Dataset | None:
+    def stored_data(self) -> h5py.Dataset | None:
         """The dataset that holds the blobs: `data`, or the one that it is a view of."""
         return self._dataset("modules", 4) or self._dataset(STORED_FRAMES) or self.data
 
@@ -147,7 +147,7 @@ class SeriesFile:
 
     def is_allocated(self, index: int) -> bool:
         """Return whether something was ever stored at this index."""
-        data: h5py.Dataset | None = self._stored
+        data: h5py.Dataset | None = self.stored_data
         if self._linked is not None:
             if (found := self._linked.find(index)) is None:
                 return False
@@ -169,7 +169,7 @@ class SeriesFile:
         Raises:
             ReaderError: the frames are in other files, or not stored in chunks of one blob.
         """
-        data: h5py.Dataset | None = self._stored
+        data: h5py.Dataset | None = self.stored_data
         if self._linked is not None:
             if (place := self._linked.find(index)) is None:
                 return None
@@ -215,8 +215,8 @@ class SeriesFile:
     @cached_property
     def _linked(self) -> LinkedFrames | None:
         """The other datasets that hold the frames; `None` if they are in this one."""
-        data = self._stored
-        return LinkedFrames(data) if data is not None and runs_of(data) else None
+        data = self.stored_data
+        return None if data is None else linked_frames(data)
 
     # -- the account ---------------------------------------------------------------------------
 
@@ -337,6 +337,11 @@ class SeriesFile:
         if not isinstance(found, h5py.Dataset) or found.shape is None:
             return None
         return found if not axes or found.ndim in axes else None
+
+
+def linked_frames(data: h5py.Dataset) -> LinkedFrames | None:
+    """Return where the frames of a virtual dataset lie; `None` if it is none, or shows parts of frames."""
+    return LinkedFrames(data) if runs_of(data) else None
 
 
 def open_hdf5(path: Path, *, follow: bool = False) -> h5py.File:

@@ -87,6 +87,12 @@ class LinkedFrames:
         found, _ = self._follow(index)
         return None if found is None or isinstance(found, Path) else found
 
+    def run(self, index: int) -> tuple[Any, int, int] | None:
+        """Return the dataset that holds a frame, its index there, and how many frames from this one on lie
+        there one behind the other; `None` as `find` does."""
+        found, count = self._follow(index)
+        return None if found is None or isinstance(found, Path) else (*found, count)
+
     def absent(self, indices: np.ndarray[Any, Any]) -> list[Path]:
         """Return the files that should hold some of these frames, in order, but do not exist."""
         files: list[Path] = []
