@@ -516,3 +516,28 @@ def test_of_a_series_that_began_without_a_pipeline_nothing_is_dropped(
     status = receiver.ended(series_of(streamer, "", 5))
     assert status.counts.delivered == 5
     assert (status.consumers[0].sent, status.consumers[0].dropped) == (0, 0)
+
+
+@pytest.mark.parametrize("compression", ["none", "bslz4"])
+def test_frames_are_those_behind_the_transforms_with_regions_and_a_file_beside_them(
+    start_receiver: Callable[..., ReceiverProcess],
+    entry: Callable[..., dict[str, Any]],
+    streamer: Streamer,
+    compression: str,
+) -> None:
+    steps = [{"type": "decompress"}, {"type": "flip", "direction": "up-down"}]
+    rois = {"corner": {"x": 0, "y": 0, "width": 10, "height": 10}}
+    receiver = start_receiver(forward=[entry()], transforms=steps, rois=rois, workers=2)
+    with distributor(receiver) as live:
+        filename = str(receiver.root / "a.h5")
+        series = streamer.start(filename, frames=9, **{**announced(LARGE), "compression": compression})
+        for number in range(9):
+            array = pixels(number, LARGE)
+            blob = bytes(bslz4.compress(array)) if compression == "bslz4" else array.tobytes()
+            streamer.frame(number, array, blobs=[blob], compression=compression)
+        streamer.end(reason="complete", triggered=9, sent=9)
+        taken = live.series()
+        assert taken.by_value == [] and taken.indices == list(range(9))
+        for number in range(9):
+            np.testing.assert_array_equal(taken.pixels(number), pixels(number, LARGE)[::-1])
+        assert receiver.ended(series).counts.stored == 9
