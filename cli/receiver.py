@@ -55,7 +55,8 @@ def run(args: argparse.Namespace) -> int:
     from penstock.receiver.http.server import serve
     from penstock.receiver.live import last_frame
     from penstock.receiver.models import ReadyLine
-    from penstock.receiver.process import logs, memory
+    from penstock.receiver.process import memory
+    from penstock.receiver.service import logs
     from penstock.receiver.transforms.steps.chain import Chain
 
     if args.schema:

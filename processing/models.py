@@ -11,6 +11,10 @@ from typing import Any, Literal
 
 StateName = Literal["idle", "running", "error"]
 WorkerState = Literal["starting", "ready", "working", "refused"]
+FINAL = ("done", "failed", "lost", "dropped", "absent")
+"""States in which a frame ends."""
+OPEN = ("pending", "queued", "in_work", "held")
+"""States that it leaves again."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,3 +141,59 @@ class Status:
     """Version of Penstock."""
     version: int = 0
     """Grows with every change: `GET /status?seen=VERSION&wait=SECONDS` returns once it differs."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadyLine:
+    """The line that `penstock process --json` prints once the pipeline answers requests."""
+
+    pipeline: str
+    http: str
+    """Address of the HTTP API."""
+    listen: str
+    """Where workers on other machines connect; "" if none can."""
+    pid: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """A result of the newest series."""
+
+    name: str
+    kind: Literal["value", "events", "accumulated", "whole"]
+    """"value" and "events" are per frame; "whole" is of the series, made at its end."""
+    dtype: str
+    """NumPy name, such as "float64"."""
+    shape: list[int]
+    """Of one value, or of one event."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Values:
+    """Values of consecutive frames."""
+
+    name: str
+    series: str
+    """Id of the series."""
+    first: int
+    """Index of the first frame."""
+    states: list[str]
+    """State of each frame as it is stored: "done", "failed", "lost", "dropped", "absent", or "pending" until
+    then."""
+    values: list[Any]
+    """One per frame, null where there is none; NaN and infinity are null too. Of events: a list per frame."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Latest:
+    """The newest value of a result."""
+
+    name: str
+    series: str
+    """Id of the series."""
+    frame: int | None = None
+    """The highest frame that is done and has one; null for an accumulated value."""
+    n: int | None = None
+    """Of an accumulated value: the number of frames in it."""
+    value: Any = None
+    """null if there is none yet."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+
+Positive = Annotated[float, msgspec.Meta(gt=0, le=1e12)]
+Count = Annotated[int, msgspec.Meta(ge=1, le=1024)]
 
 
 class StepConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -27,9 +30,9 @@ class PipelineConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     consumer: str = ""
     """Name of the receiver's forward entry that the pipeline takes; "": the first `shared` one that nobody
     holds."""
-    workers: int = 2
+    workers: Annotated[int, msgspec.Meta(ge=0, le=1024)] = 2
     """Local ones."""
-    threads: int = 1
+    threads: Count = 1
     """Threads of NumPy, Numba and others in each worker."""
     listen: str = ""
     """Endpoint for workers on other machines, such as "tcp://*:5210"; "" for none."""
@@ -37,13 +40,13 @@ class PipelineConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """File with the key for them; "" for none: then classes have to be installed where they run."""
     retry: bool = True
     """Whether frames of a worker that died are tried again."""
-    errors: int = 100
+    errors: Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)] = 100
     """After so many failed frames in a row the pipeline is in Error; 0: never."""
-    frame_seconds: float | None = None
+    frame_seconds: Positive | None = None
     """A worker that takes longer per frame counts as dead; `None`: it may take for ever."""
-    hand_over_seconds: float = 1.0
+    hand_over_seconds: Positive = 1.0
     """Longest time for which a worker keeps accumulated values."""
-    queue_mb: float = 256.0
+    queue_mb: Positive = 256.0
     """Memory for frames that do not come by shared memory; when it is full, the receiver drops and counts."""
     results_root: str = ""
     """Folder of the result files; "" for that of the raw file."""

@@ -13,8 +13,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from penstock.receiver.config import errors as config_errors
-from penstock.receiver.config.read_yaml import read
 from penstock.receiver.config.rectangles import BadRegionError, Rectangle, check_names
+from penstock.receiver.service.yaml_text import read_file
 from penstock.receiver.sources import KINDS
 from penstock.receiver.transforms.steps import Transform
 from penstock.receiver.transforms.steps.assemble import Assemble
@@ -298,15 +298,9 @@ def load(path: str | Path) -> ConfigFile:
         ConfigError: it cannot be read, is not YAML, or has a wrong or unknown key.
     """
     try:
-        text = Path(path).read_text()
-    except OSError as error:
-        raise ConfigError(f"{path}: {error.strerror}; --config takes the file") from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path} is not text: {error}") from error
-    try:
-        raw = read(text)
+        raw = read_file(path, "--config takes the file")
     except ValueError as error:
-        raise ConfigError(f"{path}: {error}") from error
+        raise ConfigError(str(error)) from error
     return parse(raw, str(path))
 
 

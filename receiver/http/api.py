@@ -23,7 +23,6 @@ from starlette.routing import Match, Route
 from penstock.receiver.config import rectangles
 from penstock.receiver.http import answers, metrics
 from penstock.receiver.http import rois as roi_values
-from penstock.receiver.http.body_limit import BodyLimit
 from penstock.receiver.http.document import (
     DESCRIPTION,
     MASK,
@@ -61,8 +60,9 @@ from penstock.receiver.models import (
     View,
 )
 from penstock.receiver.process.history import KEPT
-from penstock.receiver.process.refusal import Refused
 from penstock.receiver.process.supervisor import Supervisor
+from penstock.receiver.service.body_limit import BodyLimit
+from penstock.receiver.service.refusal import Refused
 from penstock.stins.messages import MAX_NAME
 from penstock.stins.texts import quoted
 

@@ -18,11 +18,11 @@ import sys
 import time
 
 from penstock.receiver.live.last_frame import LastFrame
-from penstock.receiver.process import logs
 from penstock.receiver.process.history import History
 from penstock.receiver.process.link import Link
 from penstock.receiver.process.pipeline import Pipeline
 from penstock.receiver.regions.memory import RegionMemory
+from penstock.receiver.service import logs
 from penstock.resources.version import version
 
 log = logging.getLogger("penstock.receiver.process.data_process")  # run with -m, so that __name__ is __main__

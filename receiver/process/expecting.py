@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from penstock.receiver.config import ReceiverConfig
-from penstock.receiver.process.link import LONGEST
-from penstock.receiver.process.refusal import Refused
+from penstock.receiver.service.datagrams import LONGEST
+from penstock.receiver.service.refusal import Refused
 from penstock.receiver.sources import KINDS
 from penstock.stins.user_part import UserPart
 

@@ -10,7 +10,7 @@ from concurrent.futures import Future
 from pathlib import Path, PurePosixPath
 
 from penstock.receiver.models import Folders
-from penstock.receiver.process.refusal import Refused
+from penstock.receiver.service.refusal import Refused
 
 MOST = 1_000
 """Most names in one list; other names can be typed."""

@@ -9,7 +9,7 @@ from penstock.receiver.files import names, nexus, storage
 from penstock.receiver.files.storage import StorageError
 from penstock.receiver.models import SeriesCheck, SeriesCheckResult, Status
 from penstock.receiver.process import memory
-from penstock.receiver.process.refusal import Refused
+from penstock.receiver.service.refusal import Refused
 from penstock.receiver.transforms.steps.chain import Chain
 from penstock.receiver.transforms.steps.format import Format, TransformConfigError
 from penstock.receiver.transforms.steps.orientation import does

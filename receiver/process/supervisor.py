@@ -9,12 +9,8 @@ import asyncio
 import contextlib
 import logging
 import os
-import signal
-import socket
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -37,15 +33,17 @@ from penstock.receiver.process.folders import DataRoot
 from penstock.receiver.process.free_space import FreeSpace
 from penstock.receiver.process.history import History
 from penstock.receiver.process.link import Command, Setup, Snapshot
-from penstock.receiver.process.refusal import Refused
 from penstock.receiver.process.stage_times import Measures
 from penstock.receiver.regions import memory
 from penstock.receiver.series.running_series import MAX_REASON
+from penstock.receiver.service.child import Changes, Child
+from penstock.receiver.service.refusal import Refused
 from penstock.stins.texts import quoted
 from penstock.stins.user_part import UserPart
 
 log = logging.getLogger(__name__)
 
+DATA_PROCESS = "penstock.receiver.process.data_process"
 LOOK_SECONDS = 0.25
 """Seconds between two looks at how long the data process has been silent."""
 SILENT_AFTER = 2.0
@@ -93,8 +91,7 @@ class Supervisor:
         """Memory shared with the data process: values of the regions of interest."""
         self.rois = KeptRegions(name, config)
         """Regions of interest of the next series."""
-        self._process: subprocess.Popen[bytes] | None = None
-        self._socket: socket.socket | None = None
+        self._child: Child | None = None
         self._snapshot = Snapshot(Status(state="idle", detector=config.detector or name), 0)
         self._silent = 0.0  # seconds since the newest snapshot, as far as watched
         self._watch: asyncio.Task[None] | None = None
@@ -109,7 +106,7 @@ class Supervisor:
         self._has_progress = True  # whether frames were stored or a series has ended since the last death
         self._reviving: asyncio.Task[None] | None = None
         self._closing = False
-        self._changed = asyncio.Event()  # a new one after each change
+        self._changes = Changes()
 
     # -- life ----------------------------------------------------------------------------------
 
@@ -119,28 +116,19 @@ class Supervisor:
         Raises:
             RuntimeError: the process ended at once; its log says why.
         """
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        for end in (ours, theirs):
-            end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 2**20)
-        descriptors = (theirs.fileno(), *self._shared)
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "penstock.receiver.process.data_process", *map(str, descriptors)],
-            pass_fds=descriptors,
-            env={**ALLOCATOR, **os.environ},
-            stdin=subprocess.DEVNULL,
-        )
-        theirs.close()
-        ours.send(msgspec.json.encode(Setup(self.name, self._config_in_use)))
-        ours.setblocking(False)
-        self._socket, self._sent = ours, 0
+        self._child = Child(DATA_PROCESS, {**ALLOCATOR, **os.environ}, self._shared)
+        self._child.link.send(Setup(self.name, self._config_in_use))
+        self._sent = 0
         self._silent = 0.0
-        asyncio.get_running_loop().add_reader(ours.fileno(), self._readable)
+        asyncio.get_running_loop().add_reader(self._child.link.fileno, self._readable)
         if self._watch is None:
             self._free.start()
             self.history.start()
             self._watch = asyncio.get_running_loop().create_task(self._watch_silence())
         # Snapshots count from 1; before the first, and after a death, there is version 0.
-        await self._wait_for(lambda: self._snapshot.status.version > 0 or not self.alive, START_SECONDS)
+        await self._changes.wait_for(
+            lambda: self._snapshot.status.version > 0 or not self.alive, START_SECONDS
+        )
         if not self.alive or self._snapshot.status.version == 0:
             raise RuntimeError(f"the data process of receiver {self.name} did not start; see the log above")
 
@@ -155,15 +143,11 @@ class Supervisor:
         await asyncio.to_thread(self.history.close)
 
     async def _quit(self) -> None:
-        if self._process is None or self._process.poll() is not None:
+        if self._child is None or not self._child.alive:
             return
         self._send(Command(0, "quit", "the receiver was shut down"))
-        try:
-            await asyncio.to_thread(self._process.wait, QUIT_SECONDS)
-        except subprocess.TimeoutExpired:
-            log.error("the data process does not end within %g s and is killed", QUIT_SECONDS)
-            self._process.kill()
-            self._process.wait()
+        if not await asyncio.to_thread(self._child.wait, QUIT_SECONDS):
+            log.error("the data process did not end within %g s and was killed", QUIT_SECONDS)
         self._readable()  # its last snapshot
 
     # -- questions and commands ----------------------------------------------------------------
@@ -202,7 +186,7 @@ class Supervisor:
     @property
     def processes(self) -> dict[str, int]:
         """Ids of the running processes, by name."""
-        data = {"data": self._process.pid} if self._process is not None and self.alive else {}
+        data = {"data": self._child.pid} if self._child is not None and self.alive else {}
         return {"http": os.getpid(), **data}
 
     @property
@@ -220,11 +204,11 @@ class Supervisor:
     @property
     def alive(self) -> bool:
         """Whether the data process runs."""
-        return self._process is not None and self._process.poll() is None
+        return self._child is not None and self._child.alive
 
     async def status_after(self, seen: int, seconds: float) -> Status:
         """Wait at most this long for a status of another version than `seen`; return the newest."""
-        await self._wait_for(lambda: self._version != seen, seconds)
+        await self._changes.wait_for(lambda: self._version != seen, seconds)
         return self.status
 
     def check(self, series: SeriesCheck) -> SeriesCheckResult:
@@ -326,7 +310,9 @@ class Supervisor:
                 f"the data process of {self.name} takes no request ({error.strerror}); ask again",
                 retry_after=SILENT_AFTER,
             ) from error
-        await self._wait_for(lambda: self._snapshot.answer.ticket == ticket or not self.alive, FRAME_SECONDS)
+        await self._changes.wait_for(
+            lambda: self._snapshot.answer.ticket == ticket or not self.alive, FRAME_SECONDS
+        )
         answer = self._snapshot.answer
         if answer.ticket == ticket:
             return answer
@@ -341,20 +327,18 @@ class Supervisor:
     # -- the data process ----------------------------------------------------------------------
 
     def _readable(self) -> None:
-        assert self._socket is not None
+        assert self._child is not None
         is_news = False
-        while self._socket.fileno() >= 0:  # until it has died
+        while not self._child.is_closed:
             try:
-                message = self._socket.recv(2**20)
-            except BlockingIOError:
-                break
-            except ConnectionError:
-                message = b""
-            is_news = True
-            if not message:
+                snapshot = self._child.link.receive(Snapshot)
+            except EOFError:
+                is_news = True
                 self._died()
                 break
-            snapshot = msgspec.json.decode(message, type=Snapshot)
+            if snapshot is None:
+                break
+            is_news = True
             self._silent = 0.0
             if (snapshot.status.version, snapshot.handled) != (
                 self._snapshot.status.version,
@@ -370,7 +354,7 @@ class Supervisor:
                 self.history.add(past)
             self._snapshot = snapshot
         if is_news:
-            self._notify()
+            self._changes.notify()
 
     async def _watch_silence(self) -> None:
         """Measure the silence of the data process by counting looks, so that time in which this process
@@ -381,15 +365,9 @@ class Supervisor:
             self._readable()  # a snapshot received meanwhile ends the silence
 
     def _died(self) -> None:
-        assert self._socket is not None and self._process is not None
-        asyncio.get_running_loop().remove_reader(self._socket.fileno())
-        self._socket.close()
-        try:
-            code = self._process.wait(QUIT_SECONDS if self._closing else 1.0)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            code = self._process.wait()
-        how = f"by signal {signal.Signals(-code).name}" if code < 0 else f"with exit status {code}"
+        assert self._child is not None
+        asyncio.get_running_loop().remove_reader(self._child.link.fileno)
+        code, how = self._child.close(QUIT_SECONDS if self._closing else 1.0)
         sentence = f"the data process of receiver {self.name} ended {how}"
         if code != 0:
             log.error("%s", sentence)
@@ -444,7 +422,7 @@ class Supervisor:
         self._version += 1
         dead = replace(status, version=0, state="error", error=sentence, series=series, counts=counts)
         self._snapshot = Snapshot(dead, 0, measures=self._snapshot.measures)
-        self._notify()
+        self._changes.notify()
 
     def _may_go_on(self, left: SeriesLeft) -> bool:
         """Return whether to restart a data process that has died, which has left these series."""
@@ -459,18 +437,18 @@ class Supervisor:
 
     async def _revived(self) -> None:
         """If the data process has died, wait until it runs again or the receiver is in Error."""
-        if self._process is not None and not self.alive and self._snapshot.status.version > 0:
+        if self._child is not None and not self.alive and self._snapshot.status.version > 0:
             # It is gone, but its last snapshot is not read yet.
-            await self._wait_for(lambda: self._reviving is not None, COMMAND_SECONDS)
+            await self._changes.wait_for(lambda: self._reviving is not None, COMMAND_SECONDS)
         if self._reviving is not None:
             await self._reviving
             self._reviving = None
 
     def _send(self, command: Command) -> int:
         """Send a command; return its number."""
-        assert self._socket is not None
+        assert self._child is not None
         self._sent += 1
-        self._socket.send(msgspec.json.encode(msgspec.structs.replace(command, number=self._sent)))
+        self._child.link.send(msgspec.structs.replace(command, number=self._sent))
         return self._sent
 
     async def _command(self, command: Command) -> None:
@@ -486,7 +464,7 @@ class Supervisor:
         with contextlib.suppress(OSError):  # it has just died, which will be noticed
             self._send(command)
         number = self._sent
-        if await self._wait_for(
+        if await self._changes.wait_for(
             lambda: self._reviving is not None or self._snapshot.handled >= number, COMMAND_SECONDS
         ):
             return self._reviving is None
@@ -494,14 +472,3 @@ class Supervisor:
             "no_answer",
             f"the data process of receiver {self.name} did not carry out {command.action} in time",
         )
-
-    def _notify(self) -> None:
-        self._changed.set()
-        self._changed = asyncio.Event()
-
-    async def _wait_for(self, condition: Callable[[], bool], seconds: float) -> bool:
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                while not condition():
-                    await self._changed.wait()
-        return condition()

@@ -14,7 +14,7 @@ import pytest
 from penstock.receiver.client import ReceiverRefused
 from penstock.receiver.models import Folders
 from penstock.receiver.process.folders import AT_ONCE, MOST, DataRoot, below
-from penstock.receiver.process.refusal import Refused
+from penstock.receiver.service.refusal import Refused
 from tests.receiver.processes import ReceiverProcess
 
 

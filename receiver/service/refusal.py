@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class Refused(Exception):
-    """The receiver refuses a request; `kind` is stable, the sentence says what to change."""
+    """A service refuses a request; `kind` is stable, the sentence says what to change."""
 
     http_status = 409
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 from ruamel.yaml import YAML
@@ -10,6 +11,26 @@ from ruamel.yaml.constructor import DuplicateKeyError
 from ruamel.yaml.error import YAMLError
 
 TWICE = re.compile(r'found duplicate key "(.*?)" with value', re.DOTALL)
+
+
+def read_file(path: str | Path, remedy: str) -> Any:
+    """Return the content of a YAML file.
+
+    Args:
+        path: of the file.
+        remedy: what to do if it cannot be read.
+
+    Raises:
+        ValueError: it cannot be read, or is not YAML; the sentence names the file, and the line.
+    """
+    try:
+        return read(Path(path).read_text())
+    except OSError as error:
+        raise ValueError(f"{path}: {error.strerror}; {remedy}") from error
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not text: {error}") from error
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
 
 
 def read(text: str) -> Any:

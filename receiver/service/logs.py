@@ -1,4 +1,4 @@
-"""Logging of the receiver's processes: one line per message, whatever the names of series and files."""
+"""Logging of a service's processes: one line per message, whatever the names of series and files."""
 
 from __future__ import annotations
 
