@@ -58,7 +58,7 @@ class ColourBar(qt.QWidget):
         found: list[float] = []
         most = max(1, int(abs(self.row(low) - self.row(high)) / _STEP))
         least, greatest = self._look.levels()
-        for value in (greatest, least, *_round(low, high, scale, most)):
+        for value in (greatest, least, *round_numbers(low, high, scale, most)):
             row = self.row(value)
             if low <= value <= high and all(abs(row - self.row(each)) >= _APART for each in found):
                 found.append(value)
@@ -82,8 +82,23 @@ class ColourBar(qt.QWidget):
 
     def paintEvent(self, event: qt.QPaintEvent) -> None:
         """Draw colours, ticks and numbers."""
-        colours = theme.current()
         painter = qt.QPainter(self)
+        self._draw(painter)
+        painter.end()
+
+    def draw_alone(self, painter: qt.QPainter, place: qt.QPointF, height: float) -> None:
+        """Draw it as it is without a histogram beside it: colours so high, from this place on."""
+        alone = ColourBar(self._look)
+        alone.resize(self.width(), round(height + 2 * alone._top()))
+        painter.save()
+        painter.translate(place - qt.QPointF(0, alone._top()))
+        painter.setFont(alone.font())
+        alone._draw(painter)
+        painter.restore()
+        alone.deleteLater()
+
+    def _draw(self, painter: qt.QPainter) -> None:
+        colours = theme.current()
         table = np.ascontiguousarray(self._look.colormap.getNColors(256)[::-1])
         image = qt.QImage(table.data, 1, len(table), 4, qt.QImage.Format_RGBA8888)
         least, greatest = self._look.levels()
@@ -106,7 +121,6 @@ class ColourBar(qt.QWidget):
             painter.setPen(qt.QColor(colours.text))
             baseline = row + (metrics.ascent() - metrics.descent()) / 2
             painter.drawText(qt.QPointF(left + _TICK + 3, baseline), words(value))
-        painter.end()
 
     def _values(self, value: float) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
         return np.array([*self._look.levels(), value])
@@ -125,7 +139,7 @@ def words(value: float) -> str:
     return f"{value:,.0f}" if value == round(value) else f"{value:.4g}"
 
 
-def _round(low: float, high: float, scale: Scale, count: int) -> list[float]:
+def round_numbers(low: float, high: float, scale: Scale, count: int) -> list[float]:
     """Return round numbers between two levels, on a linear scale about so many; those that matter more come
     first."""
     if not high > low:

@@ -293,13 +293,13 @@ class LiveView(qt.QMainWindow):
         return self._status.pixel.said()
 
     def picture(self) -> qt.QImage | None:
-        """Return the picture as it is seen: which frame it is, the plot, its colour bar."""
+        """Return the picture as it is seen: which frame it is, what was done to it, image, colour bar."""
         if self.frame_on_show() is None:
             return None
-        columns: list[list[qt.QWidget]] = [[self.caption, self.plot]]
-        if self.colour_bar.isVisible():
-            columns.append([self.colour_bar])
-        return portrait(columns, self._theme.window)
+        said = "\n".join(filter(None, (self.caption.text(), self.measure.treated.whole())))
+        whole = self.plot.whole()
+        counts = self.colour_bar.isVisible() and not (whole is not None and whole.has_colours)
+        return portrait(self.plot, self.colour_bar if counts else None, said)
 
     # -- from the source to the screen ---------------------------------------------------------
 

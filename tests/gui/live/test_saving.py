@@ -14,6 +14,7 @@ from silx.gui import qt
 
 from penstock.gui.live.app import Options, open_viewer
 from penstock.gui.live.file_source import FileSource
+from penstock.gui.live.portrait import LEAST
 from penstock.gui.live.viewer import Viewer
 
 DEADLINE = 60_000
@@ -56,11 +57,52 @@ def test_the_picture_is_saved_as_it_is_seen_with_file_and_frame_in_its_name(
 ) -> None:
     path = saved(qtbot, viewer, tmp_path, ".png")
     assert path.name == "scan-0007_frame000002.png"
-    picture = qt.QImage(str(path))
-    seen = viewer.plot.grab().toImage()
-    x, y = (int(value) for value in viewer.plot.dataToPixel(20.5, 15.5))
-    assert picture.width() == viewer.plot.width() + viewer.colour_bar.width()
-    assert picture.pixelColor(x, viewer.caption.height() + y) == seen.pixelColor(x, y)
+    picture, seen = pixels(qt.QImage(str(path))), pixels(viewer.plot.grab().toImage())
+    (left, top), (right, bottom) = (
+        (round(value) for value in viewer.plot.dataToPixel(*at)) for at in ((0, 0), (40, 30))
+    )
+    image = seen[top + 2 : bottom - 2, left + 2 : right - 2]
+    y, x = found(image, picture)
+    assert x > 30 and y > 20, "axes and what is said of it"
+    assert len(picture) - (y + len(image)) < 60
+    assert picture.shape[1] - (x + image.shape[1]) < 120, "the colour bar"
+
+
+@pytest.mark.parametrize("shape", [(20, 300), (300, 20), (1, 700)])
+def test_a_picture_of_any_shape_has_no_empty_bands(
+    shape: tuple[int, int], qtbot: Any, tmp_path: Path
+) -> None:
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["frames"] = np.arange(shape[0] * shape[1], dtype=np.uint32).reshape(1, *shape)
+    window = open_viewer(Options(sources=(FileSource(tmp_path / "a.h5"),)))
+    qtbot.addWidget(window)
+    window.resize(1000, 700)
+    window.start()
+    window.show()
+    qtbot.waitUntil(lambda: window.drawn() == 1 and window.plot.is_current(), timeout=DEADLINE)
+    picture, plot = window.picture(), window.plot
+    assert picture is not None
+    (left, top), (right, bottom) = plot.dataToPixel(0, 0), plot.dataToPixel(*shape[::-1])
+    bar = window.colour_bar
+    assert picture.height() < max(bottom - top, bar.minimumHeight()) + 110
+    assert picture.width() < max(LEAST + 1, right - left + 110 + bar.width())
+    window.close()
+
+
+def pixels(image: qt.QImage) -> np.ndarray:
+    """Colours of an image: (rows, cols), each 0xffrrggbb."""
+    converted = image.convertToFormat(qt.QImage.Format_RGB32)
+    data = converted.constBits().asstring(converted.sizeInBytes())
+    return np.frombuffer(data, np.uint32).reshape(converted.height(), converted.width()) | 0xFF000000
+
+
+def found(part: np.ndarray, whole: np.ndarray) -> tuple[int, int]:
+    """Row and column where a part of a picture is."""
+    rows, columns = part.shape
+    for y, x in np.argwhere(whole[: len(whole) - rows + 1, : whole.shape[1] - columns + 1] == part[0, 0]):
+        if np.array_equal(whole[y : y + rows, x : x + columns], part):
+            return int(y), int(x)
+    raise AssertionError("the image is not in the picture as it is seen")
 
 
 @pytest.mark.parametrize("suffix", [".tif", ".npy"])
@@ -108,5 +150,5 @@ def test_the_picture_goes_into_the_clipboard(viewer: Viewer) -> None:
     qt.QApplication.clipboard().clear()
     viewer.copy.trigger()
     image = qt.QApplication.clipboard().image()
-    assert image.width() == viewer.plot.width() + viewer.colour_bar.width()
+    assert image == viewer.picture()
     assert viewer.said() == "The picture is in the clipboard."
