@@ -179,7 +179,7 @@ def _report(demonstration: SardanaDemonstration, words: Console) -> None:
     scan = demonstration.scan_file
     if scan.exists():
         words.print(f"\n[bold]Sardana's scan file[/bold]: {scan}")
-        words.print(f"  silx view {scan}{missing}", markup=False)
+        words.print(f"  penstock view {scan}{missing}\n  silx view {scan}{missing}", markup=False)
         words.print(
             f"  python -c \"import h5py, hdf5plugin; f = h5py.File('{scan}'); "
             "s = f[f.attrs['default']]['measurement']; print(s['sim'].shape, s['mot01'][:])\"",
@@ -187,7 +187,11 @@ def _report(demonstration: SardanaDemonstration, words: Console) -> None:
         )
     if images:
         words.print(f"\n[bold]The detector's files[/bold]: {len(images)} in {demonstration.folder}")
-        words.print(f"  penstock check {images[-1]}\n  silx view {images[-1]}{missing}", markup=False)
+        last = images[-1]
+        words.print(
+            f"  penstock check {last}\n  penstock view {last}{missing}\n  silx view {last}{missing}",
+            markup=False,
+        )
     if not images and not scan.exists():
         words.print("\nNo file was written.")
 

@@ -94,9 +94,11 @@ def called(line: Any) -> str:
 
 
 def bring(line: Any) -> None:
-    """Bring a field's pages to the front."""
+    """Bring a field's pages to the front, or the menu in which it is."""
     at = line
     while (above := at.parentWidget()) is not None:
+        if isinstance(at, qt.QMenu):
+            at.popup(above.mapToGlobal(qt.QPoint(0, above.height())))
         if isinstance(above, qt.QStackedWidget) and isinstance(above.parentWidget(), qt.QTabWidget):
             above.parentWidget().setCurrentWidget(at)
         at = above
@@ -105,7 +107,7 @@ def bring(line: Any) -> None:
 
 def test_every_field_for_a_number_is_replaced_by_a_double_click(opened: OpenedPanel) -> None:
     live, measure = opened.panel.live, opened.panel.live.measure
-    opened.panel.resize(3000, 1400)  # so that no tool is behind »
+    opened.panel.resize(3000, 1400)  # so that every tool has room
     with stand_in() as receiver:
         receiver.run(counts=Counts(planned=100_000))
         receiver.frame(np.ones((60, 80), np.int32), 0)
@@ -139,6 +141,7 @@ def test_every_field_for_a_number_is_replaced_by_a_double_click(opened: OpenedPa
                 assert box.value() == 7, called(line)
             else:
                 assert line.text() == "7", called(line)
+            live.controls.more.menu().hide()
         live.stop()
 
 
