@@ -31,7 +31,7 @@ class CaptionLine(qt.QWidget):
         row.setSpacing(14)
         row.addWidget(self._number)
         row.addWidget(self._time)
-        row.addWidget(self._series, 1)
+        row.addWidget(self._series, 2)
         row.addWidget(self._mark)
         # A picture may be narrower than what is said of it.
         self.setSizePolicy(qt.QSizePolicy.Ignored, qt.QSizePolicy.Fixed)
@@ -44,7 +44,7 @@ class CaptionLine(qt.QWidget):
         parts = [self._number.text(), self._time.text(), self._series.whole()]
         return " · ".join([*filter(None, parts), *([self._mark.text()] if self._old else [])])
 
-    def add(self, widget: qt.QWidget, share: int = 1) -> None:
+    def add(self, widget: qt.QWidget, share: int = 2) -> None:
         """Show something more, between the series and the mark; `share`: of the room that is left."""
         row = self.layout()
         row.insertWidget(row.count() - 1, widget, share)
