@@ -12,19 +12,14 @@ Then look at it: http://127.0.0.1:5000/ in a browser, penstock status, or pensto
 from __future__ import annotations
 
 import argparse
-import errno
 import json
 import os
-import socket
 import sys
 from pathlib import Path
 
 from penstock.cli._address import shipped
+from penstock.cli._listening import listen
 from penstock.cli._output import add_json, emit, say
-from penstock.stins.addresses import bare
-
-NO_HOST = (socket.EAI_NONAME, socket.EAI_AGAIN, socket.EAI_NODATA)
-NO_SUCH_HOST = "no host of this name is known; give an address of this machine, or 0.0.0.0 for all of them"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -82,28 +77,12 @@ def run(args: argparse.Namespace) -> int:
     if args.config is None:
         print(f"{args.name} is an entry of {path}, for trials; --config takes your file", file=sys.stderr)
     logs.begin()
-    host, _, port = config.http.rpartition(":")
-    try:
-        host.encode("idna")  # else `create_server` raises a TypeError, and leaves its socket open
-        is_ipv6 = host.startswith("[")
-        listener = socket.create_server(
-            (bare(host), int(port)), family=socket.AF_INET6 if is_ipv6 else socket.AF_INET, reuse_port=False,
-            # [::] means all addresses, those of IPv4 included.
-            dualstack_ipv6=host == "[::]" and socket.has_dualstack_ipv6(),
-        )  # fmt: skip
-    except OSError as error:
-        raise UserError(f"cannot listen on {config.http}: {_reason(error)}") from error
-    except UnicodeError as error:  # a name that cannot be encoded for the network, such as "ä..b"
-        raise UserError(f"cannot listen on {config.http}: {NO_SUCH_HOST}") from error
+    listener, url = listen(config.http, "receiver")
     try:
         check(config.forward, args.name)  # one sentence here; in the data process it would be a traceback
     except (CannotBind, CannotShare) as error:
         listener.close()
         raise UserError(str(error)) from error
-    # Inherited by every connection. asyncio sets it only on sockets whose protocol is named, and
-    # without it each answer waits 40 ms for the client's delayed acknowledgement.
-    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    url = f"http://{host}:{listener.getsockname()[1]}"
 
     def ready() -> None:
         if args.json:
@@ -111,13 +90,3 @@ def run(args: argparse.Namespace) -> int:
         say(args, f"receiver {args.name} is ready: {url}/")
 
     return serve(args.name, config, listener, ready)
-
-
-def _reason(error: OSError) -> str:
-    if error.errno == errno.EADDRINUSE:
-        return "the port is taken; is another receiver there? `--http 127.0.0.1:0` takes any free one"
-    if error.errno == errno.EADDRNOTAVAIL:
-        return "this machine has no such address; 0.0.0.0 means all of its addresses"
-    if error.errno in NO_HOST:  # `create_server` turns the gaierror into an OSError
-        return NO_SUCH_HOST
-    return str(error.strerror)

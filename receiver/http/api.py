@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from importlib import metadata
 from typing import Annotated, Any, Literal
 
-import fastapi
 import msgspec
 from fastapi import Depends, FastAPI, Path, Query, Response
 from fastapi.concurrency import run_in_threadpool
-from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse, PlainTextResponse
+from fastapi.responses import PlainTextResponse
 from pydantic import Field
-from pydantic.json_schema import SkipJsonSchema
-from starlette.exceptions import HTTPException
-from starlette.routing import Match, Route
 
 from penstock.receiver.config import rectangles
 from penstock.receiver.http import answers, metrics
@@ -29,14 +24,13 @@ from penstock.receiver.http.document import (
     NEWEST_FRAME,
     NOT_WELL,
     NUMBERED_FRAME,
-    RETRY_AFTER,
     TAGS,
     refusals,
 )
 from penstock.receiver.http.frames import Frames
 from penstock.receiver.http.live_view import UnpackedFrame
 from penstock.receiver.http.masks import Masks
-from penstock.receiver.http.page import ASSETS, HEADERS, Asset
+from penstock.receiver.http.page import ASSETS
 from penstock.receiver.http.pictures import ViewError
 from penstock.receiver.http.requests import ID, ExpectedSeries, RoisRequest, SeriesCheck, StopRequest
 from penstock.receiver.live.frame_refusal import FrameRefused
@@ -61,22 +55,13 @@ from penstock.receiver.models import (
 )
 from penstock.receiver.process.history import KEPT
 from penstock.receiver.process.supervisor import Supervisor
-from penstock.receiver.service.body_limit import BodyLimit
+from penstock.receiver.service import web
 from penstock.receiver.service.refusal import Refused
+from penstock.receiver.service.web import MAX_WAIT, Absent
 from penstock.stins.messages import MAX_NAME
-from penstock.stins.texts import quoted
 
-MAX_WAIT = 30.0
 MAX_VALUES = 10_000
 """Most frames whose values one answer has."""
-MAX_BODY_BYTES = 2**20
-MAX_SENTENCE = 10_000
-KINDS = {404: "no_such_path", 405: "no_such_method", 413: "too_large"}
-"""Kinds of the web framework's own refusals; any other one (a body that is no text) is a bad request."""
-
-
-Absent = SkipJsonSchema[None]
-"""An optional query value; a query cannot say null, so the OpenAPI document does not either."""
 Length = Annotated[int, Field(ge=1)]
 Step = Annotated[int, Field(ge=1, le=64)]
 Arm = Annotated[str, Path(pattern=f"^{ID}$")]
@@ -152,33 +137,7 @@ def create_app(supervisor: Supervisor) -> FastAPI:
         docs_url=None,
         redoc_url=None,
     )
-    for path, asset in ASSETS.items():
-        app.add_api_route(path, _read(asset), include_in_schema=False)
-    app.add_middleware(BodyLimit, limit=MAX_BODY_BYTES)
-
-    @app.exception_handler(Refused)
-    @app.exception_handler(FrameRefused)
-    @app.exception_handler(ViewError)
-    @app.exception_handler(rectangles.BadRegionError)
-    async def refused(_: fastapi.Request, error: Any) -> JSONResponse:
-        wait = getattr(error, "retry_after", None)
-        headers = None if wait is None else {RETRY_AFTER: str(wait)}
-        return _refusal(error.http_status, error.kind, str(error), headers)
-
-    @app.exception_handler(RequestValidationError)
-    async def invalid(_: fastapi.Request, error: RequestValidationError) -> JSONResponse:
-        first = error.errors()[0]
-        place = ".".join(str(item) for item in first["loc"])
-        value = first.get("input")
-        given = f" is {value!r:.100}" if isinstance(value, (str, int, float)) else ""
-        return _refusal(422, "bad_request", f"{place}{given}: {first['msg']}")
-
-    @app.exception_handler(HTTPException)
-    async def refused_unseen(request: fastapi.Request, error: HTTPException) -> JSONResponse:
-        status = error.status_code if error.status_code in KINDS else 422
-        allowed = {"Allow": _methods(app, request)} if status == 405 else None
-        sentence = f"{request.method} {request.url.path[:200]}: {error.detail}; /docs has what there is"
-        return _refusal(status, KINDS.get(status, "bad_request"), sentence, allowed)
+    web.furnish(app, ASSETS, (Refused, FrameRefused, ViewError, rectangles.BadRegionError))
 
     @app.get("/status", tags=["status"], responses=refusals(422))
     async def status(
@@ -293,7 +252,7 @@ def create_app(supervisor: Supervisor) -> FastAPI:
         if found is None:
             if seen is not None:
                 return Response(status_code=304)
-            return _refusal(404, "no_frame", f"receiver {supervisor.name} has had no frame yet")
+            return web.refusal(404, "no_frame", f"receiver {supervisor.name} has had no frame yet")
         if requested.format is None and supervisor.config.pickle_last_frame:
             return _response(await run_in_threadpool(answers.as_pickle, found, requested, supervisor.step))
         return await shown(found, requested)
@@ -374,25 +333,6 @@ def create_app(supervisor: Supervisor) -> FastAPI:
         return found
 
     return app
-
-
-def _read(asset: Asset) -> Callable[[], Response]:
-    def read() -> Response:
-        return Response(asset.read(), media_type=asset.media_type, headers=HEADERS)
-
-    return read
-
-
-def _methods(app: FastAPI, request: fastapi.Request) -> str:
-    """Return every method of a path: the framework itself lists only those of the first route."""
-    routes = [route for route in app.routes if isinstance(route, Route)]
-    found = (route for route in routes if route.matches(request.scope)[0] is not Match.NONE)
-    return ", ".join(sorted({method for route in found for method in route.methods or ()}))
-
-
-def _refusal(status: int, kind: str, message: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
-    # Sentences quote the request, which may have characters that cannot be encoded.
-    return JSONResponse({"kind": kind, "message": quoted(message, MAX_SENTENCE)}, status, headers)
 
 
 def _response(answer: answers.Answer) -> Response:

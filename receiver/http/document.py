@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.receiver.http.answers import HEADER, MASK_HEADER
-from penstock.receiver.models import Health, Refusal
+from penstock.receiver.models import Health
+from penstock.receiver.service.web import Answers, described
 
 DESCRIPTION = """\
 The HTTP interface of a receiver. Every refusal is a `Refusal`: a short stable `kind`, and a sentence that
@@ -27,8 +28,6 @@ TAGS = [
 ]
 """Groups of calls, in the order of the document."""
 
-Answers = dict[int | str, dict[str, Any]]
-
 _WHY = {
     400: "A region of interest is not valid",
     404: "There is no such frame, or no such series or fact of it",
@@ -38,19 +37,11 @@ _WHY = {
     500: "The frame cannot be unpacked",
     503: "Too many requests wait; try again after the time that the header says",
 }
-RETRY_AFTER = "Retry-After"
-_RETRY_AFTER = {
-    "description": "Seconds after which to ask again",
-    "schema": {"type": "integer", "minimum": 1},
-}
 
 
 def refusals(*statuses: int) -> Answers:
     """Return the refusals with which a call may answer."""
-    found: Answers = {status: {"model": Refusal, "description": _WHY[status]} for status in statuses}
-    if 503 in found:
-        found[503]["headers"] = {RETRY_AFTER: _RETRY_AFTER}
-    return found
+    return described(_WHY, statuses)
 
 
 _FRAME_HEADER = {

@@ -1,83 +1,30 @@
-"""The server of the HTTP API, which runs until a signal ends it."""
+"""The server of a receiver's HTTP API, which runs until a signal ends it."""
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-import signal
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
-import h11
 import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.http.api import create_app
 from penstock.receiver.process.supervisor import Supervisor
-
-REQUEST_SECONDS = 10.0
-"""Seconds, at most twice, in which a request has to be complete: idle connections cost memory."""
-GRACE_SECONDS = 2
-"""Seconds for waiting requests (long polls) when the receiver ends."""
-
-
-class _Impatient(H11Protocol):
-    """A connection that is closed if its request stays incomplete; waiting for an answer is allowed."""
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
-        self._watched: object = None
-        self.loop.call_later(REQUEST_SECONDS, self._look)
-
-    def _look(self) -> None:
-        if self.transport.is_closing():
-            return
-        # The count is unchanged: no request was completed meanwhile.
-        unfinished = (self.cycle,) if self.conn.their_state in (h11.IDLE, h11.SEND_BODY) else None
-        if unfinished is not None and unfinished == self._watched:
-            self.transport.close()
-            return
-        self._watched = unfinished
-        self.loop.call_later(REQUEST_SECONDS, self._look)
-
-
-class _Server(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
-        super().__init__(config)
-        self._ready = ready
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        if self.started:
-            self._ready()
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        # uvicorn raises the signal again after the shutdown; a receiver that was asked to end has
-        # succeeded, so it exits with 0. Its second Ctrl-C would leave the file open.
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, setattr, self, "should_exit", True)
-        yield
+from penstock.receiver.service import server
 
 
 def serve(name: str, config: ReceiverConfig, listener: socket.socket, ready: Callable[[], None]) -> int:
     """Run a receiver until SIGINT or SIGTERM; returns its exit status.
 
     Args:
+        name: of the receiver.
+        config: of the receiver.
         listener: a socket that is bound and listening.
         ready: called once requests are answered.
     """
-    server = make(name, config, ready)
-    asyncio.run(server.serve(sockets=[listener]))
-    return 0 if server.started else 1
+    return server.serve(create_app(Supervisor(name, config)), listener, ready)
 
 
 def make(name: str, config: ReceiverConfig, ready: Callable[[], None]) -> uvicorn.Server:
     """Return the server of a receiver, not yet started."""
-    settings = uvicorn.Config(
-        create_app(Supervisor(name, config)), http=_Impatient, log_level="warning", access_log=False,
-        timeout_graceful_shutdown=GRACE_SECONDS, log_config=None,
-    )  # fmt: skip
-    return _Server(settings, ready)
+    return server.make(create_app(Supervisor(name, config)), ready)

@@ -1,20 +1,6 @@
 // What a status means, in words: as `penstock status` says it.
 
-const UNITS = ["B", "kB", "MB", "GB", "TB"];
-
-export function number(value) {
-  const digits = Number.isInteger(value) ? {} : { maximumSignificantDigits: 3 };
-  return value.toLocaleString("en-US", digits);
-}
-
-export function time(date) {
-  return date.toLocaleString("sv-SE"); // year-month-day: read alike everywhere
-}
-
-function bytes(value) {
-  const power = Math.min(UNITS.length - 1, Math.floor(Math.log10(Math.max(value, 1)) / 3));
-  return `${number(value / 1000 ** power)} ${UNITS[power]}`;
-}
+import { bytes, number, time } from "./shown.js";
 
 // Something lacks of a series that has ended; a live view that somebody stopped lacks nothing.
 function lacks({ series, counts }) {

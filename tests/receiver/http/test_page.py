@@ -20,7 +20,10 @@ from tests.receiver.processes import DEADLINE, ReceiverProcess
 from tests.streams import Streamer
 
 FILES = files("penstock.receiver.http")
-SCRIPTS = {name: FILES.joinpath(name).read_text() for name in ("page.js", "words.js", "docs.js")}
+SHARED = files("penstock.receiver.service")
+SCRIPTS = {name: FILES.joinpath(name).read_text() for name in ("page.js", "words.js")} | {
+    name: SHARED.joinpath(name).read_text() for name in ("shown.js", "docs.js")
+}
 STATES = ("idle", "running", "error", "away")
 
 
@@ -93,7 +96,7 @@ def test_every_link_of_the_page_is_answered(url: str) -> None:
 
 
 def test_no_file_of_ours_names_another_host() -> None:
-    ours = [asset for asset in page.ASSETS.values() if asset.package == "penstock.receiver.http"]
+    ours = [asset for asset in page.ASSETS.values() if asset.package.startswith("penstock.")]
     assert len(ours) >= 6
     for asset in ours:
         assert not re.search(rb"https?:|//\w+\.", asset.read()), asset.name
@@ -106,7 +109,7 @@ def test_what_comes_from_the_receiver_is_set_as_text() -> None:
 
 
 def test_the_script_and_the_page_know_the_same_elements() -> None:
-    wanted = set(re.findall(r'element\("([\w-]+)"\)', SCRIPTS["page.js"]))
+    wanted = set(re.findall(r'element\("([\w-]+)"\)', SCRIPTS["page.js"] + SCRIPTS["shown.js"]))
     assert wanted == set(Page(FILES.joinpath("page.html").read_text()).ids)
 
 
@@ -142,7 +145,7 @@ def test_every_fate_of_a_frame_has_its_part_of_the_bar_and_a_colour() -> None:
     fates = re.findall(r"\w+", listed)
     said = re.sub(r"\s+", " ", str(Counts.__doc__))
     assert f"{' + '.join(fates)} == planned" in said
-    style = FILES.joinpath("page.css").read_text()
+    style = SHARED.joinpath("page.css").read_text()
     assert all(f"--{fate}: #" in style for fate in fates)
     assert all(f"#state.{state} {{" in style for state in STATES)
 

@@ -11,6 +11,7 @@ import pytest
 from penstock.receiver.client import ReceiverClient
 from penstock.receiver.config import ReceiverConfig, SourceConfig
 from penstock.receiver.http import server
+from penstock.receiver.service import server as service_server
 from tests.receiver.processes import ReceiverProcess
 
 PARTS = {
@@ -62,7 +63,7 @@ async def _is_closed(part: bytes, url: str) -> bool:
 
 
 def test_a_request_that_is_never_ended_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "REQUEST_SECONDS", 0.3)
+    monkeypatch.setattr(service_server, "REQUEST_SECONDS", 0.3)
     config = ReceiverConfig(source=SourceConfig(endpoints=("tcp://127.0.0.1:1",)), data_root=str(tmp_path))
     listener = socket.create_server(("127.0.0.1", 0))
     url = f"http://127.0.0.1:{listener.getsockname()[1]}"

@@ -1,0 +1,117 @@
+// What the pages of services share: they ask for a status, which waits for a change, and show what it says. Whatever
+// comes from a service may quote anybody, so it is set as text, never as HTML.
+
+const WAIT = 10; // seconds that a question for news may wait at the service
+const PATIENCE = 15_000; // ms until a question counts as unanswered
+const PAUSE = 250; // ms between two answers at least: frames come faster than anybody reads
+const RETRY = 1_000; // ms
+const UNITS = ["B", "kB", "MB", "GB", "TB"];
+
+export const element = (id) => document.getElementById(id);
+export const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
+
+export function number(value) {
+  const digits = Number.isInteger(value) ? {} : { maximumSignificantDigits: 3 };
+  return value.toLocaleString("en-US", digits);
+}
+
+export function time(date) {
+  return date.toLocaleString("sv-SE"); // year-month-day: read alike everywhere
+}
+
+export function bytes(value) {
+  const power = Math.min(UNITS.length - 1, Math.floor(Math.log10(Math.max(value, 1)) / 3));
+  return `${number(value / 1000 ** power)} ${UNITS[power]}`;
+}
+
+export async function ask(path, patience = PATIENCE) {
+  return fetch(path, { cache: "no-store", signal: AbortSignal.timeout(patience) });
+}
+
+export async function visible() {
+  // A page that nobody sees asks nothing: browsers have six connections for all pages of one service.
+  while (document.hidden) await new Promise((done) => document.addEventListener("visibilitychange", done, { once: true }));
+}
+
+// Call `show(status)` with every new status, and `gone(since, last status)` while there is no answer.
+export async function followStatus(show, gone) {
+  let status = null, away = null;
+  for (;;) {
+    await visible();
+    try {
+      const answer = await ask(status && !away ? `status?seen=${status.version}&wait=${WAIT}` : "status");
+      if (!answer.ok) throw new Error(`HTTP ${answer.status}`);
+      status = await answer.json();
+      away = null;
+      element("facts").classList.remove("old");
+      show(status);
+      await sleep(PAUSE);
+    } catch (error) {
+      away ??= new Date();
+      element("facts").classList.add("old");
+      gone(away, status);
+      console.info("no answer:", error);
+      await sleep(RETRY);
+    }
+  }
+}
+
+// "Receiver away since …": of a service that is called so.
+export function awaySentence(what, away, status) {
+  const last = status ? "\nWhat stands below is what it said last." : "";
+  return `${what} away since ${time(away)}: ${location.origin} does not answer; is it running? `
+    + `This page goes on asking.${last}`;
+}
+
+export function showState(state, name, sentence) {
+  setText(element("name"), name);
+  setText(element("state"), state);
+  element("state").className = state;
+  document.title = `${state}: ${name}`;
+  setText(element("sentence"), sentence);
+}
+
+export function setText(node, text) {
+  // Untouched where nothing has changed: screen readers say what does, and a selection stays.
+  if (node.textContent !== text) node.textContent = text;
+}
+
+// A bar with a part for each fate, and a table of the counts that are not 0, or that are always shown.
+export function showCounts(counts, fates, always) {
+  const bar = [], rows = [];
+  for (const [name, count] of Object.entries(counts)) {
+    const fate = fates.includes(name);
+    if (fate && count) {
+      const part = document.createElement("span");
+      part.style.cssText = `--fate: var(--${name}); flex: ${count} 0 2px`;
+      bar.push(part);
+    }
+    if (count || always.includes(name)) rows.push(countRow(name, count, fate));
+  }
+  element("bar").replaceChildren(...bar);
+  element("counts").tBodies[0].replaceChildren(...rows);
+}
+
+function countRow(name, count, fate) {
+  const row = document.createElement("tr"), head = document.createElement("th"), value = document.createElement("td");
+  head.scope = "row";
+  const swatch = document.createElement("span");
+  if (fate) swatch.className = "swatch";
+  swatch.style.cssText = `--fate: var(--${name})`;
+  head.append(swatch, name.replace("_", " "));
+  value.textContent = count === null ? "unknown" : typeof count === "string" ? count : number(count);
+  row.append(head, value);
+  return row;
+}
+
+export function showList(list, facts) {
+  const items = facts.flatMap(({ name, text, bad }) => {
+    const term = document.createElement("dt"), value = document.createElement("dd");
+    term.textContent = name;
+    // A path breaks behind a slash, if it has to; what is copied stays the path.
+    for (const part of text.split(/(?<=\/)/)) value.append(part, document.createElement("wbr"));
+    if (bad) value.className = "bad";
+    return [term, value];
+  });
+  list.replaceChildren(...items);
+}
