@@ -67,7 +67,9 @@ class SharingConsumer(Consumer):
     def status(self) -> ConsumerStatus:
         """The consumer's status for the receiver's snapshot."""
         memory, status = self.memory, super().status
-        holder = memory.holder if self.peers and self._token != NOBODY else None
+        holder = memory.holder
+        if holder is not None and not (self.peers and self._token != NOBODY) and not memory.is_locked:
+            holder = None  # it was killed
         return replace(
             status,
             waiting_bytes=status.waiting_bytes + memory.taken * memory.layout.slot_bytes,
@@ -138,6 +140,8 @@ class SharingConsumer(Consumer):
 
     def _prepared(self, header: Header) -> Header:
         """Return the header with the layout of the memory, which fits the frames if all slots are free."""
+        if self._gone != NOBODY and self.memory.is_locked:
+            self._gone = NOBODY  # only its connection was lost
         self._observe_holder()
         self._announced = True
         memory = self.memory

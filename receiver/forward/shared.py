@@ -162,6 +162,20 @@ class SharedSlots:
         """Who holds the memory, or was killed while holding it."""
         return None if self.token == NOBODY else shared.holder_in(self._page)
 
+    @property
+    def is_locked(self) -> bool:
+        """Whether somebody holds the memory now, as far as the kernel tells: it leaves out processes of other
+        containers."""
+        if self._file < 0:
+            return False
+        about = os.fstat(self._file)
+        file = f"{os.major(about.st_dev):02x}:{os.minor(about.st_dev):02x}:{about.st_ino}"
+        try:
+            locks = Path("/proc/locks").read_text()
+        except OSError:
+            return False
+        return any("FLOCK" in (words := line.split()) and file in words for line in locks.splitlines())
+
     def close(self) -> None:
         """Remove the file; whoever has opened it keeps the memory, this process until it forgets this."""
         self._remove()
@@ -172,7 +186,9 @@ class SharedSlots:
 
     def _remove(self) -> None:
         self.path.unlink(missing_ok=True)
-        os.close(self._file)
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
 
 
 def remove_stale(config: ForwardConfig, receiver: str) -> None:

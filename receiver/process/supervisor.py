@@ -56,7 +56,8 @@ COMMAND_SECONDS = 5.0
 QUIT_SECONDS = 10.0
 FRAME_SECONDS = 5.0
 """Longest time in seconds for a frame of the running series."""
-START_SECONDS = 30.0
+START_SECONDS, RESERVED_PER_SECOND = 30.0, 100.0
+"""Longest time in seconds for a start, and the MB of shared memory that are surely reserved in a second."""
 
 ALLOCATOR = {
     "MALLOC_ARENA_MAX": "1",
@@ -126,9 +127,9 @@ class Supervisor:
             self.history.start()
             self._watch = asyncio.get_running_loop().create_task(self._watch_silence())
         # Snapshots count from 1; before the first, and after a death, there is version 0.
-        await self._changes.wait_for(
-            lambda: self._snapshot.status.version > 0 or not self.alive, START_SECONDS
-        )
+        shared = sum(consumer.queue_mb for consumer in self.config.forward if consumer.shared)
+        longest = START_SECONDS + shared / RESERVED_PER_SECOND
+        await self._changes.wait_for(lambda: self._snapshot.status.version > 0 or not self.alive, longest)
         if not self.alive or self._snapshot.status.version == 0:
             raise RuntimeError(f"the data process of receiver {self.name} did not start; see the log above")
 

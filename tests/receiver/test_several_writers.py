@@ -124,4 +124,4 @@ def test_a_series_of_too_many_segments_is_refused_at_the_check_and_taken_if_it_c
     series = streamer.start(str(receiver.root / "y.h5"), frames=8_002, trigger_mode="SOFTWARE")
     streamer.frame(8_000, sent(8_000))
     status = receiver.wait(lambda status: status.state == "error")
-    assert "a series has at most 4000 segments, of 2 frames each; set frames_per_file higher" in status.error
+    assert "a series has at most 4,000 segments, of 2 frames each; set frames_per_file higher" in status.error

@@ -173,6 +173,27 @@ def test_what_a_distributor_reads_after_it_was_cut_off_is_found_to_be_stale(
     frames.close()
 
 
+def test_a_distributor_whose_connection_was_lost_is_still_the_holder_and_gets_the_next_series(
+    forwarder: Forwarder, consumer: SharingConsumer, context: zmq.Context[zmq.Socket[bytes]]
+) -> None:
+    hold, stream = lock(str(consumer.memory.path)), connected(consumer, context)
+    begin(forwarder)
+    forwarder.frame(0, frame(0))
+    stream.close()
+    disconnected(consumer, 0)
+    assert consumer.memory.taken == 0 and consumer.dropped == 1
+    assert consumer.status.holder is not None and consumer.status.holder.pid == os.getpid()
+
+    again = connected(consumer, context)
+    begin(forwarder, "b")
+    forwarder.frame(0, frame(0))
+    hold.close()
+    forwarder.step()
+    assert consumer.memory.taken == 0 and consumer.dropped == 2, "it has let go of the memory"
+    assert consumer.status.holder is None
+    again.close()
+
+
 def test_a_series_that_was_resumed_begins_for_whoever_connects_in_it(
     forwarder: Forwarder, consumer: SharingConsumer, context: zmq.Context[zmq.Socket[bytes]]
 ) -> None:
