@@ -28,15 +28,15 @@ def start(tmp_path: Path) -> Iterator[Start]:
     """Starts a process that writes a result file; it has written the first frame."""
     started: list[subprocess.Popen[str]] = []
 
-    def run(frames: int = FRAMES) -> subprocess.Popen[str]:
-        command = [sys.executable, "-m", "tests.processing.results.writer", str(tmp_path), str(frames)]
+    def run(frames: int = FRAMES, *more: str) -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", "tests.processing.results.writer", str(tmp_path), str(frames), *more]
         process = subprocess.Popen(
             command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[3],
             env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
         )  # fmt: skip
         started.append(process)
         assert process.stdout is not None
-        assert [process.stdout.readline() for _ in range(2)] == ["begun\n", "running\n"]
+        assert process.stdout.readline() == "running\n"
         return process
 
     yield run
@@ -61,6 +61,12 @@ def check(path: Path, *, every: bool = False) -> int:
         assert np.array_equal(entry["curve/curve"][few], made.curves(few))
         assert np.array_equal(entry["bright/bright"][: index[-1] + 1][index], index)
         assert (entry["account/valid/bright"][: index[-1] + 1][index] == 1).all()
+        news = {name: int(name.removeprefix("news_")) for name in entry if name.startswith("news_")}
+        for name, number in news.items():
+            if not done[number]:
+                continue  # the name is there before its first frame is done
+            assert entry[f"{name}/{name}"][number] == number
+            assert not entry[f"{name}/{name}"][number + 1 : number + 10].any()
         if "late" in entry:
             late = few[few >= writer.LATE_FROM]
             assert np.array_equal(entry["late/late"][late], np.repeat(late[:, np.newaxis], 3, axis=1))
@@ -71,15 +77,34 @@ def check(path: Path, *, every: bool = False) -> int:
 def test_the_file_opens_plainly_while_it_is_written_and_after_a_kill(
     tmp_path: Path, start: Start, opens: int
 ) -> None:
-    process = start(400 * opens)
+    process = start(5000, "endless")
     path, counts = tmp_path / "x.spots.h5", [0]
-    for _ in range(opens):
+    while len(counts) <= opens or counts[-1] < 600:
         counts.append(check(path))
-    assert process.poll() is None, "it was to be read while it is written"
-    assert counts == sorted(counts) and counts[-1] > counts[0]
+    assert process.poll() is None and counts == sorted(counts)
     process.kill()
     process.wait(timeout=30)
     assert check(path, every=True) >= counts[-1]
+
+
+@pytest.mark.parametrize("opens", [30, pytest.param(300, marks=pytest.mark.slow)])
+def test_a_file_that_is_made_anew_all_the_time_opens_plainly(
+    tmp_path: Path, start: Start, opens: int
+) -> None:
+    process = start(10**6, "unplanned")  # it never gets there: each name takes longer than the one before
+    path, counts, inodes = tmp_path / "x.spots.h5", [0], set()
+    while len(counts) <= opens or counts[-1] < 400:
+        counts.append(check(path))
+        inodes.add(os.stat(path).st_ino)
+    assert process.poll() is None and counts == sorted(counts)
+    process.kill()
+    process.wait(timeout=30)
+    assert check(path, every=True) >= counts[-1] and len(inodes) > 1
+    results = ResultFile.resume(path, "s1")
+    done = int((results.states == DONE).sum())
+    results.rows(made.BRIGHT, np.array([done + 5000]), np.array([done + 5000]))
+    assert made.finish(results, done + 5001) == ""
+    assert {each.name for each in tmp_path.iterdir()} == {"x.spots.h5"}
 
 
 def test_a_name_appears_while_others_read(tmp_path: Path, start: Start) -> None:

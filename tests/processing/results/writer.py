@@ -1,7 +1,8 @@
 """A distributor that only writes results, as a process of its own that can be killed.
 
-Run with: FOLDER FRAMES. It says "begun", then writes a frame at a time, goes on for ever with further files
-when one is finished, and is ended by a signal.
+Run with: FOLDER FRAMES [unplanned] [endless]. It writes frame after frame and says "running" after the first.
+With "unplanned" nobody knows how many there will be, and each hundredth frame brings a new name: the file is
+made anew all the time. With "endless" it writes the same rows again until it is killed.
 """
 
 from __future__ import annotations
@@ -12,18 +13,18 @@ from pathlib import Path
 import numpy as np
 
 from penstock.processing.results.layout import DONE
-from penstock.processing.results.result_file import ResultFile
 from penstock.processing.wire import Array
 from tests.processing.results import made
 
 LATE = Array(name="late", dtype="<i8", shape=(1, 3))
 LATE_FROM = 500
+NEWS = 100
+"""Frames from one new name to the next."""
 
 
-def main(folder: Path, frames: int) -> None:
+def main(folder: Path, frames: int, unplanned: bool, endless: bool) -> None:
     """Write one series."""
-    results = made.created(folder, frames)
-    print("begun", flush=True)
+    results = made.created(folder, None if unplanned else frames)
     total = np.zeros(4, np.uint64)
     for index in range(frames):
         one = np.array([index])
@@ -31,6 +32,8 @@ def main(folder: Path, frames: int) -> None:
         results.rows(made.BRIGHT, one, one)
         if index >= LATE_FROM:
             results.rows(LATE, one, np.full((1, 3), index))
+        if unplanned and index % NEWS == 0:
+            results.rows(Array(name=f"news_{index}", dtype="<i8", shape=(1,)), one, one)
         total += np.uint64(index)
         if index % 10 == 9:  # ten frames are held, and done once they are in the sum
             mean = Array(name="mean", dtype="<u8", shape=(4,), kind="mean", n=index + 1)
@@ -41,9 +44,10 @@ def main(folder: Path, frames: int) -> None:
             print("running", flush=True)
     left = np.arange(frames - frames % 10, frames)
     results.status(left, DONE)
+    while endless:
+        made.fill(results, 0, frames)
     made.finish(results, frames)
-    ResultFile.close(results)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]))
+    main(Path(sys.argv[1]), int(sys.argv[2]), "unplanned" in sys.argv, "endless" in sys.argv)
