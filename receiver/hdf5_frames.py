@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from math import prod
 from pathlib import Path
 from types import TracebackType
@@ -16,9 +17,10 @@ from typing import Any, Self
 import h5py
 import numpy as np
 
-from penstock.receiver import geometry
+from penstock.receiver import geometry, packed_chunks
+from penstock.receiver.files.stores.linked_frames import LinkedFrames
 from penstock.receiver.models import FrameStatus, Geometry
-from penstock.receiver.reader import ReaderError, SeriesFile, open_hdf5, text
+from penstock.receiver.reader import ReaderError, SeriesFile, linked_frames, open_hdf5, text
 
 MOST_GROUPS = 2000
 """Groups that are looked at; a file with more is one of many scans, of which the default is found first."""
@@ -65,7 +67,20 @@ class Piece:
             return np.asarray(self.data[...])
         # Of a map, frames are numbered row by row.
         axes = self.data.shape[: self.data.ndim - _axes(self.data)]
-        return np.asarray(self.data[np.unravel_index(index - self.first, axes)])
+        place = tuple(int(at) for at in np.unravel_index(index - self.first, axes))
+        if self._linked is not None and (found := self._linked.find(place[0])) is not None:
+            packed_chunks.check(*found)
+        return packed_chunks.read(self.data, place)
+
+    @cached_property
+    def _linked(self) -> LinkedFrames | None:
+        """Where a virtual dataset has its frames from."""
+        return linked_frames(self.data) if self.data is not None and self.data.is_virtual else None
+
+    def close(self) -> None:
+        """Close the files that were opened for it."""
+        if (linked := self.__dict__.get("_linked")) is not None:
+            linked.close()
 
 
 @dataclass(frozen=True)
@@ -115,6 +130,7 @@ class Hdf5Frames:
 
     def __init__(self, path: str | Path, images: str | None = None) -> None:
         self.path = Path(path)
+        self._stack: Stack | None = None
         self._series = _series(self.path)
         self.file = self._series.file if self._series is not None else open_hdf5(self.path, follow=True)
         try:
@@ -144,6 +160,8 @@ class Hdf5Frames:
         if self._series is not None:
             self._series.close()
         else:
+            for piece in self._stack.pieces if self._stack is not None else ():
+                piece.close()
             self.file.close()
 
     @property
@@ -243,7 +261,6 @@ class Hdf5Frames:
         return float(found[index])
 
     def _describe_series(self, series: SeriesFile) -> None:
-        self._stack: Stack | None = None
         self.detector, self.chosen = series.detector, "" if series.data is None else str(series.data.name)
         self.has_images = True
         self.interpretation, self.channels = series.interpretation, series.channels

@@ -19,6 +19,7 @@ import h5py
 import hdf5plugin  # noqa: F401  (registers the filters that detectors' frames are packed with)
 import numpy as np
 
+from penstock.receiver import packed_chunks
 from penstock.receiver.files.per_frame import CHECKSUM
 from penstock.receiver.files.stores.linked_frames import LinkedFrames, runs_of
 from penstock.receiver.files.stores.replace_data import STORED_FRAMES
@@ -67,8 +68,9 @@ class SeriesFile:
 
     def close(self) -> None:
         """Close the file."""
-        if (linked := self.__dict__.get("_linked")) is not None:
-            linked.close()
+        for name in ("_linked", "_shown"):
+            if (linked := self.__dict__.get(name)) is not None:
+                linked.close()
         self.file.close()
 
     # -- frames --------------------------------------------------------------------------------
@@ -129,10 +131,29 @@ class SeriesFile:
             raise IndexError(f"{self.path} has {plural(len(self), 'frame')}, none of index {index}")
         try:
             if self.channels:
-                return np.stack([self.group[name][index] for name in self.channels])
+                return np.stack([packed_chunks.read(self.group[name], (index,)) for name in self.channels])
+            if not data.is_virtual:
+                return packed_chunks.read(data, (index,) if _has_index(data) else ())
+            self._check_packed(index)
             return np.asarray(data[index] if _has_index(data) else data[...])
         except (OSError, RuntimeError, ValueError) as error:
             raise ReaderError(f"frame {index} of {self.path} cannot be read: {error}") from error
+
+    def _check_packed(self, index: int) -> None:
+        """Raise ValueError if HDF5's filters would fail at what the view shows of this frame."""
+        if self._shown is not None:
+            if (found := self._shown.find(index)) is not None:
+                packed_chunks.check(*found)
+            return
+        modules, status = self._dataset("modules", 4), self._dataset("module_status", 2)
+        if modules is not None and status is not None and not modules.is_virtual and index < len(status):
+            for part in np.flatnonzero(np.isin(status[index], IN_FILE)):
+                packed_chunks.unpacked(modules, (index, int(part), 0, 0))
+
+    @cached_property
+    def _shown(self) -> LinkedFrames | None:
+        """What `data` shows, whole frames of other datasets; `None` if it is no such view."""
+        return None if self.data is None else linked_frames(self.data)
 
     @property
     def stored_data(self) -> h5py.Dataset | None:

@@ -9,6 +9,7 @@ import fabio
 import fabio.cbfimage
 import fabio.edfimage
 import h5py
+import hdf5plugin
 import numpy as np
 import PIL.Image
 import pytest
@@ -302,6 +303,36 @@ def test_an_hdf5_file_that_is_damaged_inside_is_refused_in_a_sentence(tmp_path: 
     path.write_bytes(path.read_bytes().replace(b"SNOD", b"\0\0\0\0"))
     with pytest.raises(ReaderError, match=r"a\.h5 cannot be read: .*is it damaged, or still being written"):
         open_frames(path)
+
+
+@pytest.mark.parametrize("view", [False, True], ids=["stored", "virtual"])
+@pytest.mark.parametrize(
+    "filters", [hdf5plugin.Bitshuffle(cname="lz4"), hdf5plugin.LZ4()], ids=["bslz4", "lz4"]
+)
+def test_a_packed_frame_that_is_damaged_is_refused_and_the_others_are_read(
+    filters: Any, view: bool, tmp_path: Path
+) -> None:
+    counts = np.random.default_rng(1).poisson(7, (5, 200, 300)).astype(np.uint16)
+    path = tmp_path / "a.h5"
+    with h5py.File(path, "w") as file:
+        group = plot(file, "data", "frames")
+        stored = (file if view else group).create_dataset(
+            "stored" if view else "frames", data=counts, chunks=(1, 200, 300), **filters
+        )
+        if view:
+            layout = h5py.VirtualLayout(counts.shape, counts.dtype)
+            layout[:] = h5py.VirtualSource(stored)
+            group.create_virtual_dataset("frames", layout)
+        chunk = stored.id.get_chunk_info(3)
+    content = bytearray(path.read_bytes())
+    damaged = slice(chunk.byte_offset + 12, chunk.byte_offset + chunk.size)
+    content[damaged] = np.random.default_rng(3).bytes(chunk.size - 12)
+    path.write_bytes(content)
+    with open_frames(path) as opened:
+        with pytest.raises(ReaderError, match=r"frame 3 of .*a\.h5 cannot be read: an? \w+ blob"):
+            opened.frame(3)
+        for index in (0, 1, 2, 4):
+            assert np.array_equal(opened.frame(index), counts[index])
 
 
 def test_names_in_a_file_that_are_not_utf8_do_no_harm(tmp_path: Path) -> None:

@@ -57,7 +57,9 @@ def _frames(space: Any) -> tuple[int, int | None] | None:
     """Return the first frame of a selection, and the number of frames; `None` if it is not of whole frames
     in a row."""
     if space.get_select_type() == h5s.SEL_ALL:
-        return 0, space.shape[0]
+        return 0, space.shape[
+            0
+        ] if space.shape else None  # of the source, all of it may be said without its size
     if not space.is_regular_hyperslab():
         return None
     start, stride, count, block = space.get_regular_hyperslab()

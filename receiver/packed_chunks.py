@@ -1,0 +1,83 @@
+"""Frames that HDF5 files hold packed, read so that a damaged one is an error.
+
+HDF5's filters for bslz4 and lz4 trust the sizes that stand in the chunk: of a damaged one they read beyond
+its end, and the process is killed (hdf5plugin 6.0). So chunks of one frame are unpacked by `codecs`, which
+look first.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import h5py
+import numpy as np
+
+from penstock.codecs import bslz4, lz4
+from penstock.codecs.packed import Codec
+
+_FILTERS: dict[int, Codec] = {32008: bslz4, 32004: lz4}
+"""By the registered number of the HDF5 filter."""
+_LZ4_AFTER_SHUFFLE = 2
+"""What the fifth option of filter 32008 is where it packs by LZ4 (bitshuffle, `bshuf_h5filter.h`)."""
+
+
+def read(data: h5py.Dataset, place: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    """Return `data[place]`, where the place is that of one frame.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: it cannot be unpacked.
+    """
+    shape = data.shape[len(place) :]
+    if data.chunks != (*(1 for _ in place), *shape):  # a chunk has several frames, or a part of one
+        return np.asarray(data[place])
+    found = unpacked(data, (*place, *(0 for _ in shape)))
+    return np.asarray(data[place]) if found is None else found.reshape(shape)
+
+
+def check(data: h5py.Dataset, index: int) -> None:
+    """Unpack a frame that HDF5 reads through another dataset, a virtual one, and throw it away.
+
+    Raises:
+        ValueError: it cannot be unpacked.
+    """
+    if data.chunks is None or _codec(data) is None:
+        return
+    first = index // data.chunks[0] * data.chunks[0]
+    parts = (range(0, size, chunk) for size, chunk in zip(data.shape[1:], data.chunks[1:], strict=True))
+    for corner in itertools.product(*parts):
+        unpacked(data, (first, *corner))
+
+
+def unpacked(data: h5py.Dataset, corner: tuple[int, ...]) -> np.ndarray[Any, Any] | None:
+    """Return the pixels of a chunk, as one row; `None` if HDF5 itself may read it: it was never written, or
+    is no blob of `codecs`.
+
+    Args:
+        data: the dataset.
+        corner: index of the chunk's first pixel.
+
+    Raises:
+        ValueError: it cannot be unpacked.
+    """
+    codec = _codec(data)
+    if codec is None:
+        return None
+    try:
+        left_out, blob = data.id.read_direct_chunk(corner)
+    except (OSError, RuntimeError, ValueError):  # not there, which HDF5 knows best
+        return None
+    return None if left_out else codec.decompress(blob, int(np.prod(data.chunks)), data.dtype)
+
+
+def _codec(data: h5py.Dataset) -> Codec | None:
+    if data.chunks is None or data.dtype.kind not in "uif":
+        return None
+    how = data.id.get_create_plist()
+    if how.get_nfilters() != 1:
+        return None
+    number, _, options, _ = how.get_filter(0)
+    if number == 32008 and options[4:5] != (_LZ4_AFTER_SHUFFLE,):
+        return None
+    return _FILTERS.get(number)
