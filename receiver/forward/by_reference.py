@@ -14,7 +14,8 @@ import msgspec
 import zmq
 
 from penstock.receiver.config import ForwardConfig
-from penstock.receiver.forward.consumer import Consumer, Queued
+from penstock.receiver.forward.consumer import Consumer
+from penstock.receiver.forward.queued import Queued
 from penstock.receiver.forward.shared import SharedSlots, remove_stale
 from penstock.receiver.models import ConsumerStatus, Holder
 from penstock.stins import codec
@@ -132,6 +133,10 @@ class SharingConsumer(Consumer):
         self._observe_holder()
         if self._bunch and time.monotonic() >= self._due:
             self._flush()
+
+    def leave(self) -> None:
+        """Remove the memory; see `Consumer.leave`."""
+        self.memory.close()
 
     def close(self) -> None:
         """Close the socket, and remove the memory."""

@@ -17,12 +17,12 @@ from zmq.utils.monitor import recv_monitor_message
 
 from penstock.receiver.config import ForwardConfig
 from penstock.receiver.connection.connecting import keep_alive
+from penstock.receiver.forward.queued import Passage, Queued
 from penstock.receiver.models import ConsumerStatus
 from penstock.stins.addresses import is_ipv6
 from penstock.stins.connections import HANDSHAKE_MS, Connections
-from penstock.stins.messages import Buffer, Forwarded, Frame, Header, Image, SeriesEnd
+from penstock.stins.messages import Buffer, Frame, Header, Image, SeriesEnd
 from penstock.stins.series import SeriesEncoder, SeriesState
-from penstock.stins.shared import Reference
 from penstock.stins.texts import plural
 
 log = logging.getLogger(__name__)
@@ -41,43 +41,6 @@ VANISHED_SECONDS = 3
 
 class CannotBind(Exception):
     """A consumer's address cannot be bound; the sentence names the consumer, the address and the reason."""
-
-
-class Passage(msgspec.Struct):
-    """What has become so far of the frames of one series; see `Forwarded`."""
-
-    sent: int = 0
-    dropped: int = 0
-    skipped: int = 0
-
-
-class Queued(msgspec.Struct, frozen=True):
-    """A message that waits for a consumer; it is numbered and encoded at the send."""
-
-    head: Header | Image | tuple[Reference, ...] | SeriesEnd
-    passage: Passage
-    """Of its series: complete once its end message is at the front."""
-    rest: Sequence[Buffer] = ()
-    """Metadata of a start message, blobs of a frame."""
-    nbytes: int = 0
-
-    @property
-    def frames(self) -> int:
-        """Number of frames in it."""
-        return len(self.head) if isinstance(self.head, tuple) else isinstance(self.head, Image)
-
-    def parts(self, encoder: SeriesEncoder) -> Sequence[Buffer]:
-        """Return the parts of the message."""
-        match self.head:
-            case Image():
-                return [encoder.image(self.head), *self.rest]
-            case Header():
-                return [*encoder.start(self.head), *self.rest]
-            case SeriesEnd():
-                forwarded = Forwarded(**msgspec.structs.asdict(self.passage))
-                return encoder.end(msgspec.structs.replace(self.head, forwarded=forwarded))
-            case references:
-                return encoder.references(references)
 
 
 class Consumer:
@@ -238,6 +201,9 @@ class Consumer:
     def socket(self) -> zmq.Socket[bytes]:
         """The socket, to be polled."""
         return self._socket
+
+    def leave(self) -> None:
+        """Leave nothing behind as this process ends in the middle of a series, which the next one resumes."""
 
     def close(self) -> None:
         """Close the socket; messages that ZeroMQ holds have a second to leave."""

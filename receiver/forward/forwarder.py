@@ -111,6 +111,11 @@ class Forwarder:
         """Return the sockets with queued messages, to be polled until they are writable."""
         return [consumer.socket for consumer in self.consumers if consumer.unsent]
 
+    def leave(self) -> None:
+        """Leave nothing behind as this process ends in the middle of a series: consumers see no end."""
+        for consumer in self.consumers:
+            consumer.leave()
+
     def close(self) -> None:
         """Give queued messages a second to leave, then close every consumer."""
         due = time.monotonic() + CLOSE_SECONDS

@@ -290,6 +290,7 @@ class Outputs:
         if (writer := self.writer) is None or not self._files.is_resumable():
             return False
         self._flush(writer, self._clock())
+        self.forwarder.leave()
         return True
 
     def close(self) -> None:

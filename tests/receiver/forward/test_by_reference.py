@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
+import psutil
 import pytest
 import urllib3
 import zmq
@@ -24,7 +25,7 @@ from penstock.stins.messages import SeriesEnd
 from tests.processing.distributors import Distributor, distributor, free_again
 from tests.receiver.conftest import Shared
 from tests.receiver.disks import small_file_system
-from tests.receiver.processes import ReceiverProcess
+from tests.receiver.processes import DEADLINE, ReceiverProcess
 from tests.streams import Streamer, pixels
 
 LARGE = (300, 500)
@@ -400,6 +401,20 @@ def test_memory_of_a_receiver_that_was_killed_is_removed_when_it_starts_again_an
     for running in (first, second):
         assert running.stop() == 0
     assert list(folder.iterdir()) == []
+
+
+def test_when_only_the_parent_is_killed_in_a_series_its_data_process_leaves_no_memory(
+    receiver: ReceiverProcess, streamer: Streamer
+) -> None:
+    (consumer,) = receiver.connected().consumers
+    assert consumer.shared is not None
+    streamer.start(str(receiver.root / "a.h5"), frames=9, trigger_mode="SOFTWARE", **announced((4, 6)))
+    streamer.frame(0)
+    receiver.flushed(1)
+    data_process = psutil.Process(receiver.data_process())
+    os.kill(receiver.process.pid, signal.SIGKILL)
+    data_process.wait(DEADLINE)
+    assert not Path(consumer.shared).exists()
 
 
 def test_a_folder_without_room_is_refused_at_the_start_in_one_sentence(
