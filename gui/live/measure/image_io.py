@@ -18,11 +18,16 @@ def load(path: Path) -> npt.NDArray[Any]:
     """Return the image in a file, (rows, cols); of a file of frames, the first.
 
     Raises:
-        ValueError: it holds no image.
-        OSError: it cannot be read.
+        ValueError: it holds no image, or cannot be read; a sentence.
+        ReaderError: the same, of other kinds than .npy.
     """
     if path.suffix.lower() == ".npy":
-        found = np.load(path, allow_pickle=False)
+        try:
+            found = np.load(path, allow_pickle=False)
+        except OSError as error:
+            raise ValueError(f"{path} cannot be opened: {error.strerror or error}") from error
+        except (ValueError, EOFError) as error:  # NumPy speaks of pickles
+            raise ValueError(f"{path.name} is no array of NumPy, or is damaged") from error
     else:
         with open_frames(path) as file:
             found = file.frame(0)
@@ -35,8 +40,8 @@ def load_mask(path: Path) -> npt.NDArray[np.bool_]:
     """Return which pixels a file leaves out, (rows, cols): those not 0 in its mask, or else in its image.
 
     Raises:
-        ValueError: it holds no image.
-        OSError: it cannot be read.
+        ValueError: it holds no image, or cannot be read; a sentence.
+        ReaderError: the same, of other kinds than .npy.
     """
     if path.suffix.lower() != ".npy":
         with open_frames(path) as file:

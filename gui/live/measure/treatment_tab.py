@@ -229,7 +229,15 @@ class TreatmentTab(qt.QWidget):
         if name == "load mask":
             path, mask = found
             self._set(mask=mask)
-            self.say(f"Mask {path.name}: {np.count_nonzero(mask):,} pixels are left out.")
+            whole = self._whole()
+            if whole is not None and mask.shape != whole.shape:
+                sizes = (" × ".join(map(str, shape)) for shape in (mask.shape, whole.shape))
+                self.say(
+                    "Mask {} has {} pixels, the frame {}: it is not applied.".format(path.name, *sizes),
+                    trouble=True,
+                )
+            else:
+                self.say(f"Mask {path.name}: {np.count_nonzero(mask):,} pixels are left out.")
         elif name == "load background":
             path, image = found
             self._set(background=image, background_name=path.name)

@@ -119,6 +119,7 @@ class Asker(WaitingThread):
     def _fulfil(self, source: Source, wish: Wish) -> None:
         index, frame = wish.index, None
         failure: NoAnswer | None = None
+        unread = 0
         while self.is_current(wish):
             try:
                 frame = source.frame(index, wish.part)
@@ -137,9 +138,13 @@ class Asker(WaitingThread):
                 failure = Refused(f"frame {index:,} cannot be shown ({type(error).__name__}: {error})")
             if wish.stop is None:
                 break
+            unread += failure is not None
             frame, failure, index = None, None, index + 1
             if index >= wish.stop:
-                failure = Refused(f"no frame from {wish.index:,} to {wish.stop - 1:,} has a saturated pixel")
+                but = f"; {unread:,} of them could not be read" if unread else ""
+                failure = Refused(
+                    f"no frame from {wish.index:,} to {wish.stop - 1:,} has a saturated pixel{but}"
+                )
                 break
             self.passed.emit(wish, index)
         if frame is not None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import h5py
+import hdf5plugin
 import numpy as np
 import pytest
 from silx.gui import qt
@@ -181,6 +182,27 @@ def test_the_one_saturated_frame_of_many_is_found(qtbot: Any, look: Show, tmp_pa
         lambda: bar.note() == "▲ No frame from 1,235 to 1,999 has a saturated pixel", timeout=DEADLINE
     )
     assert on_show(viewer) == 1234
+
+
+def test_frames_that_cannot_be_read_are_not_said_to_have_no_saturated_pixel(
+    qtbot: Any, look: Show, tmp_path: Path
+) -> None:
+    counts = np.random.default_rng(1).poisson(7, (6, 100, 100)).astype(np.uint16)
+    path = tmp_path / "a.h5"
+    with h5py.File(path, "w") as file:
+        stored = file.create_dataset(
+            "frames", data=counts, chunks=(1, 100, 100), **hdf5plugin.Bitshuffle(cname="lz4")
+        )
+        chunk = stored.id.get_chunk_info(3)
+    content = bytearray(path.read_bytes())
+    content[chunk.byte_offset + 12 : chunk.byte_offset + chunk.size] = bytes([255]) * (chunk.size - 12)
+    path.write_bytes(content)
+    viewer = look(FileSource(path))
+
+    press(qtbot, viewer, qt.Qt.Key_F3)
+
+    words = "▲ No frame from 1 to 5 has a saturated pixel; 1 of them could not be read"
+    qtbot.waitUntil(lambda: viewer.past.bar.note() == words, timeout=DEADLINE)
 
 
 def test_a_saturated_frame_is_found_also_while_frames_come_in_blocks(

@@ -187,6 +187,14 @@ def test_a_rectangle_is_masked_grey_saved_and_loaded(qtbot: Any, viewer: Viewer,
     tab.load_mask(tmp_path / "mask.edf")
     wait_for(qtbot, viewer, "600 pixels masked here")
     assert tab.says() == "Mask mask.edf: 600 pixels are left out."
+    np.save(tmp_path / "small.npy", np.ones((3, 4), np.uint8))
+    tab.load_mask(tmp_path / "small.npy")
+    words = "▲ Mask small.npy has 3 × 4 pixels, the frame 60 × 80: it is not applied."
+    qtbot.waitUntil(lambda: tab.says() == words, timeout=DEADLINE)
+    (tmp_path / "words.npy").write_text("hello")
+    tab.load_mask(tmp_path / "words.npy")
+    words = "▲ Not done: words.npy is no array of NumPy, or is damaged"
+    qtbot.waitUntil(lambda: tab.says() == words, timeout=DEADLINE)
     tab.load_mask(tmp_path / "nowhere.npy")
     qtbot.waitUntil(lambda: tab.says().startswith("▲ Not done: "), timeout=DEADLINE)
     tab.button("no mask").click()
