@@ -41,11 +41,16 @@ def tidy(
         OSError: NaN cannot be written.
     """
     cut = {column.path: frames for column in opened.per_frame if column.rows != frames}
+    done = opened.read(layout.STATUS) == layout.DONE
     for name, count in events.items():
-        path = layout.place_of(name)[1]
+        where, path = layout.place_of(name)
         if opened.columns[path].rows != count:
             cut[path] = count
-    parts = _hidden(opened, frames)
+        counted = opened.columns[f"{where}/count"]
+        found = counted.read(opened.descriptor)
+        if found[~done].any():
+            counted.write(opened.descriptor, 0, np.where(done, found, 0).astype(counted.dtype))
+    parts = _hidden(opened, frames, done)
     if not cut and not parts and not whole:
         return ""
     columns = opened.columns
@@ -66,7 +71,7 @@ def tidy(
     return ""
 
 
-def _hidden(opened: OpenResult, frames: int) -> dict[str, list[tuple[int, int]]]:
+def _hidden(opened: OpenResult, frames: int, done: np.ndarray[Any, Any]) -> dict[str, list[tuple[int, int]]]:
     """Write NaN where it takes little space; return the rows to be shown of columns where it does not."""
     parts: dict[str, list[tuple[int, int]]] = {}
     prefix = f"{layout.VALID}/"
@@ -74,10 +79,13 @@ def _hidden(opened: OpenResult, frames: int) -> dict[str, list[tuple[int, int]]]
         if not path.startswith(prefix):
             continue
         column = opened.columns[layout.place_of(path.removeprefix(prefix))[1]]
+        end = min(frames, column.rows)
+        said = valid.read(opened.descriptor, 0, end) == 1
+        has = said & done[:end]
+        if (said & ~has).any():  # results have come of a frame that was lost or has failed after that
+            valid.write(opened.descriptor, 0, has.astype(np.uint8))
         if column.dtype.kind != "f" or not column.row_bytes:
             continue
-        end = min(frames, column.rows)
-        has = valid.read(opened.descriptor, 0, end) == 1
         missing, shown = np.flatnonzero(~has), np.flatnonzero(has)
         found = [(int(shown[begin]), int(shown[stop - 1]) + 1) for begin, stop in runs(shown)]
         if len(missing) * column.row_bytes > MOST_FILLED and len(found) <= MOST_PARTS:

@@ -108,6 +108,9 @@ class ResultFile(AccountRows):
                 contents.add_result(file, array, rows)
 
         self._open.remake(change, f"room for {accumulated.named(new)}")
+        for array in new:
+            if array.kind == "events":
+                self._events[array.name] = 0
 
     def rows(self, array: Array, indices: np.ndarray[Any, Any], values: np.ndarray[Any, Any]) -> None:
         """Write the values of one name of some frames; write their status after that.

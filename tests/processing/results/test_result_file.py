@@ -10,6 +10,7 @@ import h5py
 import numpy as np
 import pytest
 
+from penstock.processing.results import finish as finishing
 from penstock.processing.results.errors import ResultError
 from penstock.processing.results.layout import DONE, FIRST_ROWS, MOST_LISTED, PENDING
 from penstock.processing.results.place import path_for
@@ -61,11 +62,12 @@ def test_the_file_has_rows_account_and_process(tmp_path: Path) -> None:
 def test_a_file_of_no_frames_is_complete(tmp_path: Path) -> None:
     for planned in (0, None):
         results = created(tmp_path, planned)
-        results.prepare((CURVE, BRIGHT))
+        results.prepare((CURVE, BRIGHT, HITS))
         assert finish(results, 0) == ""
         with h5py.File(tmp_path / "x.spots.h5") as file:
             assert file["entry/account/frame_status"].shape == (0,)
             assert file["entry/curve/curve"].shape == (0, 512)
+            assert file["entry/hits/hits"].shape == (0, 2)
             assert file["entry/account/state"][()] == b"complete"
         (tmp_path / "x.spots.h5").unlink()
 
@@ -144,6 +146,22 @@ def test_frames_without_a_value_are_nan(tmp_path: Path) -> None:
     finish(results, 6)
     values = curve(tmp_path)[:, 0]
     assert np.array_equal(values, [np.nan, 1, np.nan, np.nan, 4, np.nan], equal_nan=True)
+
+
+def test_rows_of_frames_that_are_not_done_do_not_count(tmp_path: Path) -> None:
+    results = created(tmp_path, 4)
+    results.rows(CURVE, np.arange(4), curves(np.arange(4)))
+    hits = Array(name="hits", dtype="<i8", shape=(4,), kind="events", counts=(1, 1, 1, 1))
+    results.rows(hits, np.arange(4), np.arange(4))
+    results.status(np.array([0, 3]), DONE)
+    results.status(np.array([1]), 2)  # another of its values was refused
+    results.status(np.array([2]), 3)  # it was held, and its worker has died
+    finish(results, 2, counts={"failed": 1, "lost": 1})
+    assert np.array_equal(curve(tmp_path)[:, 0], [0, np.nan, np.nan, 3], equal_nan=True)
+    with h5py.File(tmp_path / "x.spots.h5") as file:
+        assert file["entry/account/valid/curve"][...].tolist() == [1, 0, 0, 1]
+        assert file["entry/hits/count"][...].tolist() == [1, 0, 0, 1]
+    assert Results(tmp_path / "x.spots.h5").rows("hits", 0, 4).values.tolist() == [0, 3]
 
 
 def test_a_plan_that_was_hardly_begun_takes_no_space_and_no_memory(tmp_path: Path) -> None:
@@ -367,3 +385,51 @@ def test_resume_refuses_what_is_not_its_own(tmp_path: Path) -> None:
     finish(ResultFile.resume(path, "s1"), 1000)
     with pytest.raises(ResultError, match="is finished"):
         ResultFile.resume(path, "s1")
+
+
+@pytest.mark.parametrize("dtype", ["|b1", "|u1", "<i2", "<u8", "<i8", "<f2", "<f4", "<f8"])
+@pytest.mark.parametrize("shape", [(), (3,), (2, 3), (2, 1, 3)])
+def test_numbers_of_every_type_and_shape_are_stored(
+    tmp_path: Path, dtype: str, shape: tuple[int, ...]
+) -> None:
+    values = np.arange(4 * int(np.prod(shape))).reshape(4, *shape).astype(dtype)
+    results = created(tmp_path, 4)
+    array = Array(name="v", dtype=np.dtype(dtype).str, shape=(3, *shape))
+    results.rows(array, np.array([0, 1, 3]), values[[0, 1, 3]])
+    greatest = Array(name="greatest", dtype=array.dtype, shape=shape, kind="max", n=4)
+    results.accumulated([greatest], [values[3]], np.array([0, 1, 3]))
+    finish(results, 4)
+    reader = Results(tmp_path / "x.spots.h5")
+    found = reader.rows("v", 0, 4)
+    assert found.values.dtype == np.dtype(dtype) and found.has.tolist() == [True, True, False, True]
+    assert np.array_equal(found.values[[0, 1, 3]], values[[0, 1, 3]])
+    assert np.array_equal(reader.accumulated("greatest")[0], values[3])
+    with h5py.File(tmp_path / "x.spots.h5") as file:
+        missing = file["entry/v/v"][2]
+        assert np.isnan(missing).all() if dtype.startswith("<f") else not missing.any()
+
+
+def test_a_kill_at_the_end_leaves_a_file_that_can_be_finished(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    results = created(tmp_path, None)
+    fill(results, 0, 5000)
+
+    class Killed(BaseException):
+        pass
+
+    def killed(*_: object) -> str:
+        tidy(*_)
+        raise Killed
+
+    tidy = finishing.tidy
+    monkeypatch.setattr(finishing, "tidy", killed)
+    with pytest.raises(Killed):
+        finish(results, 5000)
+    results.close()
+    monkeypatch.undo()
+    resumed = ResultFile.resume(tmp_path / "x.spots.h5", "s1")
+    assert resumed.states.tolist() == [DONE] * 5000
+    assert finish(resumed, 5000) == ""
+    assert np.array_equal(curve(tmp_path), curves(np.arange(5000)))
+    assert Results(tmp_path / "x.spots.h5").account()["state"] == "complete"
