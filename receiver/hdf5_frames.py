@@ -75,11 +75,11 @@ class Piece:
     @cached_property
     def _linked(self) -> LinkedFrames | None:
         """Where a virtual dataset has its frames from."""
-        return linked_frames(self.data) if self.data is not None and self.data.is_virtual else None
+        return linked_frames(self.data) if self.data is not None else None
 
     def close(self) -> None:
         """Close the files that were opened for it."""
-        if (linked := self.__dict__.get("_linked")) is not None:
+        if (linked := self.__dict__.pop("_linked", None)) is not None:
             linked.close()
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import h5py
 import numpy as np
+from h5py import h5d
 
 from penstock.codecs import bslz4, lz4
 from penstock.codecs.packed import Codec
@@ -30,10 +31,12 @@ def read(data: h5py.Dataset, place: tuple[int, ...]) -> np.ndarray[Any, Any]:
         ValueError: it cannot be unpacked.
     """
     shape = data.shape[len(place) :]
-    if data.chunks != (*(1 for _ in place), *shape):  # a chunk has several frames, or a part of one
-        return np.asarray(data[place])
-    found = unpacked(data, (*place, *(0 for _ in shape)))
-    return np.asarray(data[place]) if found is None else found.reshape(shape)
+    # A chunk may also have several frames, or a part of one: then HDF5 reads it.
+    if _chunk(data) == (*(1 for _ in place), *shape):
+        found = unpacked(data, (*place, *(0 for _ in shape)))
+        if found is not None:
+            return found.reshape(shape)
+    return np.asarray(data[place])
 
 
 def check(data: h5py.Dataset, index: int) -> None:
@@ -42,10 +45,11 @@ def check(data: h5py.Dataset, index: int) -> None:
     Raises:
         ValueError: it cannot be unpacked.
     """
-    if data.chunks is None or _codec(data) is None:
+    chunk = _chunk(data)
+    if chunk is None or _codec(data) is None:
         return
-    first = index // data.chunks[0] * data.chunks[0]
-    parts = (range(0, size, chunk) for size, chunk in zip(data.shape[1:], data.chunks[1:], strict=True))
+    first = index // chunk[0] * chunk[0]
+    parts = (range(0, size, length) for size, length in zip(data.shape[1:], chunk[1:], strict=True))
     for corner in itertools.product(*parts):
         unpacked(data, (first, *corner))
 
@@ -61,21 +65,25 @@ def unpacked(data: h5py.Dataset, corner: tuple[int, ...]) -> np.ndarray[Any, Any
     Raises:
         ValueError: it cannot be unpacked.
     """
-    codec = _codec(data)
-    if codec is None:
+    codec, chunk = _codec(data), _chunk(data)
+    if codec is None or chunk is None:
         return None
     try:
         left_out, blob = data.id.read_direct_chunk(corner)
     except (OSError, RuntimeError, ValueError):  # not there, which HDF5 knows best
         return None
-    return None if left_out else codec.decompress(blob, int(np.prod(data.chunks)), data.dtype)
+    return None if left_out else codec.decompress(blob, int(np.prod(chunk)), data.dtype)
+
+
+def _chunk(data: h5py.Dataset) -> tuple[int, ...] | None:
+    """Return the shape of a chunk; not by `data.chunks`, see `linked_frames.is_virtual`."""
+    how = data.id.get_create_plist()
+    return tuple(how.get_chunk()) if how.get_layout() == h5d.CHUNKED else None
 
 
 def _codec(data: h5py.Dataset) -> Codec | None:
-    if data.chunks is None or data.dtype.kind not in "uif":
-        return None
     how = data.id.get_create_plist()
-    if how.get_nfilters() != 1:
+    if data.dtype.kind not in "uif" or how.get_layout() != h5d.CHUNKED or how.get_nfilters() != 1:
         return None
     number, _, options, _ = how.get_filter(0)
     if number == 32008 and options[4:5] != (_LZ4_AFTER_SHUFFLE,):

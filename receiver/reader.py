@@ -21,7 +21,7 @@ import numpy as np
 
 from penstock.receiver import packed_chunks
 from penstock.receiver.files.per_frame import CHECKSUM
-from penstock.receiver.files.stores.linked_frames import LinkedFrames, runs_of
+from penstock.receiver.files.stores.linked_frames import LinkedFrames, is_virtual, runs_of
 from penstock.receiver.files.stores.replace_data import STORED_FRAMES
 from penstock.receiver.series.account import COUNTERS, IN_FILE
 from penstock.stins.texts import plural
@@ -69,7 +69,7 @@ class SeriesFile:
     def close(self) -> None:
         """Close the file."""
         for name in ("_linked", "_shown"):
-            if (linked := self.__dict__.get(name)) is not None:
+            if (linked := self.__dict__.pop(name, None)) is not None:
                 linked.close()
         self.file.close()
 
@@ -132,7 +132,7 @@ class SeriesFile:
         try:
             if self.channels:
                 return np.stack([packed_chunks.read(self.group[name], (index,)) for name in self.channels])
-            if not data.is_virtual:
+            if not self._is_view:
                 return packed_chunks.read(data, (index,) if _has_index(data) else ())
             self._check_packed(index)
             return np.asarray(data[index] if _has_index(data) else data[...])
@@ -146,9 +146,13 @@ class SeriesFile:
                 packed_chunks.check(*found)
             return
         modules, status = self._dataset("modules", 4), self._dataset("module_status", 2)
-        if modules is not None and status is not None and not modules.is_virtual and index < len(status):
+        if modules is not None and status is not None and not is_virtual(modules) and index < len(status):
             for part in np.flatnonzero(np.isin(status[index], IN_FILE)):
                 packed_chunks.unpacked(modules, (index, int(part), 0, 0))
+
+    @cached_property
+    def _is_view(self) -> bool:
+        return self.data is not None and is_virtual(self.data)
 
     @cached_property
     def _shown(self) -> LinkedFrames | None:

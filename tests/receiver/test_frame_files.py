@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -362,3 +364,39 @@ def test_a_file_whose_image_the_receiver_has_turned_does_not_say_how_the_detecto
     assert orientation(detector_orientation=turned) == turned
     assert orientation(acquisition__receiver_transforms=["rotate 90"]) is None, "it was that of the sender's"
     assert orientation(user__detector_orientation=upright) == upright, "which is of the image as it is stored"
+
+
+READER = """
+import ctypes
+import sys
+from penstock.receiver.frame_files import open_frames
+kept = open_frames(sys.argv[1])
+ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))  # lives on at the end, as what a window's thread holds
+kept.frame(0)
+kept.close()
+print("read", flush=True)
+"""
+
+
+@pytest.mark.parametrize("ours", [True, False], ids=["series", "others"])
+def test_a_process_that_has_read_a_view_ends_as_others_do(ours: bool, tmp_path: Path) -> None:
+    path = tmp_path / "a.h5"
+    if ours:
+        write_series(path, 4)
+        with h5py.File(path, "r+") as file:
+            replace_with_a_view(next(iter(file["entry/instrument"].values())), "data")
+    else:
+        with h5py.File(path, "w") as file:
+            replace_with_a_view(plot(file, "data", "frames", frames=STACK), "frames")
+    done = subprocess.run([sys.executable, "-c", READER, str(path)], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "read\n"), done.stderr
+
+
+def replace_with_a_view(group: h5py.Group, name: str) -> None:
+    """Make of a dataset a virtual one that shows it."""
+    stored = group[name]
+    attributes = dict(stored.attrs)
+    group.move(name, f"stored_{name}")
+    layout = h5py.VirtualLayout(stored.shape, stored.dtype)
+    layout[:] = h5py.VirtualSource(stored)
+    group.create_virtual_dataset(name, layout).attrs.update(attributes)

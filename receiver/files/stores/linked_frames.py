@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import h5py
 import numpy as np
-from h5py import h5s
+from h5py import h5d, h5s
 
 DEEPEST = 8
 """Most virtual datasets one behind the other."""
@@ -36,13 +36,22 @@ class Run(NamedTuple):
     """Index of the first frame in that dataset."""
 
 
+def is_virtual(data: Any) -> bool:
+    """Return whether a dataset is a view of others.
+
+    h5py would keep the answer's property list with the dataset, and HDF5 2.0 cannot close that of a view when
+    the process ends: it crashes where a dataset still lives then.
+    """
+    return bool(data.id.get_create_plist().get_layout() == h5d.VIRTUAL)
+
+
 def runs_of(data: Any) -> list[Run]:
     """Return what a virtual dataset shows, in the order of the frames; nothing if it is none, or shows parts
     of frames."""
-    if not data.is_virtual:
+    if not is_virtual(data):
         return []
     found = []
-    for source in data.virtual_sources():
+    for source in h5py.Dataset(data.id).virtual_sources():  # of another object: see `is_virtual`
         here, there = _frames(source.vspace), _frames(source.src_space)
         if here is None or there is None:
             return []
@@ -82,6 +91,7 @@ class LinkedFrames:
         self._data = data
         self._open: dict[Path, h5py.File] = {}
         self._runs: dict[tuple[str, str], list[Run]] = {}
+        self._virtual: dict[tuple[str, str], bool] = {}
 
     def find(self, index: int) -> tuple[Any, int] | None:
         """Return the dataset that holds a frame, and its index there; `None` if none does, or its file cannot
@@ -113,7 +123,7 @@ class LinkedFrames:
         data, count = self._data, sys.maxsize
         try:
             for _ in range(DEEPEST):
-                if not data.is_virtual:
+                if not self._is_virtual(data):
                     return (data, index) if index < len(data) else None, count
                 run = self._run(data, index)
                 if run is None:
@@ -130,6 +140,12 @@ class LinkedFrames:
         except _NO_FILE:
             pass  # the caller names the frames
         return None, 1
+
+    def _is_virtual(self, data: Any) -> bool:
+        key = data.file.filename, data.name
+        if key not in self._virtual:
+            self._virtual[key] = is_virtual(data)
+        return self._virtual[key]
 
     def _run(self, data: Any, index: int) -> Run | None:
         key = data.file.filename, data.name
