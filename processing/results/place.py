@@ -19,6 +19,7 @@ from penstock.processing.results.errors import ResultError, not_written
 SUFFIXES = (".h5", ".hdf5", ".nxs", ".hdf", ".nx5")
 _NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 """Errors of file systems without hard links."""
+_NO_LOCKS = (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK)
 _NO_SUCH_CALL = (errno.ENOSYS, errno.EXDEV, errno.EINVAL, errno.EOPNOTSUPP, errno.EBADF)
 _COPIED = 2**26
 
@@ -69,7 +70,7 @@ class Place:
         except OSError as error:
             raise not_written(self.path, "the file", error) from error
         try:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _lock(held)
             if not os.path.samestat(os.fstat(held), os.stat(self._lock)):
                 raise FileNotFoundError
             os.ftruncate(held, 0)
@@ -152,6 +153,16 @@ class Place:
             _remove(self._lock)
             os.close(self._held)
             self._held = -1
+
+
+def _lock(descriptor: int) -> None:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise
+    except OSError as error:
+        if error.errno not in _NO_LOCKS:
+            raise  # without locks nobody is kept out, as on some mounts of Lustre
 
 
 def draft_of(path: Path) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import resource
 from pathlib import Path
@@ -342,6 +343,23 @@ def test_a_file_that_is_being_written_is_not_replaced(tmp_path: Path) -> None:
         with pytest.raises(ResultError, match=f"is being written by process {os.getpid()} on"):
             attempt()
     results.close()
+
+
+def test_a_file_system_without_locks_hard_links_and_reservations_will_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP))
+
+    monkeypatch.setattr("fcntl.flock", refuse)
+    for name in ("link", "posix_fallocate", "copy_file_range"):
+        monkeypatch.setattr(os, name, refuse)
+    results = created(tmp_path, None)
+    fill(results, 0, 5000, bunch=500)
+    assert finish(results, 5000) == ""
+    assert np.array_equal(curve(tmp_path), curves(np.arange(5000)))
+    with pytest.raises(ResultError, match="exists and is not overwritten"):
+        created(tmp_path)
 
 
 def test_a_folder_that_is_not_there_is_a_sentence(tmp_path: Path) -> None:
