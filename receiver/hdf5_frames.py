@@ -68,9 +68,7 @@ class Piece:
         # Of a map, frames are numbered row by row.
         axes = self.data.shape[: self.data.ndim - _axes(self.data)]
         place = tuple(int(at) for at in np.unravel_index(index - self.first, axes))
-        if self._linked is not None and (found := self._linked.find(place[0])) is not None:
-            packed_chunks.check(*found)
-        return packed_chunks.read(self.data, place)
+        return packed_chunks.read(self.data, place, self._linked)
 
     @cached_property
     def _linked(self) -> LinkedFrames | None:

@@ -7,7 +7,6 @@ look first.
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 import h5py
@@ -16,6 +15,7 @@ from h5py import h5d
 
 from penstock.codecs import bslz4, lz4
 from penstock.codecs.packed import Codec
+from penstock.receiver.files.stores.linked_frames import LinkedFrames
 
 _FILTERS: dict[int, Codec] = {32008: bslz4, 32004: lz4}
 """By the registered number of the HDF5 filter."""
@@ -23,35 +23,31 @@ _LZ4_AFTER_SHUFFLE = 2
 """What the fifth option of filter 32008 is where it packs by LZ4 (bitshuffle, `bshuf_h5filter.h`)."""
 
 
-def read(data: h5py.Dataset, place: tuple[int, ...]) -> np.ndarray[Any, Any]:
+def read(
+    data: h5py.Dataset, place: tuple[int, ...], shown: LinkedFrames | None = None
+) -> np.ndarray[Any, Any]:
     """Return `data[place]`, where the place is that of one frame.
+
+    Args:
+        data: the dataset.
+        place: indices along its first axes.
+        shown: the frames that it shows, if it is virtual.
 
     Raises:
         OSError: it cannot be read.
         ValueError: it cannot be unpacked.
     """
+    if shown is not None and len(place) == 1 and (found := shown.find(place[0])) is not None:
+        source, index = found
+        if (source.dtype, source.shape[1:]) == (data.dtype, data.shape[1:]):
+            return read(source, (index,))
     shape = data.shape[len(place) :]
     # A chunk may also have several frames, or a part of one: then HDF5 reads it.
     if _chunk(data) == (*(1 for _ in place), *shape):
-        found = unpacked(data, (*place, *(0 for _ in shape)))
-        if found is not None:
-            return found.reshape(shape)
+        pixels = unpacked(data, (*place, *(0 for _ in shape)))
+        if pixels is not None:
+            return pixels.reshape(shape)
     return np.asarray(data[place])
-
-
-def check(data: h5py.Dataset, index: int) -> None:
-    """Unpack a frame that HDF5 reads through another dataset, a virtual one, and throw it away.
-
-    Raises:
-        ValueError: it cannot be unpacked.
-    """
-    chunk = _chunk(data)
-    if chunk is None or _codec(data) is None:
-        return
-    first = index // chunk[0] * chunk[0]
-    parts = (range(0, size, length) for size, length in zip(data.shape[1:], chunk[1:], strict=True))
-    for corner in itertools.product(*parts):
-        unpacked(data, (first, *corner))
 
 
 def unpacked(data: h5py.Dataset, corner: tuple[int, ...]) -> np.ndarray[Any, Any] | None:

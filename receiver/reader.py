@@ -132,19 +132,14 @@ class SeriesFile:
         try:
             if self.channels:
                 return np.stack([packed_chunks.read(self.group[name], (index,)) for name in self.channels])
-            if not self._is_view:
-                return packed_chunks.read(data, (index,) if _has_index(data) else ())
-            self._check_packed(index)
-            return np.asarray(data[index] if _has_index(data) else data[...])
+            if self._is_view:
+                self._check_modules(index)
+            return packed_chunks.read(data, (index,) if _has_index(data) else (), self._shown)
         except (OSError, RuntimeError, ValueError) as error:
             raise ReaderError(f"frame {index} of {self.path} cannot be read: {error}") from error
 
-    def _check_packed(self, index: int) -> None:
-        """Raise ValueError if HDF5's filters would fail at what the view shows of this frame."""
-        if self._shown is not None:
-            if (found := self._shown.find(index)) is not None:
-                packed_chunks.check(*found)
-            return
+    def _check_modules(self, index: int) -> None:
+        """Raise ValueError if HDF5's filters would fail at a module of a frame that is made of them."""
         modules, status = self._dataset("modules", 4), self._dataset("module_status", 2)
         if modules is not None and status is not None and not is_virtual(modules) and index < len(status):
             for part in np.flatnonzero(np.isin(status[index], IN_FILE)):
