@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 import numpy as np
 
-from penstock.processing.account import Account, Event, Indices
+from penstock.processing.account import FINAL, Account, Event, Indices
 from penstock.processing.bunches import Bunch, Item, Left, Queue, Settled, Worker
 from penstock.processing.wire import CREDITS
 
@@ -92,6 +92,20 @@ class Schedule:
                 kept = [item for item in items if not item.shared]
                 items.clear()
                 items.extend(kept)
+
+    def forget_final(self, series: int) -> list[Item]:
+        """Remove frames from the queue that an earlier distributor had done (`Account.restore`); return
+        them."""
+        queue, found = self._queues[series], list[Item]()
+        states = queue.account.states
+        for items in (queue.fresh, queue.alone, queue.rest):
+            gone = [item for item in items if states[item.index] in FINAL]
+            if gone:
+                found += gone
+                kept = [item for item in items if states[item.index] not in FINAL]
+                items.clear()
+                items.extend(kept)
+        return found
 
     def drop(self, series: int) -> list[Item]:
         """Drop all frames of a series that wait, are in work, or are held; return them."""

@@ -28,13 +28,13 @@ class Versions:
 
     Args:
         values: at first, all that differ from the defaults of the classes.
+        version: of these.
     """
 
-    def __init__(self, values: Mapping[str, Any]) -> None:
-        self.version = 1
+    def __init__(self, values: Mapping[str, Any], version: int = 1) -> None:
+        self.version = self._latest = version
         self.values = dict(values)
         self.change: Change | None = None
-        self._latest = 1
 
     def begin(self, values: Mapping[str, Any], workers: Iterable[int]) -> Change:
         """Begin a change: these workers are to prepare it.
