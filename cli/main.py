@@ -24,6 +24,8 @@ COMMANDS = {
     "demo": "take a first series: simulated detector, Tango, receiver, NeXus file",
     "sardana-demo": "try Sardana with a simulated detector: spock, step scans, fly scans",
     "receiver": "run a receiver",
+    "process": "run a scientist's class on every frame: live, or on a file",
+    "worker": "run a worker of a pipeline, on any machine",
     "device": "run a Tango device server",
     "register": "register the devices of a file in the Tango database; without --write, only show changes",
     "sardana-register": "make Penstock known to Sardana; without --write, only show changes",

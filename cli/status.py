@@ -1,4 +1,4 @@
-"""Show the state of a receiver, or of every detector and receiver.
+"""Show the state of a receiver and its pipelines, or of every detector and receiver.
 
 Examples:
   penstock status http://127.0.0.1:5000       the receiver at this address
@@ -6,6 +6,7 @@ Examples:
   penstock status --wait                      once the running series, or the first one, has ended
   penstock status --wait --timeout 60         the same, for a minute at most
   penstock status --json | jq .counts         everything that GET /status returns
+  penstock status --pipeline                  the pipeline of live processing at http://127.0.0.1:5100
   penstock status --all                       every detector and receiver in the Tango database, faults first
   penstock status --all --json | jq '.[] | select(.state == "FAULT")'
   watch -n 5 penstock status --all            the same every 5 s
@@ -13,6 +14,9 @@ Examples:
 Exit status: 0 the receiver is well, and its last series is complete, or was a live view that somebody
 stopped, 1 it is in Error, that series is incomplete or was not taken, or --timeout has passed, 2 it does not
 answer.
+
+Exit status of --pipeline: 0 every frame of its last series is done, 1 some are not, or it is in Error, 2 it
+does not answer.
 
 Exit status of --all: 0 all are well, 1 one of them is in FAULT or UNKNOWN, or has not answered within 3 s, 2
 no Tango database answers, or it has no device of Penstock.
@@ -32,6 +36,7 @@ from typing import TYPE_CHECKING
 from penstock.cli._address import add_receiver, receiver_url
 from penstock.cli._numbers import real
 from penstock.cli._output import add_json, emit
+from penstock.cli._pipeline_status import USUAL
 from penstock.cli.main import UserError
 from penstock.stins.texts import counted, plural
 
@@ -53,6 +58,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--all", action="store_true", help="every detector and receiver in the Tango database (TANGO_HOST)"
     )
     parser.add_argument(
+        "--pipeline", nargs="?", const=USUAL, metavar="URL",
+        help=f"a pipeline of live processing, by the address of its HTTP API (default: {USUAL})",
+    )  # fmt: skip
+    parser.add_argument(
         "--wait", action="store_true", help="wait until no series is running, and there has been one"
     )
     parser.add_argument(
@@ -66,6 +75,8 @@ def run(args: argparse.Namespace) -> int:
     """Ask the receiver and print its state; return the exit status."""
     if args.all:
         return _all(args)
+    if args.pipeline is not None:
+        return _pipeline(args)
 
     from penstock.receiver.client import ReceiverClient, ReceiverRefused, ReceiverUnavailable
 
@@ -97,6 +108,15 @@ def _all(args: argparse.Namespace) -> int:
         )
 
     from penstock.cli._fleet import run
+
+    return run(args)
+
+
+def _pipeline(args: argparse.Namespace) -> int:
+    if args.receiver != args.usual or args.config:
+        raise UserError("--pipeline shows a pipeline; leave out the receiver and --config")
+
+    from penstock.cli._pipeline_status import run
 
     return run(args)
 
@@ -148,6 +168,9 @@ def describe(status: Status, receiver: str = "") -> Iterator[str]:
         if series.active:
             yield f"    {status.frame_rate:.0f} frames/s, {status.byte_rate / 1e6:.1f} MB/s"
         yield f"    series {series.id}"
+    for consumer in status.consumers:
+        if (holder := consumer.holder) is not None:
+            yield f"  entry {consumer.name} is held by a pipeline: process {holder.pid} on {holder.host}"
     if status.counts.dropped:
         yield f"    {plural(status.counts.dropped, 'frame of it was', 'frames of it were')} dropped"
     if status.errors:

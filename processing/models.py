@@ -144,6 +144,17 @@ class Status:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ParametersRefused:
+    """New parameters were refused, and nothing has changed."""
+
+    kind: str
+    """"refused_parameters"."""
+    message: str
+    """A sentence: who has refused, and why."""
+    changed: Changed
+
+
+@dataclass(frozen=True, kw_only=True)
 class ReadyLine:
     """The line that `penstock process --json` prints once the pipeline answers requests."""
 

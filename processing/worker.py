@@ -11,6 +11,7 @@ import os
 import signal
 import socket
 import sys
+import threading
 import time
 from collections.abc import Sequence
 from importlib.metadata import version
@@ -25,6 +26,9 @@ log = logging.getLogger(__name__)
 
 SAY_FIRST, SAY_AGAIN = 5.0, 60.0
 """Seconds after which a worker says that it waits for a distributor, and says it once more."""
+
+
+WITH_PARENT = "with-parent"
 
 
 class Worker:
@@ -159,10 +163,19 @@ def run(address: str, *, name: str = "", key: Path | None = None) -> int:
     return Worker(address, name, secret, ours.fileno()).run()
 
 
+def _leave_with_parent() -> None:
+    while os.read(sys.stdin.fileno(), 4096):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
 def main() -> None:
-    """`python -m penstock.processing.worker ADDRESS [NAME [KEY]]`, as `penstock process` starts its own."""
+    """`python -m penstock.processing.worker ADDRESS [NAME [KEY [with-parent]]]`, as `penstock process` starts
+    its own. With a parent it leaves when standard input ends, which the parent holds open."""
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(message)s")
-    address, name, key, *_ = [*sys.argv[1:], "", "", ""]
+    address, name, key, lifeline, *_ = [*sys.argv[1:], "", "", "", ""]
+    if lifeline == WITH_PARENT:
+        threading.Thread(target=_leave_with_parent, daemon=True).start()
     sys.exit(run(address, name=name, key=Path(key) if key else None))
 
 

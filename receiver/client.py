@@ -1,15 +1,13 @@
 """Client of the receiver's HTTP API, for devices, viewer and scripts.
 
-Blocking, safe from several threads (urllib3 keeps a pool of connections), and bounded: every call
-answers or raises within its time-out.
+Blocking, safe from several threads, and bounded: every call answers or raises within its time-out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any, Literal, TypeVar
-from urllib.parse import urlencode
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
@@ -23,7 +21,6 @@ from penstock.receiver.models import (
     Method,
     PastSeries,
     Rectangle,
-    Refusal,
     Rois,
     RoiValues,
     Scan,
@@ -32,45 +29,22 @@ from penstock.receiver.models import (
     Status,
     View,
 )
+from penstock.receiver.service.http_client import HttpClient, NoAnswer, RefusedCall, Unavailable
 from penstock.stins.user_part import UserPart
 
-T = TypeVar("T")
+__all__ = ["LastFrame", "NoAnswer", "ReceiverClient", "ReceiverRefused", "ReceiverUnavailable"]
 LIST_SECONDS = 3.0
 """Additional time for answers that are read from a disk."""
 FRAME_SECONDS = 6.0
 """Additional time for a frame that has to be fetched, or a picture that has to be rendered."""
 
 
-class NoAnswer(Exception):
-    """A call has no result: `ReceiverUnavailable` or `ReceiverRefused`."""
+class ReceiverUnavailable(Unavailable):
+    """No receiver answered in time; the sentence names the address and what to check."""
 
 
-class ReceiverUnavailable(NoAnswer):
-    """No receiver answered in time; the sentence names the address and what to check.
-
-    Args:
-        message: the sentence.
-        refused: whether nobody listens at that address, on a host that answers.
-    """
-
-    def __init__(self, message: str, *, refused: bool = False) -> None:
-        super().__init__(message)
-        self.refused = refused
-
-
-class ReceiverRefused(NoAnswer):
-    """The receiver refused the request; `kind` is stable, the sentence says what to change.
-
-    Args:
-        kind: short stable name.
-        message: the sentence.
-        retry_after: seconds after which to ask again; `None` if the receiver gives no such hint.
-    """
-
-    def __init__(self, kind: str, message: str, retry_after: float | None = None) -> None:
-        super().__init__(message)
-        self.kind = kind
-        self.retry_after = retry_after
+class ReceiverRefused(RefusedCall):
+    """The receiver refused the request; `kind` is stable, the sentence says what to change."""
 
 
 class LastFrame(msgspec.Struct, frozen=True):
@@ -105,7 +79,7 @@ class LastFrame(msgspec.Struct, frozen=True):
     """Its status in the account, such as "stored" or "partial"; `None` if it is not known."""
 
 
-class ReceiverClient:
+class ReceiverClient(HttpClient):
     """One receiver, reached at `url` (such as "http://127.0.0.1:5000").
 
     Args:
@@ -113,12 +87,8 @@ class ReceiverClient:
         timeout: seconds for one call; a call with a `wait` adds that time.
     """
 
-    def __init__(self, url: str, timeout: float = 0.5) -> None:
-        self.url = url.rstrip("/")
-        self._timeout = timeout
-        # A connection that the receiver closed while it was idle costs one retry, not an error.
-        # Nothing else is retried, since the caller's time is bounded.
-        self._http = urllib3.PoolManager(retries=False, maxsize=4)
+    what, program = "receiver", "penstock receiver"
+    unavailable, refused = ReceiverUnavailable, ReceiverRefused
 
     def status(self, seen: int | None = None, wait: float = 0.0) -> Status:
         """Return the receiver's status; with `seen`, wait up to `wait` seconds for another version."""
@@ -359,61 +329,6 @@ class ReceiverClient:
     def set_downsample(self, value: int) -> int:
         """Set the down-sampling for every viewer of this receiver."""
         return self._json(dict[str, int], "POST", "/downsample", fields={"value": str(value)})["value"]
-
-    def _json(
-        self, kind: type[T], method: str, path: str, *, fields: Mapping[str, str] | None = None,
-        body: Any = None, wait: float = 0.0,
-    ) -> T:  # fmt: skip
-        answer = self._call(method, path, fields=fields, body=body, wait=wait)
-        try:
-            return msgspec.json.decode(answer.data, type=kind)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise self._foreign(path, str(error)) from error
-
-    def _foreign(self, path: str, why: str) -> ReceiverUnavailable:
-        return ReceiverUnavailable(
-            f"{self.url}{path} answers, but not as a Penstock receiver does ({why}); is the address right?"
-        )
-
-    def _call(
-        self, method: str, path: str, *, fields: Mapping[str, str] | None = None, body: Any = None,
-        wait: float = 0.0, also: tuple[int, ...] = (),
-    ) -> urllib3.BaseHTTPResponse:  # fmt: skip
-        url = self.url + path
-        if fields:
-            url += f"?{urlencode(fields)}"
-        headers = {"Content-Type": "application/json"} if body is not None else {}
-        payload = msgspec.json.encode(body) if body is not None else None
-        timeout = urllib3.Timeout(total=self._timeout + wait)
-        try:
-            answer = self._http.request(method, url, body=payload, headers=headers, timeout=timeout)
-        except urllib3.exceptions.HTTPError as error:
-            raise ReceiverUnavailable(
-                f"receiver at {self.url} does not answer {self._how(error)}; is `penstock receiver` running, "
-                "and is this the address that it printed?",
-                refused=isinstance(error.__cause__, ConnectionRefusedError),
-            ) from error
-        if answer.status >= 400 and answer.status not in also:
-            try:
-                refusal = msgspec.json.decode(answer.data, type=Refusal)
-            except (msgspec.DecodeError, UnicodeDecodeError):
-                refusal = Refusal(
-                    kind="http_error",
-                    message=f"receiver at {self.url} answered {method} {path} with HTTP {answer.status}; "
-                    "is this the address that `penstock receiver` printed?",
-                )
-            wait_header = answer.headers.get("Retry-After", "")
-            retry_after = float(wait_header) if wait_header.isdecimal() else None  # else it is a date
-            raise ReceiverRefused(refusal.kind, refusal.message, retry_after)
-        return answer
-
-    def _how(self, error: urllib3.exceptions.HTTPError) -> str:
-        """Return what is known about the missing answer, in parentheses."""
-        if isinstance(error, urllib3.exceptions.NameResolutionError):
-            return "(no host of this name is known)"
-        if isinstance(error, urllib3.exceptions.NewConnectionError):
-            return "(nobody listens there)"
-        return f"within {self._timeout:g} s"
 
 
 def _whole(rectangle: Rectangle | None) -> dict[str, str]:

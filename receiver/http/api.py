@@ -56,6 +56,7 @@ from penstock.receiver.models import (
 from penstock.receiver.process.history import KEPT
 from penstock.receiver.process.supervisor import Supervisor
 from penstock.receiver.service import web
+from penstock.receiver.service.prometheus import CONTENT_TYPE
 from penstock.receiver.service.refusal import Refused
 from penstock.receiver.service.web import MAX_WAIT, Absent
 from penstock.stins.messages import MAX_NAME
@@ -316,7 +317,7 @@ def create_app(supervisor: Supervisor) -> FastAPI:
             healthy=supervisor.health.alive, processes=supervisor.processes,
             budget=supervisor.config.memory_mb * 1e6,
         )  # fmt: skip
-        return PlainTextResponse(scrape.text(), media_type=metrics.CONTENT_TYPE)
+        return PlainTextResponse(scrape.text(), media_type=CONTENT_TYPE)
 
     @app.get("/health", tags=["status"], responses=NOT_WELL)
     async def health(response: Response) -> Health:

@@ -6,31 +6,25 @@ docs/reference/http.md has the table of metrics; a test compares the two.
 from __future__ import annotations
 
 import math
-import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from itertools import accumulate
 from operator import attrgetter
-from pathlib import Path
-from typing import Any, NamedTuple
-
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
-from prometheus_client.registry import Collector
+from typing import Any
 
 from penstock.receiver.models import Status
 from penstock.receiver.process.stage_times import BOUNDS, Histogram, Measures
 from penstock.receiver.process.states import State
+from penstock.receiver.service import prometheus
+from penstock.receiver.service.prometheus import COUNTER, GAUGE, HISTOGRAM, Row, resident_bytes
 
-CONTENT_TYPE = CONTENT_TYPE_LATEST
 PREFIX = "penstock_receiver_"
 _BOUND_NAMES = (*(f"{bound:g}" for bound in BOUNDS), "+Inf")
-GAUGE, COUNTER, HISTOGRAM = GaugeMetricFamily, CounterMetricFamily, HistogramMetricFamily
 
 
-@dataclass(frozen=True, eq=False)
-class Scrape(Collector):
-    """All metrics of one receiver at one moment."""
+@dataclass(frozen=True)
+class Scrape:
+    """All that the metrics of one receiver are made of, at one moment."""
 
     name: str
     """Name of the receiver, a label of every metric."""
@@ -44,35 +38,13 @@ class Scrape(Collector):
     budget: float
     """Bytes that the data process may take."""
 
-    def collect(self) -> Iterable[Metric]:
-        """Yield every metric, also those without a value: graphs shall not depend on past events."""
-        for row in METRICS:
-            family = row.kind(PREFIX + row.name, row.text, labels=["receiver", *filter(None, [row.label])])
-            value = row.value(self)
-            samples = value if row.label else {} if value is None else {"": value}
-            for label, each in samples.items():
-                labels = [self.name, *filter(None, [label])]
-                family.add_metric(labels, *(_buckets(each) if row.kind is HISTOGRAM else (float(each),)))
-            yield family
-
     def text(self) -> str:
         """Return the metrics in Prometheus' text format."""
-        registry = CollectorRegistry()
-        registry.register(self)
-        return generate_latest(registry).decode()
+        return prometheus.Scrape(PREFIX, "receiver", self.name, METRICS, self).scraped()
 
 
-class Row(NamedTuple):
-    """A metric."""
-
-    kind: Any
-    """`GAUGE`, `COUNTER` or `HISTOGRAM`."""
-    name: str
-    text: str
-    label: str
-    """Beside the receiver's name; "" for none."""
-    value: Callable[[Scrape], Any]
-    """Of a metric with a label: values by label; else the value, or `None` where there is none."""
+def _stages(scrape: Scrape) -> dict[str, Any]:
+    return {name: _buckets(each) for name, each in scrape.measures.stages.items()}
 
 
 def _counts(scrape: Scrape) -> dict[str, int]:
@@ -129,12 +101,13 @@ METRICS = (
     Row(GAUGE, "consumer_connections", "Consumers connected to its port",
         "consumer", _of_consumers("connected")),
     Row(HISTOGRAM, "stage_seconds", "Time per frame in each stage, sampled",
-        "stage", attrgetter("measures.stages")),
+        "stage", _stages),
     Row(HISTOGRAM, "frame_latency_seconds", "From the sender's time stamp to the file, sampled",
-        "", attrgetter("measures.latency")),
+        "", lambda scrape: _buckets(scrape.measures.latency)),
     Row(COUNTER, "timestamps_ahead", "Sampled frames with a time stamp in the future: the clocks disagree",
         "", attrgetter("measures.stamps_ahead")),
-    Row(HISTOGRAM, "idle_seconds", "From a series' last frame to its end", "", attrgetter("measures.idle")),
+    Row(HISTOGRAM, "idle_seconds", "From a series' last frame to its end",
+        "", lambda scrape: _buckets(scrape.measures.idle)),
     Row(GAUGE, "stalled_seconds", "Time for which the data process has not answered",
         "", attrgetter("status.stalled")),
     Row(COUNTER, "cpu_seconds", "Processor time of the data process", "", attrgetter("status.cpu_seconds")),
@@ -142,15 +115,6 @@ METRICS = (
     Row(GAUGE, "memory_budget_bytes", "Memory that it may hold, as configured", "", attrgetter("budget")),
     Row(GAUGE, "resident_memory_bytes", "Memory of a process, shared memory included", "process", _resident),
 )  # fmt: skip
-
-
-def resident_bytes(pid: int) -> float:
-    """Return the resident memory of a process, including shared memory; NaN if the process has ended."""
-    try:
-        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-    except (OSError, IndexError):
-        return math.nan
-    return float(pages * os.sysconf("SC_PAGE_SIZE"))
 
 
 def _buckets(histogram: Histogram) -> tuple[list[tuple[str, float]], float]:

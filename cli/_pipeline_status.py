@@ -1,0 +1,91 @@
+"""`penstock status --pipeline`: what a user wants to know first of a pipeline."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from penstock.cli._output import emit
+from penstock.cli.main import UserError
+from penstock.stins.texts import counted, plural
+
+if TYPE_CHECKING:
+    from penstock.processing.models import Series, Status
+
+USUAL = "http://127.0.0.1:5100"
+WAIT = 0.5
+"""Seconds of one request that waits for a change."""
+
+
+def run(args: argparse.Namespace) -> int:
+    """Ask the pipeline and print its state; return the exit status."""
+    from penstock.processing.client import NoAnswer, PipelineClient
+
+    url = args.pipeline if "://" in args.pipeline else f"http://{args.pipeline}"
+    client = PipelineClient(url, timeout=5.0)
+    due = time.monotonic() + args.timeout
+    late = False
+    try:
+        status = client.status()
+        while args.wait and _is_unfinished(status) and not late:
+            status = client.status(seen=status.version, wait=max(0.0, min(WAIT, due - time.monotonic())))
+            late = time.monotonic() >= due and _is_unfinished(status)
+    except NoAnswer as error:
+        raise UserError(str(error)) from error
+    if args.json:
+        emit(status)
+    else:
+        print("\n".join(lines(status)))
+    if late:
+        print(f"no series has ended within {args.timeout:g} s", file=sys.stderr)
+    return 1 if late or status.error or (status.series is not None and _lacks(status.series)) else 0
+
+
+def lines(status: Status) -> Iterator[str]:
+    """Yield what a user wants to know first, line by line."""
+    yield f"{status.pipeline}: {status.state}{f', {status.error}' if status.error else ''}"
+    if status.waits_for:
+        yield f"  {status.waits_for}"
+    for series in filter(None, [status.series, *(each for each in status.others if each.active)]):
+        yield from _series(series)
+    if status.series is None:
+        yield "  no series yet"
+    values = ", ".join(f"{name} = {value}" for name, value in status.parameters.values.items())
+    if values:
+        since = status.parameters.from_frame
+        yield f"  {values} (version {status.parameters.version}, from frame {since})"
+    yield f"  {plural(len(status.workers), 'worker') if status.workers else 'NO worker'}"
+    for worker in status.workers:
+        seconds = worker.seconds_per_frame
+        speed = "" if seconds is None else f", {seconds * 1000:.3g} ms each"
+        error = f"; {worker.last_error}" if worker.last_error else ""
+        frames = plural(worker.frames, "frame")
+        yield f"    {worker.name} on {worker.host}: {worker.state}, {frames}{speed}{error}"
+
+
+def _series(series: Series) -> Iterator[str]:
+    ended = "NOT all done" if _lacks(series) else "all done"
+    so_far = "in progress" if series.active else ended
+    yield f"  {series.file or f'series {series.id}'}, {so_far}{f': {series.reason}' if series.reason else ''}"
+    counts = series.counts
+    shown = [
+        counted(getattr(counts, name), name.replace("_", " "))
+        for name in ("done", "failed", "lost", "dropped", "absent", "held", "in_work", "queued", "pending")
+        if name == "done" or getattr(counts, name)
+    ]
+    yield f"    {plural(counts.frames, 'frame')}: {', '.join(shown)}"
+    if series.from_file:
+        yield f"    {plural(series.from_file, 'frame')} of them from the file, not taken live"
+    yield f"    results: {series.result_file or 'not stored'}"
+
+
+def _lacks(series: Series) -> bool:
+    counts = series.counts
+    return not series.active and counts.done + counts.absent != counts.frames
+
+
+def _is_unfinished(status: Status) -> bool:
+    return not status.error and (status.series is None or status.series.active)

@@ -1,0 +1,192 @@
+"""Run a scientist's class on every frame: live, behind a receiver, or on a file.
+
+Examples:
+  penstock process spots.yaml                         behind the receiver that spots.yaml names, until Ctrl-C
+  penstock process spots.yaml /data/first.h5          on a file, then end: try a class on it first
+  penstock process spots.yaml --workers 8 --http 127.0.0.1:0 --json
+  penstock process spots.yaml FILE --set threshold=800 --overwrite
+  penstock process --make-key spots.key               a key for workers on other machines
+  penstock process --schema                           JSON schema of the pipeline's file
+
+spots.yaml is three lines: processor: spots.py:Spots, parameters: {threshold: 500}, workers: 4
+Then look at it: http://127.0.0.1:5100/ in a browser, or penstock status --pipeline
+
+Exit status with FILE: 0 every frame is done, 1 some failed or are lost, 2 it could not be processed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from penstock.cli._listening import listen
+from penstock.cli._numbers import whole
+from penstock.cli._output import add_json, emit, say
+from penstock.cli.main import UserError
+
+if TYPE_CHECKING:
+    from penstock.processing.models import Status
+    from penstock.processing.pipeline_config import PipelineConfig
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of `penstock process`."""
+    parser.add_argument("pipeline", nargs="?", type=Path, metavar="FILE", help="the pipeline, a YAML file")
+    parser.add_argument(
+        "raw", nargs="?", type=Path, metavar="PATH", help="file whose frames are processed, in place of live"
+    )
+    parser.add_argument(
+        "--receiver", metavar="URL", help="address of the receiver's HTTP API instead of the configured one"
+    )
+    parser.add_argument("--workers", type=whole(0, 1024), metavar="N", help="workers on this machine")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="NAME=VALUE",
+        help="another value of a parameter of the class; may be given several times",
+    )  # fmt: skip
+    parser.add_argument("--overwrite", action="store_true", help="replace a result file that exists")
+    parser.add_argument(
+        "--http", metavar="HOST:PORT",
+        help="address of the HTTP API instead of the configured one; port 0: any free one",
+    )  # fmt: skip
+    parser.add_argument("--make-key", type=Path, metavar="FILE", help="write a new key to FILE, and exit")
+    parser.add_argument("--schema", action="store_true", help="print the JSON schema of the file, and exit")
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run it."""
+    from penstock.processing import classes, forward_entry, keys, pipeline_file
+    from penstock.processing.pipeline_file import PipelineError
+    from penstock.receiver.client import ReceiverClient
+
+    if args.schema:
+        print(json.dumps(pipeline_file.schema(), indent=2))
+        return 0
+    if args.make_key is not None:
+        try:
+            keys.make(args.make_key)
+        except OSError as error:
+            raise UserError(f"{args.make_key}: {error.strerror}") from error
+        say(args, f"{args.make_key} has a new key; copy it to where workers run: --key {args.make_key}")
+        return 0
+    if args.pipeline is None:
+        raise UserError("which pipeline? give its file, such as spots.yaml; --help has an example")
+    try:
+        config = _config(args)
+        steps = classes.steps(config)
+        if config.key:
+            keys.read(Path(config.key))
+        if args.raw is None:
+            client = ReceiverClient(config.receiver, timeout=5.0)
+            config = _replaced(config, consumer=forward_entry.find(client, config.consumer))
+        elif not args.raw.is_file():
+            raise UserError(f"{args.raw} is not a file; give one whose frames are to be processed")
+    except (PipelineError, keys.BadKey) as error:
+        raise UserError(str(error)) from error
+    return _serve(args, config, steps)
+
+
+def _config(args: argparse.Namespace) -> PipelineConfig:
+    """Return the configuration, with what the options replace."""
+    from penstock.processing import pipeline_file
+
+    config = pipeline_file.load(args.pipeline)
+    replaced: dict[str, Any] = {"overwrite": config.overwrite or args.overwrite}
+    if args.workers is not None:
+        replaced["workers"] = args.workers
+    if args.receiver is not None:
+        replaced["receiver"] = args.receiver
+    if args.http is not None:
+        try:
+            pipeline_file.check_http(args.http)
+        except ValueError as error:
+            raise UserError(str(error)) from error
+        replaced["http"] = args.http
+    elif args.raw is not None:
+        replaced["http"] = "127.0.0.1:0"  # the pipeline behind the receiver may have the configured one
+    if args.raw is not None:
+        replaced["receiver"] = ""
+    replaced["steps"] = _with_values(config, args.set)
+    changed: PipelineConfig = _replaced(config, **replaced)
+    return changed
+
+
+def _with_values(config: PipelineConfig, given: list[str]) -> tuple[Any, ...]:
+    """Return the steps with other values of their parameters."""
+    steps = list(config.steps)
+    for each in given:
+        key, mark, text = each.partition("=")
+        if not mark or not key:
+            raise UserError(f'--set takes NAME=VALUE, such as threshold=800; there is "{each}"')
+        number, dot, name = key.partition(".")
+        step, name = (int(number), name) if dot and number.isdecimal() else (0, key)
+        if step >= len(steps) or (len(steps) > 1 and not dot):
+            last = len(steps) - 1
+            raise UserError(f"--set {each}: with several steps write STEP.NAME, STEP from 0 to {last}")
+        try:
+            value = json.loads(text)
+        except ValueError:
+            value = text
+        steps[step] = _replaced(steps[step], parameters={**steps[step].parameters, name: value})
+    return tuple(steps)
+
+
+def _replaced(what: Any, **values: Any) -> Any:
+    import msgspec
+
+    return msgspec.structs.replace(what, **values)
+
+
+def _serve(args: argparse.Namespace, config: PipelineConfig, steps: tuple[Any, ...]) -> int:
+    import asyncio
+
+    from penstock.processing.http import create_app
+    from penstock.processing.models import ReadyLine
+    from penstock.processing.supervisor import Supervisor
+    from penstock.receiver.service import logs, server
+
+    logs.begin()
+    listener, url = listen(config.http, "pipeline")
+    supervisor = Supervisor(config, steps, "" if args.raw is None else str(args.raw.absolute()))
+
+    def ready() -> None:
+        status = supervisor.status
+        if args.json:
+            emit(ReadyLine(pipeline=config.name, http=url, listen=status.listen, pid=os.getpid()))
+        say(args, f"pipeline {config.name} is ready: {url}/")
+        if status.listen:
+            key = f" --key {config.key}" if config.key else ""
+            say(args, f"workers on other machines: penstock worker {status.listen}{key}")
+
+    made = server.make(create_app(supervisor), ready)
+
+    async def work() -> None:
+        serving = asyncio.create_task(made.serve(sockets=[listener]))
+        if args.raw is not None:
+            finished = asyncio.create_task(supervisor.finished.wait())
+            await asyncio.wait({serving, finished}, return_when=asyncio.FIRST_COMPLETED)
+            finished.cancel()
+            made.should_exit = True
+        await serving
+
+    asyncio.run(work())
+    if not made.started:
+        return 1
+    return 0 if args.raw is None else _ended(args, supervisor.status)
+
+
+def _ended(args: argparse.Namespace, status: Status) -> int:
+    """Say what became of a file's frames; return the exit status."""
+    from penstock.cli._pipeline_status import lines
+
+    if args.json:
+        emit(status)
+    else:
+        print("\n".join(lines(status)), flush=True)
+    series = status.series
+    if status.error or series is None or series.result_file is None:
+        return 2
+    return 0 if series.counts.done + series.counts.absent == series.counts.frames else 1

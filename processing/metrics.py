@@ -1,0 +1,90 @@
+"""Status of a pipeline as Prometheus text.
+
+docs/reference/pipeline-http.md has the table of metrics; a test compares the two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from operator import attrgetter
+
+from penstock.processing.models import Status
+from penstock.receiver.service import prometheus
+from penstock.receiver.service.prometheus import COUNTER, GAUGE, Row, resident_bytes
+
+PREFIX = "penstock_processing_"
+
+
+@dataclass(frozen=True)
+class Scrape:
+    """All that the metrics of one pipeline are made of, at one moment."""
+
+    name: str
+    """Name of the pipeline, a label of every metric."""
+    status: Status
+    healthy: bool
+    """Whether the distributor lives and answers."""
+    processes: Mapping[str, int]
+    """Process ids by name, for the memory that they hold."""
+
+    def text(self) -> str:
+        """Return the metrics in Prometheus' text format."""
+        return prometheus.Scrape(PREFIX, "pipeline", self.name, METRICS, self).scraped()
+
+
+def _frames(scrape: Scrape) -> dict[str, int]:
+    series = scrape.status.series
+    if series is None:
+        return {}
+    return {name: count for name, count in asdict(series.counts).items() if name != "frames"}
+
+
+def _states(scrape: Scrape) -> dict[str, bool]:
+    return {name: scrape.status.state == name for name in ("idle", "running", "error")}
+
+
+def _seconds(scrape: Scrape) -> dict[str, float]:
+    workers = scrape.status.workers
+    return {each.name: each.seconds_per_frame for each in workers if each.seconds_per_frame is not None}
+
+
+def _processed(scrape: Scrape) -> dict[str, int]:
+    return {each.name: each.frames for each in scrape.status.workers}
+
+
+def _workers(scrape: Scrape) -> dict[str, int]:
+    states = [each.state for each in scrape.status.workers]
+    return {name: states.count(name) for name in ("starting", "ready", "working", "refused")}
+
+
+def _from_file(scrape: Scrape) -> int:
+    series = scrape.status.series
+    return 0 if series is None else series.from_file
+
+
+def _resident(scrape: Scrape) -> dict[str, float]:
+    return {name: resident_bytes(pid) for name, pid in scrape.processes.items()}
+
+
+METRICS = (
+    Row(GAUGE, "up", "1 if the distributor lives and answers", "", attrgetter("healthy")),
+    Row(GAUGE, "state", "1 for the state that the pipeline is in", "state", _states),
+    Row(GAUGE, "frames", "Frames of the running or last series in each state", "state", _frames),
+    Row(GAUGE, "frames_from_file", "Frames of this series that were taken from the raw file", "", _from_file),
+    Row(GAUGE, "workers", "Workers in each state", "state", _workers),
+    Row(GAUGE, "worker_frames", "Frames that a worker has processed since it joined", "worker", _processed),
+    Row(GAUGE, "worker_seconds_per_frame", "Wall time of the class, smoothed", "worker", _seconds),
+    Row(COUNTER, "worker_deaths", "Workers lost without a goodbye since the distributor started",
+        "", attrgetter("status.deaths")),
+    Row(COUNTER, "refused_connections", "Workers that had not the right key",
+        "", attrgetter("status.refused_connections")),
+    Row(COUNTER, "stray_frames", "Frames in results of workers that did not have them any more",
+        "", attrgetter("status.stray")),
+    Row(COUNTER, "duplicate_frames", "Frames that came twice", "", attrgetter("status.duplicates")),
+    Row(GAUGE, "queue_bytes", "Bytes of frames in the distributor's own memory",
+        "", attrgetter("status.queue_bytes")),
+    Row(GAUGE, "parameters_version", "Version of the parameters in use",
+        "", attrgetter("status.parameters.version")),
+    Row(GAUGE, "resident_memory_bytes", "Memory of a process, shared memory included", "process", _resident),
+)  # fmt: skip
