@@ -454,7 +454,10 @@ class LiveView(qt.QMainWindow):
             room = window.screen().availableSize()  # it was perhaps kept at a larger one
             window.resize((window.size() + size - self.size()).boundedTo(room.expandedTo(window.size())))
         self._memory = memory
-        self.measure.kept.begin(memory)
+        series = self._snapshot.status.series if self._snapshot.status is not None else None
+        recorded = series is not None and (series.active or series.complete is not None)
+        if recorded or not self._snapshot.is_file:  # what others call "data" is not always one detector
+            self.measure.kept.begin(memory)
         self.restored.emit()
 
     def _keep(self) -> None:

@@ -6,10 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import h5py
 import numpy as np
 import pytest
 from silx.gui import qt
 
+from penstock.gui.live.file_source import FileSource
 from penstock.gui.live.measure.figures_tab import ALLOWED
 from penstock.gui.live.view import LiveView
 from penstock.gui.live.viewer import Viewer
@@ -140,3 +142,19 @@ def test_what_cannot_be_kept_is_said(qtbot: Any, receiver: StandIn, opened: Call
     tab = viewer.measure.treatment
     qtbot.waitUntil(lambda: tab.says().startswith("▲ Mask or background is not kept"), timeout=DEADLINE)
     strip(qtbot, viewer, "600 pixels masked here")
+
+
+def test_a_file_of_others_whose_images_have_the_same_name_is_not_masked_as_the_last_one_was(
+    qtbot: Any, show: Show, tmp_path: Path
+) -> None:
+    for name in ("a.h5", "b.h5"):
+        with h5py.File(tmp_path / name, "w") as file:
+            file["data"] = np.stack([IMAGE, IMAGE])
+    np.save(tmp_path / "mask.npy", np.ones(IMAGE.shape, np.uint8))
+    for name in ("a.h5", "b.h5"):
+        viewer = show("", sources=(FileSource(tmp_path / name),))
+        qtbot.waitUntil(lambda viewer=viewer: viewer.drawn() >= 1, timeout=DEADLINE)
+        strip(qtbot, viewer, "")
+        viewer.measure.treatment.load_mask(tmp_path / "mask.npy")
+        strip(qtbot, viewer, "4,800 pixels masked here")
+        viewer.close()
