@@ -44,10 +44,15 @@ def run(args: argparse.Namespace) -> int:
     return 1 if late or status.error or (status.series is not None and _lacks(status.series)) else 0
 
 
-def lines(status: Status) -> Iterator[str]:
-    """Yield what a user wants to know first, line by line."""
+def lines(status: Status, *, finished: bool = False) -> Iterator[str]:
+    """Yield what a user wants to know first, line by line.
+
+    Args:
+        status: of the pipeline.
+        finished: whether it was on a file, and its processes are no more.
+    """
     yield f"{status.pipeline}: {status.state}{f', {status.error}' if status.error else ''}"
-    if status.waits_for:
+    if status.waits_for and not finished:
         yield f"  {status.waits_for}"
     for series in filter(None, [status.series, *(each for each in status.others if each.active)]):
         yield from _series(series)
@@ -57,6 +62,8 @@ def lines(status: Status) -> Iterator[str]:
     if values:
         since = status.parameters.from_frame
         yield f"  {values} (version {status.parameters.version}, from frame {since})"
+    if finished:
+        return
     yield f"  {plural(len(status.workers), 'worker') if status.workers else 'NO worker'}"
     for worker in status.workers:
         seconds = worker.seconds_per_frame
@@ -67,7 +74,7 @@ def lines(status: Status) -> Iterator[str]:
 
 
 def _series(series: Series) -> Iterator[str]:
-    ended = "NOT all done" if _lacks(series) else "all done"
+    ended = "NOT all done" if _lacks(series) else "ended" if series.reason else "all done"
     so_far = "in progress" if series.active else ended
     yield f"  {series.file or f'series {series.id}'}, {so_far}{f': {series.reason}' if series.reason else ''}"
     counts = series.counts

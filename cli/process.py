@@ -82,8 +82,8 @@ def run(args: argparse.Namespace) -> int:
         if args.raw is None:
             client = ReceiverClient(config.receiver, timeout=5.0)
             config = _replaced(config, consumer=forward_entry.find(client, config.consumer))
-        elif not args.raw.is_file():
-            raise UserError(f"{args.raw} is not a file; give one whose frames are to be processed")
+        else:
+            _check_files(args.raw, config)
     except (PipelineError, keys.BadKey) as error:
         raise UserError(str(error)) from error
     return _serve(args, config, steps)
@@ -112,6 +112,21 @@ def _config(args: argparse.Namespace) -> PipelineConfig:
     replaced["steps"] = _with_values(config, args.set)
     changed: PipelineConfig = _replaced(config, **replaced)
     return changed
+
+
+def _check_files(raw: Path, config: PipelineConfig) -> None:
+    """Check a file, and the name of its results.
+
+    Raises:
+        UserError: there is none, or its results have been made already.
+    """
+    from penstock.processing.results.place import path_for
+
+    if not raw.is_file():
+        raise UserError(f"{raw} is not a file; give one whose frames are to be processed")
+    path = path_for(raw, config.name, config.results_root)
+    if path is not None and path.exists() and not config.overwrite:
+        raise UserError(f"{path} exists already: move it away, or give --overwrite to replace it")
 
 
 def _with_values(config: PipelineConfig, given: list[str]) -> tuple[Any, ...]:
@@ -185,7 +200,7 @@ def _ended(args: argparse.Namespace, status: Status) -> int:
     if args.json:
         emit(status)
     else:
-        print("\n".join(lines(status)), flush=True)
+        print("\n".join(lines(status, finished=True)), flush=True)
     series = status.series
     if status.error or series is None or series.result_file is None:
         return 2

@@ -32,13 +32,18 @@ class LocalWorkers:
         threads: of the numerical libraries in each.
         key: file with the pipeline's key, or "".
         has_worked: whether the worker with this process id has processed a frame.
+        once: whether one that has ended well is not started again: the pipeline is on a file.
     """
 
-    def __init__(self, count: int, threads: int, key: str, has_worked: Callable[[int], bool]) -> None:
+    def __init__(
+        self, count: int, threads: int, key: str, has_worked: Callable[[int], bool], *, once: bool
+    ) -> None:
         self._count = count
         self._threads = threads
         self._key = key
         self._has_worked = has_worked
+        self._once = once
+        self._leaving = False
         self._address = ""
         self._running: dict[int, subprocess.Popen[bytes]] = {}
         self._tasks: list[asyncio.Task[None]] = []
@@ -65,6 +70,10 @@ class LocalWorkers:
         self._hurry.set()
         self._hurry = asyncio.Event()
 
+    def leave(self) -> None:
+        """Start none again from now on: they are about to be ended."""
+        self._leaving = True
+
     async def close(self) -> None:
         """Let all workers end their bunch, hand over and leave."""
         for task in self._tasks:
@@ -84,6 +93,8 @@ class LocalWorkers:
             worker = self._running[number] = self._start(number, address)
             status = await _ended(worker)
             del self._running[number]
+            if self._leaving or (self._once and status == 0):
+                return
             if address != self._address:
                 continue
             pause = 0.0 if self._has_worked(worker.pid) else min(LONGEST_PAUSE, 2 * pause or FIRST_PAUSE)

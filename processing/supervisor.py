@@ -73,7 +73,7 @@ class Supervisor:
         self._closing = False
         self._changes = Changes()
         self.workers = LocalWorkers(
-            config.workers, config.threads, config.key, lambda pid: pid in self._worked
+            config.workers, config.threads, config.key, lambda pid: pid in self._worked, once=bool(file)
         )
         """Those of this machine."""
 
@@ -104,6 +104,7 @@ class Supervisor:
     async def close(self) -> None:
         """Let bunches end, workers hand over, and close the result file; end all processes."""
         self._closing = True
+        self.workers.leave()
         if self._watch is not None:
             self._watch.cancel()
         if self._reviving is not None:

@@ -1,0 +1,251 @@
+"""`penstock process` and `penstock worker` as a user runs them, behind a real receiver and on its files."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from penstock.cli.main import main
+from penstock.processing.client import PipelineClient
+from penstock.processing.models import Status
+from tests.processing.pipeline_process import DEADLINE, wait_until
+from tests.receiver.processes import ReceiverProcess
+from tests.streams import Streamer
+
+Start = Callable[..., ReceiverProcess]
+SPOTS = """\
+import numpy as np
+from penstock.processing import Mean, Processor
+
+
+class Spots(Processor):
+    threshold: int = 1000
+
+    def process(self, frame):
+        bright = np.count_nonzero(frame.pixels > self.threshold)
+        return {"bright": bright, "first": frame.pixels.flat[0], "mean": Mean(frame.pixels)}
+"""
+ENTRY = {"name": "live", "endpoint": "tcp://127.0.0.1:0", "shared": True, "queue_mb": 2}
+
+
+def pipeline_file(folder: Path, **keys: Any) -> Path:
+    (folder / "spots.py").write_text(SPOTS)
+    path = folder / "spots.yaml"
+    entry = {"processor": "spots.py:Spots", "parameters": {"threshold": 2}, "http": "127.0.0.1:0", **keys}
+    path.write_text(json.dumps(entry))
+    return path
+
+
+class Running:
+    """A pipeline of `penstock process`, ready."""
+
+    def __init__(self, folder: Path, receiver: ReceiverProcess, **keys: Any) -> None:
+        file = pipeline_file(folder, receiver=receiver.client.url, **keys)
+        self.log = folder / "process.log"
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(
+                ["penstock", "process", str(file), "--json"], stdout=subprocess.PIPE, stderr=log,
+                start_new_session=True,
+            )  # fmt: skip
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        assert line, self.log.read_text()
+        self.ready = json.loads(line)
+        self.client = PipelineClient(self.ready["http"], timeout=10.0)
+
+    def wait(self, condition: Callable[[Status], bool]) -> Status:
+        status = self.client.status()
+
+        def holds() -> bool:
+            nonlocal status
+            status = self.client.status(seen=status.version, wait=0.5)
+            return condition(status)
+
+        if not condition(status):
+            wait_until(holds, f"{status}\n{self.log.read_text()}")
+        return status
+
+    def over(self, series: str) -> Status:
+        return self.wait(
+            lambda status: (
+                status.series is not None and status.series.id == series and not status.series.active
+            )
+        )
+
+
+@contextmanager
+def running(folder: Path, receiver: ReceiverProcess, **keys: Any) -> Iterator[Running]:
+    made = Running(folder, receiver, **keys)
+    try:
+        yield made
+    finally:
+        made.process.send_signal(signal.SIGINT)
+        assert made.process.wait(DEADLINE) == 0, made.log.read_text()
+        assert made.process.stdout is not None
+        made.process.stdout.close()
+
+
+@pytest.fixture
+def receiver(start_receiver: Start) -> ReceiverProcess:
+    made = start_receiver(forward=[ENTRY])
+    made.connected()
+    return made
+
+
+def test_a_class_runs_on_every_frame_and_its_results_are_asked_for_over_http(
+    receiver: ReceiverProcess, streamer: Streamer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with running(tmp_path, receiver) as made:
+        made.wait(lambda status: [each.state for each in status.workers] == ["ready"] * 2)
+        raw = receiver.root / "a.h5"
+        status = made.over(streamer.series_of(str(raw), 50))
+        assert status.series is not None
+        assert (status.series.counts.done, status.series.counts.frames) == (50, 50)
+        assert status.series.result_file == str(receiver.root / "a.spots.h5")
+        assert made.client.values("first").values == [24 * number for number in range(50)]
+        assert made.client.latest("mean").n == 50
+        changed = made.client.change({"threshold": 5})
+        assert changed.taken and len(changed.acknowledged) == 2
+
+        assert main(["status", "--pipeline", made.client.url]) == 0
+        said = capsys.readouterr().out
+        assert f"{raw}, all done\n    50 frames: 50 done\n    results: {receiver.root}/a.spots.h5" in said
+        assert "threshold = 5 (version 2, from frame" in said and "\n  2 workers\n" in said
+        assert main(["status", receiver.client.url]) == 0
+        assert "entry live is held by a pipeline: process " in capsys.readouterr().out
+
+        assert main(["process", str(tmp_path / "spots.yaml")]) == 2
+        said = capsys.readouterr().err
+        assert re.search(r"live is held by process \d+ on \S+ of ", said)
+        assert '    forward:\n      - name: live_2\n        endpoint: "tcp://127.0.0.1:0"\n' in said
+        assert "        shared: true\n" in said
+    receiver.wait(lambda status: status.consumers[0].holder is None)
+
+
+def test_a_killed_worker_is_replaced_and_no_frame_is_missing(
+    receiver: ReceiverProcess, streamer: Streamer, tmp_path: Path
+) -> None:
+    with running(tmp_path, receiver) as made:
+        before = made.wait(lambda status: [each.state for each in status.workers] == ["ready"] * 2)
+        series = streamer.start(str(receiver.root / "a.h5"), frames=40)
+        for number in range(20):
+            streamer.frame(number)
+        os.kill(before.workers[0].pid, signal.SIGKILL)
+        for number in range(20, 40):
+            streamer.frame(number)
+        streamer.end()
+        status = made.over(series)
+        assert status.series is not None and status.series.counts.done == 40
+        assert made.client.values("first").values == [24 * number for number in range(40)]
+        pids = {each.pid for each in before.workers}
+        made.wait(lambda status: len({each.pid for each in status.workers} - pids) == 1)
+
+
+def test_workers_on_other_machines_need_the_address_and_the_key_alone(
+    receiver: ReceiverProcess, streamer: Streamer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    key = tmp_path / "spots.key"
+    assert main(["process", "--make-key", str(key)]) == 0
+    assert key.stat().st_mode & 0o777 == 0o600
+    assert main(["process", "--make-key", str(key)]) == 2
+    assert f"{key}: File exists" in capsys.readouterr().err
+    with running(tmp_path, receiver, listen="tcp://127.0.0.1:0", key="spots.key", workers=0) as made:
+        address = made.ready["listen"]
+        assert "is ready: http://" in made.log.read_text()
+        assert f"workers on other machines: penstock worker {address} --key {key}" in made.log.read_text()
+        with (tmp_path / "worker.log").open("wb") as log:
+            worker = subprocess.Popen(
+                ["penstock", "worker", address, "--key", str(key), "--name", "far", "--threads", "2"],
+                stderr=log, start_new_session=True,
+            )  # fmt: skip
+        status = made.wait(lambda status: [each.state for each in status.workers] == ["ready"])
+        assert status.workers[0].name == "far"
+        status = made.over(streamer.series_of(str(receiver.root / "a.h5"), 10))
+        assert status.series is not None and status.series.counts.done == 10
+        worker.send_signal(signal.SIGTERM)
+        assert worker.wait(DEADLINE) == 0
+        made.wait(lambda status: not status.workers)
+
+
+def test_a_class_is_tried_on_a_file_first(
+    receiver: ReceiverProcess, streamer: Streamer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    raw = receiver.root / "a.h5"
+    receiver.ended(streamer.series_of(str(raw), 20))
+    file = pipeline_file(tmp_path)
+    assert main(["process", str(file), str(raw), "--set", "threshold=100"]) == 0
+    said = capfd.readouterr()
+    results = receiver.root / "a.spots.h5"
+    assert f"{raw}, all done\n    20 frames: 20 done\n" in said.out
+    assert "threshold = 100" in said.out and f"results: {results}" in said.out
+    assert "started again" not in said.err
+
+    assert main(["process", str(file), str(raw)]) == 2
+    assert f"{results} exists already: move it away, or give --overwrite" in capfd.readouterr().err
+    assert main(["process", str(file), str(raw), "--overwrite", "--json"]) == 0
+    ready, ended = map(json.loads, capfd.readouterr().out.splitlines())
+    assert ready["pipeline"] == "spots" and ended["series"]["counts"]["done"] == 20
+
+    (tmp_path / "spots.py").write_text(SPOTS.replace("return {", "1 / (frame.index - 3)\n        return {"))
+    assert main(["process", str(file), str(raw), "--overwrite"]) == 1
+    assert "NOT all done" in (said := capfd.readouterr().out) and "19 done, 1 failed" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "which pipeline? give its file, such as spots.yaml"),
+        (["none.yaml"], "none.yaml: No such file or directory; give the file of a pipeline"),
+        (["{file}", "none.h5"], "none.h5 is not a file; give one whose frames are to be processed"),
+        (["{file}", "--receiver", "http://127.0.0.1:1"], "does not answer (nobody listens there)"),
+        (["{file}", "--http", "5100"], 'http is "5100"; give HOST:PORT, such as 127.0.0.1:5100'),
+        (["{file}", "--set", "threshold"], "--set takes NAME=VALUE, such as threshold=800"),
+        (["{file}", "--workers", "-1"], "-1 is below 0"),
+    ],
+)
+def test_what_cannot_be_run_is_one_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
+) -> None:
+    file = str(pipeline_file(tmp_path))
+    assert main(["process", *(each.format(file=file) for each in arguments)]) == 2
+    said = capsys.readouterr().err
+    assert "penstock process: " in said and words in said
+
+
+def test_a_receiver_without_an_entry_is_answered_with_the_lines_to_add(
+    start_receiver: Start, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plain = {"name": "plain", "endpoint": "tcp://127.0.0.1:0"}
+    receiver = start_receiver(forward=[plain])
+    file = str(pipeline_file(tmp_path, receiver=receiver.client.url))
+    assert main(["process", file]) == 2
+    said = capsys.readouterr().err
+    assert f"the receiver at {receiver.client.url} has none. Add to its entry" in said
+    assert "      - name: live\n" in said
+    file = str(pipeline_file(tmp_path, receiver=receiver.client.url, consumer="mine"))
+    assert main(["process", file]) == 2
+    said = capsys.readouterr().err
+    assert "has no forward entry mine; it has plain. Add to its entry" in said and "- name: mine\n" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["10.1.2.3:5101"], '"10.1.2.3:5101" is no address of a pipeline; give tcp://HOST:PORT'),
+        (["tcp://127.0.0.1:1", "--key", "none.key"], "key file none.key cannot be read: No such file"),
+        (["tcp://"], "is no address of a distributor"),
+    ],
+)
+def test_a_worker_that_cannot_be_is_one_sentence(arguments: list[str], words: str) -> None:
+    run = subprocess.run(["penstock", "worker", *arguments], capture_output=True, text=True, timeout=DEADLINE)
+    assert (run.returncode, run.stdout) == (2, "")
+    assert run.stderr.startswith("penstock worker: ") and words in run.stderr
