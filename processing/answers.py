@@ -14,6 +14,7 @@ from penstock.processing.schedule import Schedule
 from penstock.processing.series_run import Part, Phase, Run
 from penstock.processing.staff import Member
 from penstock.processing.store import arrays_of
+from penstock.stins.texts import plural
 
 log = logging.getLogger(__name__)
 
@@ -83,7 +84,9 @@ class Answers:
             n = len(bunch.items) - len(message.unread)
             self._in_a_row = self._in_a_row + n if len(failed) == n else 0
             if self._errors and self._in_a_row >= self._errors:
-                self._fail(f"{self._in_a_row} frames in a row have failed, the last one: {member.last_error}")
+                self._fail(
+                    f"{plural(self._in_a_row, 'frame')} in a row failed; the last one: {member.last_error}"
+                )
         else:
             self._in_a_row = 0
 

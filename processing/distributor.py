@@ -80,10 +80,10 @@ class Distributor:
         self._changing: Command | None = None
         self._leave_due: float | None = None
         if setup.file:
-            self._flow.process_file(setup.file)
+            self._flow.series.process_file(setup.file)
         else:
             self._watch = Watch(setup.config.receiver, setup.config.consumer, setup.since)
-            self._flow.ask = self._watch.ask
+            self._flow.series.ask = self._watch.ask
             self._poller.register(self._watch.fileno, zmq.POLLIN)
 
     def run(self) -> None:
@@ -112,8 +112,8 @@ class Distributor:
             self._commands.extend(self._link.commands())
         self._carry_out()
         flow.hanging(now)
-        flow.step()
-        flow.give(now)
+        flow.ending.step()
+        flow.giving.give(now)
         if self._link.due(now):
             self._tell(now)
 
@@ -126,14 +126,14 @@ class Distributor:
     @property
     def _is_finished(self) -> bool:
         """Whether all is done of a pipeline on a file."""
-        return bool(self._setup.file) and not self._flow.runs
+        return bool(self._setup.file) and not self._flow.series.runs
 
     # -- the stream ------------------------------------------------------------------------------------
 
     def _read(self, stream: Stream) -> None:
         flow = self._flow
         for _ in range(MOST_EVENTS):
-            if flow.is_full:
+            if flow.series.is_full:
                 break
             try:
                 event = stream.receive()
@@ -143,21 +143,21 @@ class Distributor:
             match event:
                 case Began(header, metadata):
                     self._take_hold(header.shared)
-                    flow.began(header, bytes(metadata))
+                    flow.series.began(header, bytes(metadata))
                 case Referenced(references):
-                    flow.referenced(references)
+                    flow.series.referenced(references)
                 case ByValue(index, parts):
-                    flow.by_value(index, list(parts))
+                    flow.series.by_value(index, list(parts))
                 case Ended(end):
-                    if flow.latest is not None:
-                        flow.latest.end = end
+                    if flow.series.latest is not None:
+                        flow.series.latest.end = end
                     if self._watch is not None:
                         self._watch.look()
                 case None:
                     self._observe()
                     break
         # Whoever does not read is not woken up.
-        self._poller.register(stream.socket, 0 if flow.is_full else zmq.POLLIN)
+        self._poller.register(stream.socket, 0 if flow.series.is_full else zmq.POLLIN)
 
     def _observe(self) -> None:
         """Notice that the connection has ended, once everything is read that came before: the receiver sends
@@ -165,8 +165,8 @@ class Distributor:
         assert self._monitor is not None
         while self._monitor.poll(0):
             recv_monitor_message(self._monitor)
-            if self._flow.latest is not None:
-                self._flow.latest.stream_is_over = True
+            if self._flow.series.latest is not None:
+                self._flow.series.latest.stream_is_over = True
 
     def _connect(self, entry: Entry) -> None:
         """Connect to the receiver's forward entry, whose memory is held before that."""
@@ -178,7 +178,7 @@ class Distributor:
             except StaleMemory as error:
                 log.info("frames come by value: %s", error)
             except SharedMemoryError as error:
-                self._flow.fail(str(error))
+                self._flow.series.fail(str(error))
                 return
         self._stream = Stream(entry.endpoint, self._context)
         self._monitor = self._stream.socket.get_monitor_socket(zmq.EVENT_DISCONNECTED)
@@ -193,8 +193,8 @@ class Distributor:
             self._stream.socket.disable_monitor()
             self._monitor.close(0)
             self._stream.close()
-            if self._flow.latest is not None:
-                self._flow.latest.stream_is_over = True
+            if self._flow.series.latest is not None:
+                self._flow.series.latest.stream_is_over = True
         self._stream = self._monitor = None
         if self._hold is not None:
             self._hold.close()
@@ -212,7 +212,7 @@ class Distributor:
         except StaleMemory as error:
             log.warning("%s", error)
         except SharedMemoryError as error:
-            self._flow.fail(str(error))
+            self._flow.series.fail(str(error))
 
     def _memory(self) -> SharedMemory | None:
         """Return the memory that a new worker is to try to open."""
@@ -232,10 +232,10 @@ class Distributor:
         for news in watch.news():
             match news:
                 case Begun():
-                    if (run := self._flow.runs.get(news.series)) is not None:
-                        self._flow.known(run, news)
+                    if (run := self._flow.series.runs.get(news.series)) is not None:
+                        self._flow.series.known(run, news)
                 case Over():
-                    self._flow.is_over(news)
+                    self._flow.series.is_over(news)
                 case Entry():
                     self._connect(news)
                 case Silent(why):
@@ -260,7 +260,7 @@ class Distributor:
                     self._flow.change(command.parameters)
                     self._changing = command
                 case "reset":
-                    self._flow.reset()
+                    self._flow.series.reset()
                     if self._stream is None and self._entry is not None:
                         self._connect(self._entry)
                     self._link.handled = command.number
@@ -293,7 +293,7 @@ class Distributor:
         if self._watch is not None:
             self._watch.close()
         self._disconnect()
-        self._flow.close()
+        self._flow.series.close()
         self._connections.close()
         self._context.term()
 

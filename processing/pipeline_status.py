@@ -22,11 +22,11 @@ def status(flow: Flow, waits_for: str = "") -> models.Status:
         waits_for: what its sockets wait for; a sentence, or "".
     """
     receiver = flow.config.receiver
-    runs = [*reversed(flow.runs.values()), *flow.past]
+    runs = [*reversed(flow.series.runs.values()), *flow.series.past]
     series = [run.status(receiver) for run in runs[:MOST_SERIES]]
-    is_busy = any(run.phase is not Phase.OVER for run in flow.runs.values())
+    is_busy = any(run.phase is not Phase.OVER for run in flow.series.runs.values())
     return models.Status(
-        state="error" if flow.error else "running" if is_busy else "idle", error=flow.error,
+        state="error" if flow.series.error else "running" if is_busy else "idle", error=flow.series.error,
         pipeline=flow.config.name, series=series[0] if series else None, others=series[1:],
         workers=[_worker(flow, member) for member in list(flow.staff.members.values())[:MOST_WORKERS]],
         address=flow.staff.connections.address, listen=flow.staff.connections.listen,
@@ -35,7 +35,7 @@ def status(flow: Flow, waits_for: str = "") -> models.Status:
         ),
         waits_for=waits_for or _waits_for(flow), deaths=flow.staff.deaths,
         refused_connections=flow.staff.connections.refused, stray=flow.schedule.stray,
-        duplicates=flow.schedule.duplicates, queue_bytes=flow.answers.value_bytes,
+        duplicates=flow.schedule.duplicates, queue_bytes=flow.series.answers.value_bytes,
         penstock=version("penstock"),
     )  # fmt: skip
 
@@ -49,7 +49,7 @@ def _waits_for(flow: Flow) -> str:
         if not members:
             return f"a worker; `penstock worker {flow.staff.connections.address}` starts one"
         return "its workers, which load the code"
-    for run in flow.runs.values():
+    for run in flow.series.runs.values():
         if waits := run.waits_for(flow.config.receiver):
             return waits
     return ""
