@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
@@ -30,3 +31,21 @@ class Codec(Protocol):
 
 CODECS: dict[str, Codec] = {"bslz4": bslz4, "lz4": lz4}
 """By the compression of an image header."""
+
+_BITSHUFFLE, _LZ4 = 32008, 32004
+"""HDF5's numbers of filters (https://github.com/HDFGroup/hdf5_plugins/blob/master/docs/RegisteredFilterPlugins.md)."""
+_OF_FILTER = {_BITSHUFFLE: "bslz4", _LZ4: "lz4"}
+_WITH_LZ4 = 2
+"""Fifth option of the bitshuffle filter where LZ4 follows (bitshuffle's `bshuf_h5filter.h`)."""
+
+
+def compression_of_filter(number: int, options: Sequence[int]) -> str | None:
+    """Return the compression of the blobs that an HDF5 filter writes; `None` if no codec has it.
+
+    Args:
+        number: HDF5's registered number of the filter.
+        options: its client data, as a dataset has them.
+    """
+    if number == _BITSHUFFLE and tuple(options[4:5]) != (_WITH_LZ4,):
+        return None
+    return _OF_FILTER.get(number)

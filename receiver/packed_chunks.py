@@ -13,14 +13,8 @@ import h5py
 import numpy as np
 from h5py import h5d
 
-from penstock.codecs import bslz4, lz4
-from penstock.codecs.packed import Codec
+from penstock.codecs.packed import CODECS, Codec, compression_of_filter
 from penstock.receiver.files.stores.linked_frames import LinkedFrames
-
-_FILTERS: dict[int, Codec] = {32008: bslz4, 32004: lz4}
-"""By the registered number of the HDF5 filter."""
-_LZ4_AFTER_SHUFFLE = 2
-"""What the fifth option of filter 32008 is where it packs by LZ4 (bitshuffle, `bshuf_h5filter.h`)."""
 
 
 def read(
@@ -82,6 +76,5 @@ def _codec(data: h5py.Dataset) -> Codec | None:
     if data.dtype.kind not in "uif" or how.get_layout() != h5d.CHUNKED or how.get_nfilters() != 1:
         return None
     number, _, options, _ = how.get_filter(0)
-    if number == 32008 and options[4:5] != (_LZ4_AFTER_SHUFFLE,):
-        return None
-    return _FILTERS.get(number)
+    compression = compression_of_filter(number, options)
+    return None if compression is None else CODECS[compression]

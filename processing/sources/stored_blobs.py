@@ -12,10 +12,8 @@ from typing import Any
 
 import numpy as np
 
-BITSHUFFLE, LZ4 = 32008, 32004
-"""HDF5's numbers of filters (https://github.com/HDFGroup/hdf5_plugins/blob/master/docs/RegisteredFilterPlugins.md)."""
-WITH_LZ4 = 2
-"""Fifth value of the bitshuffle filter: the compression behind it (bitshuffle's bshuf_h5filter.h)."""
+from penstock.codecs.packed import compression_of_filter
+
 NONE = "none"
 
 
@@ -108,9 +106,7 @@ def _compression(data: Any) -> str | None:
     number = properties.get_nfilters()
     if number == 0:
         return NONE
-    code, _, values, _ = properties.get_filter(0)
     if number > 1:
         return None
-    if code == BITSHUFFLE and len(values) > 4 and values[4] == WITH_LZ4:
-        return "bslz4"
-    return "lz4" if code == LZ4 else None
+    code, _, options, _ = properties.get_filter(0)
+    return compression_of_filter(code, options)
