@@ -176,7 +176,7 @@ def _serve(args: argparse.Namespace, config: PipelineConfig, steps: tuple[Any, .
             key = f" --key {config.key}" if config.key else ""
             say(args, f"workers on other machines: penstock worker {status.listen}{key}")
 
-    made = server.make(create_app(supervisor), ready)
+    made = server.make(create_app(supervisor), ready, supervisor.end_waits)
 
     async def work() -> None:
         serving = asyncio.create_task(made.serve(sockets=[listener]))
@@ -184,7 +184,7 @@ def _serve(args: argparse.Namespace, config: PipelineConfig, steps: tuple[Any, .
             finished = asyncio.create_task(supervisor.finished.wait())
             await asyncio.wait({serving, finished}, return_when=asyncio.FIRST_COMPLETED)
             finished.cancel()
-            made.should_exit = True
+            made.end()
         await serving
 
     asyncio.run(work())

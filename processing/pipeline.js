@@ -17,11 +17,12 @@ let status = null; // the newest; null while the pipeline does not answer
 function show(news) {
   status = news;
   const { state, pipeline, series } = status;
+  const workers = status.workers.toSorted((a, b) => a.name.localeCompare(b.name, "en", { numeric: true }));
   showState(state, pipeline, sentence());
   element("series-part").hidden = !series;
   if (series) showSeries(series);
   showList(element("pipeline"), pipelineFacts());
-  element("workers").tBodies[0].replaceChildren(...status.workers.map(workerRow));
+  element("workers").tBodies[0].replaceChildren(...workers.flatMap(workerRows));
 }
 
 function sentence() {
@@ -61,16 +62,23 @@ function pipelineFacts() {
   return facts;
 }
 
-function workerRow({ name, host, state, frames, seconds_per_frame: seconds, last_error: error }) {
+// A worker, and below it the last error, which may be long.
+function workerRows({ name, host, state, frames, seconds_per_frame: seconds, last_error: error }) {
   const row = document.createElement("tr");
   const time = seconds === null ? "" : `${number(seconds * 1000)} ms`;
-  for (const [text, kind] of [[name, ""], [host, ""], [state, ""], [number(frames), "number"], [time, "number"], [error, "bad"]]) {
+  for (const [text, kind] of [[name, ""], [host, ""], [state, ""], [number(frames), "number"], [time, "number"]]) {
     const cell = document.createElement("td");
     cell.textContent = text;
     cell.className = kind;
     row.append(cell);
   }
-  return row;
+  if (!error) return [row];
+  const below = document.createElement("tr"), said = document.createElement("td");
+  said.colSpan = 5;
+  said.textContent = error;
+  said.className = "bad";
+  below.append(said);
+  return [row, below];
 }
 
 function showAway(away, last) {

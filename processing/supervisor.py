@@ -70,7 +70,7 @@ class Supervisor:
         self._worked: set[int] = set()  # processes of local workers that have processed a frame
         self._watch: asyncio.Task[None] | None = None
         self._reviving: asyncio.Task[None] | None = None
-        self._closing = False
+        self._closing = self._ending = False
         self._changes = Changes()
         self.workers = LocalWorkers(
             config.workers, config.threads, config.key, lambda pid: pid in self._worked, once=bool(file)
@@ -154,8 +154,13 @@ class Supervisor:
 
     async def status_after(self, seen: int, seconds: float) -> Status:
         """Wait at most this long for a status of another version than `seen`; return the newest."""
-        await self._changes.wait_for(lambda: self._version != seen, seconds)
+        await self._changes.wait_for(lambda: self._ending or self._version != seen, seconds)
         return self.status
+
+    def end_waits(self) -> None:
+        """Answer at once from now on whoever waits for another status: the service is about to end."""
+        self._ending = True
+        self._changes.notify()
 
     async def change(self, parameters: Mapping[str, Any]) -> Changed:
         """Let all workers use other parameters.

@@ -22,9 +22,11 @@ def serve(name: str, config: ReceiverConfig, listener: socket.socket, ready: Cal
         listener: a socket that is bound and listening.
         ready: called once requests are answered.
     """
-    return server.serve(create_app(Supervisor(name, config)), listener, ready)
+    supervisor = Supervisor(name, config)
+    return server.serve(create_app(supervisor), listener, ready, supervisor.end_waits)
 
 
 def make(name: str, config: ReceiverConfig, ready: Callable[[], None]) -> uvicorn.Server:
     """Return the server of a receiver, not yet started."""
-    return server.make(create_app(Supervisor(name, config)), ready)
+    supervisor = Supervisor(name, config)
+    return server.make(create_app(supervisor), ready, supervisor.end_waits)

@@ -106,7 +106,7 @@ class Supervisor:
         self._last_death: tuple[str, int] | None = None  # series, and number of safe frames
         self._has_progress = True  # whether frames were stored or a series has ended since the last death
         self._reviving: asyncio.Task[None] | None = None
-        self._closing = False
+        self._closing = self._ending = False
         self._changes = Changes()
 
     # -- life ----------------------------------------------------------------------------------
@@ -209,8 +209,13 @@ class Supervisor:
 
     async def status_after(self, seen: int, seconds: float) -> Status:
         """Wait at most this long for a status of another version than `seen`; return the newest."""
-        await self._changes.wait_for(lambda: self._version != seen, seconds)
+        await self._changes.wait_for(lambda: self._ending or self._version != seen, seconds)
         return self.status
+
+    def end_waits(self) -> None:
+        """Answer at once from now on whoever waits for another status: the service is about to end."""
+        self._ending = True
+        self._changes.notify()
 
     def check(self, series: SeriesCheck) -> SeriesCheckResult:
         """Check whether a series could be taken now.

@@ -39,10 +39,13 @@ class _Impatient(H11Protocol):
         self.loop.call_later(REQUEST_SECONDS, self._look)
 
 
-class _Server(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+class Server(uvicorn.Server):
+    """A server that a signal ends well."""
+
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], None], ending: Callable[[], None]) -> None:
         super().__init__(config)
         self._ready = ready
+        self._ending = ending
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -55,27 +58,35 @@ class _Server(uvicorn.Server):
         # succeeded, so it exits with 0. Its second Ctrl-C would leave the file open.
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, setattr, self, "should_exit", True)
+            loop.add_signal_handler(number, self.end)
         yield
 
+    def end(self) -> None:
+        """Let the service end."""
+        self.should_exit = True
+        self._ending()
 
-def serve(app: Any, listener: socket.socket, ready: Callable[[], None]) -> int:
+
+def serve(
+    app: Any, listener: socket.socket, ready: Callable[[], None], ending: Callable[[], None] = lambda: None
+) -> int:
     """Run an API until SIGINT or SIGTERM; returns its exit status.
 
     Args:
         app: the API, an ASGI application.
         listener: a socket that is bound and listening.
         ready: called once requests are answered.
+        ending: called when it is about to end, to answer requests that wait for news.
     """
-    server = make(app, ready)
+    server = make(app, ready, ending)
     asyncio.run(server.serve(sockets=[listener]))
     return 0 if server.started else 1
 
 
-def make(app: Any, ready: Callable[[], None]) -> uvicorn.Server:
+def make(app: Any, ready: Callable[[], None], ending: Callable[[], None] = lambda: None) -> Server:
     """Return the server of an API, not yet started."""
     settings = uvicorn.Config(
         app, http=_Impatient, log_level="warning", access_log=False,
         timeout_graceful_shutdown=GRACE_SECONDS, log_config=None,
     )  # fmt: skip
-    return _Server(settings, ready)
+    return Server(settings, ready, ending)

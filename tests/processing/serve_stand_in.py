@@ -20,4 +20,5 @@ if __name__ == "__main__":
         config, classes.steps(config), distributor="tests.processing.stand_in_distributor"
     )
     listener, url = listen("127.0.0.1:0", "pipeline")
-    sys.exit(server.serve(create_app(supervisor), listener, lambda: print(url, flush=True)))
+    app, ending = create_app(supervisor), supervisor.end_waits
+    sys.exit(server.serve(app, listener, lambda: print(url, flush=True), ending))

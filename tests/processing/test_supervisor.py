@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from collections.abc import Iterator
+from contextlib import closing
+from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
@@ -99,3 +102,15 @@ def test_a_distributor_that_hangs_is_said_to(pipeline: PipelineProcess) -> None:
     finally:
         os.kill(distributor, signal.SIGCONT)
     pipeline.wait(lambda status: status.state == "idle")
+
+
+def test_whoever_waits_for_news_is_answered_when_the_pipeline_ends(pipeline: PipelineProcess) -> None:
+    pipeline.ready(2)
+    version = pipeline.client.status().version
+    waiting = HTTPConnection(pipeline.client.url.removeprefix("http://"), timeout=20)
+    with closing(waiting):
+        waiting.request("GET", f"/status?seen={version}&wait=25")
+        pipeline.client.status()  # it has read the other question before this one
+        pipeline.close()
+        assert json.loads(waiting.getresponse().read())["pipeline"] == "spots"
+    assert "Traceback" not in pipeline.log.read_text()
