@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from enum import Enum, IntEnum
 from typing import Any, TypeAlias
 
-import msgspec
 import numpy as np
+
+from penstock.processing.models import Counts
 
 Indices: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 """Of frames, each once."""
@@ -97,22 +98,6 @@ def _after(event: Event) -> np.ndarray[Any, np.dtype[np.uint8]]:
 
 
 _AFTER = {event: _after(event) for event in Event}
-
-
-class Counts(msgspec.Struct, frozen=True, kw_only=True):
-    """Frames in each state; together they are `frames`."""
-
-    frames: int
-    """What was planned, or the highest index known + 1."""
-    pending: int = 0
-    queued: int = 0
-    in_work: int = 0
-    held: int = 0
-    done: int = 0
-    failed: int = 0
-    lost: int = 0
-    dropped: int = 0
-    absent: int = 0
 
 
 class AccountError(Exception):

@@ -6,9 +6,9 @@ import ast
 import hashlib
 from pathlib import Path
 
-from penstock.processing.dealer import is_local
 from penstock.processing.pipeline_config import PipelineConfig, StepConfig
 from penstock.processing.pipeline_file import PipelineError
+from penstock.processing.sockets import is_local
 from penstock.processing.wire import Step
 
 MOST_BYTES = 100_000

@@ -16,10 +16,7 @@ from typing import Any, NamedTuple, TypeAlias
 import zmq
 from zmq.utils.monitor import recv_monitor_message
 
-from penstock.processing import keys, wire
-from penstock.processing.dealer import HEARTBEAT_MS, SILENT_MS, is_local
-from penstock.stins.addresses import is_ipv6
-from penstock.stins.connections import HANDSHAKE_MS
+from penstock.processing import keys, sockets, wire
 from penstock.stins.messages import Buffer
 
 Context: TypeAlias = "zmq.Context[zmq.Socket[bytes]]"
@@ -54,17 +51,11 @@ class _Port:
 
     def __init__(self, context: Context, endpoint: str, key: bytes | None) -> None:
         self.socket = socket = context.socket(zmq.ROUTER)
-        self.is_trusted = key is not None or is_local(endpoint)
+        self.is_trusted = key is not None or sockets.is_local(endpoint)
         self.refused = 0
+        sockets.prepare(socket, endpoint)
         socket.set(zmq.ROUTER_MANDATORY, 1)
-        socket.set(zmq.IPV6, is_ipv6(endpoint))
-        # Credits bound what waits for a worker.
-        socket.set(zmq.SNDHWM, 0)
-        socket.set(zmq.RCVHWM, 0)
         socket.set(zmq.LINGER, LEAVE_MS)
-        socket.set(zmq.HANDSHAKE_IVL, HANDSHAKE_MS)
-        socket.set(zmq.HEARTBEAT_IVL, HEARTBEAT_MS)
-        socket.set(zmq.HEARTBEAT_TIMEOUT, SILENT_MS)
         if key is not None:
             keys.serve(socket, key)
         self.monitor = socket.get_monitor_socket(zmq.EVENT_ACCEPTED | zmq.EVENT_DISCONNECTED | REFUSED)

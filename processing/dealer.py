@@ -7,24 +7,17 @@ to bunches that the distributor has given to others by then.
 from __future__ import annotations
 
 import contextlib
-import ipaddress
 import math
 from collections.abc import Sequence
 from enum import Enum, auto
 from typing import Any
-from urllib.parse import urlsplit
 
 import zmq
 from zmq.utils.monitor import recv_monitor_message
 
-from penstock.processing import keys
-from penstock.stins.addresses import bare, is_ipv6
-from penstock.stins.connections import HANDSHAKE_MS
+from penstock.processing import keys, sockets
 from penstock.stins.messages import Buffer
 
-HEARTBEAT_MS, SILENT_MS = 500, 2000
-"""Interval of ZMTP's heartbeats, and the silence after which a connection is given up: a stopped process or a
-host that has vanished. The I/O thread sends them, however long user code takes."""
 AGAIN_MS = 200
 """Time between two attempts to connect."""
 LEAVE_MS = 10_000
@@ -80,7 +73,7 @@ class Dealer:
     @property
     def is_trusted(self) -> bool:
         """Whether nobody else can send through this connection: it is encrypted, or stays on this machine."""
-        return self._key is not None or is_local(self.address)
+        return self._key is not None or sockets.is_local(self.address)
 
     def wait(self, seconds: float | None) -> tuple[bool, bool, bool]:
         """Wait for something, for so long at most, or for ever if `seconds` is `None`.
@@ -128,14 +121,9 @@ class Dealer:
 
     def _open(self) -> None:
         self._socket = socket = self._context.socket(zmq.DEALER)
-        socket.set(zmq.IPV6, is_ipv6(self.address))
-        # Nothing is queued for a distributor that is not there; credits bound what is queued for one that is.
+        sockets.prepare(socket, self.address)
+        # Nothing is queued for a distributor that is not there.
         socket.set(zmq.IMMEDIATE, 1)
-        socket.set(zmq.SNDHWM, 0)
-        socket.set(zmq.RCVHWM, 0)
-        socket.set(zmq.HANDSHAKE_IVL, HANDSHAKE_MS)
-        socket.set(zmq.HEARTBEAT_IVL, HEARTBEAT_MS)
-        socket.set(zmq.HEARTBEAT_TIMEOUT, SILENT_MS)
         socket.set(zmq.RECONNECT_IVL, AGAIN_MS)
         if self._key is not None:
             keys.join(socket, self._key)
@@ -154,15 +142,3 @@ class Dealer:
         self._socket.disable_monitor()
         self._monitor.close(0)
         self._socket.close(linger)
-
-
-def is_local(address: str) -> bool:
-    """Return whether an endpoint is on this machine alone."""
-    parts = urlsplit(address)
-    if parts.scheme in ("ipc", "inproc"):
-        return True
-    host = bare(parts.netloc.rpartition(":")[0])
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

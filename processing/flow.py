@@ -10,7 +10,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from penstock.processing import parameters, wire
+from penstock.processing import wire
 from penstock.processing.connections import Connections, Peer
 from penstock.processing.ending import Ending
 from penstock.processing.giving import Giving
@@ -36,10 +36,9 @@ class Flow:
     def __init__(self, setup: Setup, connections: Connections) -> None:
         config = setup.config
         self.config = config
-        given = parameters.joined([step.parameters for step in config.steps])
         known = setup.parameters
         self.versions = Versions(
-            given if known is None else known.values, 1 if known is None else known.version
+            config.parameters if known is None else known.values, 1 if known is None else known.version
         )
         self.schedule = Schedule(retry=config.retry)
         self.staff = Staff(

@@ -87,13 +87,6 @@ def split(kinds: Sequence[type[Processor]], values: Mapping[str, Any]) -> list[d
     return found
 
 
-def joined(steps: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the values that are given for each step as one mapping, the opposite of `split`."""
-    if len(steps) == 1:
-        return dict(steps[0])
-    return {f"{step}.{name}": value for step, given in enumerate(steps) for name, value in given.items()}
-
-
 def _which(key: str, kinds: Sequence[type[Processor]], known: Sequence[Mapping[str, Any]]) -> tuple[int, str]:
     number, dot, name = key.partition(".")
     if dot and number.isdecimal() and int(number) < len(known) and name in known[int(number)]:

@@ -54,3 +54,14 @@ class PipelineConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """Whether a result file of the same name is replaced."""
     http: str = "127.0.0.1:5100"
     """HOST:PORT of the pipeline's HTTP API."""
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The parameters of all steps as one mapping; `parameters.split` is the opposite."""
+        if len(self.steps) == 1:
+            return dict(self.steps[0].parameters)
+        return {
+            f"{number}.{name}": value
+            for number, step in enumerate(self.steps)
+            for name, value in step.parameters.items()
+        }

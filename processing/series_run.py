@@ -233,9 +233,8 @@ class Run:
         Raises:
             ResultError: it cannot be written.
         """
-        counts = msgspec.structs.asdict(self.account.counts)
-        planned = self.account.planned
-        final = {name: counts[name] for name in ("done", "failed", "lost", "dropped", "absent")}
+        counts, planned = self.account.counts, self.account.planned
+        final = {name: getattr(counts, name) for name in models.FINAL}
         if planned is not None:
             final["planned"] = planned
         bad = [
@@ -277,6 +276,6 @@ class Run:
         reason = "; ".join(self.said[-3:]) or (f"waits for {waits}" if waits else "")
         return models.Series(
             id=self.name, active=self.phase is not Phase.OVER, file=self.file, planned=self.account.planned,
-            counts=models.Counts(**msgspec.structs.asdict(self.account.counts)), from_file=self.from_file,
+            counts=self.account.counts, from_file=self.from_file,
             reason=reason[:500], result_file=self.store.path,
         )  # fmt: skip

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import msgspec
+from dataclasses import asdict
+
 import numpy as np
 import pytest
 
@@ -10,7 +11,7 @@ from penstock.processing.account import FINAL, TABLE, Account, AccountError, Eve
 
 
 def total(account: Account) -> int:
-    counts = msgspec.structs.asdict(account.counts)
+    counts = asdict(account.counts)
     return sum(counts.values()) - counts["frames"]
 
 

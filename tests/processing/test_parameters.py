@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from penstock.processing import Processor
-from penstock.processing.parameters import ParameterError, declared, described, joined, split
+from penstock.processing.parameters import ParameterError, declared, described, split
+from penstock.processing.pipeline_config import PipelineConfig, StepConfig
 from penstock.processing.wire import Parameter
 
 
@@ -87,11 +88,13 @@ def test_of_several_steps_the_number_says_which_is_meant_where_the_name_does_not
         split([Spots, Rings], {"radius": 1.0})
 
 
-def test_the_values_of_all_steps_are_one_mapping() -> None:
-    assert joined([{"threshold": 1}]) == {"threshold": 1}
-    assert joined([{"threshold": 1}, {"threshold": 2, "rings": 3}]) == {
-        "0.threshold": 1, "1.threshold": 2, "1.rings": 3,
-    }  # fmt: skip
+def test_the_parameters_of_a_configuration_go_to_the_steps_that_they_were_given_for() -> None:
+    steps = [StepConfig(processor="a.py:A", parameters=given) for given in ({"threshold": 1}, {"rings": 3})]
+    assert PipelineConfig(name="one", steps=(steps[0],)).parameters == {"threshold": 1}
+    both = PipelineConfig(name="two", steps=tuple(steps)).parameters
+    assert both == {"0.threshold": 1, "1.rings": 3}
+    first, second = split([Spots, Rings], both)
+    assert (first["threshold"], second["rings"]) == (1, 3)
 
 
 def test_a_default_of_another_type_or_a_type_that_no_file_can_give_is_refused() -> None:

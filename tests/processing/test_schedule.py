@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 import random
 from collections import Counter
+from dataclasses import asdict
 
-import msgspec
 import pytest
 
 from penstock.processing.account import Account, State
@@ -281,7 +281,7 @@ def test_at_random_the_counts_add_up_after_each_step(seed: int) -> None:
     dice.shuffle(arriving) if seed % 2 else None
 
     def check() -> None:
-        counts = msgspec.structs.asdict(account.counts)
+        counts = asdict(account.counts)
         frames = counts.pop("frames")
         assert sum(counts.values()) == frames == (planned or max(model, default=-1) + 1)
         expected = Counter(model.values())

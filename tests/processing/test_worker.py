@@ -17,7 +17,7 @@ import zmq
 
 from penstock.codecs import bslz4, lz4
 from penstock.processing import keys, wire
-from penstock.processing.dealer import is_local
+from penstock.processing.sockets import is_local
 from penstock.processing.worker import Worker
 from penstock.receiver.config import ForwardConfig
 from penstock.receiver.forward.shared import SharedSlots
