@@ -1,6 +1,6 @@
 """The file of a pipeline: typed, unknown keys refused, errors with the key and the file.
 
-One YAML file per pipeline: see `resources/pipelines/spots.yaml`.
+One YAML file per pipeline: see `resources/pipelines/rings.yaml`.
 """
 
 from __future__ import annotations

@@ -9,7 +9,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-FOLDERS = ("bench", "checks", "cli", "codecs", "devices", "gui", "receiver", "resources", "stins", "streamer")
+FOLDERS = (
+    "bench", "checks", "cli", "codecs", "devices", "gui", "processing", "receiver", "resources", "stins",
+    "streamer",
+)  # fmt: skip
 
 
 def _short(path: Path) -> str:

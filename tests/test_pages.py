@@ -16,7 +16,10 @@ from tests.pages import DEADLINE, run, steps
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-FOLDERS = ("bench", "checks", "cli", "codecs", "devices", "gui", "receiver", "resources", "stins", "streamer")
+FOLDERS = (
+    "bench", "checks", "cli", "codecs", "devices", "gui", "processing", "receiver", "resources", "stins",
+    "streamer",
+)  # fmt: skip
 
 
 @pytest.fixture
@@ -92,6 +95,7 @@ def test_what_is_copied_from_a_page_passes_make_lint(checkout_of_all_pages: tupl
     [
         pytest.param("tutorial/receive-your-stream.md", marks=pytest.mark.slow),
         "tutorial/first-scan.md",
+        pytest.param("tutorial/first-live-result.md", marks=pytest.mark.slow),
         pytest.param("how-to/run-on-a-control-unit.md", marks=pytest.mark.slow),
         pytest.param("how-to/set-up-a-beamline.md", marks=pytest.mark.slow),
         pytest.param("how-to/connect-your-eiger.md", marks=pytest.mark.slow),

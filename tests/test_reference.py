@@ -18,10 +18,14 @@ from penstock.devices._base.receiver_device import STATUS_ATTRIBUTES
 from penstock.devices._base.series_settings import DEVICE_SETTINGS, PERIOD_ATTRIBUTES
 from penstock.devices._base.states import TANGO_STATE
 from penstock.devices._base.view_attributes import VIEW_ATTRIBUTES
+from penstock.processing import models as processing_models
+from penstock.processing.pipeline_config import PipelineConfig
+from penstock.processing.pipeline_file import PipelineFile
 from penstock.receiver import config, models
 from penstock.receiver.config.rectangles import Rectangle
 from penstock.receiver.files import known
 from penstock.receiver.models import FrameStatus
+from penstock.receiver.service.prometheus import COUNTER
 from penstock.receiver.sources import KINDS
 from penstock.receiver.transforms.steps import Transform
 from penstock.stins import messages
@@ -199,6 +203,37 @@ def test_every_address_of_the_http_interface_is_described() -> None:
     for path, operations in app.openapi()["paths"].items():
         for method in operations:
             assert f"`{method.upper()} {path}" in page
+
+
+def test_every_key_of_a_pipelines_file_is_described() -> None:
+    page = _page("pipeline.md")
+    for field in msgspec.structs.fields(PipelineFile):
+        _row(page, field.encode_name)
+
+
+def test_every_address_status_and_metric_of_a_pipeline_is_described() -> None:
+    from penstock.processing.http import create_app
+    from penstock.processing.metrics import METRICS
+    from penstock.processing.supervisor import Supervisor
+
+    page = _page("pipeline-http.md")
+    app = create_app(Supervisor(PipelineConfig(name="a", steps=()), ()))
+    for path, operations in app.openapi()["paths"].items():
+        for method in operations:
+            assert f"`{method.upper()} {path}" in page
+    for struct in (processing_models.Status, processing_models.Counts):
+        for name in struct.__dataclass_fields__:
+            assert f"`{name}`" in page
+    described = _keys(page.partition("## Metrics")[2])
+    assert {row.name + ("_total" if row.kind is COUNTER else "") for row in METRICS} == described
+
+
+def test_every_kind_with_which_a_pipeline_refuses_is_described() -> None:
+    folder = REFERENCE.parent.parent / "processing"
+    files = [folder / f"{name}.py" for name in ("result_values", "supervisor")]
+    assert {*_kinds("NoResults", "Refused", files=files), "refused_parameters"} <= _keys(
+        _page("pipeline-http.md")
+    )
 
 
 DETECTOR_ATTRIBUTES = (

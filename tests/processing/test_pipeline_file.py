@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
 
-from penstock.processing import classes, pipeline_file
+from penstock.processing import Processor, classes, pipeline_file
+from penstock.processing.loading import load
 from penstock.processing.pipeline_config import PipelineConfig, StepConfig
 from penstock.processing.pipeline_file import PipelineError
 
@@ -136,3 +139,14 @@ def test_source_text_leaves_this_machine_only_with_a_key(tmp_path: Path) -> None
     assert classes.steps(
         PipelineConfig(name="a", steps=(StepConfig(processor="a:B"),), listen="tcp://0.0.0.0:5101")
     )
+
+
+def test_the_shipped_example_is_a_pipeline_and_its_schema_is_that_of_the_file() -> None:
+    folder = files("penstock.resources") / "pipelines"
+    config = pipeline_file.load(Path(str(folder / "rings.yaml")))
+    (step,) = classes.steps(config)
+    assert (config.name, step.name) == ("rings", "Rings")
+    assert issubclass(load(step), Processor)
+    shipped = json.loads((folder / "pipeline.schema.json").read_text())
+    made = json.loads(json.dumps(pipeline_file.schema()))
+    assert shipped == made, "penstock process --schema > resources/pipelines/pipeline.schema.json"
