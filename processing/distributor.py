@@ -170,8 +170,10 @@ class Distributor:
 
     def _connect(self, entry: Entry) -> None:
         """Connect to the receiver's forward entry, whose memory is held before that."""
+        before, self._entry = self._entry, entry
+        if self._stream is not None and before is not None and before.endpoint == entry.endpoint:
+            return  # the receiver was started again: its next start message names the memory
         self._disconnect()
-        self._entry = entry
         if entry.shared:
             try:
                 self._hold = lock(entry.shared)

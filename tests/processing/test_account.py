@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -87,3 +88,13 @@ def test_states_of_an_earlier_distributor_are_taken_over_if_they_are_final() -> 
     assert account.states.tolist() == [1, 2, 255, 255, 5]
     assert account.counts.done == account.counts.failed == account.counts.absent == 1
     assert account.counts.pending == 2 and total(account) == 5
+
+
+def test_the_page_shows_the_table() -> None:
+    page = Path(__file__).parents[2].joinpath("docs/explanation/live-processing.md").read_text()
+    rows = [line.strip("| ").split(" | ") for line in page.splitlines() if line.startswith("| ")]
+    words = {state: state.name.lower().replace("_", " ") for state in State}
+    expected = [[words[state], event.value, words[after]] for (state, event), after in TABLE.items()]
+    assert sorted(row for row in rows if row in expected) == sorted(expected)
+    of_states = [row for row in rows if len(row) == 3 and row[2] in words.values()]
+    assert len(of_states) == len(expected)

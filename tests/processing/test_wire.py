@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -57,3 +60,14 @@ def test_a_message_of_somebody_else_is_refused_with_a_sentence() -> None:
         wire.from_worker(b'{"htype": "header"}')
     with pytest.raises(wire.WireError, match="message of the distributor cannot be decoded"):
         wire.from_distributor(b"\xff")
+
+
+def test_the_page_has_every_message_with_all_its_fields() -> None:
+    page = Path(__file__).parents[2].joinpath("docs/reference/processing-wire.md").read_text()
+    told = {
+        row[0].strip("`"): re.findall(r"`(\w+)`", row[1])
+        for row in (line.strip("| ").split(" | ") for line in page.splitlines() if line.startswith("| `"))
+    }
+    messages = [*wire.FromWorker.__subclasses__(), *wire.FromDistributor.__subclasses__()]
+    assert told == {message.__name__: list(message.__struct_fields__) for message in messages}
+    assert all(f"`{name}`" in page for name in wire.Array.__struct_fields__)
