@@ -91,3 +91,12 @@ def wait_until(condition: Callable[[], bool], what: str) -> None:
     while not condition():
         assert time.monotonic() < due, what
         time.sleep(0.02)
+
+
+def child_of(pid: int, module: str) -> int:
+    """The process id of the one child that runs a module."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    (found,) = [
+        int(child) for child in children if module.encode() in Path(f"/proc/{child}/cmdline").read_bytes()
+    ]
+    return found

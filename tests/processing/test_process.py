@@ -17,7 +17,7 @@ import pytest
 from penstock.cli.main import main
 from penstock.processing.client import PipelineClient
 from penstock.processing.models import Status
-from tests.processing.pipeline_process import DEADLINE, wait_until
+from tests.processing.pipeline_process import DEADLINE, child_of, wait_until
 from tests.receiver.processes import ReceiverProcess
 from tests.streams import Streamer
 
@@ -148,6 +148,48 @@ def test_a_killed_worker_is_replaced_and_no_frame_is_missing(
         assert made.client.values("first").values == [24 * number for number in range(40)]
         pids = {each.pid for each in before.workers}
         made.wait(lambda status: len({each.pid for each in status.workers} - pids) == 1)
+
+
+def test_a_killed_distributor_goes_on_where_it_was_and_takes_the_rest_from_the_file(
+    receiver: ReceiverProcess, streamer: Streamer, tmp_path: Path
+) -> None:
+    with running(tmp_path, receiver) as made:
+        made.wait(lambda status: [each.state for each in status.workers] == ["ready"] * 2)
+        series = streamer.start(str(receiver.root / "a.h5"), frames=60)
+        for number in range(20):
+            streamer.frame(number)
+        made.wait(lambda status: status.series is not None and status.series.counts.done == 20)
+        assert made.client.change({"threshold": 9}).version == 2
+        old = child_of(made.process.pid, "processing.distributor")
+        os.kill(old, signal.SIGKILL)
+        for number in range(20, 60):
+            streamer.frame(number)
+        streamer.end()
+        status = made.over(series)
+        assert status.series is not None
+        assert (status.series.counts.done, status.series.counts.frames) == (60, 60), status
+        assert made.client.values("first").values == [24 * number for number in range(60)]
+        assert (status.parameters.values, status.parameters.version) == ({"threshold": 9}, 2)
+        made.wait(lambda status: [each.state for each in status.workers] == ["ready"] * 2)
+        assert child_of(made.process.pid, "processing.distributor") != old
+
+
+def test_a_receiver_that_comes_back_is_taken_again(
+    start_receiver: Start, receiver: ReceiverProcess, streamer: Streamer, tmp_path: Path
+) -> None:
+    with running(tmp_path, receiver) as made:
+        made.wait(lambda status: [each.state for each in status.workers] == ["ready"] * 2)
+        address = receiver.client.url.removeprefix("http://")
+        receiver.close()
+        status = made.wait(lambda status: bool(status.waits_for))
+        assert "does not answer" in status.waits_for
+        assert main(["status", "--pipeline", made.client.url]) == 0
+        again = start_receiver(forward=[ENTRY], http=address)
+        made.wait(lambda status: not status.waits_for)
+        again.wait(lambda status: status.consumers[0].holder is not None)
+        again.connected()
+        status = made.over(streamer.series_of(str(again.root / "b.h5"), 10))
+        assert status.series is not None and status.series.counts.done == 10
 
 
 def test_workers_on_other_machines_need_the_address_and_the_key_alone(

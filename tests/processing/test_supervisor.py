@@ -14,7 +14,7 @@ import pytest
 
 from penstock.processing.client import PipelineRefused
 from penstock.processing.thread_counts import VARIABLES
-from tests.processing.pipeline_process import PipelineProcess, gone, wait_until
+from tests.processing.pipeline_process import PipelineProcess, child_of, gone, wait_until
 
 
 @pytest.fixture
@@ -25,11 +25,7 @@ def pipeline(tmp_path: Path) -> Iterator[PipelineProcess]:
 
 
 def distributor_of(pipeline: PipelineProcess) -> int:
-    children = Path(f"/proc/{pipeline.process.pid}/task/{pipeline.process.pid}/children").read_text().split()
-    (found,) = [
-        int(pid) for pid in children if b"stand_in_distributor" in Path(f"/proc/{pid}/cmdline").read_bytes()
-    ]
-    return found
+    return child_of(pipeline.process.pid, "stand_in_distributor")
 
 
 def test_workers_that_die_are_started_again_and_all_end_with_the_pipeline(pipeline: PipelineProcess) -> None:
