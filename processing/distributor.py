@@ -149,8 +149,7 @@ class Distributor:
                 case ByValue(index, parts):
                     flow.series.by_value(index, list(parts))
                 case Ended(end):
-                    if flow.series.latest is not None:
-                        flow.series.latest.end = end
+                    flow.series.ended(end)
                     if self._watch is not None:
                         self._watch.look()
                 case None:
@@ -165,8 +164,7 @@ class Distributor:
         assert self._monitor is not None
         while self._monitor.poll(0):
             recv_monitor_message(self._monitor)
-            if self._flow.series.latest is not None:
-                self._flow.series.latest.stream_is_over = True
+            self._flow.series.stream_has_ended()
 
     def _connect(self, entry: Entry) -> None:
         """Connect to the receiver's forward entry, whose memory is held before that."""
@@ -195,8 +193,7 @@ class Distributor:
             self._stream.socket.disable_monitor()
             self._monitor.close(0)
             self._stream.close()
-            if self._flow.series.latest is not None:
-                self._flow.series.latest.stream_is_over = True
+            self._flow.series.stream_has_ended()
         self._stream = self._monitor = None
         if self._hold is not None:
             self._hold.close()

@@ -33,7 +33,7 @@ from penstock.processing.sources.file import FileFrames
 from penstock.processing.staff import Staff
 from penstock.processing.store import Store
 from penstock.receiver.reader import ReaderError
-from penstock.stins.messages import Header
+from penstock.stins.messages import Header, SeriesEnd
 from penstock.stins.shared import Layout, Reference
 
 log = logging.getLogger(__name__)
@@ -62,6 +62,9 @@ class SeriesList:
         """Series that are not over, by id, in the order in which they began."""
         self.past: deque[Run] = deque(maxlen=PAST)
         """Those that are, the newest first."""
+        self.streamed: Run | None = None
+        """The series that the stream brings now. It need not be the newest one: of others that are taken from
+        their files the receiver may tell later."""
         self.error = ""
         """Why the pipeline is in Error; a sentence."""
         self.ask: Callable[[str, Sequence[str] | None], None] = lambda _series, _channels: None
@@ -95,6 +98,7 @@ class SeriesList:
             if run.phase is Phase.ENDED:
                 run.phase, run.end = Phase.LIVE, None
         self._add(run, self._part(header, metadata))
+        self.streamed = run
 
     def known(self, run: Run, said: SaidToBegin) -> None:
         """The receiver has said where a series is kept that has begun: workers are told of it."""
@@ -142,8 +146,8 @@ class SeriesList:
     # -- frames ----------------------------------------------------------------------------------------
 
     def referenced(self, references: Sequence[Reference]) -> None:
-        """References to frames have come, of the series that began last."""
-        run = self.latest
+        """References to frames have come."""
+        run = self.streamed
         if run is None:
             return
         items = [
@@ -155,8 +159,8 @@ class SeriesList:
             memory.free([item.content.slot for item in unwanted])
 
     def by_value(self, index: int, parts: list[Any]) -> None:
-        """A frame has come by value, of the series that began last."""
-        run = self.latest
+        """A frame has come by value."""
+        run = self.streamed
         if run is None:
             return
         nbytes = sum(map(len, parts))
@@ -170,6 +174,16 @@ class SeriesList:
 
     # -- the end ---------------------------------------------------------------------------------------
 
+    def ended(self, end: SeriesEnd) -> None:
+        """The end message of the stream's series has come."""
+        if self.streamed is not None:
+            self.streamed.end = end
+
+    def stream_has_ended(self) -> None:
+        """The connection to the receiver has ended: it sends no more of the series."""
+        if self.streamed is not None:
+            self.streamed.stream_is_over = True
+
     def forget(self, run: Run) -> None:
         """Let go of a series that is over."""
         for number in run.numbers:
@@ -179,6 +193,8 @@ class SeriesList:
             del self.answers.runs[number]
         run.close()
         del self.runs[run.name]
+        if self.streamed is run:
+            self.streamed = None
         self.past.appendleft(run)
 
     def break_off(self, run: Run, why: str) -> None:
