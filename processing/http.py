@@ -17,7 +17,6 @@ from penstock.processing import metrics
 from penstock.processing.models import Changed, Latest, Parameters, ParametersRefused, Result, Status, Values
 from penstock.processing.result_values import RANGE, NoResults, ResultValues
 from penstock.processing.supervisor import Supervisor
-from penstock.receiver.models import Health
 from penstock.receiver.service import web
 from penstock.receiver.service.assets import SHARED, Asset
 from penstock.receiver.service.prometheus import CONTENT_TYPE
@@ -50,7 +49,6 @@ WHY = {
     422: "The request is not as described here",
 }
 NPY = "application/x-npy"
-NOT_WELL: web.Answers = {503: {"model": Health, "description": "No; the message says why"}}
 Name = Annotated[str, Path(max_length=256)]
 Frames = Annotated[str, Field(pattern=RANGE)]
 Format = Literal["json", "npy"]
@@ -167,19 +165,12 @@ def create_app(supervisor: Supervisor) -> FastAPI:
         )  # fmt: skip
         return PlainTextResponse(scrape.text(), media_type=CONTENT_TYPE)
 
-    @app.get("/health", tags=["status"], responses=NOT_WELL)
-    async def health(response: Response) -> Health:
-        """Return liveness: 503 with a sentence if the distributor is dead or hangs. Restart it then."""
-        found = supervisor.health
-        response.status_code = 200 if found.alive else 503
-        return found
-
-    @app.get("/health/ready", tags=["status"], responses=NOT_WELL)
-    async def ready(response: Response) -> Health:
-        """Return readiness: 503 also in Error, or while something is missing: workers, the receiver."""
-        found = supervisor.health
-        response.status_code = 200 if found.ready else 503
-        return found
+    web.add_health(
+        app,
+        lambda: supervisor.health,
+        alive="Return liveness: 503 with a sentence if the distributor is dead or hangs. Restart it then.",
+        ready="Return readiness: 503 also in Error, or while something is missing: workers, the receiver.",
+    )
 
     return app
 

@@ -14,15 +14,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-import msgspec
-
 from penstock.processing.link import Command, Setup, Snapshot
 from penstock.processing.local_workers import LocalWorkers
 from penstock.processing.models import FINAL, Changed, Counts, Status
 from penstock.processing.pipeline_config import PipelineConfig
 from penstock.processing.wire import Step
 from penstock.receiver.models import Health
-from penstock.receiver.service.child import Changes, Child
+from penstock.receiver.service.child import Child
+from penstock.receiver.service.parent import Parent
 from penstock.receiver.service.refusal import Refused
 
 log = logging.getLogger(__name__)
@@ -40,7 +39,7 @@ QUIT_SECONDS = 30.0
 """Longest time in which the distributor ends: workers hand over, and it closes its result file."""
 
 
-class Supervisor:
+class Supervisor(Parent[Snapshot]):
     """One pipeline, as seen by the HTTP API.
 
     Args:
@@ -53,6 +52,7 @@ class Supervisor:
     def __init__(
         self, config: PipelineConfig, steps: tuple[Step, ...], file: str = "", distributor: str = DISTRIBUTOR
     ) -> None:
+        super().__init__(Snapshot)
         self.config = config
         self.finished = asyncio.Event()
         """Set once a pipeline on a file has done all, or cannot."""
@@ -60,18 +60,12 @@ class Supervisor:
         self._file = file
         self._module = distributor
         self._since = time.time()
-        self._child: Child | None = None
         self._snapshot = Snapshot(status=Status(state="idle", pipeline=config.name), handled=0)
-        self._version = 0
-        self._sent = 0
         self._silent = 0.0  # seconds since the newest snapshot, as far as watched
         self._final: tuple[str, int] = ("", 0)  # newest series, and number of its frames in final states
         self._has_progress = True  # whether frames became final since the last death
         self._worked: set[int] = set()  # processes of local workers that have processed a frame
         self._watch: asyncio.Task[None] | None = None
-        self._reviving: asyncio.Task[None] | None = None
-        self._closing = self._ending = False
-        self._changes = Changes()
         self.workers = LocalWorkers(
             config.workers, config.threads, config.key, lambda pid: pid in self._worked, once=bool(file)
         )
@@ -144,9 +138,8 @@ class Supervisor:
         return {"http": os.getpid(), **distributor, **self.workers.processes}
 
     @property
-    def alive(self) -> bool:
-        """Whether the distributor runs."""
-        return self._child is not None and self._child.alive
+    def _has_told(self) -> bool:
+        return self._snapshot.status.version > 0
 
     @property
     def _hangs(self) -> bool:
@@ -154,13 +147,8 @@ class Supervisor:
 
     async def status_after(self, seen: int, seconds: float) -> Status:
         """Wait at most this long for a status of another version than `seen`; return the newest."""
-        await self._changes.wait_for(lambda: self._ending or self._version != seen, seconds)
+        await self._changed(seen, seconds)
         return self.status
-
-    def end_waits(self) -> None:
-        """Answer at once from now on whoever waits for another status: the service is about to end."""
-        self._ending = True
-        self._changes.notify()
 
     async def change(self, parameters: Mapping[str, Any]) -> Changed:
         """Let all workers use other parameters.
@@ -197,23 +185,6 @@ class Supervisor:
         self.workers.hurry()
 
     # -- the distributor -------------------------------------------------------------------------
-
-    def _readable(self) -> None:
-        assert self._child is not None
-        is_news = False
-        while not self._child.is_closed:
-            try:
-                snapshot = self._child.link.receive(Snapshot)
-            except EOFError:
-                is_news = True
-                self._died()
-                break
-            if snapshot is None:
-                break
-            is_news = True
-            self._take(snapshot)
-        if is_news:
-            self._changes.notify()
 
     def _take(self, snapshot: Snapshot) -> None:
         self._silent = 0.0
@@ -275,22 +246,6 @@ class Supervisor:
         if self._file:
             self.finished.set()
         self._changes.notify()
-
-    async def _revived(self) -> None:
-        """If the distributor has died, wait until it runs again or the pipeline is in Error."""
-        if self._child is not None and not self.alive and self._snapshot.status.version > 0:
-            # It is gone, but its last snapshot is not read yet.
-            await self._changes.wait_for(lambda: self._reviving is not None, COMMAND_SECONDS)
-        if self._reviving is not None:
-            await self._reviving
-            self._reviving = None
-
-    def _send(self, command: Command) -> int:
-        """Send a command; return its number."""
-        assert self._child is not None
-        self._sent += 1
-        self._child.link.send(msgspec.structs.replace(command, number=self._sent))
-        return self._sent
 
     async def _command(self, command: Command, seconds: float) -> None:
         await self._revived()

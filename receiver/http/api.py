@@ -22,7 +22,6 @@ from penstock.receiver.http.document import (
     DESCRIPTION,
     MASK,
     NEWEST_FRAME,
-    NOT_WELL,
     NUMBERED_FRAME,
     TAGS,
     refusals,
@@ -40,7 +39,6 @@ from penstock.receiver.models import (
     Contrast,
     Folders,
     Geometry,
-    Health,
     LostFrames,
     Method,
     PastSeries,
@@ -319,19 +317,12 @@ def create_app(supervisor: Supervisor) -> FastAPI:
         )  # fmt: skip
         return PlainTextResponse(scrape.text(), media_type=CONTENT_TYPE)
 
-    @app.get("/health", tags=["status"], responses=NOT_WELL)
-    async def health(response: Response) -> Health:
-        """Return liveness: 503 with a sentence if the data process is dead or hangs. Restart it then."""
-        found = supervisor.health
-        response.status_code = 200 if found.alive else 503
-        return found
-
-    @app.get("/health/ready", tags=["status"], responses=NOT_WELL)
-    async def ready(response: Response) -> Health:
-        """Return readiness: 503 also in Error, which needs a person: a restart does not help."""
-        found = supervisor.health
-        response.status_code = 200 if found.ready else 503
-        return found
+    web.add_health(
+        app,
+        lambda: supervisor.health,
+        alive="Return liveness: 503 with a sentence if the data process is dead or hangs. Restart it then.",
+        ready="Return readiness: 503 also in Error, which needs a person: a restart does not help.",
+    )
 
     return app
 

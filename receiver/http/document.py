@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.receiver.http.answers import HEADER, MASK_HEADER
-from penstock.receiver.models import Health
 from penstock.receiver.service.web import Answers, described
 
 DESCRIPTION = """\
@@ -76,4 +75,3 @@ MASK: Answers = {
     },
     **refusals(404, 409, 422, 500, 503),
 }
-NOT_WELL: Answers = {503: {"model": Health, "description": "No; the message says why"}}

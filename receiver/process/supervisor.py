@@ -36,7 +36,8 @@ from penstock.receiver.process.link import Command, Setup, Snapshot
 from penstock.receiver.process.stage_times import Measures
 from penstock.receiver.regions import memory
 from penstock.receiver.series.running_series import MAX_REASON
-from penstock.receiver.service.child import Changes, Child
+from penstock.receiver.service.child import Child
+from penstock.receiver.service.parent import Parent
 from penstock.receiver.service.refusal import Refused
 from penstock.stins.texts import quoted
 from penstock.stins.user_part import UserPart
@@ -72,7 +73,7 @@ allocates the memory and the loop frees it. Huge pages (glibc 2.35 and later), s
 fault per 2 MB: half of the loop's processor time at 20 MB per frame."""
 
 
-class Supervisor:
+class Supervisor(Parent[Snapshot]):
     """One receiver, as seen by the HTTP API.
 
     Args:
@@ -81,6 +82,7 @@ class Supervisor:
     """
 
     def __init__(self, name: str, config: ReceiverConfig) -> None:
+        super().__init__(Snapshot)
         self.name = name
         self.config = config
         self.step = 1
@@ -92,7 +94,6 @@ class Supervisor:
         """Memory shared with the data process: values of the regions of interest."""
         self.rois = KeptRegions(name, config)
         """Regions of interest of the next series."""
-        self._child: Child | None = None
         self._snapshot = Snapshot(Status(state="idle", detector=config.detector or name), 0)
         self._silent = 0.0  # seconds since the newest snapshot, as far as watched
         self._watch: asyncio.Task[None] | None = None
@@ -101,13 +102,8 @@ class Supervisor:
         self.folders = DataRoot(config.data_root)
         """Folders where files may go."""
         self._free = FreeSpace(partial(storage.free_bytes, config.data_root))
-        self._version = 0
-        self._sent = 0
         self._last_death: tuple[str, int] | None = None  # series, and number of safe frames
         self._has_progress = True  # whether frames were stored or a series has ended since the last death
-        self._reviving: asyncio.Task[None] | None = None
-        self._closing = self._ending = False
-        self._changes = Changes()
 
     # -- life ----------------------------------------------------------------------------------
 
@@ -202,20 +198,10 @@ class Supervisor:
         """Seconds since the last snapshot if it is overdue, else 0."""
         return self._silent if self.alive and self._silent > SILENT_AFTER else 0.0
 
-    @property
-    def alive(self) -> bool:
-        """Whether the data process runs."""
-        return self._child is not None and self._child.alive
-
     async def status_after(self, seen: int, seconds: float) -> Status:
         """Wait at most this long for a status of another version than `seen`; return the newest."""
-        await self._changes.wait_for(lambda: self._ending or self._version != seen, seconds)
+        await self._changed(seen, seconds)
         return self.status
-
-    def end_waits(self) -> None:
-        """Answer at once from now on whoever waits for another status: the service is about to end."""
-        self._ending = True
-        self._changes.notify()
 
     def check(self, series: SeriesCheck) -> SeriesCheckResult:
         """Check whether a series could be taken now.
@@ -332,35 +318,25 @@ class Supervisor:
 
     # -- the data process ----------------------------------------------------------------------
 
-    def _readable(self) -> None:
-        assert self._child is not None
-        is_news = False
-        while not self._child.is_closed:
-            try:
-                snapshot = self._child.link.receive(Snapshot)
-            except EOFError:
-                is_news = True
-                self._died()
-                break
-            if snapshot is None:
-                break
-            is_news = True
-            self._silent = 0.0
-            if (snapshot.status.version, snapshot.handled) != (
-                self._snapshot.status.version,
-                self._snapshot.handled,
-            ):
-                self._version += 1
-            if self._snapshot.status.state == "running" != snapshot.status.state:
-                self._free.refresh()
-                self._has_progress = True
-            if snapshot.status.state == "running" and snapshot.status.counts.flushed:
-                self._has_progress = True
-            for past in snapshot.ended:
-                self.history.add(past)
-            self._snapshot = snapshot
-        if is_news:
-            self._changes.notify()
+    def _take(self, snapshot: Snapshot) -> None:
+        self._silent = 0.0
+        if (snapshot.status.version, snapshot.handled) != (
+            self._snapshot.status.version,
+            self._snapshot.handled,
+        ):
+            self._version += 1
+        if self._snapshot.status.state == "running" != snapshot.status.state:
+            self._free.refresh()
+            self._has_progress = True
+        if snapshot.status.state == "running" and snapshot.status.counts.flushed:
+            self._has_progress = True
+        for past in snapshot.ended:
+            self.history.add(past)
+        self._snapshot = snapshot
+
+    @property
+    def _has_told(self) -> bool:
+        return self._snapshot.status.version > 0
 
     async def _watch_silence(self) -> None:
         """Measure the silence of the data process by counting looks, so that time in which this process
@@ -440,22 +416,6 @@ class Supervisor:
         death = (left.resumable, status.counts.flushed if known else 0)
         again, self._last_death = death != self._last_death, death
         return again
-
-    async def _revived(self) -> None:
-        """If the data process has died, wait until it runs again or the receiver is in Error."""
-        if self._child is not None and not self.alive and self._snapshot.status.version > 0:
-            # It is gone, but its last snapshot is not read yet.
-            await self._changes.wait_for(lambda: self._reviving is not None, COMMAND_SECONDS)
-        if self._reviving is not None:
-            await self._reviving
-            self._reviving = None
-
-    def _send(self, command: Command) -> int:
-        """Send a command; return its number."""
-        assert self._child is not None
-        self._sent += 1
-        self._child.link.send(msgspec.structs.replace(command, number=self._sent))
-        return self._sent
 
     async def _command(self, command: Command) -> None:
         while True:

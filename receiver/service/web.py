@@ -13,7 +13,7 @@ from pydantic.json_schema import SkipJsonSchema
 from starlette.exceptions import HTTPException
 from starlette.routing import Match, Route
 
-from penstock.receiver.models import Refusal
+from penstock.receiver.models import Health, Refusal
 from penstock.receiver.service.assets import HEADERS, Asset
 from penstock.receiver.service.body_limit import BodyLimit
 from penstock.stins.texts import quoted
@@ -28,6 +28,7 @@ KINDS = {404: "no_such_path", 405: "no_such_method", 413: "too_large"}
 Absent = SkipJsonSchema[None]
 """An optional query value; a query cannot say null, so the OpenAPI document does not either."""
 Answers = dict[int | str, dict[str, Any]]
+NOT_WELL: Answers = {503: {"model": Health, "description": "No; the message says why"}}
 _RETRY_AFTER = {
     "description": "Seconds after which to ask again",
     "schema": {"type": "integer", "minimum": 1},
@@ -68,6 +69,29 @@ def furnish(app: FastAPI, pages: Mapping[str, Asset], refusals: Iterable[type[Ex
         allowed = {"Allow": _methods(app, request)} if status == 405 else None
         sentence = f"{request.method} {request.url.path[:200]}: {error.detail}; /docs has what there is"
         return refusal(status, KINDS.get(status, "bad_request"), sentence, allowed)
+
+
+def add_health(app: FastAPI, look: Callable[[], Health], alive: str, ready: str) -> None:
+    """Add the two health checks to an API.
+
+    Args:
+        app: the API.
+        look: returns how the service is.
+        alive: what the check of liveness answers, for the document.
+        ready: what that of readiness answers.
+    """
+
+    @app.get("/health", tags=["status"], responses=NOT_WELL, description=alive)
+    async def health(response: Response) -> Health:
+        found = look()
+        response.status_code = 200 if found.alive else 503
+        return found
+
+    @app.get("/health/ready", tags=["status"], responses=NOT_WELL, description=ready, name="ready")
+    async def is_ready(response: Response) -> Health:
+        found = look()
+        response.status_code = 200 if found.ready else 503
+        return found
 
 
 def refusal(status: int, kind: str, message: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
