@@ -9,7 +9,7 @@ one is asked: ROUTER_MANDATORY says of a message whether there is a connection f
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -185,11 +185,18 @@ class Connections:
         """Whether source text may be sent to it: nobody else can have asked for it, or can change it."""
         return self._ports[peer.port].is_trusted
 
-    def receive(self) -> list[tuple[Peer, list[Buffer]]]:
-        """Return messages that have come; then ask who is `gone`, whose last messages these may be."""
+    def receive(self, readable: Container[Any] | None = None) -> list[tuple[Peer, list[Buffer]]]:
+        """Return messages that have come; then ask who is `gone`, whose last messages these may be.
+
+        Args:
+            readable: those of `sockets` that can be read, if that is known: to ask each costs time.
+        """
         found = []
         for number, port in enumerate(self._ports):
-            port.observe()
+            if readable is None or port.monitor in readable:
+                port.observe()
+            if readable is not None and port.socket not in readable:
+                continue
             found += [(Peer(number, identity), parts) for identity, parts in port.receive()]
         return found
 

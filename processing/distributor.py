@@ -100,12 +100,12 @@ class Distributor:
     def _step(self) -> None:
         found = dict(self._poller.poll(int(TICK * 1000)))
         now, flow = time.monotonic(), self._flow
-        for peer, parts in self._connections.receive():
+        for peer, parts in self._connections.receive(found):
             flow.message(peer, parts, now)
         for peer in self._connections.gone():
             flow.gone(peer)
         if self._stream is not None:
-            self._read(self._stream)
+            self._read(self._stream, self._monitor in found)
         if self._watch is not None and self._watch.fileno in found:
             self._hear(self._watch)
         if self._link.fileno in found:
@@ -130,7 +130,7 @@ class Distributor:
 
     # -- the stream ------------------------------------------------------------------------------------
 
-    def _read(self, stream: Stream) -> None:
+    def _read(self, stream: Stream, may_be_over: bool) -> None:
         flow = self._flow
         for _ in range(MOST_EVENTS):
             if flow.series.is_full:
@@ -153,7 +153,8 @@ class Distributor:
                     if self._watch is not None:
                         self._watch.look()
                 case None:
-                    self._observe()
+                    if may_be_over:
+                        self._observe()
                     break
         # Whoever does not read is not woken up.
         self._poller.register(stream.socket, 0 if flow.series.is_full else zmq.POLLIN)

@@ -19,8 +19,8 @@ from penstock.processing.wire import Step
 
 HEARTBEAT = 0.5
 """Longest time in seconds between two snapshots, so that the parent notices a hanging process."""
-LEAST = 0.02
-"""Shortest time in seconds between two: counts change with every bunch."""
+LEAST = 0.1
+"""Shortest time in seconds between two, unless a command was carried out: counts change with every bunch."""
 LONGEST = 2**22
 """Most bytes of a message; the parent gives the socket buffers of this size, as far as the kernel allows."""
 
@@ -74,6 +74,7 @@ class Link:
         self._socket = channel
         self._told = b""
         self._told_at = 0.0
+        self._told_handled = 0
         self._version = 0
         self.handled = 0
         self.changed: Changed | None = None
@@ -100,7 +101,7 @@ class Link:
 
     def due(self, now: float) -> bool:
         """Return whether so much time has passed that a snapshot may be sent."""
-        return now - self._told_at >= LEAST
+        return now - self._told_at >= LEAST or self.handled != self._told_handled
 
     def send(self, status: Status, now: float, *, finished: bool = False) -> None:
         """Send a snapshot if something has changed or the last one is old.
@@ -123,4 +124,4 @@ class Link:
             return  # the parent is slow: it gets the next snapshot
         except ConnectionError:
             return  # `commands` notices
-        self._told, self._told_at = content, now
+        self._told, self._told_at, self._told_handled = content, now, self.handled

@@ -9,6 +9,7 @@ from penstock.processing.flow import Flow
 from penstock.processing.series_run import Phase
 from penstock.processing.staff import Member
 
+VERSION = version("penstock")  # which reads a file, and a status is made fifty times per second
 MOST_WORKERS, MOST_SERIES = 200, 10
 MOST_CHARACTERS = 300
 """Of a sentence of a worker's."""
@@ -36,7 +37,7 @@ def status(flow: Flow, waits_for: str = "") -> models.Status:
         waits_for=waits_for or _waits_for(flow), deaths=flow.staff.deaths,
         refused_connections=flow.staff.connections.refused, stray=flow.schedule.stray,
         duplicates=flow.schedule.duplicates, queue_bytes=flow.series.answers.value_bytes,
-        penstock=version("penstock"),
+        penstock=VERSION,
     )  # fmt: skip
 
 

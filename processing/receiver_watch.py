@@ -26,7 +26,10 @@ from penstock.stins.addresses import host_port
 log = logging.getLogger(__name__)
 
 LEAST_SECONDS = 0.1
-"""Between two looks at the status of a receiver that is busy."""
+"""Between two looks at the status of a receiver."""
+SERIES_SECONDS = 0.5
+"""The same within a series, of which nothing is to be learned but its end: the stream tells of that, too,
+unless the receiver is killed."""
 WAIT_SECONDS = 0.5
 """Longest time for which the receiver keeps a question that has no new answer: questions of the distributor
 wait so long, and come when a series begins, which is news."""
@@ -116,6 +119,7 @@ class Watch:
         self._has_looked = False
         self._why = ""
         self._look = threading.Event()
+        self._ends = False  # whether the stream has told of the end of the series that runs
         self._closing = False
         self._ours, self._theirs = socket.socketpair()
         for each in (self._ours, self._theirs):
@@ -136,6 +140,7 @@ class Watch:
 
     def look(self) -> None:
         """Look at the receiver now: something has ended."""
+        self._ends = True
         self._look.set()
 
     def news(self) -> list[News]:
@@ -167,7 +172,10 @@ class Watch:
                     self._questions.popleft()
                 status = self._client.status(seen, 0.0 if seen is None else wait)
                 seen, series = status.version, status.series
-                wait = LEAST_SECONDS if series is not None and series.active else WAIT_SECONDS
+                is_active = series is not None and series.active
+                is_within = is_active and not self._ends
+                wait = 0.0 if is_within else LEAST_SECONDS if is_active else WAIT_SECONDS
+                self._ends = self._ends and is_active
                 now = None if series is None else (series.id, series.active)
                 if now != before or not self._has_looked:
                     self._ended(status)
@@ -183,7 +191,7 @@ class Watch:
                 self._say_silent(f"what the receiver at {self.url} says is not understood: {error}")
                 self._look.wait(WAIT_SECONDS)
             else:
-                self._look.wait(LEAST_SECONDS)
+                self._look.wait(SERIES_SECONDS if is_within else LEAST_SECONDS)
 
     def _say(self, news: News) -> None:
         self._news.append(news)
