@@ -32,7 +32,10 @@ class Store:
         self.file = file
         self.totals = Totals()
         self._named: set[int] = set()
+        self._before = 0
+        """Workers of an earlier distributor, whose numbers are taken."""
         if file is not None:
+            self._before = file.highest_worker
             found = file.totals
             self.totals.add(
                 found.arrays,
@@ -89,8 +92,7 @@ class Store:
             others = np.ones(len(indices), bool)
             others[list(unread)] = False
             indices = indices[others]
-        self._name(worker, name)
-        self.file.worker(indices, worker)
+        self.file.worker(indices, self._numbered(worker, name))
         self.file.version(indices, version)
         if failed:
             places = sorted(failed)
@@ -132,8 +134,7 @@ class Store:
                 self.file.lost(index, name)
             found = np.array(indices, np.int64)
             if worker:
-                self._name(worker, name)
-                self.file.worker(found, worker)
+                self.file.worker(found, self._numbered(worker, name))
             self.file.status(found, State.LOST)
 
     def final(self, indices: Indices, state: State) -> None:
@@ -165,10 +166,13 @@ class Store:
         if self.file is not None:
             self.file.close()
 
-    def _name(self, number: int, name: str) -> None:
-        if number not in self._named and self.file is not None:
+    def _numbered(self, worker: int, name: str) -> int:
+        """Return the number of a worker in the file, which has its name."""
+        number = worker + self._before if worker else 0
+        if number and number not in self._named and self.file is not None:
             self._named.add(number)
             self.file.name_worker(number, name)
+        return number
 
 
 def arrays_of(described: Sequence[Array], parts: Sequence[Any]) -> Values:

@@ -29,6 +29,11 @@ class AccountRows:
         """State of each frame as stored, uint8; there may be more rows than frames."""
         return self._open.read(layout.STATUS)
 
+    @property
+    def highest_worker(self) -> int:
+        """Highest number of a worker so far."""
+        return int(self._open.read(f"{layout.ACCOUNT}/worker").max(initial=0))
+
     def status(self, indices: np.ndarray[Any, Any], code: int) -> None:
         """Write the final state of frames, after their rows; see `layout.CODES`."""
         self._each(layout.STATUS, indices, code)

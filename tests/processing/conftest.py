@@ -1,7 +1,43 @@
-"""A streamer and receivers, as for the receiver's own tests."""
+"""A streamer and receivers, as for the receiver's own tests, and a receiver for pipelines."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import pytest
+
+from tests.processing.pipelines import entry
 from tests.receiver.conftest import start_receiver, streamer
+from tests.receiver.processes import ReceiverProcess
+from tests.streams import Streamer
 
 __all__ = ["start_receiver", "streamer"]
+
+
+@pytest.fixture(scope="module")
+def receiver_and_streamer(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[tuple[ReceiverProcess, Streamer]]:
+    """A connected receiver and its streamer, shared by the tests of a file; each has its own pipeline."""
+    folder, streamer = tmp_path_factory.mktemp("receiver"), Streamer()
+    made = ReceiverProcess(folder, streamer.endpoint, forward=[entry(folder)])
+    made.connected()
+    yield made, streamer
+    made.close()
+    streamer.close()
+
+
+@pytest.fixture
+def receiver(receiver_and_streamer: tuple[ReceiverProcess, Streamer]) -> ReceiverProcess:
+    """That receiver, whose frames nobody takes, without files."""
+    made, _ = receiver_and_streamer
+    made.wait(lambda status: status.consumers[0].connected == 0 and status.consumers[0].waiting_bytes == 0)
+    for file in made.root.glob("*.h5"):
+        file.unlink()
+    return made
+
+
+@pytest.fixture
+def sender(receiver_and_streamer: tuple[ReceiverProcess, Streamer]) -> Streamer:
+    """Its streamer."""
+    return receiver_and_streamer[1]

@@ -24,21 +24,12 @@ def send(streamer: Streamer, filename: str, frames: int, shape: tuple[int, ...] 
     return series
 
 
-@pytest.fixture
-def receiver(start_receiver: Start, tmp_path: Path, shared: bool) -> ReceiverProcess:
-    made = start_receiver(forward=[entry(tmp_path, shared)])
-    made.connected()
-    return made
-
-
-by_reference = pytest.mark.parametrize("shared", [True], ids=["by reference"])
-both = pytest.mark.parametrize("shared", [True, False], ids=["by reference", "by value"])
-
-
-@both
+@pytest.mark.parametrize("shared", [True, False], ids=["by reference", "by value"])
 def test_every_frame_is_processed_and_its_result_is_in_its_row(
-    receiver: ReceiverProcess, streamer: Streamer, shared: bool
+    start_receiver: Start, streamer: Streamer, tmp_path: Path, shared: bool
 ) -> None:
+    receiver = start_receiver(forward=[entry(tmp_path, shared)])
+    receiver.connected()
     consumer = {} if shared else {"consumer": "live"}
     with pipeline(SUM, receiver, workers=2, **consumer) as made:
         raw = receiver.root / "a.h5"
@@ -57,10 +48,9 @@ def test_every_frame_is_processed_and_its_result_is_in_its_row(
     receiver.wait(lambda status: status.consumers[0].waiting_bytes == 0)
 
 
-@by_reference
-def test_three_series_one_after_the_other_are_apart(receiver: ReceiverProcess, streamer: Streamer) -> None:
+def test_three_series_one_after_the_other_are_apart(receiver: ReceiverProcess, sender: Streamer) -> None:
     with pipeline(NUMBER, receiver, workers=2) as made:
-        names = [send(streamer, str(receiver.root / f"{name}.h5"), 300) for name in "abc"]
+        names = [send(sender, str(receiver.root / f"{name}.h5"), 300) for name in "abc"]
         for name in names:
             series = made.over(name)
             assert series.counts.done == 300

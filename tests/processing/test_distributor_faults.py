@@ -91,13 +91,6 @@ def expected(frames: int) -> list[int]:
     return [int(pixels(number, SHAPE).flat[0]) for number in range(frames)]
 
 
-@pytest.fixture
-def receiver(start_receiver: Start, tmp_path: Path) -> ReceiverProcess:
-    made = start_receiver(forward=[entry(tmp_path)])
-    made.connected()
-    return made
-
-
 @tenth_and_full
 @pytest.mark.parametrize("shared", [True, False], ids=["by reference", "by value"])
 def test_workers_that_are_killed_lose_no_frame_and_the_sum_is_exact(
@@ -126,11 +119,11 @@ def test_workers_that_are_killed_lose_no_frame_and_the_sum_is_exact(
 
 
 def test_without_retry_what_a_worker_had_is_lost_and_listed_and_the_sum_agrees(
-    receiver: ReceiverProcess, streamer: Streamer
+    receiver: ReceiverProcess, sender: Streamer
 ) -> None:
     with pipeline(WAITS, receiver, workers=2, retry=False) as made:
         raw = receiver.root / "a.h5"
-        with sending(streamer, str(raw), 500, 1000) as name:
+        with sending(sender, str(raw), 500, 1000) as name:
             made.wait(partial(has_processed, 100))
             victim = next(each for each in made.workers if each.pid in _working(made))
             kill(victim)
@@ -153,7 +146,7 @@ def _working(made: Pipeline) -> set[int]:
 
 
 def test_a_frame_that_kills_its_worker_is_the_only_one_that_is_lost(
-    receiver: ReceiverProcess, streamer: Streamer
+    receiver: ReceiverProcess, sender: Streamer
 ) -> None:
     source = """
     import os
@@ -166,7 +159,7 @@ def test_a_frame_that_kills_its_worker_is_the_only_one_that_is_lost(
             return {"number": int(frame.pixels.flat[0])}
     """
     with pipeline(source, receiver, workers=3) as made:
-        with sending(streamer, str(receiver.root / "a.h5"), 1000, 2000) as name:
+        with sending(sender, str(receiver.root / "a.h5"), 1000, 2000) as name:
             made.work()  # one more, for those that die
             series = made.over(name)
         counts = series.counts
@@ -180,10 +173,10 @@ def test_a_frame_that_kills_its_worker_is_the_only_one_that_is_lost(
 
 
 def test_the_frames_of_a_worker_that_is_stopped_are_done_by_others_and_later_results_change_nothing(
-    receiver: ReceiverProcess, streamer: Streamer
+    receiver: ReceiverProcess, sender: Streamer
 ) -> None:
     with pipeline(WAITS, receiver, workers=2) as made:
-        with sending(streamer, str(receiver.root / "a.h5"), 500, 1000) as name:
+        with sending(sender, str(receiver.root / "a.h5"), 500, 1000) as name:
             made.wait(partial(has_processed, 50))
             stopped = next(each for each in made.workers if each.pid in _working(made))
             kill(stopped, signal.SIGSTOP)
@@ -222,13 +215,15 @@ def test_what_slow_workers_do_not_take_live_comes_from_the_file(
             assert frames_in(file, "sum") == frames
 
 
-@pytest.mark.parametrize("source", [NUMBER, SUM], ids=["rows", "accumulated"])
+@pytest.mark.parametrize(
+    "source", [pytest.param(NUMBER, marks=pytest.mark.slow), SUM], ids=["rows", "accumulated"]
+)
 def test_a_distributor_that_is_killed_goes_on_where_it_was(
-    receiver: ReceiverProcess, streamer: Streamer, source: str
+    receiver: ReceiverProcess, sender: Streamer, source: str
 ) -> None:
     with pipeline(source, receiver, workers=2, hand_over_seconds=0.1) as made:
         raw = receiver.root / "a.h5"
-        with sending(streamer, str(raw), 1000, 1000) as name:
+        with sending(sender, str(raw), 1000, 1000) as name:
             made.wait(partial(has_processed, 200))
             made.kill()
             made.start()
@@ -238,18 +233,24 @@ def test_a_distributor_that_is_killed_goes_on_where_it_was(
         with results(series) as file:
             assert column(file, "number").tolist() == expected(1000)
             assert (statuses(file) == 1).all()
+            numbers, names = np.asarray(file["/entry/account/worker"]), file["/entry/account/workers"]
+            assert {names[number].decode() for number in set(numbers.tolist())} == {
+                f"{worker.host}-{process.pid}"
+                for worker in made.status.workers[:1]
+                for process in made.workers
+            } and (numbers > 0).all()
             if source is SUM:
                 np.testing.assert_array_equal(np.squeeze(file["/entry/accumulated/sum"]), raw_sum(raw))
                 assert frames_in(file, "sum") == 1000
 
 
 def test_a_receiver_that_is_killed_in_the_series_goes_on_with_it_and_so_does_the_pipeline(
-    receiver: ReceiverProcess, streamer: Streamer
+    receiver: ReceiverProcess, sender: Streamer
 ) -> None:
     with pipeline(SUM, receiver, workers=2) as made:
         killed = threading.Event()
         with sending(
-            streamer, str(receiver.root / "a.h5"), 1000, 1000, before_end=lambda: killed.wait(60)
+            sender, str(receiver.root / "a.h5"), 1000, 1000, before_end=lambda: killed.wait(60)
         ) as name:
             receiver.flushed(300)
             os.kill(receiver.data_process(), signal.SIGKILL)
@@ -269,11 +270,9 @@ def test_a_receiver_that_is_killed_in_the_series_goes_on_with_it_and_so_does_the
             assert frames_in(file, "sum") == counts.done
 
 
-def test_workers_that_come_after_the_end_get_all_frames(
-    receiver: ReceiverProcess, streamer: Streamer
-) -> None:
+def test_workers_that_come_after_the_end_get_all_frames(receiver: ReceiverProcess, sender: Streamer) -> None:
     with pipeline(NUMBER, receiver) as made:
-        with sending(streamer, str(receiver.root / "a.h5"), 300, 3000) as name:
+        with sending(sender, str(receiver.root / "a.h5"), 300, 3000) as name:
             receiver.ended(name)
         made.wait(lambda status: "penstock worker tcp://" in status.waits_for)
         made.work(2)
@@ -284,15 +283,61 @@ def test_workers_that_come_after_the_end_get_all_frames(
 
 
 def test_a_pipeline_that_is_started_after_a_series_takes_it_from_its_file(
-    receiver: ReceiverProcess, streamer: Streamer
+    receiver: ReceiverProcess, sender: Streamer
 ) -> None:
-    with sending(streamer, str(receiver.root / "a.h5"), 100, 3000) as name:
+    with sending(sender, str(receiver.root / "a.h5"), 100, 3000) as name:
         receiver.ended(name)
     with pipeline(NUMBER, receiver, workers=1) as made:
         series = made.over(name)
         assert series.counts.done == series.from_file == 100
         assert made.quit() == 0
     with pipeline(NUMBER, receiver, workers=1) as made:  # it has its results: nothing is done twice
-        with sending(streamer, str(receiver.root / "b.h5"), 10, 3000) as other:
+        with sending(sender, str(receiver.root / "b.h5"), 10, 3000) as other:
             series = made.over(other)
         assert series.counts.done == 10
+
+
+def test_of_a_live_series_a_distributor_that_is_killed_loses_what_nobody_has_done(
+    receiver: ReceiverProcess, sender: Streamer, tmp_path: Path
+) -> None:
+    root = tmp_path / "results"
+    root.mkdir()
+    with pipeline(NUMBER, receiver, workers=1, results_root=str(root)) as made:
+        with sending(sender, "", 500, 1000) as name:
+            made.wait(partial(has_processed, 100))
+            made.kill()
+            made.start()
+            made.work()
+            series = made.over(name)
+        counts = series.counts
+        assert counts.done >= 100 and counts.lost > 0 and counts.done + counts.lost == 500
+        with results(series) as file:
+            assert set(file["/entry/account/lost/worker"][: min(counts.lost, 1000)]) == {b"distributor"}
+            done = np.flatnonzero(statuses(file) == 1)
+            assert column(file, "number")[done].tolist() == [expected(500)[index] for index in done]
+
+
+@pytest.mark.slow
+def test_memory_is_bounded_while_a_worker_is_stopped_and_the_queue_is_full(
+    start_receiver: Start, tmp_path: Path, streamer: Streamer
+) -> None:
+    frames, megabytes = 200_000, 20
+    receiver = start_receiver(forward=[entry(tmp_path, False, queue_mb=megabytes)])
+    receiver.connected()
+    with pipeline(WAITS, receiver, workers=1, consumer="live", queue_mb=megabytes) as made:
+        kill(made.workers[0], signal.SIGSTOP)
+        before = {pid: _resident(pid) for pid in (made.distributor.pid, receiver.data_process())}
+        with sending(streamer, "", frames, 1e9, (32, 32)) as name:
+            receiver.ended(name)
+            for pid, megabytes_before in before.items():
+                assert _resident(pid) - megabytes_before < 100 + megabytes
+            kill(made.workers[0], signal.SIGCONT)
+            counts = made.over(name, 300).counts
+        assert counts.done + counts.dropped == frames and counts.dropped > 0
+        assert _resident(made.distributor.pid) - before[made.distributor.pid] < 100 + megabytes
+
+
+def _resident(pid: int) -> float:
+    """Most memory that a process has had, in MB."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return int(next(line for line in lines if line.startswith("VmHWM")).split()[1]) / 1000

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -30,33 +31,6 @@ from tests.streams import Streamer, pixels
 
 Start = Callable[..., ReceiverProcess]
 SHAPE = (4, 6)
-
-
-@pytest.fixture(scope="module")
-def receiver_and_streamer(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[tuple[ReceiverProcess, Streamer]]:
-    """A receiver that the tests of this file share: each has its own pipeline."""
-    folder, streamer = tmp_path_factory.mktemp("receiver"), Streamer()
-    made = ReceiverProcess(folder, streamer.endpoint, forward=[entry(folder)])
-    made.connected()
-    yield made, streamer
-    made.close()
-    streamer.close()
-
-
-@pytest.fixture
-def receiver(receiver_and_streamer: tuple[ReceiverProcess, Streamer]) -> ReceiverProcess:
-    made, _ = receiver_and_streamer
-    made.wait(lambda status: status.consumers[0].connected == 0 and status.consumers[0].waiting_bytes == 0)
-    for file in made.root.glob("*.h5"):
-        file.unlink()
-    return made
-
-
-@pytest.fixture
-def sender(receiver_and_streamer: tuple[ReceiverProcess, Streamer]) -> Streamer:
-    return receiver_and_streamer[1]
 
 
 def send(streamer: Streamer, filename: str | Path, numbers: Any, **header: Any) -> str:
@@ -414,3 +388,40 @@ def test_a_second_pipeline_on_one_entry_is_refused_with_the_first_ones_process(
             assert f"held by process {made.distributor.pid} on" in second.status.error
         finally:
             second.close()
+
+
+def test_frames_of_joined_modules_are_processed_as_one_and_partial_where_one_is_missing(
+    tmp_path: Path,
+) -> None:
+    source = """
+    class Mine(Processor):
+        def process(self, frame):
+            return {"shape": np.array(frame.pixels.shape), "partial": frame.partial}
+    """
+    first_port = free_port()
+    endpoints = [f"tcp://127.0.0.1:{first_port + number}" for number in range(2)]
+    receiver = ReceiverProcess(
+        tmp_path, endpoints[0], {"endpoints": endpoints, "join": "modules"}, forward=[entry(tmp_path)]
+    )
+    try:
+        with pipeline(source, receiver, workers=2) as made:
+            subprocess.run(
+                ["penstock", "generate", "--endpoint", endpoints[0], "--streams", "2", "--frames", "40",
+                 "--shape", "6,10", "--filename", str(receiver.root / "a.h5"), "--drop", "7,9",
+                 "--faults-in", "1", "--json"],
+                check=True, capture_output=True, timeout=60,
+            )  # fmt: skip
+            status = made.wait(lambda status: status.series is not None and not status.series.active)
+            assert status.series is not None and status.series.counts.done == 40
+            with results(status.series) as file:
+                assert np.flatnonzero(column(file, "partial")).tolist() == [7, 9]
+                assert len(set(map(tuple, column(file, "shape").tolist()))) == 1
+    finally:
+        receiver.close()
+
+
+def free_port() -> int:
+    """A port that was free a moment ago."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
