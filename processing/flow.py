@@ -88,7 +88,7 @@ class Flow:
         member = self.staff.leave(peer, said_so=said_so)
         if member is None:
             return
-        self._answers.left(member, self.schedule.leave(member.number))
+        self._answers.left(member, self.schedule.leave(member.number, died=not said_so))
         for run in self.series.runs.values():
             if run.finisher == member.number:
                 run.finisher = None

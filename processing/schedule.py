@@ -129,8 +129,14 @@ class Schedule:
         self.workers[number] = worker = Worker(number, shares, batch)
         self._place(worker)
 
-    def leave(self, number: int) -> list[Left]:
-        """Forget a worker that is gone, and queue what it had, or count it as lost."""
+    def leave(self, number: int, *, died: bool = True) -> list[Left]:
+        """Forget a worker that is gone, and queue what it had, or count it as lost.
+
+        Args:
+            number: of the worker.
+            died: whether it may have died of the frames in work; one that has said goodbye has not begun with
+                them, so that they are as they were.
+        """
         worker = self.workers.pop(number, None)
         if worker is None:
             return []
@@ -141,17 +147,21 @@ class Schedule:
             self._left[bunch.number] = len(bunch.items)
             again, lost = found.setdefault(bunch.series, ([], []))
             for item in bunch.items:
-                item.deaths += 1
-                (again if self.retry and item.deaths < ATTEMPTS else lost).append(item)
+                item.deaths += died
+                (again if not died or (self.retry and item.deaths < ATTEMPTS) else lost).append(item)
         for series, (again, lost) in found.items():
             account = self._queues[series].account
             account.happens(Event.AGAIN, _indices(again))
             account.happens(Event.LOST, _indices(lost))
+            queue = self._queues[series]
+            queue.fresh.extendleft(reversed([item for item in again if not item.deaths]))
             # What was tried most often comes first, so that it is over soon.
-            alone = self._queues[series].alone
-            merged = sorted((*alone, *again), key=lambda item: (-item.deaths, item.index))
-            alone.clear()
-            alone.extend(merged)
+            merged = sorted(
+                (*queue.alone, *(item for item in again if item.deaths)),
+                key=lambda item: (-item.deaths, item.index),
+            )
+            queue.alone.clear()
+            queue.alone.extend(merged)
         for bunch in reversed(worker.held.values()):
             again, _ = found.setdefault(bunch.series, ([], []))
             queue = self._queues[bunch.series]

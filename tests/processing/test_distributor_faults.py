@@ -140,6 +140,21 @@ def test_without_retry_what_a_worker_had_is_lost_and_listed_and_the_sum_agrees(
             np.testing.assert_array_equal(np.squeeze(file["/entry/accumulated/sum"]), total)
 
 
+def test_a_worker_that_is_asked_to_leave_takes_no_frame_with_it_even_without_retry(
+    receiver: ReceiverProcess, streamer: Streamer
+) -> None:
+    with pipeline(WAITS, receiver, workers=2, retry=False) as made:
+        with sending(streamer, str(receiver.root / "a.h5"), 500, 2000) as name:
+            made.wait(partial(has_processed, 100))
+            leaving = next(each for each in made.workers if each.pid in _working(made))
+            kill(leaving, signal.SIGTERM)
+            series = made.over(name)
+        assert (series.counts.done, series.counts.lost) == (500, 0), series
+        assert leaving.wait(20) == 0 and made.status.deaths == 0
+        with results(series) as file:
+            assert frames_in(file, "sum") == 500
+
+
 def _working(made: Pipeline) -> set[int]:
     status = made.wait(lambda status: any(each.state == "working" for each in status.workers))
     return {each.pid for each in status.workers if each.state == "working"}
@@ -266,7 +281,7 @@ def test_a_receiver_that_is_killed_in_the_series_goes_on_with_it_and_so_does_the
             assert int(stored.sum()) == status.counts.stored
             assert (found[stored == 1] == 1).all()
             done = np.flatnonzero(found == 1)
-            assert column(file, "number")[done].tolist() == [expected(1000)[index] for index in done]
+            np.testing.assert_array_equal(column(file, "number")[done], np.array(expected(1000))[done])
             assert frames_in(file, "sum") == counts.done
 
 

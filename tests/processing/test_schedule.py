@@ -149,6 +149,22 @@ def test_without_retry_frames_of_a_dead_worker_are_lost() -> None:
     assert [item.index for item in left.lost] == list(range(10)) and account.counts.lost == 10
 
 
+@pytest.mark.parametrize("retry", [True, False])
+def test_frames_that_a_worker_has_not_begun_when_it_says_goodbye_are_given_to_others_as_if_new(
+    retry: bool,
+) -> None:
+    schedule, account = scheduled(workers=2, retry=retry)
+    schedule.come(1, items(*range(300)))
+    bunches = given(schedule)
+    had = sorted(index for bunch in bunches if bunch.worker == 1 for index in indices(bunch))
+    (left,) = schedule.leave(1, died=False)
+    assert [item.index for item in left.again] == had and not left.lost
+    assert account.counts.lost == 0
+    schedule.settle(next(bunch for bunch in bunches if bunch.worker == 2))
+    (bunch,) = given(schedule)
+    assert indices(bunch) == had[: len(bunch.items)] and not bunch.alone
+
+
 def test_held_frames_of_a_dead_worker_are_done_again_and_count_no_death() -> None:
     schedule, account = scheduled()
     schedule.come(1, items(*range(10)))
