@@ -39,6 +39,9 @@ TIMEOUT = 2.0
 FACTS_SECONDS = 10.0
 """Longest time until the status tells of a series that has begun."""
 HISTORY = 100
+"""Series of the receiver's past that are looked at."""
+TOLD = 10 * HISTORY
+"""Ids of series that are remembered as told: more than the receiver's past can have."""
 ABSENT = ("missing", "corrupt", "not_triggered")
 """Fates of frames that the receiver does not have."""
 
@@ -115,7 +118,7 @@ class Watch:
         self._since = since
         self._news: deque[News] = deque()
         self._questions: deque[_Question] = deque()
-        self._told: set[str] = set()
+        self._told: dict[str, None] = {}
         self._has_looked = False
         self._why = ""
         self._look = threading.Event()
@@ -154,13 +157,20 @@ class Watch:
         return found
 
     def close(self) -> None:
-        """Let the thread end by itself."""
+        """Let the thread end by itself; there is no news after that."""
         self._closing = True
         self._look.set()
+        self._ours.close()
 
     # -- the thread ------------------------------------------------------------------------------------
 
     def _run(self) -> None:
+        try:
+            self._loop()
+        finally:
+            self._theirs.close()
+
+    def _loop(self) -> None:
         seen: int | None = None
         before: tuple[str, bool] | None = None
         wait = 0.0
@@ -195,7 +205,9 @@ class Watch:
 
     def _say(self, news: News) -> None:
         self._news.append(news)
-        with contextlib.suppress(BlockingIOError):  # it is awake
+        with contextlib.suppress(
+            BlockingIOError, BrokenPipeError
+        ):  # it is awake, or does not listen any more
             self._theirs.send(b"x")
 
     def _say_silent(self, why: str) -> None:
@@ -223,12 +235,13 @@ class Watch:
         return ""
 
     def _ended(self, status: Status) -> None:
-        """Tell of series that have ended."""
+        """Tell of series that have ended, the oldest first."""
         past = self._client.history(HISTORY)
         if status.series is not None and not status.series.active:
             past = [PastSeries(series=status.series, counts=status.counts), *past]
         first = not self._has_looked
         newest = True
+        new: list[PastSeries] = []
         for each in past:
             series = each.series
             if not series.taken or not series.id:
@@ -237,9 +250,15 @@ class Watch:
             newest = False
             if series.id in self._told:
                 continue
-            self._told.add(series.id)
-            if not is_old:
-                self._say(self._over(series, each.counts))
+            if is_old:
+                self._told[series.id] = None
+            else:
+                new.append(each)
+        for each in reversed(new):
+            self._say(self._over(each.series, each.counts))
+            self._told[each.series.id] = None  # not before: the receiver may not have answered
+        while len(self._told) > TOLD:
+            del self._told[next(iter(self._told))]
         self._has_looked = True
 
     def _over(self, series: Series, counts: Counts) -> Over:

@@ -268,10 +268,7 @@ def from_worker(part: Buffer) -> MessageOfWorker:
     Raises:
         WireError: it is none.
     """
-    try:
-        message: MessageOfWorker = _of_worker.decode(part)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise WireError(f"message of a worker cannot be decoded: {error}") from error
+    message: MessageOfWorker = _decoded(_of_worker, part, "a worker")
     return message
 
 
@@ -281,11 +278,15 @@ def from_distributor(part: Buffer) -> MessageOfDistributor:
     Raises:
         WireError: it is none.
     """
-    try:
-        message: MessageOfDistributor = _of_distributor.decode(part)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise WireError(f"message of the distributor cannot be decoded: {error}") from error
+    message: MessageOfDistributor = _decoded(_of_distributor, part, "the distributor")
     return message
+
+
+def _decoded(decoder: msgspec.json.Decoder[Any], part: Buffer, whose: str) -> Any:
+    try:
+        return decoder.decode(part)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise WireError(f"message of {whose} cannot be decoded: {error}") from error
 
 
 def arrays(described: Sequence[Array], parts: Sequence[Buffer]) -> Mapping[str, np.ndarray[Any, Any]]:
