@@ -6,13 +6,18 @@ import ast
 import hashlib
 from pathlib import Path
 
+import msgspec
+
 from penstock.processing.pipeline_config import PipelineConfig, StepConfig
 from penstock.processing.pipeline_file import PipelineError
 from penstock.processing.sockets import is_local
 from penstock.processing.wire import Step
 
 MOST_BYTES = 100_000
-"""Of the source text of all steps together: it goes through one datagram."""
+"""Of the source text of all steps together: it goes through one datagram, with the parameters."""
+
+MOST_PARAMETERS = 20_000
+"""Bytes of all parameters, as JSON."""
 
 
 def steps(config: PipelineConfig) -> tuple[Step, ...]:
@@ -29,6 +34,12 @@ def steps(config: PipelineConfig) -> tuple[Step, ...]:
                 "between could change: give the pipeline a key (key: FILE, made by `penstock process "
                 "--make-key FILE`), or name an installed module as MODULE:CLASS"
             )
+    parameters = sum(len(msgspec.json.encode(step.parameters)) for step in config.steps)
+    if parameters > MOST_PARAMETERS:
+        raise PipelineError(
+            f"the parameters of {config.name} have {parameters:,} bytes, and {MOST_PARAMETERS:,} can be "
+            "sent: put large ones into a file that the class reads"
+        )
     if (nbytes := sum(len(step.source.encode()) for step in found)) > MOST_BYTES:
         raise PipelineError(
             f"the source text of {config.name} has {nbytes:,} bytes, and {MOST_BYTES:,} can be sent: make it "

@@ -16,13 +16,12 @@ import msgspec
 from penstock.processing.models import Changed, Parameters, Status
 from penstock.processing.pipeline_config import PipelineConfig
 from penstock.processing.wire import Step
+from penstock.receiver.service.datagrams import Datagrams
 
 HEARTBEAT = 0.5
 """Longest time in seconds between two snapshots, so that the parent notices a hanging process."""
 LEAST = 0.1
 """Shortest time in seconds between two, unless a command was carried out: counts change with every bunch."""
-LONGEST = 2**22
-"""Most bytes of a message; the parent gives the socket buffers of this size, as far as the kernel allows."""
 
 
 class Setup(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,33 +70,29 @@ class Link:
     """
 
     def __init__(self, channel: socket.socket) -> None:
-        self._socket = channel
+        self._datagrams = Datagrams(channel)
         self._told = b""
         self._told_at = 0.0
         self._told_handled = 0
         self._version = 0
         self.handled = 0
         self.changed: Changed | None = None
-        self.fileno = channel.fileno()
+        self.fileno = self._datagrams.fileno
         """Descriptor to watch: readable when there is a command."""
 
     def setup(self) -> Setup:
         """Wait for the first message, and return it."""
-        return msgspec.json.decode(self._socket.recv(LONGEST), type=Setup)
+        return self._datagrams.wait(Setup)
 
     def commands(self) -> list[Command]:
         """Return the commands received meanwhile; "quit" once the parent is gone."""
         commands: list[Command] = []
-        while True:
-            try:
-                message = self._socket.recv(LONGEST, socket.MSG_DONTWAIT)
-            except BlockingIOError:
-                return commands
-            except ConnectionError:
-                message = b""
-            if not message:
-                return [*commands, Command(number=self.handled, action="quit")]
-            commands.append(msgspec.json.decode(message, type=Command))
+        try:
+            while (command := self._datagrams.receive(Command)) is not None:
+                commands.append(command)
+        except EOFError:
+            commands.append(Command(number=self.handled, action="quit"))
+        return commands
 
     def due(self, now: float) -> bool:
         """Return whether so much time has passed that a snapshot may be sent."""
@@ -119,7 +114,7 @@ class Link:
         told = replace(status, version=self._version)
         snapshot = Snapshot(status=told, handled=self.handled, changed=self.changed, finished=finished)
         try:
-            self._socket.send(msgspec.json.encode(snapshot), 0 if finished else socket.MSG_DONTWAIT)
+            self._datagrams.send(snapshot, cut=True, wait=finished)
         except BlockingIOError:
             return  # the parent is slow: it gets the next snapshot
         except ConnectionError:

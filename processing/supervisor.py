@@ -14,6 +14,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import msgspec
+
+from penstock.processing.classes import MOST_PARAMETERS
 from penstock.processing.link import Command, Setup, Snapshot
 from penstock.processing.local_workers import LocalWorkers
 from penstock.processing.models import FINAL, Changed, Counts, Status
@@ -157,8 +160,15 @@ class Supervisor(Parent[Snapshot]):
             parameters: those that change.
 
         Raises:
-            Refused: the distributor does not answer.
+            Refused: they are too large, or the distributor does not answer.
         """
+        values = {**self._snapshot.status.parameters.values, **parameters}
+        if (nbytes := len(msgspec.json.encode(values))) > MOST_PARAMETERS:
+            raise Refused(
+                "bad_parameters",
+                f"all parameters together would have {nbytes:,} bytes, and {MOST_PARAMETERS:,} can be sent: "
+                "put large ones into a file that the class reads",
+            )
         command = Command(number=0, action="parameters", parameters=dict(parameters))
         await self._command(command, PARAMETER_SECONDS)
         changed = self._snapshot.changed

@@ -65,12 +65,13 @@ class Datagrams:
             raise EOFError
         return msgspec.json.decode(message, type=kind)
 
-    def send(self, value: Any, *, cut: bool = False) -> None:
-        """Send a message without waiting.
+    def send(self, value: Any, *, cut: bool = False, wait: bool = False) -> None:
+        """Send a message.
 
         Args:
             value: the message.
             cut: whether its texts and lists may be cut if it is too long.
+            wait: whether to wait for a slow other side.
 
         Raises:
             BlockingIOError: the other side is slow.
@@ -78,7 +79,7 @@ class Datagrams:
             OSError: the message is too long.
         """
         message = self._encoded(value) if cut else msgspec.json.encode(value)
-        self._socket.send(message, socket.MSG_DONTWAIT)
+        self._socket.send(message, 0 if wait else socket.MSG_DONTWAIT)
 
     def close(self) -> None:
         """Close this end; the other side sees that it is gone."""

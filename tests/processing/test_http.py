@@ -138,6 +138,12 @@ def test_parameters_that_a_worker_refuses_are_a_refusal_that_says_who_and_why(
     assert pipeline.client.parameters() == before
 
 
+def test_parameters_that_fit_no_message_are_refused(pipeline: PipelineProcess) -> None:
+    answer = post(pipeline, "parameters", {"table": [0.5] * 10_000})
+    assert (answer.status, answer.json()["kind"]) == (409, "bad_parameters")
+    assert "put large ones into a file" in answer.json()["message"]
+
+
 def test_a_body_that_is_no_object_is_refused(pipeline: PipelineProcess) -> None:
     assert post(pipeline, "parameters", [1]).status == 422
 

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from penstock.processing.link import HEARTBEAT, Command, Link, Setup, Snapshot
-from penstock.processing.models import Counts, Series, Status
+from penstock.processing.models import Counts, Series, Status, Worker
 from penstock.processing.pipeline_config import PipelineConfig, StepConfig
 from penstock.processing.wire import Step
 
@@ -63,3 +63,15 @@ def test_a_parent_that_does_not_read_stalls_nothing(ends: tuple[socket.socket, L
     for number in range(2000):
         link.send(Status(state="idle", stray=number), float(number))
     assert received(ours).status.stray == 0
+
+
+def test_a_status_that_is_too_long_for_a_message_is_cut(ends: tuple[socket.socket, Link]) -> None:
+    ours, link = ends
+    workers = [
+        Worker(name=f"w{number}", host="h", pid=number, state="ready", last_error="x" * 2000)
+        for number in range(200)
+    ]
+    link.send(Status(state="running", pipeline="p", workers=workers), 100.0)
+    told = received(ours).status
+    assert (told.state, told.pipeline, told.workers[0].name) == ("running", "p", "w0")
+    assert len(told.workers[0].last_error) < 300
