@@ -23,8 +23,8 @@ def status(flow: Flow, waits_for: str = "") -> models.Status:
         waits_for: what its sockets wait for; a sentence, or "".
     """
     receiver = flow.config.receiver
-    runs = [*reversed(flow.series.runs.values()), *flow.series.past]
-    series = [run.status(receiver) for run in runs[:MOST_SERIES]]
+    running = [run.status(receiver) for run in reversed(flow.series.runs.values())]
+    series = [*running, *flow.series.past][:MOST_SERIES]
     is_busy = any(run.phase is not Phase.OVER for run in flow.series.runs.values())
     return models.Status(
         state="error" if flow.series.error else "running" if is_busy else "idle", error=flow.series.error,

@@ -10,6 +10,7 @@ import contextlib
 import logging
 import socket
 import threading
+import time
 from collections import deque
 from collections.abc import Sequence
 from io import BytesIO
@@ -291,7 +292,7 @@ class Watch:
     def _answer(self, question: _Question) -> None:
         """Answer a question; the status tells of a new series within a moment."""
         known, status = None, self._client.status()
-        due = FACTS_SECONDS
+        due = time.monotonic() + FACTS_SECONDS
         while known is None:
             if status.series is not None and status.series.id == question.series:
                 known = status.series
@@ -300,10 +301,9 @@ class Watch:
                 (each.series for each in self._client.history(HISTORY) if each.series.id == question.series),
                 None,
             )
-            if known is not None or due <= 0 or self._closing:
+            if known is not None or time.monotonic() > due or self._closing:
                 break
             status = self._client.status(status.version, AGAIN_SECONDS)
-            due -= AGAIN_SECONDS
         if known is None:
             self._say(Begun(question.series, None, "", 0.0, None))
             return

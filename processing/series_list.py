@@ -20,6 +20,7 @@ from penstock.processing.account import State
 from penstock.processing.answers import Answers
 from penstock.processing.bunches import Item
 from penstock.processing.link import Setup
+from penstock.processing.models import Series
 from penstock.processing.receiver_watch import Begun as SaidToBegin
 from penstock.processing.receiver_watch import Over
 from penstock.processing.results.begun import Begun, Code
@@ -60,8 +61,8 @@ class SeriesList:
         self.answers = Answers(schedule, setup.config.errors, self.fail, self.break_off)
         self.runs: dict[str, Run] = {}
         """Series that are not over, by id, in the order in which they began."""
-        self.past: deque[Run] = deque(maxlen=PAST)
-        """Those that are, the newest first."""
+        self.past: deque[Series] = deque(maxlen=PAST)
+        """What is said of those that are, the newest first: their accumulated values may be large."""
         self.streamed: Run | None = None
         """The series that the stream brings now. It need not be the newest one: of others that are taken from
         their files the receiver may tell later."""
@@ -124,7 +125,7 @@ class SeriesList:
             run.over = over
             if run.phase is Phase.BEGINNING:
                 self.known(run, SaidToBegin(over.series, over.file, over.detector, over.started, run.mask))
-        elif all(over.series != past.name for past in self.past):
+        elif all(over.series != past.id for past in self.past):
             self._missed(over)
 
     def process_file(self, path: str) -> None:
@@ -195,7 +196,7 @@ class SeriesList:
         del self.runs[run.name]
         if self.streamed is run:
             self.streamed = None
-        self.past.appendleft(run)
+        self.past.appendleft(run.status(self.config.receiver))
 
     def break_off(self, run: Run, why: str) -> None:
         """Process no more of a series; what is not final is dropped."""

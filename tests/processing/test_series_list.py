@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -68,3 +70,14 @@ def test_only_of_the_series_of_the_stream_more_is_expected(series: SeriesList, t
     assert series.runs["second"].expects_more
     series.stream_has_ended()
     assert not series.runs["second"].expects_more
+
+
+def test_of_a_series_that_is_over_only_what_is_said_of_it_is_kept(series: SeriesList, tmp_path: Path) -> None:
+    series.is_over(over("first", tmp_path / "first.h5"))
+    run = series.runs["first"]
+    store, account = weakref.ref(run.store), weakref.ref(run.account)
+    series.forget(run)
+    del run
+    gc.collect()
+    assert store() is None and account() is None
+    assert [(past.id, past.counts.frames) for past in series.past] == [("first", 3)]
