@@ -242,7 +242,7 @@ class Watch:
             past = [PastSeries(series=status.series, counts=status.counts), *past]
         first = not self._has_looked
         newest = True
-        new: list[PastSeries] = []
+        new: dict[str, PastSeries] = {}  # the last series may stand in status and history
         for each in past:
             series = each.series
             if not series.taken or not series.id:
@@ -254,8 +254,8 @@ class Watch:
             if is_old:
                 self._told[series.id] = None
             else:
-                new.append(each)
-        for each in reversed(new):
+                new.setdefault(series.id, each)
+        for each in reversed(new.values()):
             self._say(self._over(each.series, each.counts))
             self._told[each.series.id] = None  # not before: the receiver may not have answered
         while len(self._told) > TOLD:
