@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -24,6 +25,8 @@ class Giving:
     def __init__(self, series: SeriesList) -> None:
         self.is_over = False
         """Whether no more frames are given."""
+        self.longest_pause = 0.0
+        """Longest time in seconds for which a frame waited although a worker had room."""
         self._series = series
         self._schedule = series.schedule
         self._staff = series.staff
@@ -38,13 +41,14 @@ class Giving:
             if run.phase is Phase.BEGINNING
             for number in run.numbers
         }
+        if self._schedule.waiting():
+            # Nothing was given since the loop has woken up: so long it may have waited.
+            self.longest_pause = max(self.longest_pause, time.monotonic() - now)
         while (bunch := self._schedule.next(now, held_back)) is not None:
             run = self._series.answers.runs[bunch.series]
             part = run.part(bunch.series)
             if part.is_stale and any(item.shared for item in bunch.items):
-                run.take_back()
-                unread = [place for place, item in enumerate(bunch.items) if item.shared]
-                self._schedule.settle(bunch, unread=unread)
+                self._take_back(run, bunch)
                 continue
             run.next_frame = max(run.next_frame, int(bunch.indices.max()) + 1)
             self._send(run, part, bunch)
@@ -65,8 +69,7 @@ class Giving:
             try:
                 found = self._content(run, part, item)
             except StaleMemory:
-                self._schedule.settle(bunch, unread=range(len(bunch.items)))
-                run.take_back()
+                self._take_back(run, bunch)
                 return
             except (ReaderError, SharedMemoryError) as error:
                 bad[place] = str(error)
@@ -84,6 +87,12 @@ class Giving:
             ),
             parts,
         )  # fmt: skip
+
+    def _take_back(self, run: Run, bunch: Bunch) -> None:
+        """Let frames be pending again that the receiver has taken back; the others of their bunch wait."""
+        settled = self._schedule.settle(bunch, unread=range(len(bunch.items)))
+        self._schedule.come(bunch.series, [item for item in settled.unread if not item.shared])
+        run.take_back()
 
     def _without(self, run: Run, bunch: Bunch, bad: Mapping[int, str]) -> None:
         """Let frames fail that cannot be read, and queue the others of their bunch again."""

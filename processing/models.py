@@ -135,6 +135,8 @@ class Status:
     """Frames of results of workers that did not have them any more; they change nothing."""
     duplicates: int = 0
     """Frames that came twice, or that nobody had planned."""
+    longest_pause: float = 0.0
+    """Longest time in seconds for which frames waited, since the distributor started, because it was busy."""
     queue_bytes: int = 0
     """Bytes of frames that wait or are in work in the distributor's own memory, not in shared memory."""
     penstock: str = ""

@@ -112,6 +112,7 @@ def test_workers_that_are_killed_lose_no_frame_and_the_sum_is_exact(
             series = made.over(name)
         assert series.counts.done == frames, series
         assert made.status.deaths == kills
+        assert made.status.longest_pause < 0.5
         with results(series) as file:
             assert column(file, "number").tolist() == expected(frames)
             np.testing.assert_array_equal(np.squeeze(file["/entry/accumulated/sum"]), raw_sum(raw))
