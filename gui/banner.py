@@ -10,15 +10,19 @@ from penstock.gui.message import Message
 
 
 class StateBanner(qt.QFrame):
-    """Shows a `Message`, also to screen readers."""
+    """Shows a `Message`, also to screen readers.
 
-    def __init__(self, parent: qt.QWidget | None = None) -> None:
+    Args:
+        compact: leave the sentence more room.
+    """
+
+    def __init__(self, parent: qt.QWidget | None = None, *, compact: bool = False) -> None:
         super().__init__(parent)
+        self._size = 12 if compact else 15
         self.setObjectName("banner")
         self._title = qt.QLabel(self)
         self._text = ClampedLabel(2, self)
         self._title.setAlignment(qt.Qt.AlignCenter)
-        self._title.setStyleSheet("font-size: 15pt; font-weight: 700; padding: 0 14px;")
         font = self._text.font()
         font.setPointSizeF(11.5)
         self._text.setFont(font)
@@ -30,7 +34,7 @@ class StateBanner(qt.QFrame):
         self._kind = ""
         # Two lines, whatever is said: the picture below must not jump with each sentence.
         self.setFixedHeight(self._text.sizeHint().height() + 10)
-        self._title.setMinimumWidth(170)
+        self._title.setMinimumWidth(100 if compact else 170)
 
     def title(self) -> str:
         """Return the word on show."""
@@ -57,5 +61,6 @@ class StateBanner(qt.QFrame):
             f"#banner {{ background: {theme.current().panel}; border-bottom: 2px solid {colour}; }}"
         )
         self._title.setStyleSheet(
-            f"background: {colour}; color: white; font-size: 15pt; font-weight: 700; padding: 0 14px;"
+            f"background: {colour}; color: white; font-size: {self._size}pt; font-weight: 700;"
+            " padding: 0 14px;"
         )

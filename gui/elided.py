@@ -1,8 +1,11 @@
-"""A label that shortens in the middle what does not fit; the whole text is in its tool tip."""
+"""Labels that shorten what does not fit; the whole text is in their tool tip."""
 
 from __future__ import annotations
 
 from silx.gui import qt
+
+_SPARE = 2
+"""Pixels: fractions of them that letters take more than they say."""
 
 
 class ElidedLabel(qt.QLabel):
@@ -36,6 +39,12 @@ class ElidedLabel(qt.QLabel):
         self.setToolTip(text)
         self._fit()
 
+    def room_for(self, text: str) -> int:
+        """Return the pixels that it needs to show `text`."""
+        self.ensurePolished()
+        frame = int(self.width() - self.contentsRect().width())
+        return int(self.fontMetrics().horizontalAdvance(text)) + frame + _SPARE
+
     def resizeEvent(self, event: qt.QResizeEvent) -> None:
         """Shorten again."""
         super().resizeEvent(event)
@@ -43,3 +52,30 @@ class ElidedLabel(qt.QLabel):
 
     def _fit(self) -> None:
         self.setText(self.fontMetrics().elidedText(self._whole, qt.Qt.ElideMiddle, self.width()))
+
+
+class BriefLabel(ElidedLabel):
+    """For sentences: where there is little room, it says less."""
+
+    def __init__(self, parent: qt.QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._shorter: tuple[str, ...] = ()
+        self.setIndent(0)
+
+    def set_texts(self, whole: str, *shorter: str) -> None:
+        """Show the first of them that fits."""
+        self._shorter = shorter
+        self.set_whole(whole)
+
+    def least(self) -> int:
+        """Return the pixels that the shortest of them needs."""
+        return min(map(self.room_for, self._texts()))
+
+    def _texts(self) -> tuple[str, ...]:
+        return (self._whole, *self._shorter)
+
+    def _fit(self) -> None:
+        metrics, room = self.fontMetrics(), self.contentsRect().width()
+        texts = self._texts()
+        fits = next((text for text in texts if metrics.horizontalAdvance(text) <= room), texts[-1])
+        self.setText(metrics.elidedText(fits, qt.Qt.ElideRight, room))

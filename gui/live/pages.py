@@ -26,29 +26,26 @@ class Pages(qt.QStackedWidget):
 
     def fill(
         self, plot: qt.QWidget, *,
-        above: Sequence[qt.QWidget], beside: Sequence[qt.QWidget], below: qt.QWidget,
+        over: Sequence[qt.QWidget], beside: Sequence[qt.QWidget], below: qt.QWidget,
     ) -> None:  # fmt: skip
         """Put the plot into its page, and around it what belongs to it.
 
         Args:
             plot: takes all the room that the others leave.
-            above: lines, from the top.
+            over: lines, from the top, as wide as plot and bars.
             beside: bars, from the plot to the right.
-            below: line that is as wide as all of them.
+            below: line, likewise.
         """
-        column = qt.QVBoxLayout()
-        column.setSpacing(0)
-        for line in above:
-            column.addWidget(line)
-        column.addWidget(plot, 1)
         row = qt.QHBoxLayout()
         row.setSpacing(0)
-        row.addLayout(column, 1)
+        row.addWidget(plot, 1)
         for bar in beside:
             row.addWidget(bar)
         page = qt.QVBoxLayout(self.picture)
         page.setContentsMargins(0, 0, 0, 0)
         page.setSpacing(0)
+        for line in over:
+            page.addWidget(line)
         page.addLayout(row, 1)
         page.addWidget(below)
 

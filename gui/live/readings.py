@@ -65,7 +65,8 @@ class Readings(qt.QWidget):
         layout.setSpacing(3)
         self._as_of: float | None = None
         self._age = qt.QLabel(self)
-        self._age.setStyleSheet(f"color: {self._theme.warning}; margin-top: 10px; margin-left: -3px;")
+        self._age.setStyleSheet(f"color: {self._theme.warning}; margin-top: 10px;")
+        self._age.setIndent(0)
         self._age.hide()
         for heading, names in (
             ("Frame on show", _FRAME), ("Series", _SERIES), ("Account", (*_ACCOUNT, "Bad messages")),
@@ -203,8 +204,8 @@ class Readings(qt.QWidget):
         title = qt.QLabel(heading.upper(), self)
         title.setStyleSheet(
             f"color: {self._theme.accent}; font-size: 8pt; font-weight: 700; margin-top: 10px;"
-            " margin-left: -3px;"
         )
+        title.setIndent(0)  # Qt would indent what has a margin
         self._headings[heading] = title
         layout.addWidget(title)
         grid = qt.QGridLayout()

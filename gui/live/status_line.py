@@ -11,6 +11,8 @@ from penstock.gui.live.readout import Readout
 
 SAID_MS = 8000
 """Milliseconds for which it says what was done."""
+_BETWEEN = 46
+"""Pixels between the parts, and around the address."""
 _FLAG_WORDS = {Flag.GOOD: "", Flag.INVALID: "   no valid value", Flag.SATURATED: "   saturated"}
 
 
@@ -29,6 +31,7 @@ class StatusLine(qt.QStatusBar):
         """What the colours of marked pixels mean."""
         self.address = qt.QLabel(self)
         self._other: qt.QWidget | None = None
+        self._address = ""
         self._lay_out(compact)
         self.show_pixel(None, "")
 
@@ -41,6 +44,7 @@ class StatusLine(qt.QStatusBar):
         """
         self.pixel.set_text(_words(pixel))
         self.place.setText(place)
+        self.fit()
 
     def say(self, sentence: str, wrong: bool) -> None:
         """Say what was done, or why it was not, for a while in place of the pixel."""
@@ -61,6 +65,23 @@ class StatusLine(qt.QStatusBar):
         else:
             self.pixel.setFixedWidth(self.pixel.room())
             self.addPermanentWidget(other, 1)
+
+    def resizeEvent(self, event: qt.QResizeEvent) -> None:
+        """Leave out what would be cut."""
+        super().resizeEvent(event)
+        self.fit()
+
+    def show_address(self, address: str) -> None:
+        """Show the source's address where there is room for all of it."""
+        self._address = address
+        self.fit()
+
+    def fit(self) -> None:
+        """Leave out the address where it would be cut."""
+        others = self.pixel.minimumWidth() + self.place.sizeHint().width() + self.legend.sizeHint().width()
+        room = self.width() - others - _BETWEEN
+        fits = self.address.fontMetrics().horizontalAdvance(self._address) <= room
+        self.address.setText(self._address if fits else "")
 
     def _lay_out(self, compact: bool) -> None:
         colours = theme.current()

@@ -24,7 +24,7 @@ from penstock.gui.live.actions.save import SaveFrame, Shown
 from penstock.gui.live.actions.show_histogram import ShowHistogram
 from penstock.gui.live.actions.show_measure import ShowMeasure
 from penstock.gui.live.actions.show_regions import ShowRegions
-from penstock.gui.live.caption import CaptionLine
+from penstock.gui.live.caption import CaptionLine, Worth
 from penstock.gui.live.colour_bar import ColourBar
 from penstock.gui.live.controls import Controls
 from penstock.gui.live.drawing.picture import Picture
@@ -100,7 +100,7 @@ class LiveView(qt.QMainWindow):
         """Why the newest frame is not on the screen."""
         self._names: dict[str, str] = {}
         """Names of files, by the ids of their series."""
-        self.banner = StateBanner(self)
+        self.banner = StateBanner(self, compact=compact)
         self.plot = ImagePlot(self, backend=backend, compact=compact)
         self._screen = Screen(self.plot, self)
         self.readings = Readings(self)
@@ -215,6 +215,10 @@ class LiveView(qt.QMainWindow):
             self._clock.start()
             self._feed.start()
 
+    def was_started(self) -> bool:
+        """Return whether it has begun to follow."""
+        return self._feed.was_started()
+
     def is_running(self) -> bool:
         """Return whether one of its threads lives: they end with the request under way."""
         parts = (self._feed, self.past.asker, self.regions.link, self.measure, self.plot)
@@ -316,6 +320,7 @@ class LiveView(qt.QMainWindow):
         self.plate.show_plate(name_on_plate(snapshot), says, count(snapshot))
         self.readings.show_snapshot(snapshot)
         self.past.show_snapshot(snapshot)
+        self._show_past_bar()
         self._suit(snapshot)
         self._show_scan()
         self._remember(detector)
@@ -325,7 +330,7 @@ class LiveView(qt.QMainWindow):
         self._show_caption()
         self.measure.show_name(name)
         self.setWindowTitle(f"{name} – {says.title.lower()} – Penstock")
-        self._status.address.setText(snapshot.url)
+        self._status.show_address(snapshot.url)
         self._pages.say(no_picture(snapshot))
         if self._screen.is_empty():
             self._pages.show_picture(False)
@@ -369,6 +374,7 @@ class LiveView(qt.QMainWindow):
         self._trouble = ""
         self.readings.show_frame(frame)
         self.measure.show_frame(frame)
+        self.past.shown(frame)
         self._show_caption()
 
     def _show_failure(self, frame: LastFrame, error: Exception) -> None:
@@ -475,13 +481,13 @@ class LiveView(qt.QMainWindow):
 
     def _lay_out(self, compact: bool) -> None:
         self._pages.fill(
-            self.plot, above=(self.caption, self.measure.treated), beside=(self.levels, self.colour_bar),
+            self.plot, over=(self.caption, self.measure.treated), beside=(self.levels, self.colour_bar),
             below=self.past.bar,
         )  # fmt: skip
         self._pages.currentChanged.connect(lambda _: self._show_past_bar())
         # In the caption's line: the picture does not move when there is something to say.
-        self.caption.add(self.past.bar.line)
-        self.caption.add(self.measure.saturation, 3)
+        self.caption.add(self.past.bar.line, lambda: Worth.ANSWER if self.past.trouble() else Worth.NOTE)
+        self.caption.add(self.measure.saturation, lambda: Worth.KEPT)
         self.show_histogram.toggled.connect(self.levels.setVisible)
         self.show_histogram.setChecked(not compact)
         self.levels.setVisible(not compact)
@@ -532,9 +538,9 @@ class LiveView(qt.QMainWindow):
             self._show_past_bar()
 
     def _show_past_bar(self) -> None:
-        """Show the slider only with a picture, also where it is not on its page."""
+        """Show the slider only with a picture, also where it is not on its page, and several frames."""
         has_picture = self._pages.currentWidget() is self._pages.picture
-        self.past.bar.setVisible(has_picture and self._forms.form != "bare")
+        self.past.bar.setVisible(has_picture and self.past.bar.is_useful() and self._forms.form != "bare")
 
     def _take_keys(self) -> None:
         controls = self.controls

@@ -5,7 +5,7 @@ from __future__ import annotations
 from silx.gui import qt
 
 from penstock.gui import theme
-from penstock.gui.elided import ElidedLabel
+from penstock.gui.elided import BriefLabel
 from penstock.gui.live.measure.counts import Saturated
 from penstock.stins.texts import plural
 
@@ -13,7 +13,7 @@ SOME = "▲ Pixels are saturated. How many is not counted in blocks: set Transfe
 UNCOUNTED = "Saturated pixels are not counted in blocks: set Transfer to all pixels"
 
 
-class SaturationBanner(ElidedLabel):
+class SaturationBanner(BriefLabel):
     """Seen only while more pixels are saturated than are allowed, or while they are not counted.
 
     It says less where there is little room; all of it is in the tool tip.
@@ -22,7 +22,6 @@ class SaturationBanner(ElidedLabel):
     def __init__(self, parent: qt.QWidget | None = None) -> None:
         super().__init__(parent)
         self._warns: bool | None = None
-        self._shorter: tuple[str, ...] = ()
         self._look(warns=True)
         self.hide()
 
@@ -31,17 +30,19 @@ class SaturationBanner(ElidedLabel):
         count = saturated.count
         if count is None:
             self._look(warns=saturated.some)
-            self._shorter = ("▲ Pixels are saturated",) if saturated.some else ("Saturation not counted",)
-            self.set_whole(SOME if saturated.some else UNCOUNTED)
+            if saturated.some:
+                self.set_texts(SOME, "▲ Pixels are saturated")
+            else:
+                self.set_texts(UNCOUNTED, "Saturation not counted")
         elif count > allowed:
             self._look(warns=True)
             are = "is" if count == 1 else "are"
             limit = f", more than {allowed:,}" if allowed else ""
             pixels, remedy = plural(count, "pixel"), "attenuate the beam or expose shorter"
-            self._shorter = (
+            self.set_texts(
+                f"▲ {pixels} {are} saturated{limit}: {remedy}",
                 f"▲ {pixels} saturated: {remedy}", f"▲ {pixels} saturated", f"▲ {count:,} saturated",
             )  # fmt: skip
-            self.set_whole(f"▲ {pixels} {are} saturated{limit}: {remedy}")
         self.setVisible(count is None or count > allowed)
 
     def _look(self, *, warns: bool) -> None:
@@ -53,9 +54,3 @@ class SaturationBanner(ElidedLabel):
             f"background: {colours.edit}; color: {colours.text}; border-left: 4px solid {edge};"
             f" padding: 0 6px; font-weight: {weight};"
         )
-
-    def _fit(self) -> None:
-        metrics, room = self.fontMetrics(), self.contentsRect().width()
-        texts = (self.whole(), *self._shorter)
-        fits = next((text for text in texts if metrics.horizontalAdvance(text) <= room), texts[-1])
-        self.setText(metrics.elidedText(fits, qt.Qt.ElideRight, room))

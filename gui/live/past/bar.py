@@ -8,12 +8,13 @@ import qtawesome  # type: ignore[import-untyped]
 from silx.gui import qt
 
 from penstock.gui import theme
-from penstock.gui.elided import ElidedLabel
+from penstock.gui.elided import BriefLabel
 from penstock.gui.live.past.slider import FARTHEST, FrameSlider
 from penstock.gui.whole_number import select_whole
 
 SKIP = 10
 """Frames of a large step."""
+_WRONG = "▲"
 _HEIGHT = 20
 """Pixels: the picture above needs the room."""
 
@@ -49,9 +50,9 @@ class PastBar(qt.QWidget):
         self.live = qt.QToolButton(self)
         self._of = qt.QLabel(self)
         self._status = ""
-        self.line = qt.QWidget(self)
+        self._is_useful = False
+        self.line = BriefLabel(self)
         """What is said: its owner finds a place for it."""
-        self._note = ElidedLabel(self.line)
         self.play = self._action("Play", "fa5s.play", "Show one frame after the other (P)", "P")
         self.play.setCheckable(True)
         first = self._action("First", "fa5s.fast-backward", "First frame (Ctrl+Home)", "Ctrl+Home")
@@ -94,6 +95,10 @@ class PastBar(qt.QWidget):
         )
         self._lay_out(shown, compact)
 
+    def is_useful(self) -> bool:
+        """Return whether there is another frame to go to, or may be one soon."""
+        return self._is_useful
+
     def note(self) -> str:
         """Return what is said beside the status of the frame on show."""
         return self._words
@@ -113,8 +118,9 @@ class PastBar(qt.QWidget):
     def show_frames(self, first: int, last: int | None, known: int | None, *, can_live: bool) -> None:
         """Offer frames; `None` as the last: there are none."""
         for widget in (self.slider, self.number, self.play, self.search):
-            widget.setEnabled(last is not None)
+            widget.setEnabled(last is not None and last > first)
         last = first if last is None else last
+        self._is_useful = can_live or last > first
         self.slider.set_frames(first, last, known)
         blocked = self.number.blockSignals(True)
         self.number.setRange(min(first, FARTHEST), min(last, FARTHEST))
@@ -135,16 +141,17 @@ class PastBar(qt.QWidget):
     def say(self, words: str, *, wrong: bool = False) -> None:
         """Say something in `line`; "": nothing."""
         colour = self._theme.warning if wrong else self._theme.muted
-        if colour != self._note.property("colour"):  # a style sheet costs more than all the rest
-            self._note.setProperty("colour", colour)
-            self._note.setStyleSheet(f"color: {colour};")
-        self._words = f"▲ {words}" if wrong else words
+        if colour != self.line.property("colour"):  # a style sheet costs more than all the rest
+            self.line.setProperty("colour", colour)
+            self.line.setStyleSheet(f"color: {colour};")
+        self._words = f"{_WRONG} {words}" if wrong else words
         self._say_all()
 
     def _say_all(self) -> None:
-        said = " · ".join(filter(None, (self._status, self._words)))
-        self._note.set_whole(said)
-        self.line.setVisible(bool(said))  # else it takes room from its neighbours
+        answers = self._words.startswith(_WRONG)  # to what was asked for, with its status
+        said = self._words if answers else " · ".join(filter(None, (self._status, self._words)))
+        self.line.set_texts(said, self._words or self._status)
+        self.line.setVisible(bool(said))
 
     @staticmethod
     def _set(widget: qt.QSlider | qt.QSpinBox, value: int) -> None:
@@ -212,9 +219,6 @@ class PastBar(qt.QWidget):
         for widget in (self.number, self._of, self.live):
             row.addWidget(widget)
         self._of.setVisible(not compact)
-        line = qt.QHBoxLayout(self.line)
-        line.setContentsMargins(0, 0, 0, 0)
-        line.addWidget(self._note, 1)
         for place in range(row.count()):
             row.itemAt(place).widget().setFixedHeight(_HEIGHT)
         self.say("")

@@ -55,6 +55,8 @@ class Past(qt.QObject):
         self._live = True
         self._index: int | None = None
         """The frame on show, or the one that is asked for."""
+        self._on_screen: int | None = None
+        """The frame on show; the newest has come, and is drawn, some time after it was told."""
         self._is_before = False
         """Whether that frame is of a series before the one that the bar is about."""
         self._ranges: tuple[Lost, ...] = ()
@@ -90,6 +92,7 @@ class Past(qt.QObject):
         self._source = source
         self.asker.set_source(source)
         self._status, self._index, self._wish, self._trouble = None, None, None, ""
+        self._on_screen = None
         self._ranges, self._so_far = (), True
         self.kept.begin("")
         self._set_live(True)
@@ -127,6 +130,12 @@ class Past(qt.QObject):
         if self._is_file() and not self._is_running():
             self._set_live(False)
         self._show()
+
+    def shown(self, frame: LastFrame) -> None:
+        """Note the frame on the screen."""
+        self._on_screen = frame.frame
+        if self._live:
+            self._show_index()
 
     def drawn(self) -> None:
         """Go on: the frame is on the screen, and the window has nothing else to do."""
@@ -379,13 +388,18 @@ class Past(qt.QObject):
             self._first(), end, known, can_live=not (self._is_file() and not self._is_running())
         )
         self.bar.slider.set_ranges(self._ranges)
-        if self._index is not None:
-            word = OF_BEFORE if self._is_before else self.status_of(self._index)
-            self.bar.show_index(self._index, word, live=self._live)
+        self._show_index()
         if self._trouble:
             self._say(self._trouble, wrong=True)
         else:
             self._say(self._gaps() if status is not None else "")
+
+    def _show_index(self) -> None:
+        seen = self._on_screen if self._live else None
+        index = self._index if seen is None else seen
+        if index is not None:
+            word = OF_BEFORE if self._is_before else self.status_of(index)
+            self.bar.show_index(index, word, live=self._live)
 
     def _gaps(self) -> str:
         said = []

@@ -8,11 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from silx.gui import qt
 
+from penstock.gui import theme
+from penstock.gui.live.caption import APART, Need, Worth, rooms
 from penstock.gui.live.sentences import moment
 from penstock.gui.live.view import LiveView
 from penstock.gui.live.viewer import Viewer
-from penstock.receiver.models import Series
+from penstock.receiver.models import Counts, Series
 from tests.gui.live.stand_in import StandIn
 
 IMAGE = np.arange(4800, dtype=np.int32).reshape(60, 80)
@@ -69,6 +72,7 @@ def test_the_number_is_that_of_the_picture_and_not_of_a_frame_that_is_still_bein
     qtbot.waitUntil(lambda: viewer.snapshot().frame.frame == 6, timeout=DEADLINE)
     assert viewer.caption.text().startswith("frame 5")
     assert viewer.readings.value("Frame on show", "Number") == "5"
+    assert viewer.past.bar.number.value() == viewer.past.bar.slider.value() == 5
 
 
 def test_a_frame_that_cannot_be_drawn_is_said_and_the_next_one_is_asked_for(
@@ -80,6 +84,58 @@ def test_a_frame_that_cannot_be_drawn_is_said_and_the_next_one_is_asked_for(
     qtbot.waitUntil(lambda: "frame 5 cannot be drawn (TypeError" in viewer.caption.text(), timeout=DEADLINE)
     receiver.frame(IMAGE, 6)
     qtbot.waitUntil(lambda: viewer.caption.text().startswith("frame 6"), timeout=DEADLINE)
+
+
+NEEDS = {
+    "number": Need(60, 60, 60, Worth.KEPT), "time": Need(80, 80, 80, Worth.TIME),
+    "series": Need(150, 120, 50, Worth.SERIES), "note": Need(200, 40, 40, Worth.NOTE),
+    "warning": Need(500, 130, 130, Worth.KEPT), "mark": Need(70, 70, 70, Worth.KEPT),
+}  # fmt: skip
+
+
+def given(room: int) -> dict[str, int]:
+    widths = dict(zip(NEEDS, rooms(list(NEEDS.values()), room), strict=True))
+    shown = [width for width in widths.values() if width]
+    assert sum(shown) + APART * (len(shown) - 1) <= room
+    return {name: width for name, width in widths.items() if width}
+
+
+def test_what_is_worth_less_goes_as_a_whole_before_anything_else_is_shortened() -> None:
+    assert set(given(600)) == set(NEEDS)
+    assert set(given(530)) == {"number", "time", "series", "warning", "mark"}, "the note first"
+    assert set(given(450)) == {"number", "series", "warning", "mark"}, "then the time"
+    assert given(450)["series"] >= 120
+    assert given(400)["series"] == 98, "only then the name is shortened"
+    assert set(given(340)) == {"number", "warning", "mark"}
+    assert given(250) == {"number": 60, "warning": 92, "mark": 70}, "what is kept has what is left"
+
+
+def test_what_is_left_makes_whole_what_is_not() -> None:
+    wide = given(2000)
+    assert wide == {name: need.whole for name, need in NEEDS.items()}
+
+
+def test_a_narrow_picture_says_what_matters_after_a_series(qtbot: Any, receiver: StandIn) -> None:
+    theme.apply(qt.QApplication.instance(), theme.DARK)
+    view = LiveView(compact=True, memory=None)
+    qtbot.addWidget(view)
+    view.set_receiver(receiver.url)
+    view.resize(525, 300)
+    view.show()
+    receiver.frame(IMAGE, 49, saturation=900, time=time.time())
+    series = Series(id="5f0c", filename="/data/ceo2_0001.h5", active=False, complete=True)
+    receiver.say(state="idle", series=series, counts=Counts(planned=50, received=50, stored=50))
+    count = int((IMAGE >= 900).sum())
+    warning = f"▲ {count:,} pixels saturated"
+    wanted = ["frame 49", "ceo2_0001.h5", warning, "last series"]
+
+    qtbot.waitUntil(lambda: view.caption.in_sight() == wanted, timeout=DEADLINE)
+
+    assert view.caption.width() > view.plot.width(), "it has the room above the colour bar too"
+    assert "stored" in view.caption.toolTip() and ":" in view.caption.toolTip()
+    view.resize(1000, 300)
+    qtbot.waitUntil(lambda: len(view.caption.in_sight()) == 6, timeout=DEADLINE)
+    view.stop()
 
 
 def test_a_time_of_another_day_has_its_date() -> None:

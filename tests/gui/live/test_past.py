@@ -99,6 +99,18 @@ def test_a_file_opens_on_its_first_frame_and_the_slider_goes_to_any_other(
     assert bar.status() == "stored" and bar.number.value() == 25
 
 
+def test_a_file_of_one_frame_has_no_slider(qtbot: Any, look: Show, tmp_path: Path) -> None:
+    for frames in (1, 2):
+        write_series(tmp_path / f"{frames}.h5", frames)
+        viewer = look(FileSource(tmp_path / f"{frames}.h5"))
+        qtbot.waitUntil(
+            lambda viewer=viewer, frames=frames: viewer.past.bar.isVisible() == (frames > 1), timeout=DEADLINE
+        )
+        viewer.set_form("tile")
+        viewer.set_form("whole")
+        assert viewer.past.bar.isVisible() == (frames > 1)
+
+
 def test_keys_go_one_on_ten_on_to_the_ends_and_from_gap_to_gap(qtbot: Any, look: Show, file: Path) -> None:
     viewer = look(FileSource(file))
     for key, modifier, index in (
