@@ -18,6 +18,8 @@ _APART, _STEP = 18, 36
 """Pixels from one label to the next, at least; and on a linear scale."""
 _EDGE, _TICK = 6, 4
 _POINTS = 8.0
+_WHOLE = 1_000
+"""From here on there is no room for fractions."""
 _LARGE = 10_000_000
 """From here on numbers are powers of ten: there is no room for more digits."""
 
@@ -136,7 +138,7 @@ def words(value: float) -> str:
     """Return a count in a few digits, with separators of thousands."""
     if abs(value) >= _LARGE:
         return f"{value:.3g}".replace("e+0", "e").replace("e+", "e")
-    return f"{value:,.0f}" if value == round(value) else f"{value:.4g}"
+    return f"{value:,.0f}" if value == round(value) or abs(value) >= _WHOLE else f"{value:,.4g}"
 
 
 def round_numbers(low: float, high: float, scale: Scale, count: int) -> list[float]:

@@ -69,7 +69,7 @@ class LevelsTool(qt.QWidget):
     def _show_levels(self, also_edited: bool = False) -> None:
         for field, value in zip((self.low, self.high), self._look.levels(), strict=True):
             if also_edited or not (field.hasFocus() and field.isModified()):
-                text = f"{value:,.0f}" if value == round(value) and abs(value) < 1e9 else f"{value:.5g}"
+                text = f"{value:,.0f}" if value == round(value) and abs(value) < 1e9 else f"{value:,.5g}"
                 if text != field.text() or field.isModified():
                     field.setText(text)
         self.bins.update()

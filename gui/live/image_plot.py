@@ -20,7 +20,7 @@ from penstock.gui.live.drawing.span import span
 from penstock.gui.live.drawing.whole import Whole
 from penstock.gui.live.levels import Scale
 from penstock.gui.live.look import Look
-from penstock.gui.live.offset_text import use_bold
+from penstock.gui.live.offset_text import use_plain
 from penstock.gui.live.pixels import Flag
 from penstock.gui.live.worker import Worker
 from penstock.receiver.client import LastFrame
@@ -103,7 +103,7 @@ class ImagePlot(PlotWidget):
         self._order_due.setSingleShot(True)
         self._order_due.setInterval(0)
         self._order_due.timeout.connect(self._order)
-        use_bold(self)
+        use_plain(self)
         self._lay_out()
         self.sigPlotSignal.connect(self._follow_cursor)
         self.getXAxis().sigLimitsChanged.connect(self._order_soon)

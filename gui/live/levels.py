@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
@@ -139,5 +140,13 @@ def histogram(values: Values, levels: Levels, scale: Scale = Scale.LIN) -> Histo
     least, most = (float(place) for place in scale.place(np.array([values.min(), values.max()])))
     room = MOST_BEYOND * (last - first)
     least, most = max(min(least, first), first - room), min(max(most, last), last + room)
-    counts, _ = np.histogram(scale.place(values), BINS, (least, most))
+    whole = scale is Scale.LIN and values.dtype.kind in "ui"
+    bins = _bins_of_whole_numbers(most - least) if whole else BINS
+    counts, _ = np.histogram(scale.place(values), bins, (least, most))
     return Histogram(scale, scale.value_at(least), scale.value_at(most), counts)
+
+
+def _bins_of_whole_numbers(span: float) -> int:
+    """Return how many bins have as many whole numbers each, so that none is empty for want of a number."""
+    numbers = math.floor(span) + 1
+    return math.ceil(numbers / math.ceil(numbers / BINS))

@@ -33,6 +33,8 @@ class Window(qt.QMainWindow):
         self._views: list[LiveView] = []
         self._ending: list[LiveView] = []
         """Views that are closed, and whose last requests are under way."""
+        self._blanks: list[qt.QWidget] = []
+        """What is in the places of the tiles that no view takes."""
         self._tiled = tiles
         self._walled = False
         self._pages = qt.QStackedWidget(self)
@@ -40,6 +42,7 @@ class Window(qt.QMainWindow):
         self.tabs.setTabBarAutoHide(True)
         self.tabs.setDocumentMode(True)
         self.tabs.setMovable(True)
+        self.tabs.tabBar().setDrawBase(False)  # it is white, also on a dark ground
         self.tabs.currentChanged.connect(lambda _: self._name())
         self._grid_page = qt.QWidget(self)
         self._grid = qt.QGridLayout(self._grid_page)
@@ -183,9 +186,18 @@ class Window(qt.QMainWindow):
             across = ceil(sqrt(len(self._views)))
             while self._grid.count():
                 self._grid.takeAt(0)
+            while self._blanks:
+                blank = self._blanks.pop()
+                blank.setParent(None)  # at once: it would be seen above the others until it is deleted
+                blank.deleteLater()
             for number, view in enumerate(self._views):
                 self._grid.addWidget(view, number // across, number % across)
                 view.show()
+            for number in range(len(self._views), across * ceil(len(self._views) / across)):
+                blank = qt.QWidget(self._grid_page)
+                blank.setAutoFillBackground(True)
+                self._blanks.append(blank)
+                self._grid.addWidget(blank, number // across, number % across)
         else:
             for view in self._views:
                 if self.tabs.indexOf(view) < 0:
@@ -201,7 +213,10 @@ class Window(qt.QMainWindow):
             title = view.windowTitle()
             place = self.tabs.indexOf(view)
             if place >= 0:
-                self.tabs.setTabText(place, title.rpartition(" – Penstock")[0].replace("&", "&&"))
+                said = title.rpartition(" – Penstock")[0]
+                if not view.was_started():  # nobody has asked yet what it is doing
+                    said = said.rpartition(" – ")[0]
+                self.tabs.setTabText(place, said.replace("&", "&&"))
                 self.tabs.setTabToolTip(place, view.snapshot().url)
         if not self._views:
             return

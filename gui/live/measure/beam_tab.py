@@ -360,7 +360,7 @@ def _millimetres(distance: float | None) -> str:
 
 
 def _electronvolts(energy: float | None) -> str:
-    return "" if energy is None else f"{energy:.6g}"
+    return "" if energy is None else f"{energy:,.6g}"
 
 
 def _stands(beam: Beam) -> str:

@@ -219,6 +219,7 @@ class MeasureDock(qt.QDockWidget):
 
     def _lay_out(self, compact: bool) -> None:
         self.tabs.setDocumentMode(True)
+        self.tabs.tabBar().setDrawBase(False)  # it is white, also on a dark ground
         self.tabs.addTab(self.figures, "Figures")
         self.tabs.addTab(self.beam_tab, "Beam")
         self.tabs.addTab(self.profile, "Profile")

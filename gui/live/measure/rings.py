@@ -40,6 +40,10 @@ class Rings(qt.QObject):
         """Return what is drawn."""
         return [item for item in self._items if isinstance(item, Shape)]
 
+    def names(self) -> list[Marker]:
+        """Return what is written beside them."""
+        return [item for item in self._items if isinstance(item, Marker)]
+
     def show_rings(self, beam: Beam, distances: Sequence[float]) -> None:
         """Draw the rings of these distances, in angstrom; those that are not known, or not in sight, are not.
 
@@ -79,8 +83,10 @@ class Rings(qt.QObject):
         for share in _SHARES:
             point = piece[int(share * (len(piece) - 1))]
             there = self._plot.dataToPixel(*point, check=True)
-            if there is not None and all(
-                abs(there[0] - x) > _WIDTH or abs(there[1] - y) > _HEIGHT for x, y in taken
+            if (
+                there is not None
+                and self._has_room(there[0])
+                and all(abs(there[0] - x) > _WIDTH or abs(there[1] - y) > _HEIGHT for x, y in taken)
             ):
                 break
         else:
@@ -93,6 +99,14 @@ class Rings(qt.QObject):
         name.setBackgroundColor(_GROUND)
         name.setPosition(float(point[0]), float(point[1]))
         self._add(name)
+
+    def _has_room(self, left: float) -> bool:
+        """Return whether a name that begins there, in pixels of the screen, ends within the picture."""
+        extent = self._plot.frame_extent()
+        begin, _, width, _ = self._plot.getPlotBoundsInPixels()
+        edge = None if extent is None else self._plot.dataToPixel(extent[0], 0, check=False)
+        end = begin + width if edge is None else min(begin + width, edge[0])
+        return bool(left + _WIDTH <= end)
 
     def _add(self, item: Shape | Marker) -> None:
         item.setName(f"__ring_{len(self._items)}")

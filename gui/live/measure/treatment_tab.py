@@ -72,6 +72,7 @@ class TreatmentTab(qt.QWidget):
         self.threshold.setAccessibleName("Count of hot pixels")
         self.threshold.setRange(0, MOST_COUNT)
         self.threshold.setDecimals(0)
+        self.threshold.setGroupSeparatorShown(True)
         self.threshold.setValue(HOT)
         self.threshold.setKeyboardTracking(False)
         self.polygon = OneShape(plot, PolygonROI, "mask", COLOUR, self)

@@ -13,9 +13,9 @@ from silx.gui.plot import PlotWidget
 from silx.gui.plot import items as silx_items
 
 from penstock.gui import theme
-from penstock.gui.live.offset_text import use_bold
+from penstock.gui.live.offset_text import use_plain
 
-_LEFT, _BOTTOM, _RIGHT, _TOP = 90, 44, 30, 28
+_LEFT, _BOTTOM, _RIGHT, _TOP = 90, 44, 30, 34
 """Margins around the axes: pixels of the screen. On the right half of the last number is beyond the axis."""
 _ROOM = 0.25
 """Share of the axis that is left free for the frames to come."""
@@ -72,7 +72,7 @@ class RegionCurve(PlotWidget):
         self.setForegroundColor(colours.muted)
         self.setGridColor(colours.line)
         self.setGraphTitle("")
-        use_bold(self)
+        use_plain(self)
         # An offset, as matplotlib would write above the axis, is longer than the margin beside it.
         self.getBackend().ax.yaxis.get_major_formatter().set_useOffset(False)
         self.setMinimumSize(200, 120)

@@ -86,8 +86,17 @@ def test_the_histogram_has_the_levels_within_and_every_count_in_its_range(scale:
     found = histogram(counts, Levels(80, 130), scale)
     assert found is not None
     assert found.low <= 80 and found.high >= 130
-    assert len(found.counts) == BINS
+    assert len(found.counts) == (BINS if scale is not Scale.LIN else np.ptp(counts) + 1)
     assert found.counts.sum() == counts.size
+
+
+@pytest.mark.parametrize("span", [1, 2, 41, 126, 127, 128, 129, 200, 300, 1000])
+def test_no_bin_is_empty_for_want_of_a_whole_number(span: int) -> None:
+    found = histogram(np.arange(span + 1), Levels(0, span))
+    assert found is not None
+    assert len(found.counts) <= BINS
+    each = -(-(span + 1) // BINS)
+    assert found.counts.min() >= max(1, each - 1) and found.counts.max() <= each + 1
 
 
 def test_one_hot_pixel_does_not_squeeze_the_histogram() -> None:

@@ -311,7 +311,7 @@ def test_the_sum_of_a_rectangle_is_that_of_the_receivers_region_of_the_same_pixe
     assert shown.value("Rectangle", "Left out") == ("25" if masked else "24")
     tab = viewer.measure.beam_tab
     assert (tab.x.text(), tab.y.text(), tab.distance.text()) == ("3.00", "7.00", "200")
-    assert (tab.energy.text(), tab.says()) == ("12398.4", "")
+    assert (tab.energy.text(), tab.says()) == ("12,398.4", "")
 
 
 def test_a_file_is_measured_like_what_a_receiver_has(qtbot: Any, tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ def write(qtbot: Any, field: qt.QLineEdit, text: str) -> None:
 def test_the_series_geometry_is_shown_and_the_place_under_the_cursor(viewer: Viewer) -> None:
     tab = viewer.measure.beam_tab
     assert (tab.x.text(), tab.y.text(), tab.distance.text()) == ("150.50", "100.25", "100")
-    assert (tab.energy.text(), tab.origin(), tab.says()) == ("12398.4", "from the series", "")
+    assert (tab.energy.text(), tab.origin(), tab.says()) == ("12,398.4", "from the series", "")
     point(viewer, 250.5, 100.25)  # 10 mm beside the beam, 100 mm away
     assert viewer.beam_text() == "10.00 mm   2θ 5.711°   d 10.04 Å   q 0.626 Å⁻¹"
     viewer.plot.leaveEvent(qt.QEvent(qt.QEvent.Leave))
@@ -124,10 +124,10 @@ def test_distance_and_energy_are_typed(qtbot: Any, viewer: Viewer) -> None:
     beam = viewer.measure.beam.beam()
     assert (beam.distance, beam.wavelength) == (0.2, pytest.approx(0.5))
     write(qtbot, tab.energy, "-3")
-    assert tab.energy.text() == "24796.8"
+    assert tab.energy.text() == "24,796.8"
     assert tab.says() == "▲ Energy: -3 is not above 0"
     write(qtbot, tab.energy, "40 keV")
-    assert (tab.energy.text(), tab.says()) == ("40000", "")
+    assert (tab.energy.text(), tab.says()) == ("40,000", "")
 
 
 def test_the_cross_begins_in_the_middle_where_nobody_knows_the_centre(
@@ -192,6 +192,10 @@ def test_rings_are_seen_in_the_picture(qtbot: Any, viewer: Viewer) -> None:
         return any(abs(colour.red() - qt.QColor(COLOUR).red()) < 60 for colour in near)
 
     qtbot.waitUntil(is_seen, timeout=DEADLINE)
+    edge, _ = viewer.plot.dataToPixel(viewer.plot.frame_extent()[0], 0, check=False)
+    for name in rings.names():
+        left, _ = viewer.plot.dataToPixel(*name.getPosition(), check=False)
+        assert left + qt.QFontMetrics(viewer.plot.font()).horizontalAdvance(name.getText()) <= edge
     write(qtbot, tab.given, "20, ice")
     assert tab.says() == "▲ 'ice' is no distance: give angstrom above 0, such as 3.5, 1.9"
     tab.calibrant.setCurrentText("none")

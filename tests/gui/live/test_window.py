@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from silx.gui import qt
 
+from penstock.gui import theme
 from penstock.gui.live.app import Options, open_window, run
 from penstock.gui.live.file_source import FileSource
 from penstock.gui.live.receiver_source import ReceiverSource
@@ -104,6 +105,50 @@ def test_tiles_show_all_of_them_and_give_the_picture_the_room(
     assert [view.isVisible() for view in window.views()] == [True, False]
     assert window.views()[0].readings.isVisible() and window.views()[0].figures.isVisible()
     assert not window.views()[0].banner.text().startswith("sim-1: ")
+
+
+def test_a_tab_that_was_never_in_front_does_not_say_that_it_reads(
+    qtbot: Any, opened: Open, receiver: StandIn, file: Path
+) -> None:
+    window = opened(ReceiverSource.at(receiver.url), FileSource(file))
+    assert window.tabs.tabText(1) == "scan.h5"
+    window.tabs.setCurrentIndex(1)
+    qtbot.waitUntil(lambda: window.tabs.tabText(1) == "scan.h5 – file", timeout=DEADLINE)
+
+
+def test_the_place_of_no_tile_is_of_the_windows_colour(qtbot: Any, opened: Open, file: Path) -> None:
+    window = opened(*[FileSource(file)] * 3, tiles=True)
+    all_drawn(qtbot, window)
+    place = window.rect().bottomRight() - qt.QPoint(100, 100)
+    ground = window.palette().color(qt.QPalette.Window).name()
+    assert window.grab().toImage().pixelColor(place).name() == ground
+    window.toggle_tiles()
+    window.toggle_tiles()
+    assert window.grab().toImage().pixelColor(place).name() == ground
+
+    window.add(window._make(str(file)))
+
+    seen = [
+        each for each in window._grid_page.children() if isinstance(each, qt.QWidget) and each.isVisible()
+    ]
+    assert set(seen) == set(window.views()), "nothing covers a tile"
+
+
+def test_the_address_is_there_as_a_whole_or_not_at_all(qtbot: Any, opened: Open, receiver: StandIn) -> None:
+    theme.apply(qt.QApplication.instance(), theme.DARK)
+    window = opened(ReceiverSource.at(receiver.url))
+    address = window.current()._status.address
+    qtbot.waitUntil(lambda: address.text() == receiver.url, timeout=DEADLINE)
+    for width in (900, 1300):
+        window.resize(width, 700)
+        qtbot.waitUntil(
+            lambda width=width: (
+                address.text() == (receiver.url if width > 1000 else "")
+                and address.width() >= address.sizeHint().width()
+                and address.geometry().right() <= width
+            ),
+            timeout=DEADLINE,
+        )
 
 
 def test_the_cross_of_a_tab_closes_it(qtbot: Any, opened: Open, receiver: StandIn, file: Path) -> None:
