@@ -47,6 +47,8 @@ class Theme:
     """Beside the image, within the axes of its plot."""
     groove: str
     """The empty part of a bar."""
+    box: str
+    """Of which the frame of a box to tick is a darker shade."""
     handle: str
     """Of a scroll bar."""
     invalid_pixel: str
@@ -68,8 +70,8 @@ DARK = Theme(
     dark=True, window="#14171b", panel="#1b1f25", line="#2d343d", text="#dfe4ea", muted="#8e99a6",
     disabled="#5f6a76", accent="#5aa9e6", old="#7a8591", good="#4fc487", warning="#f0b04f", bad="#ff7b72",
     field="#0f1215", locked="#262c34", edit="#4a3c14", pressed="#27506f",
-    more="#5aa9e6", beside="#0d0f12", groove="#2d343d", handle="#46505c", invalid_pixel="#39424f",
-    saturated_pixel="#ff2fd0", state=_STATE,
+    more="#5aa9e6", beside="#0d0f12", groove="#2d343d", box="#a3aebb", handle="#46505c",
+    invalid_pixel="#39424f", saturated_pixel="#ff2fd0", state=_STATE,
     fates={
         "stored": "#2fa866", "delivered": "#4d94d0", "partial": "#e0a030", "missing": "#ff5050",
         "corrupt": "#d45fd4", "discarded": "#c9824a", "not_triggered": "#7d8894", "pending": "#3a434e",
@@ -79,8 +81,8 @@ LIGHT = Theme(
     dark=False, window="#eef0f3", panel="#ffffff", line="#ccd2d9", text="#1b1f25", muted="#586370",
     disabled="#98a1ab", accent="#1666a8", old="#68737e", good="#1a7a43", warning="#8a5500", bad="#c0262d",
     field="#ffffff", locked="#e4e8ed", edit="#fff0c2", pressed="#cfe3f5",
-    more="#8fc1ec", beside="#dfe3e8", groove="#dfe3e8", handle="#b4bcc5", invalid_pixel="#b9c0c8",
-    saturated_pixel="#ff2fd0", state=_STATE,
+    more="#8fc1ec", beside="#dfe3e8", groove="#dfe3e8", box="#b4bcc5", handle="#b4bcc5",
+    invalid_pixel="#b9c0c8", saturated_pixel="#ff2fd0", state=_STATE,
     fates={
         "stored": "#23905a", "delivered": "#3a82bf", "partial": "#b9770e", "missing": "#d1242f",
         "corrupt": "#a835a8", "discarded": "#9a5b1e", "not_triggered": "#7b8590", "pending": "#c9d0d7",
@@ -125,6 +127,14 @@ def apply(application: qt.QApplication, theme: Theme = DARK) -> None:
     # Menus emboss what is disabled, which cannot be read on a dark ground.
     palette.setColor(qt.QPalette.Disabled, qt.QPalette.Light, qt.QColor(theme.panel))
     application.setPalette(palette)
+    # Fusion draws the frame of a box to tick darker than the window: nobody sees it on a dark one.
+    boxes, buttons = qt.QPalette(palette), qt.QPalette(palette)
+    boxes.setColor(qt.QPalette.Window, qt.QColor(theme.box))
+    for group in (qt.QPalette.Active, qt.QPalette.Inactive, qt.QPalette.Disabled):
+        buttons.setColor(group, qt.QPalette.Button, qt.QColor(theme.panel))  # a locked one is no lighter
+    application.setPalette(boxes, "QCheckBox")
+    for kind in ("QPushButton", "QToolButton"):
+        application.setPalette(buttons, kind)
     application.setStyleSheet(_sheet(theme))
 
 
@@ -143,6 +153,7 @@ def _sheet(theme: Theme) -> str:
         # Its arrow is black too: the words have one of their own.
         "QToolBar QToolButton::menu-indicator { image: none; width: 0; }"
         f"QToolBar QToolButton:checked {{ background: {theme.pressed}; }}"
+        "QPushButton { padding: 3px 6px; }"
         f"QScrollBar:vertical {{ background: {theme.panel}; width: 8px; border: 0; }}"
         f"QScrollBar::handle:vertical {{ background: {theme.handle}; border-radius: 4px; min-height: 30px; }}"
         "QScrollBar::add-line:vertical, QScrollBar::sub-line:vertical { height: 0; }"

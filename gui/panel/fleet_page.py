@@ -24,10 +24,14 @@ from penstock.gui.panel.fleet_table import (
     StateDelegate,
 )  # fmt: skip
 from penstock.gui.panel.notifier import Notifier
+from penstock.gui.panel.style import sheet
 
 WIDTHS = {"State": 100, "Device": 165, "Kind": 72, "Series": 165, "Frames": 126, "Rate": 76, "Free disk": 80,
           "Away since": 88}  # fmt: skip
 """Pixels of the columns at first; the last one has the rest."""
+NARROW = {**WIDTHS, "State": 92, "Device": 130, "Kind": 66, "Series": 124, "Frames": 112, "Rate": 68}
+"""Where less than `ROOMY` pixels are there for all: what it says needs some."""
+ROOMY = 1050
 
 WIDEST_NAME = 320
 """Pixels; the tool tip has what is longer."""
@@ -48,6 +52,9 @@ class FleetPage(qt.QWidget):
         self._fleet = fleet
         self._started = False
         self._named: list[str] = []
+        self._widths: Mapping[str, int] = {}
+        self._own_widths = False
+        """Whether they are those that the user has left."""
         self._notifier = Notifier(fleet, self)
         self._notifier.changed.connect(self._refresh)
         self._table = FleetTable(self)
@@ -96,6 +103,7 @@ class FleetPage(qt.QWidget):
         kept = state.get("fleet_columns")
         if kept is not None:
             self._view.horizontalHeader().restoreState(kept)
+            self._own_widths = True
 
     def showEvent(self, event: qt.QShowEvent) -> None:
         """Begin to follow."""
@@ -119,6 +127,7 @@ class FleetPage(qt.QWidget):
         self._filter.setPlaceholderText("Filter: name, state, file (Ctrl+F)")
         self._filter.setClearButtonEnabled(True)
         self._filter.setMinimumWidth(240)
+        self._filter.setStyleSheet(sheet())
         self._filter.setAccessibleName("Filter")
         self._trouble.setStyleSheet(
             f"background: {colours.panel}; color: {colours.warning}; padding: 8px 12px;"
@@ -165,8 +174,7 @@ class FleetPage(qt.QWidget):
         header = view.horizontalHeader()
         header.setHighlightSections(False)
         header.setStretchLastSection(True)
-        for number, column in enumerate(COLUMNS[:SAYS]):
-            view.setColumnWidth(number, WIDTHS[column.title])
+        self._set_widths(WIDTHS)
         view.setStyleSheet(
             f"QTableView {{ border: 1px solid {colours.line}; selection-background-color: {colours.pressed};"
             f" selection-color: {colours.text}; }}"
@@ -208,11 +216,27 @@ class FleetPage(qt.QWidget):
         self._show_detail()
         self._fit_names([row.name for row in rows])
 
+    def _set_widths(self, widths: Mapping[str, int]) -> None:
+        self._widths = widths
+        for number, column in enumerate(COLUMNS[:SAYS]):
+            self._view.setColumnWidth(number, widths[column.title])
+
+    def resizeEvent(self, event: qt.QResizeEvent) -> None:
+        """Make the columns narrower where there is little room, wider where there is more again."""
+        super().resizeEvent(event)
+        widths = WIDTHS if self.width() >= ROOMY else NARROW
+        if widths is not self._widths and not self._own_widths:
+            self._set_widths(widths)
+            self._widen_names()
+
     def _fit_names(self, names: list[str]) -> None:
         """Widen the column for the longest name when devices appear, until the user drags it."""
         if names == self._named:
             return
         self._named = names
+        self._widen_names()
+
+    def _widen_names(self) -> None:
         needed = self._view.sizeHintForColumn(DEVICE) + 8
         if needed > self._view.columnWidth(DEVICE):
             self._view.setColumnWidth(DEVICE, min(needed, WIDEST_NAME))

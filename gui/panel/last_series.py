@@ -225,6 +225,7 @@ class LastSeriesView(qt.QWidget):
 
     def _show_note(self) -> None:
         self._note.set_whole(self._found or self._why)
+        self._note.setVisible(bool(self._found or self._why))  # else it takes half the line
         bad = bool(self._found) and not self._found_good
         tint(self._note, theme.current().bad if bad else theme.current().muted)
 

@@ -24,10 +24,12 @@ TIME, KIND, DEVICE, TEXT = range(4)
 HEADINGS = ("Time", "Kind", "Detector", "What")
 SWITCHES = """
     QToolButton#kind {{ background: transparent; color: {colours.muted}; border: 1px solid {colours.line};
-        border-radius: 3px; padding: 3px 7px; }}
+        border-radius: 3px; padding: 3px 4px; }}
     QToolButton#kind:checked {{ background: {colours.pressed}; color: {colours.text}; }}
     QToolButton#kind:focus {{ border-color: {colours.accent}; }}
 """
+AROUND = 40
+"""Pixels beside the word that says what the filter is."""
 PADDING = 20
 """Pixels of a cell beside its text."""
 
@@ -183,6 +185,8 @@ class LogView(qt.QWidget):
         self.setStyleSheet(sheet() + SWITCHES.format(colours=theme.current()))
         self.filter.setPlaceholderText("Filter")
         self.filter.setClearButtonEnabled(True)
+        self.filter.ensurePolished()
+        self.filter.setMinimumWidth(self.filter.fontMetrics().horizontalAdvance("Filter") + AROUND)
         self.filter.setAccessibleName("Filter of the log")
         self.filter.setToolTip("Only entries with all of these words; Esc clears it")
         top = qt.QHBoxLayout()

@@ -88,6 +88,7 @@ class SeriesView(qt.QWidget):
         self._file.set_whole(f"▲ {self._notice}" if self._notice else said.file)
         self._file.setToolTip(f"{self._notice}\n{said.file}".strip())
         tint(self._file, colours.warning if self._notice else colours.muted)
+        self.layout().activate()  # now: a count with one more digit is never cut, not even for a moment
         self.setAccessibleName(" ".join(("Series:", *self.texts())))
 
     def _show_legend(self, account: Account, colours: Theme, ink: str) -> None:

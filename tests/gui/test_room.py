@@ -137,6 +137,17 @@ def test_all_tools_are_in_one_line_and_the_rest_is_behind_more(width: int, opene
             assert tool.width() >= tool.sizeHint().width()
 
 
+def test_the_filter_of_the_log_says_what_it_is(opened: Open) -> None:
+    log = opened((960, 760), StandInDevice())._log
+    field = log.filter
+    option = qt.QStyleOptionFrame()
+    field.initStyleOption(option)
+    room = field.style().subElementRect(qt.QStyle.SE_LineEditContents, option, field).width() - 4
+    assert field.fontMetrics().horizontalAdvance(field.placeholderText()) <= room
+    for button in (*log.kinds.values(), log.save_as):
+        assert button.width() >= button.sizeHint().width() and log.rect().contains(button.geometry())
+
+
 def test_the_warning_is_short_where_there_is_little_room(qtbot: Any, opened: Open, receiver: StandIn) -> None:
     live = opened((960, 760), StandInDevice()).live
     receiver.frame(IMAGE, 1, saturation=900)

@@ -39,6 +39,23 @@ def test_words_can_be_read_on_panel_and_window(colours: Theme, name: str) -> Non
 
 
 @BOTH
+def test_a_box_to_tick_can_be_seen(colours: Theme) -> None:
+    application = qt.QApplication.instance() or qt.QApplication([])
+    before = application.palette(), application.styleSheet(), application.font()
+    theme.apply(application, colours)
+    try:
+        box = qt.QCheckBox("Cross")
+        box.resize(box.sizeHint())
+        picture = box.grab().toImage()
+        row = [picture.pixelColor(x, box.height() // 2).name() for x in range(16)]
+        assert max(contrast(each, colours.panel) for each in row) >= 3.0
+    finally:
+        application.setPalette(before[0])
+        application.setStyleSheet(before[1])
+        application.setFont(before[2])
+
+
+@BOTH
 def test_what_is_typed_can_be_read(colours: Theme) -> None:
     assert contrast(colours.text, colours.edit) >= 4.5
 

@@ -194,6 +194,12 @@ def test_it_can_be_read_in_both_themes_at_1280_by_800(look: theme.Theme, show: O
         view = page.findChild(qt.QTableView)
         assert not view.horizontalScrollBar().isVisible()
         assert page.minimumSizeHint().width() <= 1280
+        page.resize(960, 600)
+        qtbot.waitUntil(lambda: view.columnWidth(8) > 0 and view.viewport().width() < 960)
+        assert view.horizontalHeader().length() <= view.viewport().width(), "what it says is not cut off"
+        assert view.columnWidth(8) >= 140
+        page.resize(1280, 800)
+        qtbot.waitUntil(lambda: view.viewport().width() > 1000)
         assert len({view.rowHeight(number) for number in range(8)}) == 1, "no row moves when one says more"
         picture = page.grab().toImage()
         opened = {picture.pixelColor(x, y).name() for x in range(12, 120) for y in range(60, 400)}
