@@ -142,7 +142,7 @@ soak-panel: $(STAMPS)/develop ## ten minutes: a control panel follows 200 series
 .PHONY: pictures
 pictures: $(STAMPS)/develop ## pictures of every window in every state, from a virtual screen (Xvfb), in the folder pictures/
 	@.ci/debian-packages $(XVFB_PACKAGES)
-	PENSTOCK_PICTURES=$(CURDIR)/pictures pytest -m slow tests/gui/panel/test_pictures.py $(ARGS)
+	PENSTOCK_PICTURES=$(CURDIR)/pictures pytest -m slow tests/gui/panel/test_pictures.py tests/gui/live/test_pictures.py $(ARGS)
 
 .PHONY: environment
 environment: $(STAMPS)/develop $(VENV)/types/penstock ## install everything for development into .venv
