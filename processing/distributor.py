@@ -142,7 +142,7 @@ class Distributor:
                 continue
             match event:
                 case Began(header, metadata):
-                    self._take_hold(header.shared)
+                    self._take_hold("" if header.shared is None else header.shared.path)
                     flow.series.began(header, bytes(metadata))
                 case Referenced(references):
                     flow.series.referenced(references)
@@ -171,7 +171,8 @@ class Distributor:
         """Connect to the receiver's forward entry, whose memory is held before that."""
         before, self._entry = self._entry, entry
         if self._stream is not None and before is not None and before.endpoint == entry.endpoint:
-            return  # the receiver was started again: its next start message names the memory
+            self._take_hold(entry.shared)  # the receiver was started again: nobody else may take its place
+            return
         self._disconnect()
         if entry.shared:
             try:
@@ -200,15 +201,15 @@ class Distributor:
             self._hold.close()
             self._hold = None
 
-    def _take_hold(self, memory: SharedMemory | None) -> None:
-        """Hold the memory that a series comes in: a receiver that was started again has made another one."""
-        if memory is None or (self._hold is not None and self._hold.path == memory.path):
+    def _take_hold(self, path: str) -> None:
+        """Hold the memory that frames come in: a receiver that was started again has made another one."""
+        if not path or (self._hold is not None and self._hold.path == path):
             return
         if self._hold is not None:
             self._hold.close()
             self._hold = None
         try:
-            self._hold = lock(memory.path)
+            self._hold = lock(path)
         except StaleMemory as error:
             log.warning("%s", error)
         except SharedMemoryError as error:
@@ -253,9 +254,11 @@ class Distributor:
             command = self._commands.popleft()
             match command.action:
                 case "parameters" if not self._flow.staff.ready:
-                    why = {"": "no worker is there that could check them: start one, then try again"}
-                    version = self._flow.versions.version
-                    self._answer(command, Changed(taken=False, version=version, refused=why))
+                    self._refuse(
+                        command, "no worker is there that could check them: start one, then try again"
+                    )
+                case "parameters" if why := self._flow.refuses(command.parameters):
+                    self._refuse(command, why)
                 case "parameters":
                     self._flow.change(command.parameters)
                     self._changing = command
@@ -270,6 +273,10 @@ class Distributor:
                 case _:
                     log.error("the parent says what is not understood: %s", command.action)
                     self._link.handled = command.number
+
+    def _refuse(self, command: Command, why: str) -> None:
+        version = self._flow.versions.version
+        self._answer(command, Changed(taken=False, version=version, refused={"": why}))
 
     def _answer(self, command: Command, changed: Changed) -> None:
         self._link.changed = changed

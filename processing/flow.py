@@ -117,6 +117,15 @@ class Flow:
             self.staff.say(member, wire.Stop(why=f"{why} (frame_seconds)"))
             self.gone(member.peer)
 
+    def refuses(self, values: Mapping[str, Any]) -> str:
+        """Return why a result file cannot have these parameters, in a sentence; "" if all can."""
+        for run in self.series.runs.values():
+            try:
+                run.store.check_parameters(self.versions.values | dict(values))
+            except ResultError as error:
+                return str(error)
+        return ""
+
     def change(self, values: Mapping[str, Any]) -> None:
         """Let the workers prepare parameters."""
         self.staff.configure(dict(values))

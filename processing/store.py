@@ -142,6 +142,15 @@ class Store:
         if self.file is not None:
             self.file.status(indices, state)
 
+    def check_parameters(self, values: Mapping[str, Any]) -> None:
+        """Check whether the result file has room for parameters.
+
+        Raises:
+            ResultError: it has not.
+        """
+        if self.file is not None:
+            self.file.check_parameters(values)
+
     def parameters(self, version: int, values: Mapping[str, Any], from_frame: int) -> None:
         """Write parameters that have changed."""
         if self.file is not None:

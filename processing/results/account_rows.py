@@ -51,16 +51,25 @@ class AccountRows:
         if number < layout.WORKERS:
             self._do("names", lambda: self._open.put_text(f"{layout.ACCOUNT}/workers", name, number))
 
-    def parameters(self, version: int, values: Mapping[str, Any], from_frame: int) -> None:
-        """Write a set of parameters, and the first frame that is processed with it."""
-        text, row = layout.parameters_text(dict(values)), self._sets
+    def check_parameters(self, values: Mapping[str, Any]) -> bytes:
+        """Return a set of parameters as JSON.
+
+        Raises:
+            ResultError: it is too long.
+        """
+        text = layout.parameters_text(dict(values))
         width = self._open.columns[f"{PARAMETERS}/values"].dtype.itemsize
         if len(text) > width:
             raise ResultError(
                 "bad_value",
-                f"{self.path}: version {version} of the parameters has {len(text):,} bytes as JSON, and "
-                f"there is room for {width:,}: begin the series with the larger set",
+                f"{self.path}: these parameters have {len(text):,} bytes as JSON, and there is room for "
+                f"{width:,}: change them between two series, whose file gets room for them",
             )
+        return text
+
+    def parameters(self, version: int, values: Mapping[str, Any], from_frame: int) -> None:
+        """Write a set of parameters, and the first frame that is processed with it."""
+        text, row = self.check_parameters(values), self._sets
         for name in ("version", "values", "from_frame"):
             self._open.extend(f"{PARAMETERS}/{name}", row + 1)
 

@@ -140,6 +140,7 @@ def test_parameters_hold_from_the_frame_that_is_said_and_none_is_mixed(
     source = """
     class Mine(Processor):
         threshold: int = 0
+        regions: list = []
         def configure(self):
             if self.threshold < 0:
                 raise ValueError("threshold is negative")
@@ -156,12 +157,14 @@ def test_parameters_hold_from_the_frame_that_is_said_and_none_is_mixed(
                 taken = made.change(threshold=7)
             if number == 400:
                 refused = made.change(threshold=-1)
+                long = made.change(regions=[0.5] * 2000)
                 unknown = made.change(treshold=1)
                 wrong = made.change(threshold="many")
             sender.frame(number)
         sender.end(reason="complete", triggered=600, sent=600)
         assert taken.taken and taken.version == 2 and len(taken.acknowledged) == 2
         assert not refused.taken and "threshold is negative" in next(iter(refused.refused.values()))
+        assert not long.taken and "there is room for 4,096" in next(iter(long.refused.values()))
         assert "is threshold meant?" in next(iter(unknown.refused.values()))
         assert "it has to be int" in next(iter(wrong.refused.values()))
         series = made.over(name)

@@ -174,17 +174,19 @@ def test_a_killed_distributor_goes_on_where_it_was_and_takes_the_rest_from_the_f
         assert child_of(made.process.pid, "processing.distributor") != old
 
 
+@pytest.mark.parametrize("same_port", [True, False], ids=["same port", "another port"])
 def test_a_receiver_that_comes_back_is_taken_again(
-    start_receiver: Start, receiver: ReceiverProcess, streamer: Streamer, tmp_path: Path
+    start_receiver: Start, receiver: ReceiverProcess, streamer: Streamer, tmp_path: Path, same_port: bool
 ) -> None:
     with running(tmp_path, receiver) as made:
         made.wait(lambda status: [each.state for each in status.workers] == ["ready"] * 2)
         address = receiver.client.url.removeprefix("http://")
+        port = {"endpoint": receiver.client.status().consumers[0].endpoint} if same_port else {}
         receiver.close()
         status = made.wait(lambda status: bool(status.waits_for))
         assert "does not answer" in status.waits_for
         assert main(["status", "--pipeline", made.client.url]) == 0
-        again = start_receiver(forward=[ENTRY], http=address)
+        again = start_receiver(forward=[ENTRY | port], http=address)
         made.wait(lambda status: not status.waits_for)
         again.wait(lambda status: status.consumers[0].holder is not None)
         again.connected()
