@@ -174,7 +174,9 @@ def _per_frame(rows: Rows) -> list[Any]:
 
 
 def plain(array: np.ndarray[Any, Any]) -> Any:
-    """Return an array as lists of numbers; NaN and infinity, which JSON has not, become `None`."""
+    """Return an array as lists of numbers, a value as a number; NaN and infinity, which JSON has not, become
+    `None`, and complex numbers pairs."""
+    array = np.asarray(array)
     if array.dtype.kind == "f":
         found = array.astype(object)
         found[~np.isfinite(array)] = None

@@ -17,6 +17,7 @@ from penstock.processing import http
 from penstock.processing.client import PipelineClient, PipelineRefused, PipelineUnavailable
 from penstock.processing.metrics import METRICS, PREFIX
 from penstock.processing.models import Counts, Parameters, Series, Status, Worker
+from penstock.processing.result_values import plain
 from penstock.receiver.service.assets import SHARED
 from tests.processing.pipeline_process import PipelineProcess
 from tests.processing.stand_in_distributor import FAILED, FRAMES
@@ -217,6 +218,18 @@ def test_without_results_the_answer_says_so(tmp_path: Path) -> None:
         running.close()
     with pytest.raises(PipelineUnavailable, match="is `penstock process` running"):
         running.client.status()
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (np.float64(2.5), 2.5), (np.float32(np.nan), None), (np.int64(3), 3), (np.bool_(True), True),
+        (np.array([1.0, np.inf]), [1.0, None]), (np.array(1.5), 1.5), (np.complex128(1 + 2j), [1.0, 2.0]),
+        (np.zeros((0, 2)), []),
+    ],
+)  # fmt: skip
+def test_a_value_is_shown_as_json_has_it(value: Any, shown: Any) -> None:
+    assert plain(value) == shown
 
 
 def test_an_npy_is_a_file_that_numpy_reads(pipeline: PipelineProcess) -> None:
