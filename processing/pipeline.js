@@ -17,7 +17,7 @@ let status = null; // the newest; null while the pipeline does not answer
 function show(news) {
   status = news;
   const { state, pipeline, series } = status;
-  const workers = status.workers.toSorted((a, b) => a.name.localeCompare(b.name, "en", { numeric: true }));
+  const workers = [...status.workers].sort((a, b) => a.name.localeCompare(b.name, "en", { numeric: true }));
   showState(state, pipeline, sentence());
   element("series-part").hidden = !series;
   if (series) showSeries(series);
