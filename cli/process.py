@@ -28,8 +28,13 @@ from penstock.cli._output import add_json, emit, say
 from penstock.cli.main import UserError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from penstock.processing.models import Status
     from penstock.processing.pipeline_config import PipelineConfig
+
+MOST_SENTENCES = 3
+"""Of a class' errors that are printed."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -200,8 +205,30 @@ def _ended(args: argparse.Namespace, status: Status) -> int:
     if args.json:
         emit(status)
     else:
-        print("\n".join(lines(status, finished=True)), flush=True)
+        print("\n".join([*lines(status, finished=True), *_errors(status)]), flush=True)
     series = status.series
     if status.error or series is None or series.result_file is None:
         return 2
     return 0 if series.counts.done + series.counts.absent == series.counts.frames else 1
+
+
+def _errors(status: Status) -> Iterator[str]:
+    """Yield why frames have failed, each sentence once, with its first frame."""
+    from penstock.processing.results.errors import ResultError
+    from penstock.processing.results.read import Results
+
+    series = status.series
+    if series is None or series.result_file is None or not series.counts.failed:
+        return
+    try:
+        errors = Results(series.result_file).account()["errors"]
+    except ResultError as error:
+        yield f"    why frames have failed cannot be read: {error}"
+        return
+    first: dict[str, int] = {}
+    for index, sentence in sorted(errors.items()):
+        first.setdefault(sentence, index)
+    for sentence, index in list(first.items())[:MOST_SENTENCES]:
+        yield f"    frame {index} failed: {sentence}"
+    if len(first) > MOST_SENTENCES:
+        yield f"    and others, in entry/account/errors of {series.result_file}"

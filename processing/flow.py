@@ -36,6 +36,7 @@ class Flow:
     def __init__(self, setup: Setup, connections: Connections) -> None:
         config = setup.config
         self.config = config
+        self._is_on_file = bool(setup.file)
         known = setup.parameters
         self.versions = Versions(
             config.parameters if known is None else known.values, 1 if known is None else known.version
@@ -78,10 +79,17 @@ class Flow:
                 self.staff.ready_for(member, message)
             case wire.Refused():
                 self.staff.refused(member, message)
+                self._give_up(message.why)
             case wire.Finished():
                 self._answers.finished(member, message, parts)
             case wire.Bye():
                 self.gone(member.peer, said_so=True)
+
+    def _give_up(self, why: str) -> None:
+        """End a pipeline on a file if every worker refuses its code: there will be no others."""
+        refused = sum(member.state == "refused" for member in self.staff.members.values())
+        if self._is_on_file and not self.config.listen and refused >= self.config.workers:
+            self.series.fail(f"no worker takes its code and parameters: {why}")
 
     def gone(self, peer: Peer, *, said_so: bool = False) -> None:
         """A worker is gone: what it had is given to others."""

@@ -21,6 +21,9 @@ LISTEN = r"tcp://(\[[^\[\]\s]+\]|[^\[\]:\s]+):([0-9]{1,5}|\*)"
 WORDS = setting_errors.Words(
     schema="`penstock process --schema`",
     texts={
+        "name": "at most 64 letters, digits, _ and -",
+        "listen": "tcp://HOST:PORT, such as tcp://0.0.0.0:5101",
+        "results_root": "an absolute path",
         "http": "HOST:PORT, such as 127.0.0.1:5100",
         "receiver": "the address of a receiver, such as http://127.0.0.1:5000",
         "processor": "FILE.py:CLASS or MODULE:CLASS, such as spots.py:Spots",

@@ -178,7 +178,7 @@ def plain(array: np.ndarray[Any, Any]) -> Any:
     `None`, and complex numbers pairs."""
     array = np.asarray(array)
     if array.dtype.kind == "f":
-        found = array.astype(object)
+        found = np.asarray(array).astype(object)  # without asarray a NumPy scalar would not become an array
         found[~np.isfinite(array)] = None
         return found.tolist()
     if array.dtype.kind == "c":

@@ -174,11 +174,12 @@ class Run:
             pending = account.indices(State.PENDING)
         has = np.isin(pending, stored, assume_unique=True)
         if not self.broken:
-            self._rest, pending = pending[has], pending[~has]
+            self._rest, pending, has = pending[has], pending[~has], has[~has]
         is_absent = np.zeros(account.frames, bool)
         for first, last in absent:
             is_absent[first : last + 1] = True
-        missing, others = pending[is_absent[pending]], pending[~is_absent[pending]]
+        is_missing = is_absent[pending] & ~has  # what the file has is not absent, also if nobody processes it
+        missing, others = pending[is_missing], pending[~is_missing]
         event, state = Event.DROPPED, State.DROPPED
         if self.was_resumed and over.file is None and not self.broken:
             event, state = Event.LOST, State.LOST

@@ -73,6 +73,12 @@ def test_arrays_come_as_lists_and_as_npy(pipeline: PipelineProcess) -> None:
     assert found[0, 0] == 5 and np.isnan(found[FAILED - 5]).all()
 
 
+def test_numbers_that_json_has_not_are_none_also_when_there_is_only_one() -> None:
+    assert type(plain(np.float64(2.5))) is float
+    assert plain(np.float32("nan")) is None and plain(np.array([1.0, np.inf])) == [1.0, None]
+    assert plain(np.complex64(1 + 2j)) == [1.0, 2.0]
+
+
 def test_events_come_as_a_list_for_each_frame(pipeline: PipelineProcess) -> None:
     assert pipeline.client.values("spots", "3:6").values == [[[0, 1]], None, [[2, 3], [4, 5]]]
     assert pipeline.client.array("spots", "3:6").tolist() == [[0, 1], [2, 3], [4, 5]]

@@ -32,7 +32,10 @@ class Spots(Processor):
 
     def process(self, frame):
         bright = np.count_nonzero(frame.pixels > self.threshold)
-        return {"bright": bright, "first": frame.pixels.flat[0], "mean": Mean(frame.pixels)}
+        share = bright / frame.pixels.size
+        return {
+            "bright": bright, "share": share, "first": frame.pixels.flat[0], "mean": Mean(frame.pixels)
+        }
 """
 ENTRY = {"name": "live", "endpoint": "tcp://127.0.0.1:0", "shared": True, "queue_mb": 2}
 
@@ -113,6 +116,7 @@ def test_a_class_runs_on_every_frame_and_its_results_are_asked_for_over_http(
         assert status.series.result_file == str(receiver.root / "a.spots.h5")
         assert made.client.values("first").values == [24 * number for number in range(50)]
         assert made.client.latest("mean").n == 50
+        assert made.client.latest("share").value == made.client.values("share", "49:").values[0]
         changed = made.client.change({"threshold": 5})
         assert changed.taken and len(changed.acknowledged) == 2
 
@@ -239,9 +243,28 @@ def test_a_class_is_tried_on_a_file_first(
     ready, ended = map(json.loads, capfd.readouterr().out.splitlines())
     assert ready["pipeline"] == "spots" and ended["series"]["counts"]["done"] == 20
 
-    (tmp_path / "spots.py").write_text(SPOTS.replace("return {", "1 / (frame.index - 3)\n        return {"))
+    (tmp_path / "spots.py").write_text(SPOTS.replace("share = ", "1 / (frame.index - 3)\n        share = "))
     assert main(["process", str(file), str(raw), "--overwrite"]) == 1
     assert "NOT all done" in (said := capfd.readouterr().out) and "19 done, 1 failed" in said
+    assert "    frame 3 failed: ZeroDivisionError: division by zero (spots.py, line 10, in process)\n" in said
+
+
+def test_a_file_that_cannot_be_processed_is_told_with_the_reason_and_the_frames_it_has(
+    receiver: ReceiverProcess, streamer: Streamer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    raw = receiver.root / "a.h5"
+    receiver.ended(streamer.series_of(str(raw), 20))
+
+    file = pipeline_file(tmp_path)
+    assert main(["process", str(file), str(raw), "--set", "treshold=3"]) == 2, "every worker refuses it"
+    said = capfd.readouterr().out
+    assert "there is no parameter treshold: Spots has threshold" in said and "20 dropped" in said
+
+    file = pipeline_file(tmp_path, results_root=str(tmp_path / "none"))
+    assert main(["process", str(file), str(raw)]) == 2
+    said = capfd.readouterr().out
+    assert f"{tmp_path}/none is not there: create it, or set results_root" in said
+    assert "20 dropped" in said, "they are in the file"
 
 
 @pytest.mark.parametrize(
