@@ -21,6 +21,8 @@ from penstock.stins.messages import Buffer
 
 Context: TypeAlias = "zmq.Context[zmq.Socket[bytes]]"
 LOCAL = "tcp://127.0.0.1:*"
+LOCAL_PORT = 0
+"""Number of the port of that address."""
 MOST = 256
 """Messages that are taken at once, so that other sockets have their turn."""
 LEAVE_MS = 1000
@@ -41,7 +43,7 @@ class Peer(NamedTuple):
     """A connection."""
 
     port: int
-    """0: the local one."""
+    """See `LOCAL_PORT`."""
     identity: bytes
     """ZeroMQ's, never used again."""
 

@@ -118,7 +118,7 @@ class Distributor:
             self._tell(now)
 
     def _tell(self, now: float) -> None:
-        self._link.send(self._status(), now, finished=self._is_finished)
+        self._link.send(self._status(), now, finished=self._is_finished, hanging=tuple(self._flow.given_up))
 
     def _status(self) -> Status:
         return status(self._flow, self._silent)

@@ -7,11 +7,12 @@
 from __future__ import annotations
 
 import logging
+from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from penstock.processing import wire
-from penstock.processing.connections import Connections, Peer
+from penstock.processing.connections import LOCAL_PORT, Connections, Peer
 from penstock.processing.ending import Ending
 from penstock.processing.giving import Giving
 from penstock.processing.link import Setup
@@ -23,6 +24,9 @@ from penstock.processing.staff import Member, Staff
 from penstock.processing.versions import Versions
 
 log = logging.getLogger(__name__)
+
+REMEMBERED = 32
+"""Workers that took too long whose process ids are told."""
 
 
 class Flow:
@@ -50,6 +54,8 @@ class Flow:
         self.ending = Ending(self.series)
         self.from_frame = 0
         """First frame with the parameters in use, of the newest series."""
+        self.given_up: deque[int] = deque(maxlen=REMEMBERED)
+        """Process ids of the last workers on this machine that took too long."""
         self._answers = self.series.answers
 
     def message(self, peer: Peer, parts: Sequence[Any], now: float) -> None:
@@ -123,6 +129,8 @@ class Flow:
             why = f"worker {member.name} took more than {self.config.frame_seconds:g} s for a frame"
             log.warning("%s", why)
             self.staff.say(member, wire.Stop(why=f"{why} (frame_seconds)"))
+            if member.peer.port == LOCAL_PORT:
+                self.given_up.append(member.pid)
             self.gone(member.peer)
 
     def refuses(self, values: Mapping[str, Any]) -> str:

@@ -60,6 +60,8 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     """What became of the last change of parameters."""
     finished: bool = False
     """Of a pipeline on a file: all is done, and the distributor ends."""
+    hanging: tuple[int, ...] = ()
+    """Process ids of the last workers on this machine that were given up: they do not end by themselves."""
 
 
 class Link:
@@ -98,21 +100,26 @@ class Link:
         """Return whether so much time has passed that a snapshot may be sent."""
         return now - self._told_at >= LEAST or self.handled != self._told_handled
 
-    def send(self, status: Status, now: float, *, finished: bool = False) -> None:
+    def send(
+        self, status: Status, now: float, *, finished: bool = False, hanging: tuple[int, ...] = ()
+    ) -> None:
         """Send a snapshot if something has changed or the last one is old.
 
         Args:
             status: without a version.
             now: monotonic seconds.
             finished: see `Snapshot`.
+            hanging: see `Snapshot`.
         """
-        content = msgspec.json.encode((status, self.handled, self.changed, finished))
+        content = msgspec.json.encode((status, self.handled, self.changed, finished, hanging))
         if content == self._told and now - self._told_at < HEARTBEAT:
             return
         if content != self._told:
             self._version += 1
         told = replace(status, version=self._version)
-        snapshot = Snapshot(status=told, handled=self.handled, changed=self.changed, finished=finished)
+        snapshot = Snapshot(
+            status=told, handled=self.handled, changed=self.changed, finished=finished, hanging=hanging
+        )  # fmt: skip
         try:
             self._datagrams.send(snapshot, cut=True, wait=finished)
         except BlockingIOError:

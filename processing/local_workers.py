@@ -70,6 +70,12 @@ class LocalWorkers:
         self._hurry.set()
         self._hurry = asyncio.Event()
 
+    def kill(self, pid: int) -> None:
+        """Kill a worker that hangs, if it is one of these: another one is started in its place."""
+        for worker in self._running.values():
+            if worker.pid == pid:
+                worker.kill()
+
     def leave(self) -> None:
         """Start none again from now on: they are about to be ended."""
         self._leaving = True

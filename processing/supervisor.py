@@ -210,6 +210,8 @@ class Supervisor(Parent[Snapshot]):
         self._worked.update(each.pid for each in status.workers if each.frames and each.host == here)
         if status.address and not self._closing:
             self.workers.use(status.address)
+        for pid in set(snapshot.hanging) - set(before.hanging):
+            self.workers.kill(pid)
         if snapshot.finished:
             self.finished.set()
 

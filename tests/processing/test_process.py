@@ -17,7 +17,7 @@ import pytest
 from penstock.cli.main import main
 from penstock.processing.client import PipelineClient
 from penstock.processing.models import Status
-from tests.processing.pipeline_process import DEADLINE, child_of, wait_until
+from tests.processing.pipeline_process import DEADLINE, child_of, gone, wait_until
 from tests.receiver.processes import ReceiverProcess
 from tests.streams import Streamer
 
@@ -40,8 +40,8 @@ class Spots(Processor):
 ENTRY = {"name": "live", "endpoint": "tcp://127.0.0.1:0", "shared": True, "queue_mb": 2}
 
 
-def pipeline_file(folder: Path, **keys: Any) -> Path:
-    (folder / "spots.py").write_text(SPOTS)
+def pipeline_file(folder: Path, source: str = SPOTS, **keys: Any) -> Path:
+    (folder / "spots.py").write_text(source)
     path = folder / "spots.yaml"
     entry = {"processor": "spots.py:Spots", "parameters": {"threshold": 2}, "http": "127.0.0.1:0", **keys}
     path.write_text(json.dumps(entry))
@@ -152,6 +152,23 @@ def test_a_killed_worker_is_replaced_and_no_frame_is_missing(
         assert made.client.values("first").values == [24 * number for number in range(40)]
         pids = {each.pid for each in before.workers}
         made.wait(lambda status: len({each.pid for each in status.workers} - pids) == 1)
+
+
+def test_a_worker_that_hangs_is_killed_and_another_one_started(
+    receiver: ReceiverProcess, streamer: Streamer, tmp_path: Path
+) -> None:
+    hangs = SPOTS.replace(
+        "        bright", "        while frame.index == 7:\n            pass\n        bright"
+    )
+    with running(tmp_path, receiver, source=hangs, frame_seconds=0.5, workers=1, retry=False) as made:
+        before = made.wait(lambda status: [each.state for each in status.workers] == ["ready"])
+        status = made.over(streamer.series_of(str(receiver.root / "a.h5"), 20))
+        assert status.series is not None
+        counts = status.series.counts
+        assert counts.lost >= 1 and counts.done + counts.lost == 20
+        after = made.wait(lambda status: [each.state for each in status.workers] == ["ready"])
+        assert after.deaths == 1 and after.workers[0].pid != before.workers[0].pid
+        wait_until(lambda: gone(before.workers[0].pid), "the worker that hung is gone")
 
 
 def test_a_killed_distributor_goes_on_where_it_was_and_takes_the_rest_from_the_file(
