@@ -84,7 +84,7 @@ test-slow: $(STAMPS)/develop judges ## the slow tests: many seeds and variants, 
 	PENSTOCK_JUDGES=1 QT_QPA_PLATFORM=offscreen pytest -m slow $(PARALLEL) --durations=25 $(ARGS)
 
 .PHONY: judges
-judges: $(JUDGES)/tickit/stamp $(JUDGES)/fastcs/stamp $(JUDGES)/hdf5/stamp $(JUDGES)/python36/stamp $(JUDGES)/slsdet/stamp ## programs of others, with which the slow tests compare ours
+judges: $(JUDGES)/tickit/stamp $(JUDGES)/fastcs/stamp $(JUDGES)/hdf5/stamp $(JUDGES)/processing/stamp $(JUDGES)/python36/stamp $(JUDGES)/slsdet/stamp ## programs of others, with which the slow tests compare ours
 	@.ci/debian-packages hdf5-tools || echo "h5dump is missing: it does not judge our files." >&2
 
 .PHONY: contract
@@ -210,6 +210,15 @@ $(JUDGES)/hdf5/stamp: Makefile
 	@"$$(.ci/find-python)" -m venv $(@D)
 	@echo "Installing h5py with HDF5 1.14 and nxmx into $(@D): some 450 MB, half a minute"
 	@$(@D)/bin/pip install --quiet h5py==3.12.1 hdf5plugin==7.1.0 nxmx==0.0.8
+	@touch $@
+
+# Others that process frames while they come, for `penstock bench --processing`.
+$(JUDGES)/processing/stamp: Makefile
+	@.ci/debian-packages redis-server || echo "redis-server is missing: live processing is not compared with dranspose." >&2
+	@rm -rf $(@D)
+	@"$$(.ci/find-python)" -m venv $(@D)
+	@echo "Installing dranspose and PvaPy into $(@D): some 150 MB, half a minute"
+	@$(@D)/bin/pip install --quiet dranspose==0.2.0 pvapy==5.6
 	@touch $@
 
 # The Python of a PILATUS3's control unit, for the light streamer. Its tests are skipped where there is none.

@@ -74,7 +74,7 @@ class Receiver:
             process = stack.enter_context(Child("receiver", argv, line_with("http"), relay=self._follow))
             self._client = ReceiverClient(process.answer["http"], timeout=5.0)
             self._http = int(process.answer["pid"])
-            (self.data_pid,) = _children(self._http)
+            (self.data_pid,) = children(self._http)
             """Id of the data process."""
             self._stack = stack.pop_all()
         return self
@@ -260,9 +260,14 @@ def line_with(key: str) -> Callable[[str], dict[str, Any] | None]:
     return ready
 
 
-def _children(pid: int) -> list[int]:
+def children(pid: int) -> list[int]:
     """Return the process ids of a process's children, whichever of its threads started them."""
     return [int(found) for task in _tasks(pid) for found in (task / "children").read_text().split()]
+
+
+def process_seconds(pid: int) -> float:
+    """Return the processor time of a process in seconds, of all threads that it has now."""
+    return sum(map(_thread_seconds, _tasks(pid)))
 
 
 def _tasks(pid: int) -> list[Path]:

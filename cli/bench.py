@@ -22,6 +22,7 @@ Examples:
   penstock bench --viewer --dir /dev/shm      instead: what a viewer costs the data path
   penstock bench --rois --rounds 10           instead: what regions of interest cost
   penstock bench --consumers --rounds 5       instead: what a consumer costs the receiver
+  penstock bench --processing --rounds 5      instead: what live processing costs; a quarter of an hour
 """
 
 from __future__ import annotations
@@ -86,6 +87,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="instead: the receiver without a consumer, with one by reference and one by messages",
     )
+    parser.add_argument(
+        "--processing",
+        action="store_true",
+        help="instead: live processing beside a plain loop, dranspose and PvaPy; how workers share the work",
+    )
     transforms = parser.add_argument_group("transforms")
     transforms.add_argument(
         "--transforms", action="store_true", help="instead: CBF to bslz4, frames/s per core"
@@ -125,6 +131,10 @@ def run(args: argparse.Namespace) -> int:
             from penstock.bench.consumers_report import report as report_consumers
 
             return report_consumers(args.dir, args.rounds, args.json)
+        if args.processing:
+            from penstock.bench.processing_report import report as report_processing
+
+            return report_processing(args.dir, args.rounds, args.json)
         return _figures(args) if args.figures is not None else _compare(args)
     except (ProcessFailed, RuntimeError) as error:
         raise UserError(f"no figures: {error}") from error

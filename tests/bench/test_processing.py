@@ -1,0 +1,108 @@
+"""What live processing costs: the figures, and short measurements with real processes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from penstock.bench import processing, processing_others
+from penstock.bench.pipeline import Frames
+from penstock.bench.processing import CASES, KINDS, WAITERS, Cost, Sharing
+from penstock.bench.processing_others import DRANSPOSE, EVENT_CASES, Chain, Events
+from penstock.bench.processing_report import (
+    Verdict,
+    chain_verdicts,
+    cost_verdicts,
+    event_verdicts,
+    sharing_verdicts,
+)
+
+
+def silent(text: str) -> None:
+    """No progress."""
+
+
+def cost(frames: Frames, pipeline: float) -> Cost:
+    found = Cost(frames=frames)
+    for busy in (1.0, 5.0, 1.0):
+        found.spent["none"].append({"receiver": 20 * busy})
+        found.spent["loop"].append({"receiver": 60 * busy, "loop": 10 * busy})
+        for kind in ("by reference", "by TCP"):
+            found.spent[kind].append(
+                {"receiver": 24 * busy, "distributor": pipeline * busy, "workers": 6 * busy}
+            )
+    return found
+
+
+def test_what_is_added_is_compared_within_a_round() -> None:
+    found = cost(CASES[0], pipeline=15)
+    assert found.added("loop") == [50, 250, 50]
+    assert found.added("by reference") == [25, 125, 25]
+    assert found.ratio("by reference") == 0.5 and found.receiver_ratio == 1.2
+
+
+@pytest.mark.parametrize(("frames", "bar"), [(CASES[0], 0.5), (CASES[1], 0.5), (CASES[2], 0.65)])
+def test_the_bar_depends_on_the_size_of_the_frames(frames: Frames, bar: float) -> None:
+    found = cost(frames, pipeline=20)
+    assert found.bar("by reference") == bar and found.bar("by TCP") == 3
+    reference, tcp, receiver = cost_verdicts([found])
+    assert reference.found == 0.6 and reference.reached == (bar == 0.65)
+    assert tcp.reached and receiver.reached
+
+
+def test_workers_that_wait_are_compared_with_one_and_with_an_equal_share() -> None:
+    found = Sharing(
+        rates={1: [50.0, 40.0], WAITERS: [380.0, 304.0]},
+        shares=[[1.0, 1.01, 0.99], [1.0, 1.04, 0.96]],
+        around=[{"receiver": 0.1, "distributor": 0.1, "workers": 4.0}],
+    )
+    speed, unlike, around = sharing_verdicts(found)
+    assert speed.found == 7.6 and speed.reached
+    assert unlike.found == pytest.approx(0.025) and not unlike.reached
+    assert around.found == 0.05 and around.reached
+
+
+def test_rates_have_a_least_and_times_a_most() -> None:
+    frames, _, bars = EVENT_CASES[0]
+    events = Events(
+        frames=frames, bars=bars, rates={DRANSPOSE: [1000.0], "by reference": [6000.0], "by TCP": [2000.0]}
+    )
+    assert [verdict.reached for verdict in event_verdicts([events])] == [True, False]
+    chain = Chain(frames=replace(frames, rate=10.0), bar=0.7, pvapy=[100.0, 100.0], penstock=[60.0, 80.0])
+    assert [verdict.reached for verdict in chain_verdicts([chain])] == [True]
+    assert not Verdict(text="", found=0.9, bar=1.0, least=True).reached
+
+
+@pytest.mark.slow
+def test_receivers_loop_and_pipelines_are_measured(tmp_path: Path) -> None:
+    (found,) = processing.costs(tmp_path, 1, silent, (replace(CASES[0], count=3000),))
+    assert set(found.spent) == set(KINDS)
+    for kind, processes in (("loop", ["loop"]), ("by TCP", ["distributor", "workers"])):
+        ((spent,), dropped) = found.spent[kind], found.dropped[kind]
+        assert dropped == 0 and spent["receiver"] > 0
+        assert all(spent[name] > 0 for name in processes)
+
+
+@pytest.mark.slow
+def test_workers_that_wait_and_workers_that_compute_are_measured(tmp_path: Path) -> None:
+    found = processing.sharing(tmp_path, 1, silent, scale=0.1)
+    ((one,), (many,), (shares,)) = found.rates[1], found.rates[WAITERS], found.shares
+    assert 0 < one < many
+    assert len(shares) == WAITERS and sum(shares) == pytest.approx(WAITERS)
+    assert found.around[0]["workers"] >= processing.COMPUTE * 1e3
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(processing_others.environment() is None, reason=processing_others.MISSING)
+def test_programs_of_others_are_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    few = [(frames.of(2000), 500, bars) for frames, _, bars in EVENT_CASES[:1]]
+    monkeypatch.setattr(processing_others, "EVENT_CASES", few)
+    short = [(frames.of(round(frames.rate)), bar) for frames, bar in processing_others.CHAIN_CASES[1:]]
+    monkeypatch.setattr(processing_others, "CHAIN_CASES", short)
+    programs = processing_others.environment()
+    for events in processing_others.dranspose(tmp_path, 1, silent, programs):
+        assert all(rate > 0 for rates in events.rates.values() for rate in rates)
+    (chain,) = processing_others.pvapy(tmp_path, 1, silent, programs)
+    assert chain.pvapy[0] > 0 and chain.penstock[0] > 0
