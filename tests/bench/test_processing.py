@@ -18,6 +18,7 @@ from penstock.bench.processing_report import (
     event_verdicts,
     sharing_verdicts,
 )
+from tests.third_party import program_of
 
 
 def silent(text: str) -> None:
@@ -95,13 +96,12 @@ def test_workers_that_wait_and_workers_that_compute_are_measured(tmp_path: Path)
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(processing_others.environment() is None, reason=processing_others.MISSING)
 def test_programs_of_others_are_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     few = [(frames.of(2000), 500, bars) for frames, _, bars in EVENT_CASES[:1]]
     monkeypatch.setattr(processing_others, "EVENT_CASES", few)
     short = [(frames.of(round(frames.rate)), bar) for frames, bar in processing_others.CHAIN_CASES[1:]]
     monkeypatch.setattr(processing_others, "CHAIN_CASES", short)
-    programs = processing_others.environment()
+    programs = program_of("processing", "dranspose").parent
     for events in processing_others.dranspose(tmp_path, 1, silent, programs):
         assert all(rate > 0 for rates in events.rates.values() for rate in rates)
     (chain,) = processing_others.pvapy(tmp_path, 1, silent, programs)
