@@ -136,6 +136,28 @@ def test_after_a_full_disk_the_next_series_is_good(person: Person, station: Stat
     )
 
 
+def test_a_disk_with_less_room_than_must_stay_free_is_known_before_arm(
+    person: Person, station: Station
+) -> None:
+    if not os.path.ismount(station.root):
+        pytest.skip("this account may not mount a tmpfs, so there is no small disk")
+    person.types("Triggers", "5")
+    person.types("Name of the file", "thaumatin_####")
+    person.sees("Ready to arm: 5 frames.* into thaumatin_0001.h5")
+    others = station.root / "somebody-elses.raw"
+    fill(others)
+    os.truncate(others, others.stat().st_size - 1_600_000)  # room for the frames, and 1 MB is to stay free
+    try:
+        person.types("Triggers", "6")
+        person.sees(
+            r"Arm would be refused: .* has 1\.\d+ MB free, this series needs 2\.\d+ MB; free some space"
+        )
+    finally:
+        others.unlink()
+    person.types("Triggers", "5")
+    person.sees("Ready to arm: 5 frames.* into thaumatin_0001.h5")
+
+
 def test_each_click_on_trigger_takes_the_next_frame(person: Person, station: Station) -> None:
     person.chooses("Trigger mode", "SOFTWARE")
     person.types("Triggers", "3")
