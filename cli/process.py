@@ -102,6 +102,8 @@ def _config(args: argparse.Namespace) -> PipelineConfig:
     replaced: dict[str, Any] = {"overwrite": config.overwrite or args.overwrite}
     if args.workers is not None:
         replaced["workers"] = args.workers
+    if args.workers == 0 and not config.listen:
+        raise UserError("--workers 0, and no listen in the pipeline's file: nobody could process a frame")
     if args.receiver is not None:
         replaced["receiver"] = args.receiver
     if args.http is not None:

@@ -233,11 +233,14 @@ class ResultFile(AccountRows):
         column = self._open.columns.get(path)
         if column is None:
             return False
-        if column.dtype != np.dtype(dtype) or column.shape != tuple(shape) or not is_like:
+        # As in a worker, which knows only its own frames: a smaller type will do, and is converted.
+        is_like = is_like and np.can_cast(dtype, column.dtype, "safe" if array.kind == "value" else "no")
+        if column.shape != tuple(shape) or not is_like:
             raise ResultError(
                 "unlike",
                 f"result {array.name} is {np.dtype(dtype)} {list(shape)} ({array.kind}), and its first value "
-                f"was {column.dtype} {list(column.shape)}: all have to be alike",
+                f"was {column.dtype} {list(column.shape)}: all have to be alike, such as "
+                "float(…) of each",
             )
         return True
 

@@ -294,6 +294,7 @@ def test_a_file_that_cannot_be_processed_is_told_with_the_reason_and_the_frames_
         (["{file}", "--http", "5100"], 'http is "5100"; give HOST:PORT, such as 127.0.0.1:5100'),
         (["{file}", "--set", "threshold"], "--set takes NAME=VALUE, such as threshold=800"),
         (["{file}", "--workers", "-1"], "-1 is below 0"),
+        (["{file}", "--workers", "0"], "--workers 0, and no listen in the pipeline's file"),
     ],
 )
 def test_what_cannot_be_run_is_one_sentence(

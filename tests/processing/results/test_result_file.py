@@ -8,6 +8,7 @@ import resource
 from pathlib import Path
 
 import h5py
+import msgspec
 import numpy as np
 import pytest
 
@@ -267,7 +268,7 @@ def test_names_with_dots_and_those_of_the_file_are_stored_under_others(tmp_path:
 @pytest.mark.parametrize(
     "other",
     [
-        Array(name="curve", dtype="<f4", shape=(1, 512)),
+        Array(name="curve", dtype="<c16", shape=(1, 512)),
         Array(name="curve", dtype="<f8", shape=(1, 511)),
         Array(name="curve", dtype="<f8", shape=(1, 512), kind="events", counts=(1,)),
     ],
@@ -279,6 +280,16 @@ def test_a_value_unlike_the_first_is_refused_and_changes_nothing(tmp_path: Path,
         results.rows(other, np.array([1]), np.zeros(other.shape, other.dtype))
     assert caught.value.kind == "unlike"
     results.close()
+
+
+def test_a_smaller_type_of_another_worker_is_converted(tmp_path: Path) -> None:
+    results = created(tmp_path, 2)
+    share = Array(name="share", dtype="<f8", shape=(1,))
+    results.rows(share, np.array([0]), np.array([0.5]))
+    results.rows(msgspec.structs.replace(share, dtype="<i8"), np.array([1]), np.array([3]))
+    results.status(np.arange(2), DONE)
+    results.close()
+    assert Results(tmp_path / "x.spots.h5").rows("share", 0, 2).values.tolist() == [0.5, 3.0]
 
 
 def test_a_reader_sees_what_is_done_and_hides_the_rest(tmp_path: Path) -> None:
