@@ -65,7 +65,10 @@ class Answers:
         failed = dict(message.errors)
         try:
             if not run.broken:
-                failed |= run.store.rows(bunch, message.arrays, values)
+                unlike = run.store.rows(bunch, message.arrays, values)
+                failed |= unlike
+                if unlike and message.held:
+                    member.spoiled.add(message.bunch)
         except ResultError as error:
             self._break_off(run, str(error))
             return
@@ -98,6 +101,11 @@ class Answers:
         """
         member.asked.discard(message.series)
         bunches = self._schedule.holds(member.number, message.series, message.bunches)
+        if spoiled := member.spoiled.intersection(message.bunches):
+            # Frames that have failed cannot be taken out of a sum: the others are done again.
+            member.spoiled -= spoiled
+            self._schedule.again(member.number, bunches)
+            return
         if len(bunches) != len(message.bunches):
             # Without all of them the values are of no use: it was gone meanwhile, or the series was dropped.
             self._schedule.stray += sum(len(bunch.items) for bunch in bunches) or len(message.bunches)

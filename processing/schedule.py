@@ -137,11 +137,9 @@ class Schedule:
             died: whether it may have died of the frames in work; one that has said goodbye has not begun with
                 them, so that they are as they were.
         """
-        worker = self.workers.pop(number, None)
+        worker = self.workers.get(number)
         if worker is None:
             return []
-        for room in self._room:
-            room.pop(number, None)
         found: dict[int, tuple[list[Item], list[Item]]] = {}
         for bunch in worker.work.values():
             self._left[bunch.number] = len(bunch.items)
@@ -162,12 +160,13 @@ class Schedule:
             )
             queue.alone.clear()
             queue.alone.extend(merged)
-        for bunch in reversed(worker.held.values()):
+        for bunch in worker.held.values():
             again, _ = found.setdefault(bunch.series, ([], []))
-            queue = self._queues[bunch.series]
-            queue.account.happens(Event.AGAIN, bunch.indices)
-            queue.fresh.extendleft(reversed(bunch.items))
             again += bunch.items
+        self.again(number, list(worker.held.values()))
+        del self.workers[number]
+        for room in self._room:
+            room.pop(number, None)
         while len(self._left) > REMEMBERED:
             del self._left[next(iter(self._left))]
         return [Left(series, tuple(again), tuple(lost)) for series, (again, lost) in found.items()]
@@ -274,6 +273,14 @@ class Schedule:
             assert account is not None and bunch.series == series
             account.happens(Event.FAILED if failed else Event.HANDED_OVER, bunch.indices)
         return bunches
+
+    def again(self, worker: int, bunches: Sequence[Bunch]) -> None:
+        """Queue frames again that a worker holds: the values that they went into cannot be used."""
+        for bunch in reversed(bunches):
+            self.workers[worker].release(bunch.number)
+            queue = self._queues[bunch.series]
+            queue.account.happens(Event.AGAIN, bunch.indices)
+            queue.fresh.extendleft(reversed(bunch.items))
 
     def holds(self, worker: int, series: int, numbers: Iterable[int]) -> list[Bunch]:
         """Return the bunches of these numbers that a worker holds."""

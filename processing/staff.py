@@ -40,6 +40,8 @@ class Member(msgspec.Struct):
     batch: int = 1
     has_loaded: bool = False
     """Whether it has the code, and uses the parameters that came with it."""
+    spoiled: set[int] = msgspec.field(default_factory=set)
+    """Bunches of which frames have failed here, but are in its accumulated values."""
     asked: set[int] = msgspec.field(default_factory=set)
     """Series whose accumulated values it is handing over, since it was asked to."""
 

@@ -142,10 +142,10 @@ def test_without_retry_what_a_worker_had_is_lost_and_listed_and_the_sum_agrees(
 
 
 def test_a_worker_that_is_asked_to_leave_takes_no_frame_with_it_even_without_retry(
-    receiver: ReceiverProcess, streamer: Streamer
+    receiver: ReceiverProcess, sender: Streamer
 ) -> None:
     with pipeline(WAITS, receiver, workers=2, retry=False) as made:
-        with sending(streamer, str(receiver.root / "a.h5"), 500, 2000) as name:
+        with sending(sender, str(receiver.root / "a.h5"), 500, 2000) as name:
             made.wait(partial(has_processed, 100))
             leaving = next(each for each in made.workers if each.pid in _working(made))
             kill(leaving, signal.SIGTERM)

@@ -227,6 +227,41 @@ def test_a_frame_whose_result_is_unlike_that_of_another_worker_fails(
             assert (statuses(file)[50:] == 2).all()
 
 
+def test_frames_that_fail_since_another_workers_result_was_first_are_in_no_sum(
+    receiver: ReceiverProcess, sender: Streamer
+) -> None:
+    source = """
+    import os, time
+    class Mine(Processor):
+        def start(self, series):
+            try:
+                os.close(os.open(os.environ["FIRST"], os.O_CREAT | os.O_EXCL))
+                self.n = 3
+            except FileExistsError:
+                self.n = 4
+        def process(self, frame):
+            time.sleep(0.002)
+            found = {"sum": Sum(frame.pixels.astype("u8"))}
+            if frame.index % 5 == 0:
+                found["size"] = np.zeros(self.n)
+            return found
+    """
+    os.environ["FIRST"] = str(receiver.root / "first.txt")
+    try:
+        with pipeline(source, receiver, workers=2, hand_over_seconds=0.1) as made:
+            name = send(sender, receiver.root / "a.h5", range(300), frames=300)
+            sender.end(reason="complete", triggered=300, sent=300)
+            counts = (series := made.over(name)).counts
+            assert counts.failed > 0 and counts.done + counts.failed == 300
+            with results(series) as file:
+                done = np.flatnonzero(statuses(file) == 1)
+                total = sum(pixels(int(number), SHAPE).astype("u8") for number in done)
+                np.testing.assert_array_equal(np.squeeze(file["/entry/accumulated/sum"]), total)
+                assert frames_in(file, "sum") == counts.done
+    finally:
+        del os.environ["FIRST"]
+
+
 def test_after_too_many_failures_in_a_row_the_pipeline_is_in_error_until_reset(
     receiver: ReceiverProcess, sender: Streamer
 ) -> None:
