@@ -19,6 +19,8 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
+import socket
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -73,6 +75,8 @@ def run(args: argparse.Namespace) -> int:
     if args.make_key is not None:
         try:
             keys.make(args.make_key)
+        except FileExistsError as error:
+            raise UserError(f"{args.make_key} exists already: use it, or give another name") from error
         except OSError as error:
             raise UserError(f"{args.make_key}: {error.strerror}") from error
         say(args, f"{args.make_key} has a new key; copy it to where workers run: --key {args.make_key}")
@@ -181,7 +185,8 @@ def _serve(args: argparse.Namespace, config: PipelineConfig, steps: tuple[Any, .
         say(args, f"pipeline {config.name} is ready: {url}/")
         if status.listen:
             key = f" --key {config.key}" if config.key else ""
-            say(args, f"workers on other machines: penstock worker {status.listen}{key}")
+            address = re.sub(r"//(0\.0\.0\.0|\*|\[::\]):", f"//{socket.gethostname()}:", status.listen)
+            say(args, f"workers on other machines: penstock worker {address}{key}")
 
     made = server.make(create_app(supervisor), ready, supervisor.end_waits)
 

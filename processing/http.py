@@ -137,7 +137,7 @@ def create_app(supervisor: Supervisor) -> FastAPI:
         changed = await supervisor.change(values)
         if changed.taken:
             return changed
-        reasons = "; ".join(f"{name}: {why}" for name, why in changed.refused.items())
+        reasons = "; ".join(f"{name}: {why}" if name else why for name, why in changed.refused.items())
         refused = ParametersRefused(
             kind="refused_parameters",
             message=f"version {changed.version} stays in use. {reasons or 'The distributor refuses them'}",

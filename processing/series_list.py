@@ -26,6 +26,7 @@ from penstock.processing.receiver_watch import Over
 from penstock.processing.results.begun import Begun, Code
 from penstock.processing.results.errors import ResultError
 from penstock.processing.results.place import path_for
+from penstock.processing.results.read import Results
 from penstock.processing.results.result_file import ResultFile
 from penstock.processing.schedule import Schedule
 from penstock.processing.series_run import Part, Phase, Run
@@ -111,7 +112,7 @@ class SeriesList:
                 self._open_results(run, said)
             except ResultError as error:
                 if error.kind == "finished":  # by an earlier distributor, up to its end
-                    run.phase = Phase.OVER
+                    self._show_finished(run, said)
                     return
                 self.break_off(run, str(error))
         if not run.broken:
@@ -249,13 +250,30 @@ class SeriesList:
         if run.phase is Phase.LIVE:
             self.staff.say_all(*self._message(run, part))
 
-    def _open_results(self, run: Run, said: SaidToBegin) -> None:
+    def _path(self, run: Run, said: SaidToBegin) -> Path | None:
         raw = None if said.file is None else Path(said.file)
-        path = path_for(raw, self.config.name, self.config.results_root, run.name)
+        return path_for(raw, self.config.name, self.config.results_root, run.name)
+
+    def _show_finished(self, run: Run, said: SaidToBegin) -> None:
+        """Show what became of a series that an earlier distributor has processed up to its end."""
+        path = self._path(run, said)
+        assert path is not None, "it is finished"
+        run.phase, run.finished = Phase.OVER, str(path)
+        try:
+            found = Results(path)
+            run.account.restore(found.states())
+            run.said = [reason] if (reason := found.account()["reason"]) else []
+        except ResultError as error:  # it is moved away just now
+            run.said.append(str(error))
+
+    def _open_results(self, run: Run, said: SaidToBegin) -> None:
+        path = self._path(run, said)
         if path is None:
             return
         file = None
-        if path.exists():
+        # Who processes a file anew wants nothing of an attempt with another class that was broken off.
+        is_new = bool(self.setup.file) and self.setup.parameters is None
+        if path.exists() and not is_new:
             try:
                 file = ResultFile.resume(path, run.name)
             except ResultError as error:
@@ -270,7 +288,8 @@ class SeriesList:
             begun = Begun(
                 series=run.name, planned=run.account.planned, pipeline=self.config.name, steps=self._codes,
                 version=version("penstock"), version_of_parameters=self.staff.versions.version,
-                parameters=self.staff.versions.values, raw=raw, detector=said.detector,
+                parameters=self.staff.versions.values,
+                raw=None if said.file is None else Path(said.file), detector=said.detector,
                 started=said.started or time.time(),
             )  # fmt: skip
             file = ResultFile.create(path, begun, overwrite=self.config.overwrite)

@@ -90,6 +90,8 @@ class Run:
         """Why none of its frames is processed any more; a sentence."""
         self.said: list[str] = []
         """What is not as it should be; sentences."""
+        self.finished: str | None = None
+        """Its result file, if an earlier distributor has finished it."""
         self.was_resumed = False
         """Whether an earlier distributor had begun its result file."""
         self.next_frame = 0
@@ -278,5 +280,5 @@ class Run:
         return models.Series(
             id=self.name, active=self.phase is not Phase.OVER, file=self.file, planned=self.account.planned,
             counts=self.account.counts, from_file=self.from_file,
-            reason=reason[:500], result_file=self.store.path,
+            reason=reason[:500], result_file=self.store.path or self.finished,
         )  # fmt: skip

@@ -350,6 +350,42 @@ def test_the_same_on_a_file(receiver: ReceiverProcess, sender: Streamer) -> None
         assert made.over(name).counts.done == 45
 
 
+def test_a_file_is_processed_anew_also_if_an_attempt_was_broken_off(
+    receiver: ReceiverProcess, sender: Streamer
+) -> None:
+    raw = receiver.root / "a.h5"
+    name = send(sender, raw, range(20), frames=20)
+    sender.end(reason="complete", triggered=20, sent=20)
+    receiver.ended(name)
+    with pipeline(NUMBER, file=str(raw), workers=0) as made:
+        made.wait(lambda status: status.series is not None and status.series.result_file is not None)
+        assert made.quit() == 0
+    with pipeline(SUM, file=str(raw), overwrite=True, workers=1) as made:
+        series = made.over(name)
+        assert series.counts.done == 20
+        with results(series) as file:
+            assert "frame.pixels.astype" in file["entry/process/step_1/data"].asstr()[()], (
+                "nothing of the other class is left"
+            )
+
+
+def test_a_series_that_an_earlier_pipeline_has_finished_is_shown_as_it_ended(
+    receiver: ReceiverProcess, sender: Streamer
+) -> None:
+    name = send(sender, receiver.root / "a.h5", [*range(15), *range(17, 20)], frames=20)
+    sender.end(reason="complete", triggered=20, sent=18)
+    receiver.ended(name)
+    shown = []
+    for _ in range(2):
+        with pipeline(SUM, receiver, workers=1) as made:
+            shown.append(made.over(name))
+            assert made.quit() == 0
+    first, second = shown
+    assert (first.counts.done, first.counts.absent) == (18, 2)
+    assert (second.counts, second.result_file) == (first.counts, first.result_file)
+    assert "2 frames absent" in second.reason
+
+
 def test_source_text_goes_to_other_machines_only_with_a_key(
     receiver: ReceiverProcess, sender: Streamer, tmp_path: Path
 ) -> None:

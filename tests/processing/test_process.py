@@ -222,7 +222,7 @@ def test_workers_on_other_machines_need_the_address_and_the_key_alone(
     assert main(["process", "--make-key", str(key)]) == 0
     assert key.stat().st_mode & 0o777 == 0o600
     assert main(["process", "--make-key", str(key)]) == 2
-    assert f"{key}: File exists" in capsys.readouterr().err
+    assert f"{key} exists already: use it, or give another name" in capsys.readouterr().err
     with running(tmp_path, receiver, listen="tcp://127.0.0.1:0", key="spots.key", workers=0) as made:
         address = made.ready["listen"]
         said = f"workers on other machines: penstock worker {address} --key {key}"
