@@ -68,7 +68,7 @@ def test_a_worker_elsewhere_needs_one_connection_and_the_key_and_may_be_cut_off(
         made.work(1)
         try:
             with sending(streamer, str(receiver.root / "b.h5"), 1000, 1000) as name:
-                made.wait(partial(has_processed, 200))
+                made.wait(partial(has_processed, name, 200))
                 switch.cut(MACHINE)
                 series = made.over(name)
         finally:
