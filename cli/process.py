@@ -32,8 +32,8 @@ from penstock.cli.main import UserError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from penstock.processing.config.pipeline_config import PipelineConfig
     from penstock.processing.models import Status
-    from penstock.processing.pipeline_config import PipelineConfig
 
 MOST_SENTENCES = 3
 """Of a class' errors that are printed."""
@@ -65,8 +65,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run it."""
-    from penstock.processing import classes, forward_entry, keys, pipeline_file
-    from penstock.processing.pipeline_file import PipelineError
+    from penstock.processing.config import classes, forward_entry, pipeline_file
+    from penstock.processing.config.pipeline_file import PipelineError
+    from penstock.processing.wire import keys
     from penstock.receiver.client import ReceiverClient
 
     if args.schema:
@@ -100,7 +101,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _config(args: argparse.Namespace) -> PipelineConfig:
     """Return the configuration, with what the options replace."""
-    from penstock.processing import pipeline_file
+    from penstock.processing.config import pipeline_file
 
     config = pipeline_file.load(args.pipeline)
     replaced: dict[str, Any] = {"overwrite": config.overwrite or args.overwrite}
@@ -169,9 +170,9 @@ def _replaced(what: Any, **values: Any) -> Any:
 def _serve(args: argparse.Namespace, config: PipelineConfig, steps: tuple[Any, ...]) -> int:
     import asyncio
 
-    from penstock.processing.http import create_app
     from penstock.processing.models import ReadyLine
-    from penstock.processing.supervisor import Supervisor
+    from penstock.processing.service.http import create_app
+    from penstock.processing.service.supervisor import Supervisor
     from penstock.receiver.service import logs, server
 
     logs.begin()

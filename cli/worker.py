@@ -38,12 +38,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run it."""
-    from penstock.processing.thread_counts import limit
+    from penstock.processing.worker.thread_counts import limit
 
     os.environ.update(limit(args.threads))  # before NumPy is imported
 
-    from penstock.processing import worker
-    from penstock.processing.keys import BadKey
+    from penstock.processing.wire.keys import BadKey
+    from penstock.processing.worker import worker
     from penstock.receiver.service import logs
 
     if not args.address.startswith(("tcp://", "ipc://")):

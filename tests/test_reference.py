@@ -19,8 +19,8 @@ from penstock.devices._base.series_settings import DEVICE_SETTINGS, PERIOD_ATTRI
 from penstock.devices._base.states import TANGO_STATE
 from penstock.devices._base.view_attributes import VIEW_ATTRIBUTES
 from penstock.processing import models as processing_models
-from penstock.processing.pipeline_config import PipelineConfig
-from penstock.processing.pipeline_file import PipelineFile
+from penstock.processing.config.pipeline_config import PipelineConfig
+from penstock.processing.config.pipeline_file import PipelineFile
 from penstock.receiver import config, models
 from penstock.receiver.config.rectangles import Rectangle
 from penstock.receiver.files import known
@@ -212,9 +212,9 @@ def test_every_key_of_a_pipelines_file_is_described() -> None:
 
 
 def test_every_address_status_and_metric_of_a_pipeline_is_described() -> None:
-    from penstock.processing.http import create_app
-    from penstock.processing.metrics import METRICS
-    from penstock.processing.supervisor import Supervisor
+    from penstock.processing.service.http import create_app
+    from penstock.processing.service.metrics import METRICS
+    from penstock.processing.service.supervisor import Supervisor
 
     page = _page("pipeline-http.md")
     app = create_app(Supervisor(PipelineConfig(name="a", steps=()), ()))
@@ -229,7 +229,7 @@ def test_every_address_status_and_metric_of_a_pipeline_is_described() -> None:
 
 
 def test_every_kind_with_which_a_pipeline_refuses_is_described() -> None:
-    folder = REFERENCE.parent.parent / "processing"
+    folder = REFERENCE.parent.parent / "processing/service"
     files = [folder / f"{name}.py" for name in ("result_values", "supervisor")]
     assert {*_kinds("NoResults", "Refused", files=files), "refused_parameters"} <= _keys(
         _page("pipeline-http.md")

@@ -1,7 +1,7 @@
 """The writer's side of memory that is shared with a distributor: a file, reserved when the receiver starts.
 
-`stins/shared.py` says what is where; `processing/shared_frames.py` reads it. The receiver alone takes slots,
-and takes all of them back; whoever holds the memory frees them one by one.
+`stins/shared.py` says what is where; `processing/wire/shared_frames.py` reads it. The receiver alone takes
+slots, and takes all of them back; whoever holds the memory frees them one by one.
 """
 
 from __future__ import annotations

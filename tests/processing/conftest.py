@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.processing.pipelines import entry
+from tests.processing.distributor.pipelines import entry
 from tests.receiver.conftest import start_receiver, streamer
 from tests.receiver.processes import ReceiverProcess
 from tests.streams import Streamer

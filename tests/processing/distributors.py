@@ -11,8 +11,8 @@ import msgspec
 import numpy as np
 import zmq
 
-from penstock.processing.shared_frames import SharedFrames, lock
 from penstock.processing.sources.stream import Began, ByValue, Ended, Referenced, Stream
+from penstock.processing.wire.shared_frames import SharedFrames, lock
 from penstock.receiver.models import Status
 from penstock.stins import codec
 from penstock.stins.messages import Forwarded, Frame, Header, Image

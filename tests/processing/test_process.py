@@ -17,7 +17,7 @@ import pytest
 from penstock.cli.main import main
 from penstock.processing.client import PipelineClient
 from penstock.processing.models import Status
-from tests.processing.pipeline_process import DEADLINE, child_of, gone, wait_until
+from tests.processing.service.pipeline_process import DEADLINE, child_of, gone, wait_until
 from tests.receiver.processes import ReceiverProcess
 from tests.streams import Streamer
 

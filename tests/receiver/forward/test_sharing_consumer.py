@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import zmq
 
-from penstock.processing.shared_frames import SharedFrames, StaleMemory, lock
 from penstock.processing.sources.stream import Began, ByValue, Ended, Referenced, Stream
+from penstock.processing.wire.shared_frames import SharedFrames, StaleMemory, lock
 from penstock.receiver.config import ForwardConfig
 from penstock.receiver.forward.by_reference import BUNCH, SharingConsumer
 from penstock.receiver.forward.forwarder import Forwarder

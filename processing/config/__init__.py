@@ -1,0 +1,1 @@
+"""What a pipeline is: its file, its classes, its entry at the receiver."""

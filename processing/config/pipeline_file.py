@@ -1,0 +1,148 @@
+"""The file of a pipeline: typed, unknown keys refused, errors with the key and the file.
+
+One YAML file per pipeline: see `resources/pipelines/rings.yaml`.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+
+from penstock.processing.config.pipeline_config import PipelineConfig, StepConfig
+from penstock.receiver.service import setting_errors, yaml_text
+
+NAME = r"^[A-Za-z0-9_-]{0,64}$"
+"""Of a pipeline: it becomes a part of the result file's name."""
+CLASS = r"^[^:]+:[A-Za-z_]\w*$"
+LISTEN = r"tcp://(\[[^\[\]\s]+\]|[^\[\]:\s]+):([0-9]{1,5}|\*)"
+WORDS = setting_errors.Words(
+    schema="`penstock process --schema`",
+    texts={
+        "name": "at most 64 letters, digits, _ and -",
+        "listen": "tcp://HOST:PORT, such as tcp://0.0.0.0:5101",
+        "results_root": "an absolute path",
+        "http": "HOST:PORT, such as 127.0.0.1:5100",
+        "receiver": "the address of a receiver, such as http://127.0.0.1:5000",
+        "processor": "FILE.py:CLASS or MODULE:CLASS, such as spots.py:Spots",
+    },
+)
+
+
+class PipelineError(Exception):
+    """The file of a pipeline cannot be used; the sentence names the file, the key and the remedy."""
+
+
+class PipelineFile(PipelineConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A pipeline, as it is written: one class needs no steps, and the file's name is that of the pipeline."""
+
+    name: Annotated[str, msgspec.Meta(pattern=NAME)] = ""
+    """A part of the result files' names; if not given, the name of this file."""
+    processor: str = ""
+    """The class that is run on every frame: FILE.py:CLASS, with FILE relative to this file's folder, or
+    MODULE:CLASS for one that is installed where the workers run."""
+    parameters: dict[str, Any] = msgspec.field(default_factory=dict)
+    """Its parameters that differ from their defaults."""
+    steps: tuple[StepConfig, ...] = ()
+    """Several classes in place of one: each sees the pixels that its predecessor has left."""
+    receiver: str = "http://127.0.0.1:5000"
+    """Address of the receiver's HTTP interface."""
+
+    def __post_init__(self) -> None:
+        for processor in (self.processor, *(step.processor for step in self.steps)):
+            if processor and not re.fullmatch(CLASS, processor):
+                raise ValueError(
+                    f'processor is "{processor}"; give FILE.py:CLASS, such as spots.py:Spots, or MODULE:CLASS'
+                )
+        if bool(self.processor) == bool(self.steps):
+            both = "processor and steps are both given" if self.steps else "processor is missing"
+            raise ValueError(
+                f"{both}; give processor: FILE.py:CLASS, or a list of steps, each with a processor"
+            )
+        if self.steps and self.parameters:
+            raise ValueError("parameters is for one processor; with steps write each step's below it")
+        if not re.fullmatch(r"https?://[^/\s]+/?", self.receiver):
+            raise ValueError(
+                f'receiver is "{self.receiver}"; give its address, such as http://127.0.0.1:5000'
+            )
+        check_http(self.http)
+        if self.listen and not re.fullmatch(LISTEN, self.listen):
+            raise ValueError(f'listen is "{self.listen}"; give tcp://HOST:PORT, such as tcp://0.0.0.0:5101')
+        if self.results_root and not self.results_root.startswith("/"):
+            raise ValueError(f'results_root is "{self.results_root}"; give an absolute path')
+        if not self.workers and not self.listen:
+            raise ValueError(
+                "workers is 0 and there is no listen, so that nobody could process a frame; give one of them"
+            )
+
+
+def check_http(http: str) -> None:
+    """Check the address of the HTTP API.
+
+    Raises:
+        ValueError: it is none; the sentence says what to give.
+    """
+    host, _, port = http.rpartition(":")
+    if "://" in http or not host or not re.fullmatch("[0-9]{1,5}", port) or int(port) > 65535:
+        raise ValueError(f'http is "{http}"; give HOST:PORT, such as 127.0.0.1:5100')
+
+
+def load(path: str | Path) -> PipelineConfig:
+    """Read the file of a pipeline; paths in it become absolute, and its name is filled in.
+
+    Raises:
+        PipelineError: it cannot be read, is not YAML, or has a wrong or unknown key.
+    """
+    path = Path(path)
+    try:
+        raw = yaml_text.read_file(path, "give the file of a pipeline, such as spots.yaml")
+    except ValueError as error:
+        raise PipelineError(str(error)) from error
+    if not isinstance(raw, dict):
+        raise PipelineError(f"{path}: a pipeline has lines of KEY: VALUE, such as processor: spots.py:Spots")
+    config = parse(raw, str(path))
+    folder = path.parent.absolute()
+    steps = config.steps or (StepConfig(processor=config.processor, parameters=config.parameters),)
+    values = {name: getattr(config, name) for name in PipelineConfig.__struct_fields__}
+    return PipelineConfig(
+        **{
+            **values,
+            "name": config.name or re.sub(r"[^A-Za-z0-9_-]", "_", path.stem)[:64],
+            "steps": tuple(
+                msgspec.structs.replace(step, processor=_absolute(step.processor, folder)) for step in steps
+            ),
+            "key": str(folder / config.key) if config.key else "",
+        }
+    )
+
+
+def parse(raw: Any, origin: str) -> PipelineFile:
+    """Check what has already been read; errors name `origin`.
+
+    Raises:
+        PipelineError: a wrong or unknown key.
+    """
+    try:
+        config = msgspec.convert(raw, PipelineFile)
+        msgspec.json.encode(config)
+    except msgspec.ValidationError as error:
+        said = setting_errors.sentence(raw, PipelineFile, str(error), "", WORDS)
+        raise PipelineError(f"{origin}: {said}") from error
+    except (TypeError, UnicodeEncodeError) as error:
+        raise PipelineError(
+            f"{origin}: parameters are numbers, texts, lists and mappings: {error}"
+        ) from error
+    return config
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON schema of the file, for editors and for the reference."""
+    return msgspec.json.schema(PipelineFile)
+
+
+def _absolute(processor: str, folder: Path) -> str:
+    """Return FILE.py:CLASS with an absolute path; modules stay as they are."""
+    file, _, kind = processor.rpartition(":")
+    return f"{folder / file}:{kind}" if file.endswith(".py") else processor

@@ -1,0 +1,108 @@
+"""Frames that wait or are in work, in the hands of a worker or of nobody: what the schedule deals with."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+import msgspec
+
+from penstock.processing.distributor.account import Account, Indices
+
+
+class Item(msgspec.Struct):
+    """A frame that waits or is in work."""
+
+    index: int
+    content: Any
+    """How to get its pixels: nothing to the schedule."""
+    nbytes: int
+    """Of header and blobs."""
+    shared: bool = False
+    """Whether it lies in shared memory, so that it takes no bytes on the way to a worker that can read it."""
+    deaths: int = 0
+    """Workers that have died with it."""
+
+
+class Bunch(msgspec.Struct, frozen=True, eq=False):
+    """Frames that were given to a worker together."""
+
+    number: int
+    series: int
+    worker: int
+    items: tuple[Item, ...]
+    indices: Indices
+    by_value: bool
+    alone: bool = False
+    given: float = 0.0
+    """When, in the caller's time."""
+
+
+class Settled(msgspec.Struct, frozen=True):
+    """What a worker's answer means for the frames of a bunch."""
+
+    final: tuple[Item, ...]
+    """Done or failed."""
+    unread: tuple[Item, ...]
+    """Taken back by the receiver: pending again."""
+
+
+class Left(msgspec.Struct, frozen=True):
+    """What a worker that is gone has left, of one series."""
+
+    series: int
+    again: tuple[Item, ...]
+    lost: tuple[Item, ...]
+
+
+class Worker:
+    """A worker that takes frames.
+
+    Args:
+        number: of the caller's own.
+        shares: whether it can read the shared memory.
+        batch: frames that it wants together.
+    """
+
+    def __init__(self, number: int, shares: bool, batch: int) -> None:
+        self.number = number
+        self.shares = shares
+        self.batch = batch
+        self.seconds: float | None = None
+        """Per frame; `None` before its first bunch, which has one frame."""
+        self.frames = 0
+        """Processed so far."""
+        self.work: dict[int, Bunch] = {}
+        self.held: dict[int, Bunch] = {}
+        """By number: bunches in work, and those in accumulated values that it has."""
+        self.held_frames = self.held_bytes = 0
+        self.since = 0.0
+        """When it began with the first of its bunches in work."""
+
+    def hold(self, bunch: Bunch) -> None:
+        """Keep a bunch whose accumulated values it has."""
+        self.held[bunch.number] = bunch
+        self.held_frames += len(bunch.items)
+        self.held_bytes += sum(item.nbytes for item in bunch.items)
+
+    def release(self, number: int) -> Bunch:
+        """Return such a bunch, and forget it."""
+        bunch = self.held.pop(number)
+        self.held_frames -= len(bunch.items)
+        self.held_bytes -= sum(item.nbytes for item in bunch.items)
+        return bunch
+
+
+class Queue:
+    """The frames of one series that wait, and its account."""
+
+    def __init__(self, account: Account) -> None:
+        self.account = account
+        self.fresh: deque[Item] = deque()
+        self.alone: deque[Item] = deque()
+        """Those that a worker has died with."""
+        self.rest: deque[Item] = deque()
+        """Those that come from the file: they take no memory, and so wait for all that do."""
+
+    def __len__(self) -> int:
+        return len(self.fresh) + len(self.alone) + len(self.rest)

@@ -1,0 +1,325 @@
+"""The distributor: one process per pipeline that gives frames to workers and stores their results.
+
+It never runs a scientist's code. Started by the pipeline's HTTP process, never by hand:
+python -m penstock.processing.distributor.distributor CONTROL_FD
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import signal
+import socket
+import sys
+import time
+from collections import deque
+from pathlib import Path
+from typing import Any
+
+import zmq
+from zmq.utils.monitor import recv_monitor_message
+
+from penstock.processing.distributor.connections import CannotListen, Connections
+from penstock.processing.distributor.flow import Flow
+from penstock.processing.distributor.link import Command, Link, Setup
+from penstock.processing.distributor.pipeline_status import status
+from penstock.processing.distributor.receiver_watch import Begun, Entry, Over, Silent, Watch
+from penstock.processing.models import Changed, Status
+from penstock.processing.sources.stream import Began, ByValue, Ended, Referenced, Stream
+from penstock.processing.wire.keys import BadKey
+from penstock.processing.wire.shared_frames import Hold, SharedMemoryError, StaleMemory, lock
+from penstock.stins import shared
+from penstock.stins.errors import RemoteError
+from penstock.stins.messages import SharedMemory
+
+log = logging.getLogger("penstock.processing.distributor")  # run with -m, so that __name__ is __main__
+
+TICK = 0.1
+"""Longest time in seconds between two looks at what has no descriptor: the shared memory, hanging workers."""
+MOST_EVENTS = 64
+"""Messages of the stream that are taken at once."""
+LEAVE_SECONDS = 10.0
+"""Longest time for workers to end their bunches and hand over when the pipeline ends."""
+
+
+class Distributor:
+    """The sockets of a distributor, and its loop.
+
+    Args:
+        setup: from the parent.
+        link: to the parent.
+
+    Raises:
+        CannotListen: the address for workers cannot be bound.
+        BadKey: the key cannot be read.
+    """
+
+    def __init__(self, setup: Setup, link: Link) -> None:
+        self._setup = setup
+        self._link = link
+        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        key = Path(setup.config.key) if setup.config.key else None
+        try:
+            self._connections = Connections(self._context, setup.config.listen, key)
+        except (CannotListen, BadKey):
+            self._context.destroy(linger=0)
+            raise
+        self._flow = Flow(setup, self._connections)
+        self._flow.staff.shared = self._memory
+        self._stream: Stream | None = None
+        self._monitor: zmq.Socket[Any] | None = None
+        self._hold: Hold | None = None
+        self._entry: Entry | None = None
+        self._silent = ""
+        self._watch: Watch | None = None
+        self._poller = zmq.Poller()
+        for each in self._connections.sockets:
+            self._poller.register(each, zmq.POLLIN)
+        self._poller.register(link.fileno, zmq.POLLIN)
+        self._commands: deque[Command] = deque()
+        self._changing: Command | None = None
+        self._leave_due: float | None = None
+        if setup.file:
+            self._flow.series.process_file(setup.file)
+        else:
+            self._watch = Watch(setup.config.receiver, setup.config.consumer, setup.since)
+            self._flow.series.ask = self._watch.ask
+            self._poller.register(self._watch.fileno, zmq.POLLIN)
+
+    def run(self) -> None:
+        """Loop until told to quit."""
+        try:
+            while not self._has_left:
+                self._step()
+            self._tell(time.monotonic())
+        finally:
+            self._close()
+
+    # -- the loop --------------------------------------------------------------------------------------
+
+    def _step(self) -> None:
+        found = dict(self._poller.poll(int(TICK * 1000)))
+        now, flow = time.monotonic(), self._flow
+        for peer, parts in self._connections.receive(found):
+            flow.message(peer, parts, now)
+        for peer in self._connections.gone():
+            flow.gone(peer)
+        if self._stream is not None:
+            self._read(self._stream, self._monitor in found)
+        if self._watch is not None and self._watch.fileno in found:
+            self._hear(self._watch)
+        if self._link.fileno in found:
+            self._commands.extend(self._link.commands())
+        self._carry_out()
+        flow.hanging(now)
+        flow.ending.step()
+        flow.giving.give(now)
+        if self._link.due(now):
+            self._tell(now)
+
+    def _tell(self, now: float) -> None:
+        self._link.send(self._status(), now, finished=self._is_finished, hanging=tuple(self._flow.given_up))
+
+    def _status(self) -> Status:
+        return status(self._flow, self._silent)
+
+    @property
+    def _is_finished(self) -> bool:
+        """Whether all is done of a pipeline on a file."""
+        return bool(self._setup.file) and not self._flow.series.runs
+
+    # -- the stream ------------------------------------------------------------------------------------
+
+    def _read(self, stream: Stream, may_be_over: bool) -> None:
+        flow = self._flow
+        for _ in range(MOST_EVENTS):
+            if flow.series.is_full:
+                break
+            try:
+                event = stream.receive()
+            except RemoteError as error:
+                log.error("a message of the receiver cannot be used: %s", error)
+                continue
+            match event:
+                case Began(header, metadata):
+                    self._take_hold("" if header.shared is None else header.shared.path)
+                    flow.series.began(header, bytes(metadata))
+                case Referenced(references):
+                    flow.series.referenced(references)
+                case ByValue(index, parts):
+                    flow.series.by_value(index, list(parts))
+                case Ended(end):
+                    flow.series.ended(end)
+                    if self._watch is not None:
+                        self._watch.look()
+                case None:
+                    if may_be_over:
+                        self._observe()
+                    break
+        # Whoever does not read is not woken up.
+        self._poller.register(stream.socket, 0 if flow.series.is_full else zmq.POLLIN)
+
+    def _observe(self) -> None:
+        """Notice that the connection has ended, once everything is read that came before: the receiver sends
+        no more of the series."""
+        assert self._monitor is not None
+        while self._monitor.poll(0):
+            recv_monitor_message(self._monitor)
+            self._flow.series.stream_has_ended()
+
+    def _connect(self, entry: Entry) -> None:
+        """Connect to the receiver's forward entry, whose memory is held before that."""
+        before, self._entry = self._entry, entry
+        if self._stream is not None and before is not None and before.endpoint == entry.endpoint:
+            self._take_hold(entry.shared)  # the receiver was started again: nobody else may take its place
+            return
+        self._disconnect()
+        if entry.shared:
+            try:
+                self._hold = lock(entry.shared)
+            except StaleMemory as error:
+                log.info("frames come by value: %s", error)
+            except SharedMemoryError as error:
+                self._flow.series.fail(str(error))
+                return
+        self._stream = Stream(entry.endpoint, self._context)
+        self._monitor = self._stream.socket.get_monitor_socket(zmq.EVENT_DISCONNECTED)
+        self._poller.register(self._stream.socket, zmq.POLLIN)
+        self._poller.register(self._monitor, zmq.POLLIN)
+
+    def _disconnect(self) -> None:
+        if self._stream is not None and self._monitor is not None:
+            self._poller.unregister(self._monitor)
+            with contextlib.suppress(KeyError):
+                self._poller.unregister(self._stream.socket)
+            self._stream.socket.disable_monitor()
+            self._monitor.close(0)
+            self._stream.close()
+            self._flow.series.stream_has_ended()
+        self._stream = self._monitor = None
+        if self._hold is not None:
+            self._hold.close()
+            self._hold = None
+
+    def _take_hold(self, path: str) -> None:
+        """Hold the memory that frames come in: a receiver that was started again has made another one."""
+        if not path or (self._hold is not None and self._hold.path == path):
+            return
+        if self._hold is not None:
+            self._hold.close()
+            self._hold = None
+        try:
+            self._hold = lock(path)
+        except StaleMemory as error:
+            log.warning("%s", error)
+        except SharedMemoryError as error:
+            self._flow.series.fail(str(error))
+
+    def _memory(self) -> SharedMemory | None:
+        """Return the memory that a new worker is to try to open."""
+        path = "" if self._entry is None else self._entry.shared
+        if not path:
+            return None
+        try:
+            with open(path, "rb") as file:
+                nonce = shared.nonce_in(file.read(shared.PAGE))
+        except (OSError, RemoteError):
+            return None
+        return SharedMemory(path, nonce.hex(), 1, shared.LEAST_SLOT)
+
+    # -- the receiver's word, and the parent's ---------------------------------------------------------
+
+    def _hear(self, watch: Watch) -> None:
+        for news in watch.news():
+            match news:
+                case Begun():
+                    if (run := self._flow.series.runs.get(news.series)) is not None:
+                        self._flow.series.known(run, news)
+                case Over():
+                    self._flow.series.is_over(news)
+                case Entry():
+                    self._connect(news)
+                case Silent(why):
+                    self._silent = why
+
+    def _carry_out(self) -> None:
+        """Carry commands out, one after the other; parameters are over once the workers have answered."""
+        if self._changing is not None:
+            changed = self._flow.changed()
+            if changed is None:
+                return
+            self._answer(self._changing, changed)
+            self._changing = None
+        while self._commands and self._changing is None:
+            command = self._commands.popleft()
+            match command.action:
+                case "parameters" if not self._flow.staff.ready:
+                    self._refuse(
+                        command, "no worker is there that could check them: start one, then try again"
+                    )
+                case "parameters" if why := self._flow.refuses(command.parameters):
+                    self._refuse(command, why)
+                case "parameters":
+                    self._flow.change(command.parameters)
+                    self._changing = command
+                case "reset":
+                    self._flow.series.reset()
+                    if self._stream is None and self._entry is not None:
+                        self._connect(self._entry)
+                    self._link.handled = command.number
+                case "quit":
+                    self._leave()
+                    self._link.handled = command.number
+                case _:
+                    log.error("the parent says what is not understood: %s", command.action)
+                    self._link.handled = command.number
+
+    def _refuse(self, command: Command, why: str) -> None:
+        version = self._flow.versions.version
+        self._answer(command, Changed(taken=False, version=version, refused={"": why}))
+
+    def _answer(self, command: Command, changed: Changed) -> None:
+        self._link.changed = changed
+        self._link.handled = command.number
+
+    # -- the end ---------------------------------------------------------------------------------------
+
+    def _leave(self) -> None:
+        """Let workers end their bunches, hand over and leave; then the loop ends."""
+        if self._leave_due is None:
+            self._leave_due = time.monotonic() + LEAVE_SECONDS
+            self._flow.leave()
+
+    @property
+    def _has_left(self) -> bool:
+        if self._leave_due is None:
+            return False
+        return not self._flow.staff.members or time.monotonic() > self._leave_due
+
+    def _close(self) -> None:
+        if self._watch is not None:
+            self._watch.close()
+        self._disconnect()
+        self._flow.series.close()
+        self._connections.close()
+        self._context.term()
+
+
+def main() -> None:
+    """Run until the parent says quit, or is gone."""
+    logging.basicConfig(level=logging.INFO, format="%(levelname)s %(message)s")
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)  # of a terminal: the parent says when to end
+    link = Link(socket.socket(fileno=int(sys.argv[1])))
+    setup = link.setup()
+    try:
+        distributor = Distributor(setup, link)
+    except (CannotListen, BadKey) as error:
+        link.send(Status(state="error", error=str(error), pipeline=setup.config.name), time.monotonic())
+        log.error("%s", error)
+        sys.exit(1)
+    distributor.run()
+
+
+if __name__ == "__main__":
+    main()

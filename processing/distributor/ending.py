@@ -1,0 +1,106 @@
+"""The end of a series: each goes on to its next phase once what it waits for is there."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.processing import wire
+from penstock.processing.distributor.answers import absent_and_others
+from penstock.processing.distributor.series_list import SeriesList
+from penstock.processing.distributor.series_run import Phase, Run
+from penstock.processing.distributor.staff import Member
+from penstock.processing.results.errors import ResultError
+
+FINISHERS = 3
+"""Workers that may die while they make the results of the series as a whole."""
+
+
+class Ending:
+    """Lets series end.
+
+    Args:
+        series: all of them.
+    """
+
+    def __init__(self, series: SeriesList) -> None:
+        self._series = series
+        self._schedule = series.schedule
+        self._staff = series.staff
+
+    def step(self) -> None:
+        """Let every series go on to its next phase if what it waits for is there."""
+        for run in list(self._series.runs.values()):
+            if run.phase is Phase.LIVE and (
+                run.end is not None or (run.over is not None and not run.expects_more)
+            ):
+                run.phase = Phase.ENDED
+                run.take_back()
+            if run.phase is Phase.ENDED and run.over is not None:
+                self._settle(run)
+            if run.phase is Phase.REST:
+                run.fill()
+                if self._waits_for_held(run):
+                    self._collect(run)
+                if run.is_settled:
+                    self._finish(run)
+            if run.phase is Phase.FINISHING:
+                self._await_finish(run)
+            if run.phase is Phase.OVER:
+                self._series.forget(run)
+
+    def hand_over(self, member: Member, number: int) -> None:
+        """Ask a worker for the accumulated values of a series."""
+        member.asked.add(number)
+        self._staff.say(member, wire.HandOver(series=number))
+
+    def _waits_for_held(self, run: Run) -> bool:
+        """Whether only frames that are held keep a series from its end."""
+        counts = run.account.counts
+        return bool(counts.held) and not counts.queued and not counts.in_work
+
+    def _settle(self, run: Run) -> None:
+        pairs = run.settle()
+        try:
+            absent_and_others(run, pairs)
+        except ResultError as error:
+            self._series.break_off(run, str(error))
+
+    def _collect(self, run: Run) -> None:
+        for worker in self._schedule.workers.values():
+            member = self._staff.members[worker.number]
+            for number in {bunch.series for bunch in worker.held.values()} & set(run.numbers):
+                if number not in member.asked:
+                    self.hand_over(member, number)
+
+    def _finish(self, run: Run) -> None:
+        """Let one worker make the results of the series as a whole."""
+        if run.broken or not run.account.counts.done or run.finish_attempts >= FINISHERS:
+            if run.finish_attempts >= FINISHERS:
+                run.said.append(f"finish was not done: {FINISHERS} workers have died in it")
+            self._complete(run)
+            return
+        run.phase = Phase.FINISHING
+
+    def _await_finish(self, run: Run) -> None:
+        if run.finisher == 0:
+            self._complete(run)
+        elif run.finisher is None and run.finish_attempts >= FINISHERS:
+            self._finish(run)
+        elif run.finisher is None and (ready := self._staff.ready):
+            member = min(ready, key=lambda each: len(self._schedule.workers[each.number].work))
+            run.finisher = member.number
+            run.finish_attempts += 1
+            totals = run.store.totals
+            values = [np.ascontiguousarray(value) for value in totals.values]
+            self._staff.say(member, wire.Finish(series=run.number, arrays=totals.arrays), values)
+
+    def _complete(self, run: Run) -> None:
+        try:
+            reason = run.finish()
+        except ResultError as error:
+            run.phase = Phase.OVER
+            run.said.append(str(error))
+            self._series.fail(str(error))
+        else:
+            if reason:
+                run.said = [reason]

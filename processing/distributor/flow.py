@@ -1,0 +1,176 @@
+"""The distributor without its sockets: workers come, answer and go; the other files say what follows.
+
+`series_list.py`: how series begin; `giving.py`: bunches for workers; `answers.py`: their results;
+`ending.py`: the rest of a series, and its end. `distributor.py` has the loop that calls this.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from penstock.processing import wire
+from penstock.processing.distributor.connections import LOCAL_PORT, Connections, Peer
+from penstock.processing.distributor.ending import Ending
+from penstock.processing.distributor.giving import Giving
+from penstock.processing.distributor.link import Setup
+from penstock.processing.distributor.schedule import Schedule
+from penstock.processing.distributor.series_list import SeriesList
+from penstock.processing.distributor.staff import Member, Staff
+from penstock.processing.distributor.versions import Versions
+from penstock.processing.models import Changed
+from penstock.processing.results.errors import ResultError
+
+log = logging.getLogger(__name__)
+
+REMEMBERED = 32
+"""Workers that took too long whose process ids are told."""
+
+
+class Flow:
+    """All series of one pipeline, and its workers.
+
+    Args:
+        setup: from the parent.
+        connections: to workers.
+    """
+
+    def __init__(self, setup: Setup, connections: Connections) -> None:
+        config = setup.config
+        self.config = config
+        self._is_on_file = bool(setup.file)
+        known = setup.parameters
+        self.versions = Versions(
+            config.parameters if known is None else known.values, 1 if known is None else known.version
+        )
+        self.schedule = Schedule(retry=config.retry)
+        self.staff = Staff(
+            connections, self.schedule, self.versions, config.name, setup.steps, config.hand_over_seconds
+        )
+        self.series = SeriesList(setup, self.schedule, self.staff)
+        self.giving = Giving(self.series)
+        self.ending = Ending(self.series)
+        self.from_frame = 0
+        """First frame with the parameters in use, of the newest series."""
+        self.given_up: deque[int] = deque(maxlen=REMEMBERED)
+        """Process ids of the last workers on this machine that took too long."""
+        self._answers = self.series.answers
+
+    def message(self, peer: Peer, parts: Sequence[Any], now: float) -> None:
+        """Take a message of a worker."""
+        try:
+            message = wire.from_worker(parts[0])
+            if isinstance(message, wire.Hello):
+                self.staff.hello(peer, message)
+                return
+            if (member := self.staff.of(peer)) is None:
+                if isinstance(message, wire.Done):
+                    self.schedule.owned(0, message.series, message.bunch)  # which counts it
+                return
+            self._take(member, message, parts[1:], now)
+        except wire.WireError as error:
+            log.error("a worker sends what is not understood: %s", error)
+            self.gone(peer)
+
+    def _take(self, member: Member, message: wire.MessageOfWorker, parts: Sequence[Any], now: float) -> None:
+        match message:
+            case wire.Done():
+                self._answers.done(member, message, parts, now)
+                self._relieve(member)
+            case wire.HandedOver():
+                self._answers.handed_over(member, message, parts)
+            case wire.Ready():
+                self.staff.ready_for(member, message)
+            case wire.Refused():
+                self.staff.refused(member, message)
+                self._give_up(message.why)
+            case wire.Finished():
+                self._answers.finished(member, message, parts)
+            case wire.Bye():
+                self.gone(member.peer, said_so=True)
+
+    def _give_up(self, why: str) -> None:
+        """End a pipeline on a file if every worker refuses its code: there will be no others."""
+        refused = sum(member.state == "refused" for member in self.staff.members.values())
+        if self._is_on_file and not self.config.listen and refused >= self.config.workers:
+            self.series.fail(f"no worker takes its code and parameters: {why}")
+
+    def gone(self, peer: Peer, *, said_so: bool = False) -> None:
+        """A worker is gone: what it had is given to others."""
+        member = self.staff.leave(peer, said_so=said_so)
+        if member is None:
+            return
+        self._answers.left(member, self.schedule.leave(member.number, died=not said_so))
+        for run in self.series.runs.values():
+            if run.finisher == member.number:
+                run.finisher = None
+
+    def _relieve(self, member: Member) -> None:
+        """Ask a worker to hand over if its share of the memory is half full of frames that it holds."""
+        worker = self.schedule.workers.get(member.number)
+        if worker is None or not worker.held:
+            return
+        share = 2 * max(1, len(self.schedule.workers))
+        for number in {bunch.series for bunch in worker.held.values()} - member.asked:
+            layout = self._answers.part(number).layout
+            if (layout is not None and worker.held_frames * share > layout.slots) or (
+                layout is None and worker.held_bytes * share > self.config.queue_mb * 1e6
+            ):
+                self.ending.hand_over(member, number)
+
+    def hanging(self, now: float) -> None:
+        """Give workers up that take too long."""
+        if self.config.frame_seconds is None:
+            return
+        for number in self.schedule.hanging(now, self.config.frame_seconds):
+            member = self.staff.members[number]
+            why = f"worker {member.name} took more than {self.config.frame_seconds:g} s for a frame"
+            log.warning("%s", why)
+            self.staff.say(member, wire.Stop(why=f"{why} (frame_seconds)"))
+            if member.peer.port == LOCAL_PORT:
+                self.given_up.append(member.pid)
+            self.gone(member.peer)
+
+    def refuses(self, values: Mapping[str, Any]) -> str:
+        """Return why a result file cannot have these parameters, in a sentence; "" if all can."""
+        for run in self.series.runs.values():
+            try:
+                run.store.check_parameters(self.versions.values | dict(values))
+            except ResultError as error:
+                return str(error)
+        return ""
+
+    def change(self, values: Mapping[str, Any]) -> None:
+        """Let the workers prepare parameters."""
+        self.staff.configure(dict(values))
+
+    def changed(self) -> Changed | None:
+        """Return what became of a change of parameters, once that is known; then they are in use."""
+        change = self.versions.settled()
+        if change is None:
+            return None
+        names = {member.number: member.name for member in self.staff.members.values()}
+        said = [names[number] for number in change.acknowledged if number in names]
+        refused = {names.get(number, "a worker that is gone"): why for number, why in change.refused.items()}
+        taken = self.versions.version == change.version
+        if taken:
+            self.staff.say_all(wire.Use(version=change.version))
+            latest = self.series.latest
+            self.from_frame = 0 if latest is None else latest.next_frame
+            for run in self.series.runs.values():
+                try:
+                    run.store.parameters(change.version, change.values, run.next_frame)
+                except ResultError as error:
+                    self.series.break_off(run, str(error))
+        return Changed(
+            taken=taken, version=self.versions.version, from_frame=self.from_frame, acknowledged=said,
+            refused=refused,
+        )  # fmt: skip
+
+    def leave(self) -> None:
+        """Give no more frames, and let workers end their bunches, hand over and leave."""
+        self.giving.is_over = True
+        for member in self.staff.members.values():
+            self.staff.say(member, wire.Stop())

@@ -1,0 +1,116 @@
+"""Giving frames to workers: by reference, or with their pixels, from the shared memory or from the file."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from penstock.processing import wire
+from penstock.processing.distributor.bunches import Bunch, Item
+from penstock.processing.distributor.series_list import SeriesList
+from penstock.processing.distributor.series_run import Part, Phase, Run
+from penstock.processing.results.errors import ResultError
+from penstock.processing.wire.shared_frames import SharedMemoryError, StaleMemory
+from penstock.receiver.reader import ReaderError
+
+
+class Giving:
+    """Sends bunches.
+
+    Args:
+        series: whose frames are given.
+    """
+
+    def __init__(self, series: SeriesList) -> None:
+        self.is_over = False
+        """Whether no more frames are given."""
+        self.longest_pause = 0.0
+        """Longest time in seconds for which a frame waited although a worker had room."""
+        self._series = series
+        self._schedule = series.schedule
+        self._staff = series.staff
+
+    def give(self, now: float) -> None:
+        """Give frames to workers that have room."""
+        if self.is_over:
+            return
+        held_back = {
+            number
+            for run in self._series.runs.values()
+            if run.phase is Phase.BEGINNING
+            for number in run.numbers
+        }
+        if self._schedule.waiting():
+            # Nothing was given since the loop has woken up: so long it may have waited.
+            self.longest_pause = max(self.longest_pause, time.monotonic() - now)
+        while (bunch := self._schedule.next(now, held_back)) is not None:
+            run = self._series.answers.runs[bunch.series]
+            part = run.part(bunch.series)
+            if part.is_stale and any(item.shared for item in bunch.items):
+                self._take_back(run, bunch)
+                continue
+            run.next_frame = max(run.next_frame, int(bunch.indices.max()) + 1)
+            self._send(run, part, bunch)
+
+    def _send(self, run: Run, part: Part, bunch: Bunch) -> None:
+        member = self._staff.members[bunch.worker]
+        if not bunch.by_value:
+            references = tuple(item.content for item in bunch.items)
+            self._staff.say(
+                member,
+                wire.Work(series=bunch.series, bunch=bunch.number, references=references, alone=bunch.alone),
+            )
+            return
+        counts: list[int] = []
+        parts: list[Any] = []
+        bad: dict[int, str] = {}
+        for place, item in enumerate(bunch.items):
+            try:
+                found = self._content(run, part, item)
+            except StaleMemory:
+                self._take_back(run, bunch)
+                return
+            except (ReaderError, SharedMemoryError) as error:
+                bad[place] = str(error)
+                continue
+            counts.append(len(found))
+            parts += found
+        if bad:
+            self._without(run, bunch, bad)
+            return
+        self._staff.say(
+            member,
+            wire.Work(
+                series=bunch.series, bunch=bunch.number, indices=tuple(bunch.indices.tolist()),
+                parts=tuple(counts), alone=bunch.alone,
+            ),
+            parts,
+        )  # fmt: skip
+
+    def _take_back(self, run: Run, bunch: Bunch) -> None:
+        """Let frames be pending again that the receiver has taken back; the others of their bunch wait."""
+        settled = self._schedule.settle(bunch, unread=range(len(bunch.items)))
+        self._schedule.come(bunch.series, [item for item in settled.unread if not item.shared])
+        run.take_back()
+
+    def _without(self, run: Run, bunch: Bunch, bad: Mapping[int, str]) -> None:
+        """Let frames fail that cannot be read, and queue the others of their bunch again."""
+        others = [place for place in range(len(bunch.items)) if place not in bad]
+        settled = self._schedule.settle(bunch, failed=bad, unread=others)
+        self._schedule.come(bunch.series, settled.unread)
+        self._series.answers.release(bunch.series, settled.final)
+        try:
+            run.store.settled(bunch, 0, "distributor", self._staff.versions.version, bad, others, False)
+        except ResultError as error:
+            self._series.break_off(run, str(error))
+
+    def _content(self, run: Run, part: Part, item: Item) -> list[Any]:
+        if item.shared:
+            assert part.memory is not None and part.layout is not None
+            header, blobs = part.memory.frame(part.layout, item.content)
+            return [header, *blobs]
+        if item.content is not None:
+            return list(item.content)
+        assert run.frames is not None
+        return run.frames.parts(item.index)

@@ -1,0 +1,129 @@
+"""The link between the HTTP process and the distributor: their messages, and the distributor's end.
+
+One socket pair (SOCK_SEQPACKET), one JSON message per datagram, as between the two processes of a receiver:
+the parent sends a `Setup`, then `Command`s; the distributor sends a `Snapshot` when something has changed,
+and every `HEARTBEAT` seconds.
+"""
+
+from __future__ import annotations
+
+import socket
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+
+from penstock.processing.config.pipeline_config import PipelineConfig
+from penstock.processing.models import Changed, Parameters, Status
+from penstock.processing.wire import Step
+from penstock.receiver.service.datagrams import Datagrams
+
+HEARTBEAT = 0.5
+"""Longest time in seconds between two snapshots, so that the parent notices a hanging process."""
+LEAST = 0.1
+"""Shortest time in seconds between two, unless a command was carried out: counts change with every bunch."""
+
+
+class Setup(msgspec.Struct, frozen=True, kw_only=True):
+    """First message of the parent."""
+
+    config: PipelineConfig
+    steps: tuple[Step, ...]
+    """With the source texts, which the parent has read."""
+    since: float
+    """When the parent was started, seconds since 1970: series that have ended since, and the last one before,
+    are taken from their files if nobody has yet."""
+    file: str = ""
+    """Frames are those of this file, and not a receiver's."""
+    parameters: Parameters | None = None
+    """Those in use when an earlier distributor died; `None`: those of the configuration."""
+
+
+class Command(msgspec.Struct, frozen=True, kw_only=True):
+    """A command of the parent."""
+
+    number: int
+    """From 1; a snapshot has the number of the last one carried out."""
+    action: str
+    """"parameters", "reset" (leave Error), or "quit"."""
+    parameters: dict[str, Any] = {}
+    """For "parameters": those that change."""
+
+
+class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
+    """The state of the distributor, as sent to the parent."""
+
+    status: Status
+    handled: int
+    """Number of the last command that was carried out, or refused."""
+    changed: Changed | None = None
+    """What became of the last change of parameters."""
+    finished: bool = False
+    """Of a pipeline on a file: all is done, and the distributor ends."""
+    hanging: tuple[int, ...] = ()
+    """Process ids of the last workers on this machine that were given up: they do not end by themselves."""
+
+
+class Link:
+    """The distributor's end.
+
+    Args:
+        channel: socket of this end.
+    """
+
+    def __init__(self, channel: socket.socket) -> None:
+        self._datagrams = Datagrams(channel)
+        self._told = b""
+        self._told_at = 0.0
+        self._told_handled = 0
+        self._version = 0
+        self.handled = 0
+        self.changed: Changed | None = None
+        self.fileno = self._datagrams.fileno
+        """Descriptor to watch: readable when there is a command."""
+
+    def setup(self) -> Setup:
+        """Wait for the first message, and return it."""
+        return self._datagrams.wait(Setup)
+
+    def commands(self) -> list[Command]:
+        """Return the commands received meanwhile; "quit" once the parent is gone."""
+        commands: list[Command] = []
+        try:
+            while (command := self._datagrams.receive(Command)) is not None:
+                commands.append(command)
+        except EOFError:
+            commands.append(Command(number=self.handled, action="quit"))
+        return commands
+
+    def due(self, now: float) -> bool:
+        """Return whether so much time has passed that a snapshot may be sent."""
+        return now - self._told_at >= LEAST or self.handled != self._told_handled
+
+    def send(
+        self, status: Status, now: float, *, finished: bool = False, hanging: tuple[int, ...] = ()
+    ) -> None:
+        """Send a snapshot if something has changed or the last one is old.
+
+        Args:
+            status: without a version.
+            now: monotonic seconds.
+            finished: see `Snapshot`.
+            hanging: see `Snapshot`.
+        """
+        content = msgspec.json.encode((status, self.handled, self.changed, finished, hanging))
+        if content == self._told and now - self._told_at < HEARTBEAT:
+            return
+        if content != self._told:
+            self._version += 1
+        told = replace(status, version=self._version)
+        snapshot = Snapshot(
+            status=told, handled=self.handled, changed=self.changed, finished=finished, hanging=hanging
+        )  # fmt: skip
+        try:
+            self._datagrams.send(snapshot, cut=True, wait=finished)
+        except BlockingIOError:
+            return  # the parent is slow: it gets the next snapshot
+        except ConnectionError:
+            return  # `commands` notices
+        self._told, self._told_at, self._told_handled = content, now, self.handled

@@ -1,0 +1,70 @@
+"""The status of a pipeline, made from the state of its distributor."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+
+from penstock.processing import models
+from penstock.processing.distributor.flow import Flow
+from penstock.processing.distributor.series_run import Phase
+from penstock.processing.distributor.staff import Member
+
+VERSION = version("penstock")  # which reads a file, and a status is made fifty times per second
+MOST_WORKERS, MOST_SERIES = 200, 10
+MOST_CHARACTERS = 300
+"""Of a sentence of a worker's."""
+
+
+def status(flow: Flow, waits_for: str = "") -> models.Status:
+    """Return the status, without a version.
+
+    Args:
+        flow: the distributor's state.
+        waits_for: what its sockets wait for; a sentence, or "".
+    """
+    receiver = flow.config.receiver
+    running = [run.status(receiver) for run in reversed(flow.series.runs.values())]
+    series = [*running, *flow.series.past][:MOST_SERIES]
+    is_busy = any(run.phase is not Phase.OVER for run in flow.series.runs.values())
+    return models.Status(
+        state="error" if flow.series.error else "running" if is_busy else "idle", error=flow.series.error,
+        pipeline=flow.config.name, series=series[0] if series else None, others=series[1:],
+        workers=[_worker(flow, member) for member in list(flow.staff.members.values())[:MOST_WORKERS]],
+        address=flow.staff.connections.address, listen=flow.staff.connections.listen,
+        parameters=models.Parameters(
+            version=flow.versions.version, values=flow.versions.values, from_frame=flow.from_frame
+        ),
+        waits_for=waits_for or _waits_for(flow), deaths=flow.staff.deaths,
+        refused_connections=flow.staff.connections.refused, stray=flow.schedule.stray,
+        duplicates=flow.schedule.duplicates, queue_bytes=flow.series.answers.value_bytes,
+        longest_pause=round(flow.giving.longest_pause, 3),
+        penstock=VERSION,
+    )  # fmt: skip
+
+
+def _waits_for(flow: Flow) -> str:
+    members = flow.staff.members.values()
+    if not flow.staff.ready:
+        refused = next((member for member in members if member.state == "refused"), None)
+        if refused is not None:
+            return f"a worker that takes the code; {refused.name} says: {refused.last_error}"
+        if not members:
+            return f"a worker; `penstock worker {flow.staff.connections.address}` starts one"
+        return "its workers, which load the code"
+    for run in flow.series.runs.values():
+        if waits := run.waits_for(flow.config.receiver):
+            return waits
+    return ""
+
+
+def _worker(flow: Flow, member: Member) -> models.Worker:
+    found = flow.schedule.workers.get(member.number)
+    state = member.state
+    if state == "ready" and found is not None and found.work:
+        state = "working"
+    return models.Worker(
+        name=member.name, host=member.host, pid=member.pid, state=state,
+        frames=0 if found is None else found.frames,
+        seconds_per_frame=None if found is None else found.seconds,
+        last_error=member.last_error[:MOST_CHARACTERS], shares=member.shares,
+    )  # fmt: skip

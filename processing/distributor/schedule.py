@@ -1,0 +1,369 @@
+"""Who gets which frames: queue, credits, bunches, and what happens to the frames of a worker that is gone.
+
+No I/O and no clock. A worker has at most `wire.CREDITS` bunches; nobody waits for a bunch to be full: it is
+what lies there when a worker has room for it. Frames of a worker that died are tried again *alone*: one by
+one, by workers that have nothing else, so that a frame that kills its worker takes no other with it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+
+import msgspec
+import numpy as np
+
+from penstock.processing.distributor.account import FINAL, Account, Event, Indices
+from penstock.processing.distributor.bunches import Bunch, Item, Left, Queue, Settled, Worker
+from penstock.processing.wire import CREDITS
+
+MOST_FRAMES, MOST_BYTES, MOST_SECONDS = 64, 2_000_000, 0.020
+"""Limits of one bunch: frames, bytes if it goes by value, and time that the worker needs for it."""
+ATTEMPTS = 3
+"""Workers that may die with a frame before it is lost."""
+REMEMBERED = 1000
+"""Bunches of workers that are gone whose sizes are kept, to count stray answers."""
+SMOOTH = 0.3
+"""Weight of the newest bunch in a worker's seconds per frame."""
+
+
+class Schedule:
+    """All workers, and the series that are not over, one after the other.
+
+    Args:
+        retry: whether frames of a worker that died are tried again; if not, they are lost.
+    """
+
+    def __init__(self, *, retry: bool = True) -> None:
+        self.retry = retry
+        self.ordered = False
+        """Whether one worker gets all frames, in ascending order as far as they come so."""
+        self.workers: dict[int, Worker] = {}
+        self.stray = 0
+        """Frames of answers of workers that did not have them any more."""
+        self._left: dict[int, int] = {}
+        """Number of frames of the last bunches that workers have left, by number."""
+        self.duplicates = 0
+        """Frames that came twice, or that nobody had planned."""
+        self._queues: dict[int, Queue] = {}
+        self._bunches = 0
+        self._room: tuple[dict[int, None], ...] = tuple({} for _ in range(CREDITS))
+        """Workers by the number of bunches that they have, if it is below `CREDITS`; who waits longest is
+        first."""
+
+    # -- series ----------------------------------------------------------------------------------------
+
+    def begin(self, series: int, account: Account) -> None:
+        """Take a series, behind those that are not over."""
+        self._queues[series] = Queue(account)
+
+    def end(self, series: int) -> None:
+        """Forget a series, none of whose frames waits or is in work."""
+        del self._queues[series]
+
+    def come(self, series: int, items: Sequence[Item], *, from_file: bool = False) -> list[Item]:
+        """Queue frames that have come; return those that were not expected, which are counted."""
+        queue = self._queues[series]
+        expected = queue.account.expected([item.index for item in items])
+        if all(expected):
+            new, others = items, []
+        else:
+            new = [item for item, is_new in zip(items, expected, strict=True) if is_new]
+            others = [item for item, is_new in zip(items, expected, strict=True) if not is_new]
+            self.duplicates += len(others)
+        queue.account.happens(Event.COMES, _indices(new))
+        (queue.rest if from_file else queue.fresh).extend(new)
+        return others
+
+    def waiting(self, series: int | None = None) -> int:
+        """Return how many frames of a series, or of all, wait for a worker."""
+        if series is not None:
+            return len(self._queues[series])
+        return sum(map(len, self._queues.values()))
+
+    def take_back(self, series: int) -> None:
+        """Let frames in shared memory, which the receiver has taken back, be pending again; of those in work
+        their workers tell."""
+        queue = self._queues[series]
+        for items in (queue.fresh, queue.alone):
+            gone = [item for item in items if item.shared]
+            if gone:
+                queue.account.happens(Event.TAKEN_BACK, _indices(gone))
+                kept = [item for item in items if not item.shared]
+                items.clear()
+                items.extend(kept)
+
+    def forget_final(self, series: int) -> list[Item]:
+        """Remove frames from the queue that an earlier distributor had done (`Account.restore`); return
+        them."""
+        queue, found = self._queues[series], list[Item]()
+        states = queue.account.states
+        for items in (queue.fresh, queue.alone, queue.rest):
+            gone = [item for item in items if states[item.index] in FINAL]
+            if gone:
+                found += gone
+                kept = [item for item in items if states[item.index] not in FINAL]
+                items.clear()
+                items.extend(kept)
+        return found
+
+    def drop(self, series: int) -> list[Item]:
+        """Drop all frames of a series that wait, are in work, or are held; return them."""
+        queue = self._queues[series]
+        gone = [*queue.fresh, *queue.alone, *queue.rest]
+        for items in (queue.fresh, queue.alone, queue.rest):
+            items.clear()
+        for worker in self.workers.values():
+            for number in [number for number, bunch in worker.work.items() if bunch.series == series]:
+                gone += worker.work.pop(number).items
+            for number in [number for number, bunch in worker.held.items() if bunch.series == series]:
+                gone += worker.release(number).items
+            self._place(worker)
+        queue.account.happens(Event.DROPPED, _indices(gone))
+        return gone
+
+    # -- workers ---------------------------------------------------------------------------------------
+
+    def join(self, number: int, *, shares: bool = False, batch: int = 1) -> None:
+        """Take a worker that is ready."""
+        self.workers[number] = worker = Worker(number, shares, batch)
+        self._place(worker)
+
+    def leave(self, number: int, *, died: bool = True) -> list[Left]:
+        """Forget a worker that is gone, and queue what it had, or count it as lost.
+
+        Args:
+            number: of the worker.
+            died: whether it may have died of the frames in work; one that has said goodbye has not begun with
+                them, so that they are as they were.
+        """
+        worker = self.workers.get(number)
+        if worker is None:
+            return []
+        found: dict[int, tuple[list[Item], list[Item]]] = {}
+        for bunch in worker.work.values():
+            self._left[bunch.number] = len(bunch.items)
+            again, lost = found.setdefault(bunch.series, ([], []))
+            for item in bunch.items:
+                item.deaths += died
+                (again if not died or (self.retry and item.deaths < ATTEMPTS) else lost).append(item)
+        for series, (again, lost) in found.items():
+            account = self._queues[series].account
+            account.happens(Event.AGAIN, _indices(again))
+            account.happens(Event.LOST, _indices(lost))
+            queue = self._queues[series]
+            queue.fresh.extendleft(reversed([item for item in again if not item.deaths]))
+            # What was tried most often comes first, so that it is over soon.
+            merged = sorted(
+                (*queue.alone, *(item for item in again if item.deaths)),
+                key=lambda item: (-item.deaths, item.index),
+            )
+            queue.alone.clear()
+            queue.alone.extend(merged)
+        for bunch in worker.held.values():
+            again, _ = found.setdefault(bunch.series, ([], []))
+            again += bunch.items
+        self.again(number, list(worker.held.values()))
+        del self.workers[number]
+        for room in self._room:
+            room.pop(number, None)
+        while len(self._left) > REMEMBERED:
+            del self._left[next(iter(self._left))]
+        return [Left(series, tuple(again), tuple(lost)) for series, (again, lost) in found.items()]
+
+    # -- work ------------------------------------------------------------------------------------------
+
+    def next(self, now: float = 0.0, held_back: Iterable[int] = ()) -> Bunch | None:
+        """Return the next bunch to be sent; `None` if no frame waits, or no worker has room.
+
+        Args:
+            now: the caller's time.
+            held_back: series of which nothing is given yet.
+        """
+        for of_file in (False, True):
+            for series, queue in self._queues.items():
+                if series in held_back or not (queue.rest if of_file else queue.fresh or queue.alone):
+                    continue
+                bunch = self._rest(series, queue, now) if of_file else self._live(series, queue, now)
+                if bunch is not None:
+                    return bunch
+        return None
+
+    def hanging(self, now: float, frame_seconds: float) -> list[int]:
+        """Return the workers that have taken longer for their bunch than `frame_seconds` for each frame."""
+        found = []
+        for worker in self.workers.values():
+            bunch = next(iter(worker.work.values()), None)
+            if bunch is not None and now - worker.since > frame_seconds * len(bunch.items):
+                found.append(worker.number)
+        return found
+
+    def owned(self, worker: int, series: int, number: int) -> Bunch | None:
+        """Return the bunch that an answer is about; `None` if the worker does not have it any more, which is
+        counted."""
+        found = self.workers.get(worker)
+        bunch = None if found is None else found.work.get(number)
+        if bunch is not None and bunch.series == series:
+            return bunch
+        self.stray += self._left.pop(number, 1)
+        return None
+
+    def settle(
+        self, bunch: Bunch, *, failed: Iterable[int] = (), unread: Iterable[int] = (), held: bool = False,
+        seconds: float | None = None, now: float = 0.0,
+    ) -> Settled:  # fmt: skip
+        """Take the answer about a bunch.
+
+        Args:
+            bunch: owned by a worker.
+            failed: places of the frames that have failed.
+            unread: places of those that the receiver has taken back before they were processed.
+            held: whether the others went into values that the worker still has.
+            seconds: wall time of the user's code; `None` if it was not called.
+            now: the caller's time.
+        """
+        worker, account = self.workers[bunch.worker], self._queues[bunch.series].account
+        del worker.work[bunch.number]
+        worker.since = now
+        self._place(worker)
+        n = len(bunch.items)
+        if seconds is not None:
+            each, before = seconds / n, worker.seconds
+            worker.seconds = each if before is None else SMOOTH * each + (1 - SMOOTH) * before
+        failed, unread = set(failed), set(unread)
+        worker.frames += n - len(unread)
+        if not failed and not unread:
+            account.happens(Event.HELD if held else Event.DONE, bunch.indices)
+            if not held:
+                return Settled(bunch.items, ())
+            worker.hold(bunch)
+            return Settled((), ())
+        places = np.zeros(n, np.uint8)
+        places[list(failed)] = 1
+        places[list(unread)] = 2
+        account.happens(Event.FAILED, bunch.indices[places == 1])
+        account.happens(Event.TAKEN_BACK, bunch.indices[places == 2])
+        account.happens(Event.HELD if held else Event.DONE, bunch.indices[places == 0])
+        good, bad, gone = (
+            tuple(item for item, place in zip(bunch.items, places, strict=True) if place == which)
+            for which in (0, 1, 2)
+        )
+        if held and good:
+            worker.hold(msgspec.structs.replace(bunch, items=good, indices=bunch.indices[places == 0]))
+            return Settled(bad, gone)
+        return Settled((*good, *bad), gone)
+
+    def handed_over(
+        self, worker: int, series: int, numbers: Iterable[int], *, failed: bool = False
+    ) -> list[Bunch]:
+        """Take back the bunches whose accumulated values a worker has handed over; return them.
+
+        Args:
+            worker: who.
+            series: of the bunches.
+            numbers: of the bunches.
+            failed: whether the values cannot be used.
+        """
+        found = self.workers.get(worker)
+        if found is None:
+            return []
+        bunches = [found.release(number) for number in numbers if number in found.held]
+        account = self._queues[series].account if bunches else None
+        for bunch in bunches:
+            assert account is not None and bunch.series == series
+            account.happens(Event.FAILED if failed else Event.HANDED_OVER, bunch.indices)
+        return bunches
+
+    def again(self, worker: int, bunches: Sequence[Bunch]) -> None:
+        """Queue frames again that a worker holds: the values that they went into cannot be used."""
+        for bunch in reversed(bunches):
+            self.workers[worker].release(bunch.number)
+            queue = self._queues[bunch.series]
+            queue.account.happens(Event.AGAIN, bunch.indices)
+            queue.fresh.extendleft(reversed(bunch.items))
+
+    def holds(self, worker: int, series: int, numbers: Iterable[int]) -> list[Bunch]:
+        """Return the bunches of these numbers that a worker holds."""
+        found = self.workers.get(worker)
+        held = {} if found is None else found.held
+        return [held[number] for number in numbers if number in held and held[number].series == series]
+
+    # -- within ----------------------------------------------------------------------------------------
+
+    def _place(self, worker: Worker) -> None:
+        """Put a worker among those with as many bunches, as the last one."""
+        for room in self._room:
+            room.pop(worker.number, None)
+        if len(worker.work) < CREDITS and not any(bunch.alone for bunch in worker.work.values()):
+            self._room[len(worker.work)][worker.number] = None
+
+    def _free(self, most: int) -> Worker | None:
+        """Return the worker with the fewest bunches, at most `most`."""
+        if self.ordered and self.workers:
+            worker = next(iter(self.workers.values()))
+            return worker if any(worker.number in room for room in self._room[: most + 1]) else None
+        for room in self._room[: most + 1]:
+            if room:
+                return self.workers[next(iter(room))]
+        return None
+
+    @property
+    def _most(self) -> int:
+        """Bunches that a worker may have at most to get another one. While frames are to be tried alone,
+        nobody gets a second bunch, so that somebody has none soon."""
+        return 0 if any(queue.alone for queue in self._queues.values()) else CREDITS - 1
+
+    def _live(self, series: int, queue: Queue, now: float) -> Bunch | None:
+        worker = self._free(self._most)
+        if worker is None:
+            return None
+        if queue.alone:
+            return self._give(series, queue, worker, [queue.alone.popleft()], now, alone=True)
+        return self._give(series, queue, worker, self._taken(queue.fresh, worker), now)
+
+    def _rest(self, series: int, queue: Queue, now: float) -> Bunch | None:
+        worker = self._free(self._most)
+        if worker is None:
+            return None
+        return self._give(series, queue, worker, self._taken(queue.rest, worker), now)
+
+    def _taken(self, items: deque[Item], worker: Worker) -> list[Item]:
+        """Take the frames of a bunch from the front: all in shared memory, or none."""
+        most = self._size(worker, len(items))
+        shared = items[0].shared and worker.shares
+        taken, nbytes = [items.popleft()], 0
+        if not shared:
+            nbytes = taken[0].nbytes
+        while len(taken) < most and items and (items[0].shared and worker.shares) == shared:
+            if not shared:
+                nbytes += items[0].nbytes
+                if nbytes > MOST_BYTES:
+                    break
+            taken.append(items.popleft())
+        return taken
+
+    def _size(self, worker: Worker, waiting: int) -> int:
+        if worker.seconds is None:
+            return worker.batch
+        share = -(-waiting // (1 if self.ordered else len(self.workers)))
+        quick = int(MOST_SECONDS / worker.seconds) if worker.seconds > 0 else MOST_FRAMES
+        return max(1, min(MOST_FRAMES, share, quick), min(worker.batch, waiting))
+
+    def _give(
+        self, series: int, queue: Queue, worker: Worker, items: list[Item], now: float, alone: bool = False
+    ) -> Bunch:
+        self._bunches += 1
+        by_value = not (items[0].shared and worker.shares)
+        bunch = Bunch(
+            self._bunches, series, worker.number, tuple(items), _indices(items), by_value, alone, now
+        )
+        queue.account.happens(Event.GIVEN, bunch.indices)
+        if not worker.work:
+            worker.since = now
+        worker.work[bunch.number] = bunch
+        self._place(worker)
+        return bunch
+
+
+def _indices(items: Sequence[Item]) -> Indices:
+    return np.fromiter((item.index for item in items), np.int64, len(items))

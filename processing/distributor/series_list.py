@@ -1,0 +1,352 @@
+"""The series of a pipeline: how they begin, by the stream or by the receiver's word; frames that come."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from importlib.metadata import version
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from penstock.processing import wire
+from penstock.processing.distributor.account import State
+from penstock.processing.distributor.answers import Answers
+from penstock.processing.distributor.bunches import Item
+from penstock.processing.distributor.link import Setup
+from penstock.processing.distributor.receiver_watch import Begun as SaidToBegin
+from penstock.processing.distributor.receiver_watch import Over
+from penstock.processing.distributor.schedule import Schedule
+from penstock.processing.distributor.series_run import Part, Phase, Run
+from penstock.processing.distributor.staff import Staff
+from penstock.processing.distributor.store import Store
+from penstock.processing.models import Series
+from penstock.processing.results.begun import Begun, Code
+from penstock.processing.results.errors import ResultError
+from penstock.processing.results.place import path_for
+from penstock.processing.results.read import Results
+from penstock.processing.results.result_file import ResultFile
+from penstock.processing.sources.file import FileFrames
+from penstock.processing.wire.shared_frames import SharedFrames, SharedMemoryError
+from penstock.receiver.reader import ReaderError
+from penstock.stins.messages import Header, SeriesEnd
+from penstock.stins.shared import Layout, Reference
+
+log = logging.getLogger(__name__)
+
+PAST = 20
+"""Series that are over and still in the status."""
+
+
+class SeriesList:
+    """All series of one pipeline that are not over, and the last ones that are.
+
+    Args:
+        setup: from the parent.
+        schedule: has their frames.
+        staff: the workers, which are told of each series.
+    """
+
+    def __init__(self, setup: Setup, schedule: Schedule, staff: Staff) -> None:
+        self.setup = setup
+        self.config = setup.config
+        self.schedule = schedule
+        self.staff = staff
+        staff.begun = self._begun
+        self.answers = Answers(schedule, setup.config.errors, self.fail, self.break_off)
+        self.runs: dict[str, Run] = {}
+        """Series that are not over, by id, in the order in which they began."""
+        self.past: deque[Series] = deque(maxlen=PAST)
+        """What is said of those that are, the newest first: their accumulated values may be large."""
+        self.streamed: Run | None = None
+        """The series that the stream brings now. It need not be the newest one: of others that are taken from
+        their files the receiver may tell later."""
+        self.error = ""
+        """Why the pipeline is in Error; a sentence."""
+        self.ask: Callable[[str, Sequence[str] | None], None] = lambda _series, _channels: None
+        """Asks the receiver about a series that has begun."""
+        self._overs: dict[str, Over] = {}
+        """Series that are over, as the receiver says, of which the stream has said nothing yet."""
+        self._numbers = 0
+        self._codes = tuple(
+            Code(each.name, each.module, each.file, each.source, each.sha256) for each in setup.steps
+        )
+
+    # -- the beginning ---------------------------------------------------------------------------------
+
+    def began(self, header: Header, metadata: bytes) -> None:
+        """A start message has come."""
+        name = header.series or f"series-{self._numbers + 1}"
+        for other in self.runs.values():
+            if other.name != name:
+                other.stream_is_over = True
+        run = self.runs.get(name)
+        if run is None:
+            run = self.runs[name] = Run(name, self.schedule, header.frames)
+            if self.error:
+                run.broken = self.error
+                run.said.append(f"it began while the pipeline was in Error: {self.error}")
+            run.over = self._overs.pop(name, None)
+            channels = None if b'"pixel_mask"' in metadata else tuple(header.channels or ())
+            self.ask(name, channels)
+        else:  # the receiver was killed, and is back
+            run.take_back()
+            if run.phase is Phase.ENDED:
+                run.phase, run.end = Phase.LIVE, None
+        self._add(run, self._part(header, metadata))
+        self.streamed = run
+
+    def known(self, run: Run, said: SaidToBegin) -> None:
+        """The receiver has said where a series is kept that has begun: workers are told of it."""
+        if run.phase is not Phase.BEGINNING:
+            return
+        run.file, run.mask, run.phase = said.file, said.mask, Phase.LIVE
+        if not run.broken:
+            try:
+                self._open_results(run, said)
+            except ResultError as error:
+                if error.kind == "finished":  # by an earlier distributor, up to its end
+                    self._show_finished(run, said)
+                    return
+                self.break_off(run, str(error))
+        if not run.broken:
+            for part in run.parts:
+                self.staff.say_all(*self._message(run, part))
+
+    def is_over(self, over: Over) -> None:
+        """The receiver has closed a series' file; what is missing is taken from it."""
+        run = self.runs.get(over.series)
+        if run is not None:
+            run.over = over
+            if run.phase is Phase.BEGINNING:
+                self.known(run, SaidToBegin(over.series, over.file, over.detector, over.started, run.mask))
+        elif all(over.series != past.id for past in self.past):
+            self._missed(over)
+
+    def process_file(self, path: str) -> None:
+        """Process the frames of a file; those that it does not have are absent."""
+        try:
+            with FileFrames(path) as frames:
+                name, planned, group = frames.header.series or Path(path).stem, frames.planned, frames.group
+        except ReaderError as error:
+            self.fail(str(error))
+            return
+        everything = ((0, planned - 1),) if planned else ()
+        self._missed(Over(name, path, group, 0.0, 0.0, planned, everything, ""))
+
+    @property
+    def latest(self) -> Run | None:
+        """The series that began last."""
+        return next(reversed(self.runs.values()), None)
+
+    # -- frames ----------------------------------------------------------------------------------------
+
+    def referenced(self, references: Sequence[Reference]) -> None:
+        """References to frames have come."""
+        run = self.streamed
+        if run is None:
+            return
+        items = [
+            Item(each.frame, each, each.header_bytes + sum(each.blob_bytes), True) for each in references
+        ]
+        unwanted = run.come(items)
+        memory = run.parts[-1].memory
+        if unwanted and memory is not None:
+            memory.free([item.content.slot for item in unwanted])
+
+    def by_value(self, index: int, parts: list[Any]) -> None:
+        """A frame has come by value."""
+        run = self.streamed
+        if run is None:
+            return
+        nbytes = sum(map(len, parts))
+        if not run.come([Item(index, parts, nbytes)]):
+            self.answers.value_bytes += nbytes
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no more frames are to be read by value: the receiver drops and counts them."""
+        return self.answers.value_bytes >= self.config.queue_mb * 1e6
+
+    # -- the end ---------------------------------------------------------------------------------------
+
+    def ended(self, end: SeriesEnd) -> None:
+        """The end message of the stream's series has come."""
+        if self.streamed is not None:
+            self.streamed.end = end
+
+    def stream_has_ended(self) -> None:
+        """The connection to the receiver has ended: it sends no more of the series."""
+        if self.streamed is not None:
+            self.streamed.stream_is_over = True
+
+    def forget(self, run: Run) -> None:
+        """Let go of a series that is over."""
+        for number in run.numbers:
+            self.staff.say_all(wire.End(series=number))
+            self.answers.release(number, self.schedule.drop(number))
+            self.schedule.end(number)
+            del self.answers.runs[number]
+        run.close()
+        del self.runs[run.name]
+        if self.streamed is run:
+            self.streamed = None
+        self.past.appendleft(run.status(self.config.receiver))
+
+    def break_off(self, run: Run, why: str) -> None:
+        """Process no more of a series; what is not final is dropped."""
+        if run.broken:
+            return
+        log.error("series %s: %s", run.name, why)
+        run.broken = why
+        run.said.append(why)
+        for number in run.numbers:
+            gone = self.schedule.drop(number)
+            self.answers.release(number, gone)
+            with contextlib.suppress(ResultError):  # that may be the reason
+                indices = np.fromiter((item.index for item in gone), np.int64, len(gone))
+                run.store.final(np.sort(indices), State.DROPPED)
+
+    def fail(self, why: str) -> None:
+        """Be in Error: frames are dropped, and can be processed from the file later."""
+        if self.error:
+            return
+        self.error = why
+        for run in self.runs.values():
+            self.break_off(run, why)
+
+    def reset(self) -> None:
+        """Leave Error, from the next series on."""
+        self.error = ""
+        self.answers.reset()
+
+    def close(self) -> None:
+        """Close everything as it is."""
+        for run in self.runs.values():
+            run.close()
+
+    # -- within ----------------------------------------------------------------------------------------
+
+    def _part(self, header: Header, metadata: bytes) -> Part:
+        self._numbers += 1
+        part = Part(self._numbers, header, metadata)
+        if (shared := header.shared) is not None:
+            try:
+                part.memory = SharedFrames(shared.path, shared.nonce)
+                part.layout = Layout(shared.slots, shared.slot_bytes)
+            except SharedMemoryError as error:
+                log.warning("%s", error)
+        return part
+
+    def _add(self, run: Run, part: Part) -> None:
+        run.add(part)
+        self.answers.runs[part.number] = run
+        if run.phase is Phase.LIVE:
+            self.staff.say_all(*self._message(run, part))
+
+    def _path(self, run: Run, said: SaidToBegin) -> Path | None:
+        raw = None if said.file is None else Path(said.file)
+        return path_for(raw, self.config.name, self.config.results_root, run.name)
+
+    def _show_finished(self, run: Run, said: SaidToBegin) -> None:
+        """Show what became of a series that an earlier distributor has processed up to its end."""
+        path = self._path(run, said)
+        assert path is not None, "it is finished"
+        run.phase, run.finished = Phase.OVER, str(path)
+        try:
+            found = Results(path)
+            run.account.restore(found.states())
+            run.said = [reason] if (reason := found.account()["reason"]) else []
+        except ResultError as error:  # it is moved away just now
+            run.said.append(str(error))
+
+    def _open_results(self, run: Run, said: SaidToBegin) -> None:
+        path = self._path(run, said)
+        if path is None:
+            return
+        file = None
+        # Who processes a file anew wants nothing of an attempt with another class that was broken off.
+        is_new = bool(self.setup.file) and self.setup.parameters is None
+        if path.exists() and not is_new:
+            try:
+                file = ResultFile.resume(path, run.name)
+            except ResultError as error:
+                is_other = error.kind in ("name_taken", "not_a_result_file")
+                if not is_other and not (error.kind == "finished" and self.setup.file):
+                    raise
+        if file is not None:
+            run.was_resumed = True
+            run.account.restore(file.states)
+            self._forget_final(run)
+        else:
+            begun = Begun(
+                series=run.name, planned=run.account.planned, pipeline=self.config.name, steps=self._codes,
+                version=version("penstock"), version_of_parameters=self.staff.versions.version,
+                parameters=self.staff.versions.values,
+                raw=None if said.file is None else Path(said.file), detector=said.detector,
+                started=said.started or time.time(),
+            )  # fmt: skip
+            file = ResultFile.create(path, begun, overwrite=self.config.overwrite)
+        run.store = Store(file)
+
+    def _forget_final(self, run: Run) -> None:
+        """Forget frames that have come before it was known that an earlier distributor had done them."""
+        for number in run.numbers:
+            self.answers.release(number, self.schedule.forget_final(number))
+
+    def _missed(self, over: Over) -> None:
+        """Take a series from its file of which nothing has come by the stream."""
+        path = path_for(
+            None if over.file is None else Path(over.file), self.config.name, self.config.results_root,
+            over.series,
+        )  # fmt: skip
+        if over.file is None and (path is None or not path.exists()):
+            self._overs[over.series] = over  # its start message may still come
+            while len(self._overs) > PAST:
+                del self._overs[next(iter(self._overs))]
+            return
+        planned, mask, metadata = over.frames, None, b"{}"
+        header, frames = Header(filename=over.file or "", series=over.series, frames=over.frames), None
+        if over.file is not None:
+            try:
+                frames = FileFrames(over.file)
+            except ReaderError as error:
+                log.warning("series %s: %s", over.series, error)
+                if path is None or not path.exists():
+                    return
+            else:
+                planned, header = frames.planned, frames.header
+                mask = None if frames.mask is None else _npy(frames.mask)
+                metadata = msgspec.json.encode(frames.metadata)
+        run = self.runs[over.series] = Run(over.series, self.schedule, planned)
+        run.frames, run.over, run.stream_is_over = frames, over, True
+        if self.error:
+            run.broken = self.error
+            run.said.append(f"the pipeline is in Error: {self.error}")
+        self._add(run, self._part(msgspec.structs.replace(header, shared=None), metadata))
+        run.stream_is_over = True
+        self.known(run, SaidToBegin(over.series, over.file, over.detector, over.started, mask))
+
+    def _message(self, run: Run, part: Part) -> tuple[wire.Begin, list[Any]]:
+        parts: list[Any] = [part.metadata]
+        if run.mask is not None:
+            parts.append(run.mask)
+        return wire.Begin(series=part.number, header=part.header), parts
+
+    def _begun(self) -> Iterator[tuple[wire.Begin, list[Any]]]:
+        for run in self.runs.values():
+            if run.phase not in (Phase.BEGINNING, Phase.OVER):
+                for part in run.parts:
+                    yield self._message(run, part)
+
+
+def _npy(mask: np.ndarray[Any, Any]) -> bytes:
+    file = BytesIO()
+    np.save(file, mask, allow_pickle=False)
+    return file.getvalue()

@@ -1,0 +1,284 @@
+"""One series in the distributor, from its start message to the completed result file.
+
+| phase | waits for |
+|---|---|
+| beginning | what the receiver says of it: its file, its mask |
+| live | its end message; or the receiver's word that it has ended, if the stream brings no more of it |
+| ended | the receiver's word that its file is closed |
+| rest | every frame to be in a final state, those of the file included |
+| finishing | one worker to make the results of the series as a whole |
+| over | – |
+
+Each wait is for somebody who is alive, or whose death is noticed; none is for a time to pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from penstock.processing import models
+from penstock.processing.distributor.account import Account, Event, Indices, State
+from penstock.processing.distributor.bunches import Item
+from penstock.processing.distributor.receiver_watch import Over
+from penstock.processing.distributor.schedule import Schedule
+from penstock.processing.distributor.store import Store
+from penstock.processing.sources.file import FileFrames
+from penstock.processing.wire.shared_frames import SharedFrames
+from penstock.receiver.reader import ReaderError
+from penstock.stins.messages import Header, SeriesEnd
+from penstock.stins.shared import Layout
+from penstock.stins.texts import plural
+
+AHEAD = 2048
+"""Frames of the file that are queued at a time."""
+
+
+class Phase(Enum):
+    """See the table above."""
+
+    BEGINNING = "beginning"
+    LIVE = "live"
+    ENDED = "ended"
+    REST = "rest"
+    FINISHING = "finishing"
+    OVER = "over"
+
+
+class Part(msgspec.Struct):
+    """What came after one start message: a receiver that was killed sends a second one for its series."""
+
+    number: int
+    """The distributor's own, by which workers know it."""
+    header: Header
+    metadata: bytes
+    memory: SharedFrames | None = None
+    layout: Layout | None = None
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether the receiver has taken the frames back that are in shared memory."""
+        return self.memory is not None and not self.memory.is_current
+
+
+class Run:
+    """One series.
+
+    Args:
+        name: its id.
+        schedule: has its frames.
+        planned: number of frames; `None` if nobody knows.
+    """
+
+    def __init__(self, name: str, schedule: Schedule, planned: int | None) -> None:
+        self.name = name
+        self.phase = Phase.BEGINNING
+        self.account = Account(planned)
+        self.parts: list[Part] = []
+        self.mask: bytes | None = None
+        """As .npy, if it is not in the metadata."""
+        self.store = Store(None)
+        self.file: str | None = None
+        """The raw file."""
+        self.end: SeriesEnd | None = None
+        self.over: Over | None = None
+        self.broken = ""
+        """Why none of its frames is processed any more; a sentence."""
+        self.said: list[str] = []
+        """What is not as it should be; sentences."""
+        self.finished: str | None = None
+        """Its result file, if an earlier distributor has finished it."""
+        self.was_resumed = False
+        """Whether an earlier distributor had begun its result file."""
+        self.next_frame = 0
+        """Behind the highest index that was given to a worker."""
+        self.from_file = 0
+        self.frames: FileFrames | None = None
+        """The raw file, once it is read."""
+        self.stream_is_over = False
+        """Whether the stream brings no more of it, although no end message has come."""
+        self.finisher: int | None = None
+        """Worker that makes the results of the series as a whole."""
+        self.finish_attempts = 0
+        self.whole: list[Any] = []
+        self._schedule = schedule
+        self._rest: Indices = np.zeros(0, np.int64)
+        self._rest_bytes = 0
+
+    @property
+    def number(self) -> int:
+        """Of its last part."""
+        return self.parts[-1].number
+
+    @property
+    def numbers(self) -> list[int]:
+        """Of all parts."""
+        return [part.number for part in self.parts]
+
+    def part(self, number: int) -> Part:
+        """Return a part by its number."""
+        return next(part for part in self.parts if part.number == number)
+
+    def add(self, part: Part) -> None:
+        """Take another start message of it."""
+        self.parts.append(part)
+        self._schedule.begin(part.number, self.account)
+        self.stream_is_over = False
+
+    # -- frames ----------------------------------------------------------------------------------------
+
+    def come(self, items: Sequence[Item]) -> list[Item]:
+        """Take frames from the stream; return those that are not wanted."""
+        if self.broken or self.phase not in (Phase.BEGINNING, Phase.LIVE):
+            return list(items)
+        return self._schedule.come(self.number, items)
+
+    def take_back(self) -> None:
+        """Let frames be pending again whose shared memory the receiver has taken back."""
+        for part in self.parts:
+            if part.is_stale:
+                self._schedule.take_back(part.number)
+
+    @property
+    def expects_more(self) -> bool:
+        """Whether the stream may bring more of it."""
+        is_stale = bool(self.parts) and self.parts[-1].is_stale
+        return self.end is None and not self.stream_is_over and not is_stale
+
+    # -- the end ---------------------------------------------------------------------------------------
+
+    def settle(self) -> list[Any]:
+        """Decide about all frames that have not come, once the receiver has closed the file.
+
+        Returns:
+            Indices and final states that are to be stored, as pairs.
+        """
+        over = self.over
+        assert over is not None
+        self.phase = Phase.REST
+        account = self.account
+        absent = list(over.absent)
+        frames = over.frames
+        if self.end is not None and self.end.absent is not None:
+            absent += [(first, last) for first, last, _ in self.end.absent]
+        if account.planned is None:
+            account.extend(max(frames, *(last + 1 for _, last in absent)) if absent else frames)
+        self.file = over.file
+        self._open_file()
+        pending = account.indices(State.PENDING)
+        stored = np.zeros(0, np.int64) if self.frames is None else self.frames.indices
+        if account.planned is None and len(stored):
+            account.extend(int(stored[-1]) + 1)
+            pending = account.indices(State.PENDING)
+        has = np.isin(pending, stored, assume_unique=True)
+        if not self.broken:
+            self._rest, pending, has = pending[has], pending[~has], has[~has]
+        is_absent = np.zeros(account.frames, bool)
+        for first, last in absent:
+            is_absent[first : last + 1] = True
+        is_missing = is_absent[pending] & ~has  # what the file has is not absent, also if nobody processes it
+        missing, others = pending[is_missing], pending[~is_missing]
+        event, state = Event.DROPPED, State.DROPPED
+        if self.was_resumed and over.file is None and not self.broken:
+            event, state = Event.LOST, State.LOST
+        account.happens(Event.ABSENT, missing)
+        account.happens(event, others)
+        self.fill()
+        return [(missing, State.ABSENT), (others, state)]
+
+    def _open_file(self) -> None:
+        if self.file is None:
+            return
+        try:
+            self.frames = self.frames or FileFrames(self.file)
+        except ReaderError as error:
+            self.said.append(f"frames that were not taken live cannot be taken from the file: {error}")
+            return
+        header = self.frames.header
+        self._rest_bytes = header.frame_bytes or 0
+
+    def fill(self) -> None:
+        """Queue more frames of the file."""
+        if self.broken:
+            gone, self._rest = self._rest, self._rest[:0]
+            self.account.happens(Event.DROPPED, gone)
+            self.store.final(gone, State.DROPPED)
+            return
+        room = AHEAD - self._schedule.waiting(self.number)
+        if not len(self._rest) or room < AHEAD // 2:
+            return
+        some, self._rest = self._rest[:room], self._rest[room:]
+        items = [Item(index, None, self._rest_bytes) for index in some.tolist()]
+        self._schedule.come(self.number, items, from_file=True)
+        self.from_file += len(items)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether every frame is in a final state."""
+        return self.phase is Phase.REST and not len(self._rest) and not self.account.open
+
+    def raw_stored(self) -> np.ndarray[Any, Any] | None:
+        """Return per frame whether the raw file has it; `None` if nobody knows."""
+        if self.frames is None:
+            return None
+        stored = np.zeros(self.account.frames, np.uint8)
+        indices = self.frames.indices
+        stored[indices[indices < len(stored)]] = 1
+        return stored
+
+    def finish(self) -> str:
+        """Complete the result file; return what is not as it should be.
+
+        Raises:
+            ResultError: it cannot be written.
+        """
+        counts, planned = self.account.counts, self.account.planned
+        final = {name: getattr(counts, name) for name in models.FINAL}
+        if planned is not None:
+            final["planned"] = planned
+        bad = [
+            f"{plural(n, 'frame')} {name}"
+            for name, n in final.items()
+            if name not in ("done", "planned") and n
+        ]
+        reason = "; ".join([*self.said, *([", ".join(bad)] if bad else [])])
+        self.phase = Phase.OVER
+        said = self.store.finish(final, reason, self.raw_stored(), self.whole)
+        if said:
+            self.said.append(said)
+        return reason
+
+    def close(self) -> None:
+        """Close what is open; the result file stays as it is, to be resumed, if it is not complete."""
+        self.store.close()
+        if self.frames is not None:
+            self.frames.close()
+        for part in self.parts:
+            if part.memory is not None:
+                part.memory.close()
+
+    # -- what is said of it ----------------------------------------------------------------------------
+
+    def waits_for(self, receiver: str) -> str:
+        """Return what it waits for, in a sentence; "" for frames, or nothing."""
+        if self.phase is Phase.BEGINNING:
+            return f"what the receiver at {receiver} says of it"
+        if self.phase is Phase.ENDED:
+            return f"the receiver at {receiver} to close its file"
+        if self.phase is Phase.FINISHING:
+            return "a worker to make the results of the series as a whole"
+        return ""
+
+    def status(self, receiver: str) -> models.Series:
+        """Return its status."""
+        waits = self.waits_for(receiver)
+        reason = "; ".join(self.said[-3:]) or (f"waits for {waits}" if waits else "")
+        return models.Series(
+            id=self.name, active=self.phase is not Phase.OVER, file=self.file, planned=self.account.planned,
+            counts=self.account.counts, from_file=self.from_file,
+            reason=reason[:500], result_file=self.store.path or self.finished,
+        )  # fmt: skip

@@ -1,0 +1,195 @@
+"""What workers send, put where it belongs: rows and states into the result file, accumulated values together.
+
+Without a result file (a live series, and no `results_root`) there are the accumulated values and the account.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from penstock.processing import wire
+from penstock.processing.distributor.account import Indices, State
+from penstock.processing.distributor.bunches import Bunch
+from penstock.processing.distributor.totals import Totals, Unlike
+from penstock.processing.results.errors import ResultError
+from penstock.processing.results.result_file import ResultFile
+from penstock.processing.wire import Array
+
+Values = Mapping[str, "np.ndarray[Any, Any]"]
+
+
+class Store:
+    """The results of one series.
+
+    Args:
+        file: open; `None` if there is none.
+    """
+
+    def __init__(self, file: ResultFile | None) -> None:
+        self.file = file
+        self.totals = Totals()
+        self._named: set[int] = set()
+        self._before = 0
+        """Workers of an earlier distributor, whose numbers are taken."""
+        if file is not None:
+            self._before = file.highest_worker
+            found = file.totals
+            self.totals.add(
+                found.arrays,
+                {array.name: value for array, value in zip(found.arrays, found.values, strict=True)},
+            )
+
+    @property
+    def path(self) -> str | None:
+        """Of the result file."""
+        return None if self.file is None else str(self.file.path)
+
+    def rows(self, bunch: Bunch, arrays: Sequence[Array], values: Values) -> dict[int, str]:
+        """Write the rows of a bunch.
+
+        Returns:
+            Places of frames whose values are unlike the earlier ones of their name, with a sentence.
+
+        Raises:
+            ResultError: they cannot be written.
+        """
+        failed: dict[int, str] = {}
+        if self.file is None or not arrays:
+            return failed
+        if len(arrays) > 1:
+            try:
+                self.file.prepare(arrays)  # all that are new in one go
+            except ResultError as error:
+                if error.kind != "unlike":
+                    raise
+        for array in arrays:
+            indices = bunch.indices if array.places is None else bunch.indices[list(array.places)]
+            try:
+                self.file.rows(array, indices, values[array.name])
+            except ResultError as error:
+                if error.kind != "unlike":
+                    raise
+                places = range(len(bunch.items)) if array.places is None else array.places
+                failed |= dict.fromkeys(places, str(error))
+        return failed
+
+    def settled(
+        self, bunch: Bunch, worker: int, name: str, version: int, failed: Mapping[int, str],
+        unread: Sequence[int], held: bool,
+    ) -> None:  # fmt: skip
+        """Write what became of the frames of a bunch, after their rows.
+
+        Raises:
+            ResultError: it cannot be written.
+        """
+        if self.file is None:
+            return
+        indices = bunch.indices
+        if failed or unread:
+            others = np.ones(len(indices), bool)
+            others[list(unread)] = False
+            indices = indices[others]
+        self.file.worker(indices, self._numbered(worker, name))
+        self.file.version(indices, version)
+        if failed:
+            places = sorted(failed)
+            for place in places:
+                self.file.error(int(bunch.indices[place]), failed[place])
+            self.file.status(bunch.indices[places], State.FAILED)
+            indices = np.setdiff1d(indices, bunch.indices[places])
+        if not held:
+            self.file.status(indices, State.DONE)
+
+    def handed_over(self, bunches: Sequence[Bunch], arrays: Sequence[Array], values: Values) -> str:
+        """Take accumulated values, and mark the frames as done that are in them.
+
+        Returns:
+            "", or a sentence: the values are unlike those of other workers, and the frames have failed.
+
+        Raises:
+            ResultError: they cannot be written.
+        """
+        indices = _joined(bunches)
+        try:
+            self.totals.add(arrays, values)
+            if self.file is not None and self.totals:
+                self.file.accumulated(self.totals.arrays, self.totals.values, indices)
+            elif self.file is not None:
+                self.file.status(indices, State.DONE)
+        except Unlike as error:
+            if self.file is not None:
+                for index in indices.tolist():
+                    self.file.error(index, str(error))
+                self.file.status(indices, State.FAILED)
+            return str(error)
+        return ""
+
+    def lost(self, indices: Sequence[int], worker: int, name: str) -> None:
+        """Write which frames were lost with a worker; 0: with the distributor."""
+        if self.file is not None and indices:
+            for index in indices:
+                self.file.lost(index, name)
+            found = np.array(indices, np.int64)
+            if worker:
+                self.file.worker(found, self._numbered(worker, name))
+            self.file.status(found, State.LOST)
+
+    def final(self, indices: Indices, state: State) -> None:
+        """Write a final state."""
+        if self.file is not None:
+            self.file.status(indices, state)
+
+    def check_parameters(self, values: Mapping[str, Any]) -> None:
+        """Check whether the result file has room for parameters.
+
+        Raises:
+            ResultError: it has not.
+        """
+        if self.file is not None:
+            self.file.check_parameters(values)
+
+    def parameters(self, version: int, values: Mapping[str, Any], from_frame: int) -> None:
+        """Write parameters that have changed."""
+        if self.file is not None:
+            self.file.parameters(version, values, from_frame)
+
+    def finish(
+        self, counts: Mapping[str, int], reason: str, raw_stored: np.ndarray[Any, Any] | None,
+        whole: Sequence[tuple[Array, np.ndarray[Any, Any]]],
+    ) -> str:  # fmt: skip
+        """Complete the result file; return a sentence if it is not as it should be.
+
+        Raises:
+            ResultError: it cannot be written.
+        """
+        if self.file is None:
+            return ""
+        state = "incomplete" if reason else "complete"
+        return self.file.finish(counts, state, reason, raw_stored, whole)
+
+    def close(self) -> None:
+        """Close the result file as it is."""
+        if self.file is not None:
+            self.file.close()
+
+    def _numbered(self, worker: int, name: str) -> int:
+        """Return the number of a worker in the file, which has its name."""
+        number = worker + self._before if worker else 0
+        if number and number not in self._named and self.file is not None:
+            self._named.add(number)
+            self.file.name_worker(number, name)
+        return number
+
+
+def arrays_of(described: Sequence[Array], parts: Sequence[Any]) -> Values:
+    """Return the arrays of a message by name; see `wire.arrays`."""
+    return wire.arrays(described, parts) if described else {}
+
+
+def _joined(bunches: Sequence[Bunch]) -> Indices:
+    if not bunches:
+        return np.zeros(0, np.int64)
+    return np.concatenate([bunch.indices for bunch in bunches])

@@ -1,0 +1,1 @@
+"""What a pipeline is for others: HTTP, and the supervisor of its processes."""

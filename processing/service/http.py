@@ -1,0 +1,179 @@
+"""The HTTP API of a pipeline: parse, call, encode. The logic is in `supervisor` and `result_values`."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import asdict
+from importlib import metadata
+from typing import Annotated, Any, Literal
+
+import msgspec
+from fastapi import Body, FastAPI, Path, Query, Response
+from fastapi.responses import JSONResponse, PlainTextResponse
+from pydantic import Field
+
+from penstock.processing.models import Changed, Latest, Parameters, ParametersRefused, Result, Status, Values
+from penstock.processing.service import metrics
+from penstock.processing.service.result_values import RANGE, NoResults, ResultValues
+from penstock.processing.service.supervisor import Supervisor
+from penstock.receiver.service import web
+from penstock.receiver.service.assets import SHARED, Asset
+from penstock.receiver.service.prometheus import CONTENT_TYPE
+from penstock.receiver.service.refusal import Refused
+from penstock.receiver.service.web import MAX_WAIT, Absent
+
+_OURS = "penstock.processing.service"
+ASSETS = {
+    "/": Asset(_OURS, "page.html", "text/html"),
+    "/assets/pipeline.js": Asset(_OURS, "pipeline.js", "text/javascript"),
+    "/assets/pipeline.css": Asset(_OURS, "pipeline.css", "text/css"),
+    **SHARED,
+}
+"""What a browser loads, by path."""
+DESCRIPTION = """\
+The HTTP interface of a pipeline. Every refusal is a `Refusal`: a short stable `kind`, and a sentence that
+says what to change. Besides those listed with each call: 404 `no_such_path` for any other path, and 405
+`no_such_method` for any other method, with the header `Allow`. The pages for people, `/` and `/docs`, are not
+listed.
+"""
+TAGS = [
+    {"name": "status", "description": "State of the pipeline"},
+    {"name": "results", "description": "Results of the running or last series"},
+    {"name": "parameters", "description": "Parameters of the classes, and the configuration"},
+]
+WHY = {
+    404: "There are no results, or no such result",
+    409: "Not possible now",
+    413: "The body is too large",
+    422: "The request is not as described here",
+}
+NPY = "application/x-npy"
+Name = Annotated[str, Path(max_length=256)]
+Frames = Annotated[str, Field(pattern=RANGE)]
+Format = Literal["json", "npy"]
+
+
+def _refusals(*statuses: int) -> web.Answers:
+    return web.described(WHY, statuses)
+
+
+def _either(model: Any) -> web.Answers:
+    """Return an answer that is JSON or .npy, for the OpenAPI document."""
+    binary = {"schema": {"type": "string", "format": "binary"}}
+    return {200: {"model": model, "content": {NPY: binary}}, **_refusals(404, 409, 422)}
+
+
+def create_app(supervisor: Supervisor) -> FastAPI:
+    """Return the API of one pipeline; it starts and stops the pipeline's processes with itself."""
+
+    @asynccontextmanager
+    async def life(_: FastAPI) -> AsyncIterator[None]:
+        try:
+            await supervisor.start()
+            yield
+        finally:
+            await supervisor.close()
+
+    app = FastAPI(
+        title="Penstock pipeline",
+        version=metadata.version("penstock"),
+        description=DESCRIPTION,
+        openapi_tags=TAGS,
+        lifespan=life,
+        docs_url=None,
+        redoc_url=None,
+    )
+    web.furnish(app, ASSETS, (Refused, NoResults))
+
+    @app.get("/status", tags=["status"], responses=_refusals(422))
+    async def status(
+        seen: int | Absent = None, wait: Annotated[float, Query(ge=0, le=MAX_WAIT)] = 0.0
+    ) -> Status:
+        """Return the pipeline's status; with `seen`, wait for another version."""
+        return supervisor.status if seen is None else await supervisor.status_after(seen, wait)
+
+    @app.get("/results", tags=["results"], responses=_refusals(404, 409))
+    def results() -> list[Result]:
+        """Return what results the running or last series has by now."""
+        return ResultValues(supervisor.status.series).names()
+
+    @app.get("/results/{name}", tags=["results"], response_model=None, responses=_either(Values))
+    def values(name: Name, frames: Frames | Absent = None, format: Format = "json") -> Response:
+        """Return the values of frames from a on and before b; the last 1000 if `frames` is not given.
+
+        `frames=a:b` as in Python: both may be left out, and negative ones count from the last.
+
+        .npy: (frames, *shape), NaN or 0 where there is no value; of events all, one after the other.
+        """
+        found = ResultValues(supervisor.status.series)
+        if format == "npy":
+            return Response(found.array(name, frames), media_type=NPY)
+        return _json(found.values(name, frames))
+
+    @app.get("/results/{name}/latest", tags=["results"], response_model=None, responses=_either(Latest))
+    def latest(name: Name, format: Format = "json") -> Response:
+        """Return the value of the highest frame that is done and has one, or an accumulated value."""
+        found = ResultValues(supervisor.status.series)
+        if format == "npy":
+            return Response(found.latest_array(name), media_type=NPY)
+        return _json(found.latest(name))
+
+    @app.get("/parameters", tags=["parameters"])
+    async def parameters() -> Parameters:
+        """Return the parameters in use that differ from the classes' defaults."""
+        return supervisor.status.parameters
+
+    @app.post(
+        "/parameters", tags=["parameters"], response_model=Changed,
+        responses={**_refusals(413, 422), 409: {"model": ParametersRefused, "description": "Refused"}},
+    )  # fmt: skip
+    async def change(values: Annotated[dict[str, Any], Body()]) -> Any:
+        """Change parameters: a JSON object of their names and values; the others stay as they are.
+
+        The answer comes once every worker has prepared them: version, first frame that is processed with it,
+        and who has acknowledged. If one refuses, nothing changes, and 409 says who and why.
+        """
+        changed = await supervisor.change(values)
+        if changed.taken:
+            return changed
+        reasons = "; ".join(f"{name}: {why}" if name else why for name, why in changed.refused.items())
+        refused = ParametersRefused(
+            kind="refused_parameters",
+            message=f"version {changed.version} stays in use. {reasons or 'The distributor refuses them'}",
+            changed=changed,
+        )
+        return JSONResponse(asdict(refused), 409)
+
+    @app.post("/reset", tags=["status"], responses=_refusals(409))
+    async def reset() -> Status:
+        """Leave the state Error; start the distributor again if it has died."""
+        await supervisor.reset()
+        return supervisor.status
+
+    @app.get("/config", tags=["parameters"])
+    async def config() -> dict[str, Any]:
+        """Return the configuration in use."""
+        return dict(msgspec.to_builtins(supervisor.config))
+
+    @app.get("/metrics", tags=["status"], response_class=PlainTextResponse)
+    async def prometheus() -> PlainTextResponse:
+        """Return counts, times and memory for Prometheus."""
+        scrape = metrics.Scrape(
+            supervisor.config.name, supervisor.status,
+            healthy=supervisor.health.alive, processes=supervisor.processes,
+        )  # fmt: skip
+        return PlainTextResponse(scrape.text(), media_type=CONTENT_TYPE)
+
+    web.add_health(
+        app,
+        lambda: supervisor.health,
+        alive="Return liveness: 503 with a sentence if the distributor is dead or hangs. Restart it then.",
+        ready="Return readiness: 503 also in Error, or while something is missing: workers, the receiver.",
+    )
+
+    return app
+
+
+def _json(value: Any) -> Response:
+    return Response(msgspec.json.encode(value), media_type="application/json")

@@ -1,0 +1,283 @@
+"""The supervisor in a pipeline's HTTP process: it starts the distributor and the local workers, again when
+one of them dies, and relays commands. No frame and no code of a scientist comes here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import socket
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+
+from penstock.processing.config.classes import MOST_PARAMETERS
+from penstock.processing.config.pipeline_config import PipelineConfig
+from penstock.processing.distributor.link import Command, Setup, Snapshot
+from penstock.processing.models import FINAL, Changed, Counts, Status
+from penstock.processing.service.local_workers import LocalWorkers
+from penstock.processing.wire import Step
+from penstock.receiver.models import Health
+from penstock.receiver.service.child import Child
+from penstock.receiver.service.parent import Parent
+from penstock.receiver.service.refusal import Refused
+
+log = logging.getLogger(__name__)
+
+DISTRIBUTOR = "penstock.processing.distributor.distributor"
+LOOK_SECONDS = 0.25
+"""Seconds between two looks at how long the distributor has been silent."""
+SILENT_AFTER = 5.0
+"""Without a snapshot for so many seconds, the distributor counts as hanging."""
+START_SECONDS = 30.0
+COMMAND_SECONDS = 10.0
+PARAMETER_SECONDS = 120.0
+"""Longest time for new parameters: every worker prepares them, which may take as long as its `configure`."""
+QUIT_SECONDS = 30.0
+"""Longest time in which the distributor ends: workers hand over, and it closes its result file."""
+
+
+class Supervisor(Parent[Snapshot]):
+    """One pipeline, as seen by the HTTP API.
+
+    Args:
+        config: of the pipeline, with the name of the receiver's forward entry.
+        steps: its classes, as they are sent to workers.
+        file: the file to be processed, in place of a receiver's series.
+        distributor: module of the distributor, which is told the descriptor of its link.
+    """
+
+    def __init__(
+        self, config: PipelineConfig, steps: tuple[Step, ...], file: str = "", distributor: str = DISTRIBUTOR
+    ) -> None:
+        super().__init__(Snapshot)
+        self.config = config
+        self.finished = asyncio.Event()
+        """Set once a pipeline on a file has done all, or cannot."""
+        self._steps = steps
+        self._file = file
+        self._module = distributor
+        self._since = time.time()
+        self._snapshot = Snapshot(status=Status(state="idle", pipeline=config.name), handled=0)
+        self._silent = 0.0  # seconds since the newest snapshot, as far as watched
+        self._final: tuple[str, int] = ("", 0)  # newest series, and number of its frames in final states
+        self._has_progress = True  # whether frames became final since the last death
+        self._worked: set[int] = set()  # processes of local workers that have processed a frame
+        self._watch: asyncio.Task[None] | None = None
+        self.workers = LocalWorkers(
+            config.workers, config.threads, config.key, lambda pid: pid in self._worked, once=bool(file)
+        )
+        """Those of this machine."""
+
+    # -- life ----------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Start the distributor, wait for its first snapshot, and start the workers.
+
+        Raises:
+            RuntimeError: the distributor ended at once; its log says why.
+        """
+        known = self._snapshot.status.parameters if self._child is not None else None
+        self._child = Child(self._module, os.environ, own_session=True)
+        self._child.link.send(
+            Setup(config=self.config, steps=self._steps, since=self._since, file=self._file, parameters=known)
+        )
+        self._sent, self._silent = 0, 0.0
+        asyncio.get_running_loop().add_reader(self._child.link.fileno, self._readable)
+        if self._watch is None:
+            self._watch = asyncio.get_running_loop().create_task(self._watch_silence())
+        # Snapshots count from 1; before the first, and after a death, there is version 0.
+        await self._changes.wait_for(
+            lambda: self._snapshot.status.version > 0 or not self.alive, START_SECONDS
+        )
+        if self._snapshot.status.version == 0:
+            raise RuntimeError(f"the distributor of {self.config.name} did not start; see the log above")
+
+    async def close(self) -> None:
+        """Let bunches end, workers hand over, and close the result file; end all processes."""
+        self._closing = True
+        self.workers.leave()
+        if self._watch is not None:
+            self._watch.cancel()
+        if self._reviving is not None:
+            await self._reviving
+        if self._child is not None and self._child.alive:
+            with contextlib.suppress(OSError):  # it has just died
+                self._send(Command(number=0, action="quit"))
+            if not await asyncio.to_thread(self._child.wait, QUIT_SECONDS):
+                log.error("the distributor did not end within %g s and was killed", QUIT_SECONDS)
+            self._readable()  # its last snapshot
+        await self.workers.close()
+
+    # -- questions and commands ----------------------------------------------------------------
+
+    @property
+    def status(self) -> Status:
+        """The status in the newest snapshot; an error is added if it is old."""
+        status = replace(self._snapshot.status, version=self._version)
+        if not self._hangs:
+            return status
+        why = f"the distributor of {self.config.name} has not answered for {self._silent:.0f} s"
+        return replace(status, state="error", error=f"{why}; is the file system of its results hanging?")
+
+    @property
+    def health(self) -> Health:
+        """Liveness and readiness, for whoever restarts pipelines."""
+        status = self.status
+        alive = self.alive and not self._hangs
+        ready = alive and status.state != "error" and not status.waits_for
+        message = "" if ready else status.error or status.waits_for
+        return Health(alive=alive, ready=ready, message=message)
+
+    @property
+    def processes(self) -> dict[str, int]:
+        """Ids of the running processes on this machine, by name."""
+        distributor = {"distributor": self._child.pid} if self._child is not None and self.alive else {}
+        return {"http": os.getpid(), **distributor, **self.workers.processes}
+
+    @property
+    def _has_told(self) -> bool:
+        return self._snapshot.status.version > 0
+
+    @property
+    def _hangs(self) -> bool:
+        return self.alive and self._silent > SILENT_AFTER
+
+    async def status_after(self, seen: int, seconds: float) -> Status:
+        """Wait at most this long for a status of another version than `seen`; return the newest."""
+        await self._changed(seen, seconds)
+        return self.status
+
+    async def change(self, parameters: Mapping[str, Any]) -> Changed:
+        """Let all workers use other parameters.
+
+        Args:
+            parameters: those that change.
+
+        Raises:
+            Refused: they are too large, or the distributor does not answer.
+        """
+        values = {**self._snapshot.status.parameters.values, **parameters}
+        if (nbytes := len(msgspec.json.encode(values))) > MOST_PARAMETERS:
+            raise Refused(
+                "bad_parameters",
+                f"all parameters together would have {nbytes:,} bytes, and {MOST_PARAMETERS:,} can be sent: "
+                "put large ones into a file that the class reads",
+            )
+        command = Command(number=0, action="parameters", parameters=dict(parameters))
+        await self._command(command, PARAMETER_SECONDS)
+        changed = self._snapshot.changed
+        if changed is None:
+            raise Refused(
+                "no_answer", f"the distributor of {self.config.name} did not say what became of them"
+            )
+        return changed
+
+    async def reset(self) -> None:
+        """Leave Error; start the distributor again if it has died.
+
+        Raises:
+            Refused: it does not start, or does not answer.
+        """
+        await self._revived()
+        if not self.alive:
+            try:
+                await self.start()
+            except RuntimeError as error:
+                raise Refused("in_error", str(error)) from error
+        else:
+            await self._command(Command(number=0, action="reset"), COMMAND_SECONDS)
+        self.workers.hurry()
+
+    # -- the distributor -------------------------------------------------------------------------
+
+    def _take(self, snapshot: Snapshot) -> None:
+        self._silent = 0.0
+        before, self._snapshot = self._snapshot, snapshot
+        status = snapshot.status
+        if (status.version, snapshot.handled) != (before.status.version, before.handled):
+            self._version += 1
+        if status.series is not None:
+            final = status.series.id, final_frames(status.series.counts)
+            if final != self._final:
+                self._final, self._has_progress = final, True
+        here = socket.gethostname()
+        self._worked.update(each.pid for each in status.workers if each.frames and each.host == here)
+        if status.address and not self._closing:
+            self.workers.use(status.address)
+        for pid in set(snapshot.hanging) - set(before.hanging):
+            self.workers.kill(pid)
+        if snapshot.finished:
+            self.finished.set()
+
+    async def _watch_silence(self) -> None:
+        """Measure the silence of the distributor by counting looks, so that time in which this process itself
+        was stopped does not count."""
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            hung = self._hangs
+            self._silent += LOOK_SECONDS
+            self._readable()  # a snapshot received meanwhile ends the silence
+            if hung != self._hangs:
+                self._version += 1
+                self._changes.notify()
+
+    def _died(self) -> None:
+        assert self._child is not None
+        asyncio.get_running_loop().remove_reader(self._child.link.fileno)
+        code, how = self._child.close(QUIT_SECONDS if self._closing or self._snapshot.finished else 1.0)
+        sentence = f"the distributor of {self.config.name} ended {how}"
+        if code != 0:
+            log.error("%s", sentence)
+        self._version += 1
+        if self._closing or self._snapshot.finished:
+            return
+        # Version 0, since snapshots of the next distributor count from 1.
+        before = replace(self._snapshot.status, version=0, workers=[])
+        self._snapshot = Snapshot(status=before, handled=0)
+        self._reviving = asyncio.get_running_loop().create_task(self._revive(sentence))
+
+    async def _revive(self, sentence: str) -> None:
+        """Start the distributor again, which goes on where the result file says; or be in Error, if it has
+        died before any frame became final since the last time."""
+        has_progress, self._has_progress = self._has_progress, False
+        if has_progress:
+            try:
+                await self.start()
+                return
+            except RuntimeError as error:
+                log.error("%s", error)
+        self._version += 1
+        dead = replace(self._snapshot.status, state="error", error=f"{sentence}; reset starts it again")
+        self._snapshot = Snapshot(status=dead, handled=0)
+        if self._file:
+            self.finished.set()
+        self._changes.notify()
+
+    async def _command(self, command: Command, seconds: float) -> None:
+        await self._revived()
+        if not self.alive:
+            raise Refused("in_error", self.status.error)
+        child = self._child
+        with contextlib.suppress(OSError):  # it has just died, which will be noticed
+            self._send(command)
+        number = self._sent
+        await self._changes.wait_for(
+            lambda: self._child is not child or not self.alive or self._snapshot.handled >= number, seconds
+        )
+        if self._child is not child or self._snapshot.handled < number:
+            raise Refused(
+                "no_answer",
+                f"the distributor of {self.config.name} did not carry out {command.action} in time, or has "
+                "died meanwhile; ask again",
+            )
+
+
+def final_frames(counts: Counts) -> int:
+    """Return the number of frames of a series in final states."""
+    return sum(getattr(counts, name) for name in FINAL)

@@ -1,0 +1,191 @@
+"""The steps of a pipeline in one worker: their classes, instances and parameters.
+
+Parameters change in two moves, so that all workers change at the same frame: `prepare` lets copies of the
+instances configure themselves, `use` takes over what these have assigned.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+from penstock.processing.processor import Processor
+from penstock.processing.series import Series
+from penstock.processing.wire import Parameter, Step
+from penstock.processing.worker import loading, parameters
+
+Changes: TypeAlias = dict[str, Any]
+"""Attributes that `configure` has assigned on a copy."""
+
+
+class Refusal(Exception):
+    """User code does not take parameters or a series; the sentence says why."""
+
+
+class _Instances:
+    """One instance per step, of one series."""
+
+    def __init__(self, steps: list[Processor]) -> None:
+        self.steps = steps
+        self.prepared: dict[int, list[Changes]] = {}
+        """Changes of each step by the version of the parameters."""
+
+
+class Chain:
+    """The steps, one after the other.
+
+    Args:
+        steps: their classes, as they came with `Welcome`.
+
+    Raises:
+        LoadingError: a class cannot be loaded.
+        ParameterError: one of its parameters cannot be one.
+    """
+
+    def __init__(self, steps: Sequence[Step]) -> None:
+        self.kinds = [loading.load(step) for step in steps]
+        self.files = set().union(
+            *(loading.files_of(step, kind) for step, kind in zip(steps, self.kinds, strict=True))
+        )
+        """The user's files, as they stand in tracebacks."""
+        self.described: tuple[Parameter, ...] = parameters.described(self.kinds)
+        self.batch = max(kind.batch if is_batch(kind) else 1 for kind in self.kinds)
+        """Frames that are processed together; 1 if no step takes several."""
+        self.batch_seconds = min((kind.batch_seconds for kind in self.kinds if is_batch(kind)), default=0.0)
+        self.ordered = any(kind.ordered for kind in self.kinds)
+        self.version = -1
+        """Of the parameters in use; -1: none are yet."""
+        self._values: list[Changes] = [{} for _ in self.kinds]
+        self._prepared: dict[int, list[Changes]] = {}
+        """Values that were prepared, by version."""
+        self._spare: _Instances | None = None
+        """Those of the next series, configured."""
+        self._running: dict[int, _Instances] = {}
+
+    @property
+    def names(self) -> str:
+        """The names of the classes, for sentences."""
+        return ", ".join(kind.__name__ for kind in self.kinds)
+
+    def prepare(self, version: int, values: Mapping[str, Any]) -> None:
+        """Check parameters and let the steps configure themselves, without any effect yet.
+
+        Raises:
+            ParameterError: a value is not taken.
+            Refusal: `configure` of a step has raised.
+        """
+        split = parameters.split(self.kinds, values)
+        if self.version < 0:
+            self._spare = _Instances(self._made(split))
+            found = {self._spare: _nothing(split)}
+        else:
+            if self._spare is None and not self._running:
+                self._spare = _Instances(self._made(self._values))
+            found = {each: self._configured(each.steps, split) for each in self._every}
+        for each, changes in found.items():
+            each.prepared[version] = changes
+        self._prepared[version] = split
+
+    def use(self, version: int) -> dict[int, str]:
+        """Use prepared parameters from now on; those of earlier versions are forgotten.
+
+        Returns:
+            Sentences by series: of those that have begun since, and whose steps refuse these parameters.
+
+        Raises:
+            Refusal: these parameters were not prepared.
+        """
+        if version not in self._prepared:
+            raise Refusal(f"version {version} of the parameters was not prepared")
+        self._values = self._prepared[version]
+        self._prepared = {later: each for later, each in self._prepared.items() if later > version}
+        self.version = version
+        refused: dict[int, str] = {}
+        for each in self._every:
+            try:
+                if (changes := each.prepared.get(version)) is None:
+                    changes = self._configured(each.steps, self._values)
+            except Refusal as error:
+                refused |= {series: str(error) for series, other in self._running.items() if other is each}
+                self._spare = None if each is self._spare else self._spare
+                continue
+            each.prepared = {later: made for later, made in each.prepared.items() if later > version}
+            for step, changed in zip(each.steps, changes, strict=True):
+                vars(step).update(changed)
+        return refused
+
+    def begin(self, number: int, series: Series) -> list[Processor]:
+        """Return the instances for a series, started.
+
+        Args:
+            number: the distributor's number of the series.
+            series: the series.
+
+        Raises:
+            Refusal: a step has raised.
+        """
+        instances, self._spare = self._spare or _Instances(self._made(self._values)), None
+        self._running[number] = instances
+        for instance in instances.steps:
+            try:
+                instance.start(series)
+            except BaseException as error:
+                raise Refusal(f"{_name(instance)}.start: {self.sentence(error)}") from None
+        return instances.steps
+
+    def end(self, number: int) -> None:
+        """Forget the instances of a series."""
+        self._running.pop(number, None)
+
+    def sentence(self, error: BaseException) -> str:
+        """Return the last line of a traceback, with the line of the user's code."""
+        return loading.sentence(error, self.files)
+
+    @property
+    def _every(self) -> list[_Instances]:
+        return [*self._running.values(), *([] if self._spare is None else [self._spare])]
+
+    def _made(self, split: Sequence[Changes]) -> list[Processor]:
+        made = []
+        for kind, values in zip(self.kinds, split, strict=True):
+            try:
+                instance = kind()
+                vars(instance).update(copy.deepcopy(values))
+                instance.configure()
+            except BaseException as error:
+                raise Refusal(f"{kind.__name__}.configure: {self.sentence(error)}") from None
+            made.append(instance)
+        return made
+
+    def _configured(self, instances: Sequence[Processor], split: Sequence[Changes]) -> list[Changes]:
+        found = []
+        for instance, values in zip(instances, split, strict=True):
+            trial, before = copy.copy(instance), dict(vars(instance))
+            vars(trial).update(copy.deepcopy(values))
+            try:
+                trial.configure()
+            except BaseException as error:
+                raise Refusal(f"{_name(instance)}.configure: {self.sentence(error)}") from None
+            after = vars(trial)
+            found.append(
+                {
+                    name: value
+                    for name, value in after.items()
+                    if name not in before or before[name] is not value
+                }
+            )
+        return found
+
+
+def is_batch(kind: type[Processor]) -> bool:
+    """Return whether a class takes several frames at once."""
+    return kind.process_batch is not Processor.process_batch
+
+
+def _nothing(split: Sequence[Changes]) -> list[Changes]:
+    return [{} for _ in split]
+
+
+def _name(instance: Processor) -> str:
+    return type(instance).__name__

@@ -1,0 +1,67 @@
+"""The distributor as a process: frames of a real receiver, workers as processes, results in a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.processing.distributor.pipelines import (
+    NUMBER,
+    SUM,
+    column,
+    entry,
+    pipeline,
+    raw_sum,
+    results,
+    statuses,
+)
+from tests.receiver.processes import ReceiverProcess
+from tests.streams import Streamer, pixels
+
+Start = Callable[..., ReceiverProcess]
+SHAPE = (4, 6)
+
+
+def send(streamer: Streamer, filename: str, frames: int, shape: tuple[int, ...] = SHAPE) -> str:
+    series = streamer.start(filename, frames=frames, shape=shape, type="uint16", compression="none")
+    for number in range(frames):
+        streamer.frame(number, pixels(number, shape))
+    streamer.end(reason="complete", triggered=frames, sent=frames)
+    return series
+
+
+@pytest.mark.parametrize("shared", [True, False], ids=["by reference", "by value"])
+def test_every_frame_is_processed_and_its_result_is_in_its_row(
+    start_receiver: Start, streamer: Streamer, tmp_path: Path, shared: bool
+) -> None:
+    receiver = start_receiver(forward=[entry(tmp_path, shared)])
+    receiver.connected()
+    consumer = {} if shared else {"consumer": "live"}
+    with pipeline(SUM, receiver, workers=2, **consumer) as made:
+        raw = receiver.root / "a.h5"
+        series = made.over(send(streamer, str(raw), 500))
+        assert series.counts.done == series.counts.frames == 500 and series.reason == ""
+        assert all(worker.shares == shared for worker in made.status.workers)
+        with results(series) as file:
+            expected = [int(pixels(number, SHAPE).flat[0]) for number in range(500)]
+            assert column(file, "number").tolist() == expected
+            assert (statuses(file) == 1).all()
+            assert (np.asarray(file["/entry/account/raw_stored"]) == 1).all()
+            np.testing.assert_array_equal(np.squeeze(file["/entry/accumulated/sum"]), raw_sum(raw))
+        assert made.status.queue_bytes == 0
+        assert made.quit() == 0
+        assert [process.wait(20) for process in made.workers] == [0, 0]
+    receiver.wait(lambda status: status.consumers[0].waiting_bytes == 0)
+
+
+def test_three_series_one_after_the_other_are_apart(receiver: ReceiverProcess, sender: Streamer) -> None:
+    with pipeline(NUMBER, receiver, workers=2) as made:
+        names = [send(sender, str(receiver.root / f"{name}.h5"), 300) for name in "abc"]
+        for name in names:
+            series = made.over(name)
+            assert series.counts.done == 300
+            with results(series) as file:
+                assert column(file, "index").tolist() == list(range(300))

@@ -1,0 +1,129 @@
+"""What a distributor hears of a receiver: its entry, series that begin and end, and silence."""
+
+from __future__ import annotations
+
+import io
+import select
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+import pytest
+
+from penstock.processing.distributor.receiver_watch import Begun, Entry, News, Over, Silent, Watch
+from tests.processing.distributor.pipelines import entry
+from tests.receiver.processes import ReceiverProcess
+from tests.streams import Streamer
+
+DEADLINE = 60.0
+Kind = TypeVar("Kind", bound=News)
+
+
+@pytest.fixture
+def receiver(
+    start_receiver: Callable[..., ReceiverProcess], streamer: Streamer, tmp_path: Path
+) -> ReceiverProcess:
+    made = start_receiver(forward=[entry(tmp_path)])
+    made.connected()
+    return made
+
+
+class Listener:
+    """Takes news in the order in which they come.
+
+    Args:
+        watch: whose.
+    """
+
+    def __init__(self, watch: Watch) -> None:
+        self.watch = watch
+        self.heard: list[News] = []
+
+    def next_of(self, kind: type[Kind]) -> Kind:
+        """Wait for the next news of a kind."""
+        due = time.monotonic() + DEADLINE
+        while not any(isinstance(each, kind) for each in self.heard):
+            assert select.select([self.watch.fileno], [], [], due - time.monotonic())[0], self.heard
+            self.heard += self.watch.news()
+        found = next(each for each in self.heard if isinstance(each, kind))
+        self.heard.remove(found)
+        return found
+
+
+@contextmanager
+def listening(url: str, consumer: str = "", since: float = 0.0) -> Iterator[Listener]:
+    watch = Watch(url, consumer, since)
+    try:
+        yield Listener(watch)
+    finally:
+        watch.close()
+
+
+def series_of(streamer: Streamer, receiver: ReceiverProcess, name: str) -> str:
+    series = streamer.series_of(str(receiver.root / name), 3)
+    receiver.ended(series)
+    return series
+
+
+def test_the_entry_is_told_first_and_a_series_once_its_file_is_closed(
+    receiver: ReceiverProcess, streamer: Streamer
+) -> None:
+    with listening(receiver.client.url) as listener:
+        found = listener.next_of(Entry)
+        assert found.name == "live" and Path(found.shared).exists()
+        names = [series_of(streamer, receiver, name) for name in ("a.h5", "b.h5")]
+        for name, file in zip(names, ("a.h5", "b.h5"), strict=True):
+            over = listener.next_of(Over)
+            assert (over.series, over.file) == (name, str(receiver.root / file))
+            assert (over.frames, over.absent, over.reason) == (3, (), "")
+
+
+def test_of_what_was_over_before_only_the_last_series_is_told(
+    receiver: ReceiverProcess, streamer: Streamer
+) -> None:
+    for name in ("a.h5", "b.h5"):
+        last = series_of(streamer, receiver, name)
+    with listening(receiver.client.url, since=time.time() + 3600) as listener:
+        assert listener.next_of(Over).series == last
+        listener.next_of(Entry)  # which is told after all that is over
+        assert not any(isinstance(news, Over) for news in listener.heard)
+
+
+def test_series_that_ended_while_nobody_listened_are_told_the_oldest_first(
+    receiver: ReceiverProcess, streamer: Streamer
+) -> None:
+    names = [series_of(streamer, receiver, name) for name in ("a.h5", "b.h5", "c.h5")]
+    with listening(receiver.client.url) as listener:
+        assert [listener.next_of(Over).series for _ in names] == names
+
+
+def test_where_a_series_is_kept_and_its_mask_are_told_when_asked(
+    receiver: ReceiverProcess, streamer: Streamer
+) -> None:
+    mask = np.eye(4, 6, dtype="u4")
+    with listening(receiver.client.url) as listener:
+        listener.next_of(Entry)
+        series = streamer.start(
+            str(receiver.root / "a.h5"), {"pixel_mask": mask.tolist()}, frames=2, shape=(4, 6), type="uint16"
+        )
+        listener.watch.ask(series, ())
+        begun = listener.next_of(Begun)
+        assert (begun.series, begun.file) == (series, str(receiver.root / "a.h5"))
+        assert begun.detector.startswith("/entry/") and begun.started > 0 and begun.mask is not None
+        np.testing.assert_array_equal(np.load(io.BytesIO(begun.mask)) != 0, mask != 0)
+        streamer.end()
+        receiver.ended(series)
+
+
+def test_an_entry_that_is_not_there_and_a_receiver_that_is_gone_are_said_and_that_it_is_back(
+    receiver: ReceiverProcess, streamer: Streamer
+) -> None:
+    with listening(receiver.client.url, "other") as listener:
+        assert "has no forward entry other (it has: live)" in listener.next_of(Silent).why
+    with listening(receiver.client.url) as listener:
+        listener.next_of(Entry)
+        receiver.stop()
+        assert receiver.client.url.removeprefix("http://") in listener.next_of(Silent).why

@@ -1,0 +1,83 @@
+"""Which series the frames of the stream belong to, whatever else the receiver says meanwhile."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Iterator
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+import zmq
+
+from penstock.processing.config.pipeline_config import PipelineConfig
+from penstock.processing.distributor.connections import Connections
+from penstock.processing.distributor.link import Setup
+from penstock.processing.distributor.receiver_watch import Over
+from penstock.processing.distributor.schedule import Schedule
+from penstock.processing.distributor.series_list import SeriesList
+from penstock.processing.distributor.staff import Staff
+from penstock.processing.distributor.versions import Versions
+from penstock.stins.messages import Header
+
+
+@pytest.fixture
+def series() -> Iterator[SeriesList]:
+    context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+    connections = Connections(context)
+    config = PipelineConfig(name="mine", steps=())
+    schedule = Schedule()
+    staff = Staff(connections, schedule, Versions({}), config.name, (), 1.0)
+    found = SeriesList(Setup(config=config, steps=(), since=0.0), schedule, staff)
+    yield found
+    found.close()
+    connections.close()
+    context.term()
+
+
+def over(series: str, path: Path) -> Over:
+    with h5py.File(path, "w") as file:
+        file["entry/data/data"] = np.zeros((3, 2, 2), "u2")
+    return Over(series, str(path), "", 0.0, 1.0, 3, (), "")
+
+
+def test_a_frame_belongs_to_the_series_of_the_stream_when_the_receiver_tells_of_an_earlier_one_after_it(
+    series: SeriesList, tmp_path: Path
+) -> None:
+    series.began(Header(filename="", series="second", frames=5), b"{}")
+    series.is_over(over("first", tmp_path / "first.h5"))
+    series.by_value(0, [b"header", b"blob"])
+    assert series.runs["second"].account.counts.queued == 1
+    assert series.runs["first"].account.counts.pending == 3
+
+
+def test_a_frame_belongs_to_a_series_that_goes_on_after_its_receiver_was_killed(
+    series: SeriesList, tmp_path: Path
+) -> None:
+    again = Header(filename="", series="goes on", frames=5)
+    series.began(again, b"{}")
+    series.is_over(over("another", tmp_path / "another.h5"))
+    series.began(again, b"{}")
+    series.by_value(4, [b"header", b"blob"])
+    assert series.runs["goes on"].account.counts.queued == 1
+
+
+def test_only_of_the_series_of_the_stream_more_is_expected(series: SeriesList, tmp_path: Path) -> None:
+    series.began(Header(filename="", series="second", frames=5), b"{}")
+    series.is_over(over("first", tmp_path / "first.h5"))
+    assert series.runs["second"].expects_more
+    series.stream_has_ended()
+    assert not series.runs["second"].expects_more
+
+
+def test_of_a_series_that_is_over_only_what_is_said_of_it_is_kept(series: SeriesList, tmp_path: Path) -> None:
+    series.is_over(over("first", tmp_path / "first.h5"))
+    run = series.runs["first"]
+    store, account = weakref.ref(run.store), weakref.ref(run.account)
+    series.forget(run)
+    del run
+    gc.collect()
+    assert store() is None and account() is None
+    assert [(past.id, past.counts.frames) for past in series.past] == [("first", 3)]

@@ -1,0 +1,52 @@
+"""The page of a pipeline in a real browser, which finds no host but this one."""
+
+from __future__ import annotations
+
+import signal
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from penstock.processing.client import PipelineRefused
+from tests import browser
+from tests.browser import Browser
+from tests.processing.service.pipeline_process import PipelineProcess
+from tests.processing.service.stand_in_distributor import FRAMES
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(browser.CHROMIUM is None, reason="Chromium is missing: apt-get install chromium"),
+]
+HOSTILE = "<img src=x onerror=alert(1)>"
+
+
+def test_the_page_shows_states_workers_and_latest_values_and_follows_them(tmp_path: Path) -> None:
+    with closing(Browser(tmp_path / "profile")) as chromium:
+        running = PipelineProcess(tmp_path)
+        try:
+            workers = running.ready(2).workers
+            chromium.open(f"{running.client.url}/")
+            chromium.shows("spots", "idle", "NOT every frame of the last series is done", "x.spots.h5")
+            chromium.shows(f"frames\t{FRAMES}", f"done\t{FRAMES - 1}", "failed\t1")
+            for each in workers:
+                chromium.shows(f"{each.name}\t{each.host}\tready\t5\t2 ms")
+            chromium.shows("bright", "990", f"the value is that of frame {FRAMES - 1}")
+            chromium.shows("512 points, frame 99", "4 × 5 float64, of 99 frames", "events, frame 5")
+            curves = "document.querySelectorAll('svg polyline').length"
+            assert chromium.value(curves) == 3, "a curve, and a number over the frames with a gap in it"
+
+            running.client.change({"label": HOSTILE})
+            chromium.shows(HOSTILE, "(version 2, from frame 42)")
+            assert chromium.value("document.querySelectorAll('img').length") == 0, "a value is text"
+
+            while not running.client.status().error:
+                with pytest.raises(PipelineRefused):
+                    running.client.change({"die": signal.SIGKILL})
+                running.wait(lambda status: bool(status.error) or len(status.workers) == 2)
+            chromium.shows("error", "the distributor of spots ended by signal SIGKILL; reset starts it again")
+        finally:
+            running.close()
+        chromium.shows("away", "Pipeline away since", "What stands below is what it said last.")
+        address = running.client.url
+        assert all(url.startswith((f"{address}/", "blob:", "data:")) for url in chromium.requested)

@@ -1,0 +1,169 @@
+"""Results of user code as arrays of the wire: which are taken, how they are accumulated."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from penstock.processing import Events, Max, Mean, Min, Sum, wire
+from penstock.processing.accumulate import Total
+from penstock.processing.worker.packing import ResultError, Results, Rows, totals, whole
+
+
+def take(results: Results, rows: Rows, place: int, result: Any) -> bool:
+    checked: list[Any] = []
+    results.check(result, None, checked)
+    return results.take(checked, rows, place)
+
+
+def packed(*given: Any) -> dict[str, tuple[wire.Array, np.ndarray]]:
+    """Return the arrays of a bunch of frames with these results."""
+    results, rows = Results(), Rows(len(given))
+    for place, result in enumerate(given):
+        take(results, rows, place, result)
+    described, arrays = rows.packed()
+    values = wire.arrays(described, [array.tobytes() for array in arrays])
+    return {each.name: (each, values[each.name]) for each in described}
+
+
+@pytest.mark.parametrize(
+    ("values", "dtype"),
+    [
+        ((1, 2), "<i8"), ((1.5, 2), "<f8"), ((True, False), "|b1"), ((np.float32(1), np.float32(2)), "<f4"),
+        ((np.uint8(3), np.uint8(4)), "|u1"), ((np.arange(3), np.arange(3)), "<i8"),
+        ((np.zeros(2, ">u2"), np.ones(2, ">u2")), "<u2"), (([1.0, 2.0], [3.0, 4.0]), "<f8"),
+        ((np.zeros((2, 3), np.float16), np.ones((2, 3), np.float16)), "<f2"), ((np.uint64(1), 2), "<u8"),
+    ],
+)  # fmt: skip
+def test_values_of_several_frames_are_one_array(values: tuple[Any, ...], dtype: str) -> None:
+    described, array = packed(*({"a": value} for value in values))["a"]
+    assert described.dtype == dtype and described.places is None and described.kind == "value"
+    assert np.array_equal(array, np.stack([np.asarray(value) for value in values]))
+
+
+def test_frames_without_a_value_are_left_out_by_their_places() -> None:
+    found = packed(None, {"a": 1}, {"a": None, "b": 5}, {"a": 3})
+    assert found["a"][0].places == (1, 3) and found["a"][1].tolist() == [1, 3]
+    assert found["b"][0].places == (2,)
+
+
+def test_events_of_unlike_length_lie_one_after_the_other() -> None:
+    lists = [np.arange(4).reshape(2, 2), np.empty((0, 2), int), np.ones((1, 2), int)]
+    described, array = packed(*({"e": Events(each)} for each in lists))["e"]
+    assert (described.kind, described.counts, described.places) == ("events", (2, 0, 1), None)
+    assert array.tolist() == [[0, 1], [2, 3], [1, 1]]
+
+
+def test_a_value_is_copied_when_it_is_taken() -> None:
+    results, rows, mine = Results(), Rows(2), np.zeros(3)
+    for place in range(2):
+        mine += 1
+        take(results, rows, place, {"a": mine, "sum": Sum(mine), "e": Events(mine)})
+    (_, events), arrays = rows.packed()
+    assert arrays[0].tolist() == [[1, 1, 1], [2, 2, 2]] and events.counts == (3, 3)
+    assert arrays[1].tolist() == [1, 1, 1, 2, 2, 2]
+    assert results.hand_over()[1][0].tolist() == [3, 3, 3]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "sentence"),
+    [
+        (1, 1.5, r"result a is float64; its first value was int64, and all have to be alike"),
+        (np.zeros(3), np.zeros(4), r"result a is float64 \[4\]; its first value was float64 \[3\]"),
+        (Sum(1), Mean(1), r"result a is mean of int64; its first value was sum of int64"),
+        (Sum(1), 1, r"result a is int64; its first value was sum of int64"),
+        (Max(np.uint8(1)), Max(1.5), "result a is max of float64; its first value was max of uint8"),
+        (Sum(np.uint8(1)), Sum(1.5), "result a is sum of float64; its first value was sum of uint8"),
+        (
+            Events([1]),
+            Events([[1]]),
+            r"result a is events of int64 \[1\]; its first value was events",
+        ),
+        (np.uint8(1), 256, "result a is int64; its first value was uint8"),
+        (np.uint8(1), -1, "result a is int64; its first value was uint8"),
+        (1, "text", "result a is of <U4; results are numbers or arrays of numbers"),
+        (1, [[1], [1, 2]], "result a is no array of numbers .* values of unlike length are Events"),
+        (1, 1j, "result a is of complex128; results are numbers"),
+        (1, Events(1), r"result a: Events takes an array, of shape \(n,\) or \(n, …\), not a number"),
+        (1, {"b": 1}, "result a is of object; results are numbers"),
+    ],
+)
+def test_a_value_that_is_unlike_the_first_is_refused_in_a_sentence(
+    first: Any, second: Any, sentence: str
+) -> None:
+    with pytest.raises(ResultError, match=f"^{sentence}"):
+        packed({"a": first}, {"a": second})
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "a b", "1a", ".a", "ä", "a" * 64, 3, ("a",)])
+def test_a_name_that_no_file_can_have_is_refused(name: Any) -> None:
+    with pytest.raises(ResultError, match="needs another name: at most 63 letters, digits, _ and ."):
+        packed({name: 1})
+
+
+def test_what_is_no_dict_is_refused() -> None:
+    with pytest.raises(ResultError, match="a step has returned float64; return a dict of values by name"):
+        packed(np.float64(3))
+
+
+def test_a_name_of_two_steps_is_refused() -> None:
+    results, checked = Results(), list[Any]()
+    results.check({"a": 1}, None, checked)
+    with pytest.raises(ResultError, match="result a is returned by two steps; rename one"):
+        results.check({"a": 2}, None, checked)
+
+
+def test_a_frame_whose_value_is_refused_adds_nothing_to_others() -> None:
+    results, rows = Results(), Rows(2)
+    take(results, rows, 0, {"sum": Sum(1), "a": 1})
+    with pytest.raises(ResultError):
+        take(results, rows, 1, {"sum": Sum(100), "a": "text"})
+    assert results.hand_over()[1][0] == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "dtype", "expected"),
+    [
+        (Sum, [np.uint16(65535)] * 3, "<u8", 3 * 65535), (Sum, [np.int8(-5)] * 3, "<i8", -15),
+        (Sum, [True, True, False], "<u8", 2), (Sum, [0.5, 1, 2], "<f8", 3.5),
+        (Mean, [1, 2, 6], "<i8", 9), (Mean, [np.float32(0.5)] * 3, "<f8", 1.5),
+        (Max, [np.uint16(3), np.uint16(9), np.uint16(5)], "<u2", 9), (Min, [3, -9, 5], "<i8", -9),
+        (Max, [np.nan, 2.0, np.nan], "<f8", 2.0), (Min, [1.0, np.nan, 0.5], "<f8", 0.5),
+        (Max, [False, True, False], "|b1", True),
+    ],
+)  # fmt: skip
+def test_values_are_accumulated_over_frames_and_workers(
+    kind: Any, values: list[Any], dtype: str, expected: Any
+) -> None:
+    results, rows = Results(), Rows(3)
+    assert all(take(results, rows, place, {"a": kind(value)}) for place, value in enumerate(values))
+    (described,), (array,) = results.hand_over()
+    assert (described.kind, described.n, described.dtype) == (kind.kind, 3, dtype)
+    assert array == expected
+    # Another worker's total is added as its frames would have been.
+    total = Total(described.kind, array, 3)
+    total.add(array, 3)
+    assert total.n == 6
+    assert total.value == (2 * expected if kind in (Sum, Mean) else expected)
+    assert results.hand_over() == ((), [])
+
+
+def test_a_mean_is_the_sum_by_the_number_of_frames() -> None:
+    total = Total("mean", np.array([1, 2], np.uint8))
+    total.add(np.array([2, 4], np.uint8))
+    assert total.result.tolist() == [1.5, 3.0]
+    described = wire.Array(name="m", dtype="<u8", shape=(2,), kind="mean", n=2)
+    assert totals({"m": total.value}, (described,))["m"].tolist() == [1.5, 3.0]
+
+
+def test_results_of_a_whole_series_are_numbers_and_arrays() -> None:
+    described, arrays = whole([{"a": 1.5, "none": None}, None, {"image": np.arange(6).reshape(2, 3).T}])
+    assert [(each.name, each.shape) for each in described] == [("a", ()), ("image", (3, 2))]
+    values = wire.arrays(described, [array.tobytes() for array in arrays])
+    assert values["a"] == 1.5 and values["image"].tolist() == [[0, 3], [1, 4], [2, 5]]
+    with pytest.raises(ResultError, match="result a is returned by two steps"):
+        whole([{"a": 1}, {"a": 2}])
+    with pytest.raises(ResultError, match="result a of finish is sum of int64; return numbers and arrays"):
+        whole([{"a": Sum(1)}])
