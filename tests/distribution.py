@@ -10,8 +10,8 @@ import pytest
 from xdist.scheduler import LoadFileScheduling
 
 LONG = (
-    "tests/sardana/", "tests/test_pages.py", "tests/system/", "tests/cli/", "tests/receiver/",
-    "tests/devices/test_genicam",
+    "tests/sardana/", "tests/test_pages.py", "tests/system/", "tests/cli/", "tests/processing/",
+    "tests/receiver/", "tests/devices/test_genicam",
 )  # fmt: skip
 """Beginnings of the names of files that start many processes: first these, in this order."""
 LABORATORY = {
