@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -239,7 +240,8 @@ def test_a_distributor_that_is_killed_goes_on_where_it_was(
     with pipeline(source, receiver, workers=2, hand_over_seconds=0.1) as made:
         raw = receiver.root / "a.h5"
         with sending(sender, str(raw), 1000, 1000) as name:
-            made.wait(partial(has_processed, name, 200))
+            # What is held is lost with the distributor, and processed again.
+            made.wait(lambda status: has_processed(name, 200, status) and status.series.counts.done > 0)
             made.kill()
             made.start()
             made.work()
@@ -249,11 +251,9 @@ def test_a_distributor_that_is_killed_goes_on_where_it_was(
             assert column(file, "number").tolist() == expected(1000)
             assert (statuses(file) == 1).all()
             numbers, names = np.asarray(file["/entry/account/worker"]), file["/entry/account/workers"]
-            assert {names[number].decode() for number in set(numbers.tolist())} == {
-                f"{worker.host}-{process.pid}"
-                for worker in made.status.workers[:1]
-                for process in made.workers
-            } and (numbers > 0).all()
+            by = {names[number].decode() for number in set(numbers.tolist())}
+            assert by <= {f"{socket.gethostname()}-{process.pid}" for process in made.workers}
+            assert (numbers > 0).all() and len(set(numbers.tolist())) > 1, "a number was used twice"
             if source is SUM:
                 np.testing.assert_array_equal(np.squeeze(file["/entry/accumulated/sum"]), raw_sum(raw))
                 assert frames_in(file, "sum") == 1000
