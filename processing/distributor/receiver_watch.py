@@ -120,6 +120,7 @@ class Watch:
         self._news: deque[News] = deque()
         self._questions: deque[_Question] = deque()
         self._told: dict[str, None] = {}
+        self._facts: dict[str, Series] = {}  # the last series that the receiver has told of, by id
         self._has_looked = False
         self._why = ""
         self._look = threading.Event()
@@ -238,6 +239,7 @@ class Watch:
     def _ended(self, status: Status) -> None:
         """Tell of series that have ended, the oldest first."""
         past = self._client.history(HISTORY)
+        self._learn(status, past)
         if status.series is not None and not status.series.active:
             past = [PastSeries(series=status.series, counts=status.counts), *past]
         first = not self._has_looked
@@ -291,24 +293,31 @@ class Watch:
 
     def _answer(self, question: _Question) -> None:
         """Answer a question; the status tells of a new series within a moment."""
-        known, status = None, self._client.status()
         due = time.monotonic() + FACTS_SECONDS
-        while known is None:
-            if status.series is not None and status.series.id == question.series:
-                known = status.series
+        seen: int | None = None
+        # What was told of others is kept: asked for each anew, series that follow fast would fall behind the
+        # history, which has a hundred.
+        while (known := self._facts.get(question.series)) is None:
+            status = self._client.status(seen, 0.0 if seen is None else AGAIN_SECONDS)
+            seen = status.version
+            self._learn(status, self._client.history(HISTORY))
+            if time.monotonic() > due or self._closing:
+                known = self._facts.get(question.series)
                 break
-            known = next(
-                (each.series for each in self._client.history(HISTORY) if each.series.id == question.series),
-                None,
-            )
-            if known is not None or time.monotonic() > due or self._closing:
-                break
-            status = self._client.status(status.version, AGAIN_SECONDS)
         if known is None:
             self._say(Begun(question.series, None, "", 0.0, None))
             return
         mask = None if question.channels is None else self._mask(question.series, question.channels)
         self._say(Begun(question.series, known.filename, _group(known), known.started, mask))
+
+    def _learn(self, status: Status, past: Sequence[PastSeries]) -> None:
+        """Remember what is said of series, the newest last."""
+        now = [] if status.series is None else [status.series]
+        for series in (*(each.series for each in reversed(past)), *now):
+            self._facts.pop(series.id, None)
+            self._facts[series.id] = series
+        while len(self._facts) > TOLD:
+            del self._facts[next(iter(self._facts))]
 
     def _mask(self, series: str, channels: Sequence[str]) -> bytes | None:
         try:

@@ -100,6 +100,21 @@ def test_series_that_ended_while_nobody_listened_are_told_the_oldest_first(
         assert [listener.next_of(Over).series for _ in names] == names
 
 
+def test_series_that_follow_fast_are_answered_with_what_was_told_at_once(
+    receiver: ReceiverProcess, streamer: Streamer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [series_of(streamer, receiver, name) for name in ("a.h5", "b.h5", "c.h5")]
+    with listening(receiver.client.url) as listener:
+        listener.next_of(Entry)  # which is told after all that is over
+        asked = list[int]()
+        monkeypatch.setattr(listener.watch._client, "history", lambda last: asked.append(last) or [])
+        for name in names:
+            listener.watch.ask(name, None)
+        begun = [listener.next_of(Begun) for _ in names]
+        assert [each.series for each in begun] == names and not asked
+        assert [each.file for each in begun] == [str(receiver.root / f"{name}.h5") for name in "abc"]
+
+
 def test_where_a_series_is_kept_and_its_mask_are_told_when_asked(
     receiver: ReceiverProcess, streamer: Streamer
 ) -> None:
