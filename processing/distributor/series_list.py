@@ -275,9 +275,11 @@ class SeriesList:
         is_new = bool(self.setup.file) and self.setup.parameters is None
         if path.exists() and not is_new:
             try:
-                file = ResultFile.resume(path, run.name)
+                file = ResultFile.resume(path, run.name, self._codes)
             except ResultError as error:
-                is_other = error.kind in ("name_taken", "not_a_result_file")
+                is_other = error.kind in ("name_taken", "not_a_result_file") or (
+                    error.kind == "other_class" and self.config.overwrite
+                )
                 if not is_other and not (error.kind == "finished" and self.setup.file):
                     raise
         if file is not None:

@@ -13,7 +13,7 @@ from typing import Any
 import h5py
 import numpy as np
 
-from penstock.processing.results.begun import Begun
+from penstock.processing.results.begun import Begun, Code
 from penstock.processing.results.columns import Column
 from penstock.processing.results.layout import (
     ACCOUNT,
@@ -157,6 +157,21 @@ def _account(file: Any, begun: Begun) -> None:
     account.attrs["pipeline"] = begun.pipeline
 
 
+def description(step: Code) -> str:
+    """Return what the file says of a step's class."""
+    return f"class {step.name}" + (f" of module {step.module}" if step.module else "")
+
+
+def steps(file: Any) -> list[tuple[str, str]]:
+    """Return description and SHA-256 ("" for a module) of the steps that a file was begun with."""
+    notes = (file[PROCESS][name] for name in sorted(file[PROCESS], key=_number) if name.startswith("step_"))
+    return [(str(note["description"].asstr()[()]), str(note.attrs.get("sha256", ""))) for note in notes]
+
+
+def _number(name: str) -> int:
+    return int(name.rpartition("_")[2]) if name.startswith("step_") else 0
+
+
 def _process(file: Any, begun: Begun) -> None:
     process = group(file, PROCESS, "NXprocess")
     _text(process, "program", begun.program)
@@ -165,9 +180,7 @@ def _process(file: Any, begun: Begun) -> None:
     for number, step in enumerate(begun.steps, 1):
         note = group(file, f"{PROCESS}/step_{number}", "NXnote")
         _text(note, "type", "text/x-python")
-        _text(
-            note, "description", f"class {step.name}" + (f" of module {step.module}" if step.module else "")
-        )
+        _text(note, "description", description(step))
         if step.source:
             _text(note, "file_name", step.file)
             _text(note, "data", step.source)

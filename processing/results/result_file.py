@@ -16,7 +16,7 @@ import numpy as np
 from penstock.processing.results import accumulated, contents, finish, layout
 from penstock.processing.results.account_rows import AccountRows
 from penstock.processing.results.accumulated import Totals
-from penstock.processing.results.begun import Begun
+from penstock.processing.results.begun import Begun, Code
 from penstock.processing.results.errors import ResultError
 from penstock.processing.results.open_result import OpenResult
 from penstock.processing.wire import Array
@@ -55,23 +55,37 @@ class ResultFile(AccountRows):
         return made
 
     @classmethod
-    def resume(cls, path: Path, series: str) -> ResultFile:
+    def resume(cls, path: Path, series: str, steps: Sequence[Code] = ()) -> ResultFile:
         """Open the file again that a distributor had begun which was killed.
 
         What has been accumulated is in `totals`, and what became of each frame in `states`.
 
+        Args:
+            path: of the file.
+            series: id of the series.
+            steps: the classes that are run now; if given, the file has to be of the same text.
+
         Raises:
-            ResultError: there is none, it is another series', it is finished, or another process writes it.
+            ResultError: there is none, it is another series', it is finished, another process writes it, or
+                it was begun with another class or text ("other_class").
         """
         opened = OpenResult.open(path)
         try:
             with opened.reading() as file:
                 found = str(file[f"{layout.ENTRY}/entry_identifier"].asstr()[()])
+                before = contents.steps(file)
             if found != series:
                 raise ResultError("name_taken", f"{path} has the results of series {found}, not of {series}")
             state = opened.text(f"{layout.ACCOUNT}/state")
             if state != IN_PROGRESS:
                 raise ResultError("finished", f"{path} is finished ({state}): there is nothing to resume")
+            if steps and before != [(contents.description(step), step.sha256) for step in steps]:
+                raise ResultError(
+                    "other_class",
+                    f"{path} was begun with another class, or another text of it, before the pipeline was "
+                    "started again: its frames are not mixed. Once the series has ended, process its file "
+                    "with --overwrite, or let overwrite: true in the pipeline's file begin anew at once",
+                )
             made = cls(opened, series)
             made._find()
         except BaseException:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import resource
+from dataclasses import replace
 from pathlib import Path
 
 import h5py
@@ -394,6 +395,19 @@ def test_a_folder_without_rights_is_a_sentence(tmp_path: Path) -> None:
             os._exit(status)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
     assert names_in(tmp_path) == set()
+
+
+def test_results_of_another_text_of_the_class_are_not_mixed_with_those_of_the_first(tmp_path: Path) -> None:
+    steps = begun(tmp_path / "x.h5").steps
+    created(tmp_path).close()
+    path = tmp_path / "x.spots.h5"
+    before = path.read_bytes()
+    for other in (replace(steps[0], sha256="0" * 64), replace(steps[0], name="Rings")):
+        with pytest.raises(ResultError, match="--overwrite") as refused:
+            ResultFile.resume(path, "s1", (other, *steps[1:]))
+        assert refused.value.kind == "other_class"
+    assert path.read_bytes() == before
+    ResultFile.resume(path, "s1", steps).close()
 
 
 def test_resume_refuses_what_is_not_its_own(tmp_path: Path) -> None:
