@@ -283,6 +283,7 @@ def _pvapy(folder: Path, frames: Frames, programs: Path) -> float:
     alone = {
         "EPICS_PVA_ADDR_LIST": "127.0.0.1", "EPICS_PVA_AUTO_ADDR_LIST": "NO",
         "EPICS_PVAS_INTF_ADDR_LIST": "127.0.0.1", "EPICS_PVA_BROADCAST_PORT": str(free_port()),
+        "PYTHONUNBUFFERED": "1",
     }  # fmt: skip
 
     def started(line: str) -> bool | None:
