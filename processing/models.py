@@ -13,8 +13,6 @@ StateName = Literal["idle", "running", "error"]
 WorkerState = Literal["starting", "ready", "working", "refused"]
 FINAL = ("done", "failed", "lost", "dropped", "absent")
 """States in which a frame ends."""
-OPEN = ("pending", "queued", "in_work", "held")
-"""States that it leaves again."""
 
 
 @dataclass(frozen=True, kw_only=True)
