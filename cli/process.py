@@ -6,6 +6,7 @@ Examples:
   penstock process spots.yaml --workers 8 --http 127.0.0.1:0 --json
   penstock process spots.yaml FILE --set threshold=800 --overwrite
   penstock process --make-key spots.key               a key for workers on other machines
+  penstock process --list                             the processors that come with Penstock
   penstock process --schema                           JSON schema of the pipeline's file
 
 spots.yaml is three lines: processor: spots.py:Spots, parameters: {threshold: 500}, workers: 4
@@ -59,6 +60,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="address of the HTTP API instead of the configured one; port 0: any free one",
     )  # fmt: skip
     parser.add_argument("--make-key", type=Path, metavar="FILE", help="write a new key to FILE, and exit")
+    parser.add_argument(
+        "--list", action="store_true", help="print the names of the built-in processors, and exit"
+    )
     parser.add_argument("--schema", action="store_true", help="print the JSON schema of the file, and exit")
     add_json(parser)
 
@@ -66,10 +70,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run it."""
     from penstock.processing.config import classes, forward_entry, pipeline_file
+    from penstock.processing.config.built_in import BUILT_IN
     from penstock.processing.config.pipeline_file import PipelineError
     from penstock.processing.wire import keys
     from penstock.receiver.client import ReceiverClient
 
+    if args.list:
+        for name, each in sorted(BUILT_IN.items()):
+            print(f"{name:12}{each.sentence}")
+        return 0
     if args.schema:
         print(json.dumps(pipeline_file.schema(), indent=2))
         return 0

@@ -91,6 +91,15 @@ class Frame:
         type, -1 of a signed one, NaN."""
         return self.image.partial is not None
 
+    @property
+    def missing(self) -> tuple[int, ...]:
+        """Places of the channels or modules that are missing, of k that the pixels have; () of one image.
+
+        Raises:
+            FrameIsOver: `process` has returned.
+        """
+        return tuple(place for place, blob in enumerate(self._blobs()) if not len(blob))
+
     def _blobs(self) -> Sequence[Buffer]:
         return self._both()[1]
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from penstock.processing.config import built_in
 from penstock.processing.config.pipeline_config import PipelineConfig, StepConfig
 from penstock.processing.config.pipeline_file import PipelineError
 from penstock.processing.wire import Step
@@ -49,7 +50,10 @@ def steps(config: PipelineConfig) -> tuple[Step, ...]:
 
 
 def _step(step: StepConfig) -> Step:
-    where, _, name = step.processor.rpartition(":")
+    where, mark, name = step.processor.rpartition(":")
+    if not mark:
+        module, _, kind = built_in.target(name).partition(":")
+        return Step(name=kind, module=module)
     if not where.endswith(".py"):
         return Step(name=name, module=where)
     path = Path(where)

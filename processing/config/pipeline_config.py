@@ -14,7 +14,7 @@ class StepConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """One class that is run on every frame."""
 
     processor: str
-    """`FILE.py:CLASS`, or `MODULE:CLASS` of an installed module."""
+    """`FILE.py:CLASS`, `MODULE:CLASS` of an installed module, or the name of a built-in one."""
     parameters: dict[str, Any] = {}
     """Those that differ from the class' defaults."""
 

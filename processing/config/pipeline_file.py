@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import msgspec
 
+from penstock.processing.config import built_in
 from penstock.processing.config.pipeline_config import PipelineConfig, StepConfig
 from penstock.receiver.service import setting_errors, yaml_text
 
@@ -26,7 +27,7 @@ WORDS = setting_errors.Words(
         "results_root": "an absolute path",
         "http": "HOST:PORT, such as 127.0.0.1:5100",
         "receiver": "the address of a receiver, such as http://127.0.0.1:5000",
-        "processor": "FILE.py:CLASS or MODULE:CLASS, such as spots.py:Spots",
+        "processor": "FILE.py:CLASS or MODULE:CLASS, such as spots.py:Spots, or regions",
     },
 )
 
@@ -41,8 +42,8 @@ class PipelineFile(PipelineConfig, frozen=True, kw_only=True, forbid_unknown_fie
     name: Annotated[str, msgspec.Meta(pattern=NAME)] = ""
     """A part of the result files' names; if not given, the name of this file."""
     processor: str = ""
-    """The class that is run on every frame: FILE.py:CLASS, with FILE relative to this file's folder, or
-    MODULE:CLASS for one that is installed where the workers run."""
+    """The class that is run on every frame: FILE.py:CLASS, with FILE relative to this file's folder;
+    MODULE:CLASS for one that is installed where the workers run; or the name of a built-in one."""
     parameters: dict[str, Any] = msgspec.field(default_factory=dict)
     """Its parameters that differ from their defaults."""
     steps: tuple[StepConfig, ...] = ()
@@ -53,9 +54,7 @@ class PipelineFile(PipelineConfig, frozen=True, kw_only=True, forbid_unknown_fie
     def __post_init__(self) -> None:
         for processor in (self.processor, *(step.processor for step in self.steps)):
             if processor and not re.fullmatch(CLASS, processor):
-                raise ValueError(
-                    f'processor is "{processor}"; give FILE.py:CLASS, such as spots.py:Spots, or MODULE:CLASS'
-                )
+                built_in.target(processor)
         if bool(self.processor) == bool(self.steps):
             both = "processor and steps are both given" if self.steps else "processor is missing"
             raise ValueError(

@@ -64,6 +64,8 @@ def test_steps_are_files_and_modules_in_their_order(tmp_path: Path) -> None:
         ("processor: spots.py:Spots\nworker: 4\n", "no setting \"worker\"; did you mean workers?"),
         ("processor: a:B\nworkers: many\n", 'workers is "many"; give a whole number from 0 to 1024'),
         ("processor: spots.py\n", 'processor is "spots.py"; give FILE.py:CLASS, such as spots.py:Spots'),
+        ("processor: region\n", 'processor is "region"; is regions meant? give FILE.py:CLASS'),
+        ("steps: [{processor: x}]\n", "or one of those that come with Penstock: "),
         ("workers: 4\n", "processor is missing; give processor: FILE.py:CLASS"),
         ("processor: a:B\nsteps: [{processor: a:B}]\n", "processor and steps are both given"),
         ("steps: [{processor: a:B}]\nparameters: {x: 1}\n", "with steps write each step's below it"),
@@ -84,6 +86,11 @@ def test_what_is_wrong_is_a_sentence_with_file_and_key(tmp_path: Path, text: str
     with pytest.raises(PipelineError, match=re.escape(sentence)) as raised:
         pipeline_file.load(path)
     assert str(raised.value).startswith(str(path))
+
+
+def test_a_built_in_processor_is_named_without_file_and_module(tmp_path: Path) -> None:
+    (sent,) = classes.steps(pipeline_file.load(written(tmp_path, "processor: regions\n")))
+    assert (sent.name, sent.module, sent.source) == ("Regions", "penstock.processing.processors.regions", "")
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:

@@ -1,0 +1,1 @@
+"""The processors that come with Penstock, one file each; `processing/config/built_in.py` has their names."""

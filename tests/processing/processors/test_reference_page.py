@@ -1,0 +1,67 @@
+"""docs/reference/processors.md: each built-in processor is described, and its example runs."""
+
+from __future__ import annotations
+
+import re
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from penstock.cli.main import main
+from penstock.processing.config import classes, pipeline_file
+from penstock.processing.config.built_in import BUILT_IN
+from penstock.processing.worker.loading import load
+from penstock.processing.worker.parameters import declared
+from tests.processing.processors.built_in import begun_by, saved
+
+PAGE = Path(__file__).parents[3] / "docs/reference/processors.md"
+EXAMPLES = re.findall(r"```yaml\n(.*?)```", PAGE.read_text(), re.DOTALL)
+SHIPPED = sorted(
+    path for path in Path(str(files("penstock.resources") / "pipelines")).glob("*.yaml")
+    if path.stem in BUILT_IN
+)  # fmt: skip
+SHAPE = (64, 80)
+
+
+def runs(path: Path) -> None:
+    saved(path.parent / "dark.npy", np.ones(SHAPE, np.float32))
+    saved(path.parent / "flat.npy", np.full(SHAPE, 2.0, np.float32))
+    config = pipeline_file.load(path)
+    images = np.random.default_rng(1).poisson(20, (3, *SHAPE)).astype(np.uint16)
+    made = begun_by(classes.steps(config), config).take(images)
+    assert not made.errors
+    assert made.values or made.totals()
+
+
+@pytest.mark.parametrize("text", EXAMPLES)
+def test_an_example_runs(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "example.yaml"
+    path.write_text(text)
+    runs(path)
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+def test_what_is_shipped_runs(tmp_path: Path, path: Path) -> None:
+    copy = tmp_path / path.name
+    copy.write_text(path.read_text())
+    runs(copy)
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_a_processor_is_described_with_every_parameter_and_shipped(name: str) -> None:
+    _, title, section = PAGE.read_text().partition(f"\n## `{name}`")
+    assert title, f"{PAGE.name} has no section `{name}`"
+    section = section.partition("\n## ")[0]
+    module, _, kind = BUILT_IN[name].target.partition(":")
+    for parameter in declared(load(classes.Step(name=kind, module=module))):
+        assert f"\n| `{parameter}` |" in section
+    assert name in [path.stem for path in SHIPPED]
+
+
+def test_the_names_are_listed_with_what_they_do(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["process", "--list"]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in said] == sorted(BUILT_IN)
+    assert all(len(line.split()) > 3 for line in said)
