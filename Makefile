@@ -214,13 +214,13 @@ $(JUDGES)/hdf5/stamp: Makefile
 	@$(@D)/bin/pip install --quiet h5py==3.12.1 hdf5plugin==7.1.0 nxmx==0.0.8
 	@touch $@
 
-# Others that process frames while they come, for `penstock bench --processing`.
+# Others that process frames while they come, for `penstock bench`; stempy and PvaPy judge ours, too.
 $(JUDGES)/processing/stamp: Makefile
 	@.ci/debian-packages redis-server || echo "redis-server is missing: live processing is not compared with dranspose." >&2
 	@rm -rf $(@D)
 	@"$$(.ci/find-python)" -m venv $(@D)
-	@echo "Installing dranspose and PvaPy into $(@D): some 150 MB, half a minute"
-	@$(@D)/bin/pip install --quiet dranspose==0.2.0 pvapy==5.6
+	@echo "Installing dranspose, PvaPy and stempy into $(@D): some 200 MB, half a minute"
+	@$(@D)/bin/pip install --quiet dranspose==0.2.0 pvapy==5.6 stempy==3.6.0
 	@touch $@
 
 # The Python of a PILATUS3's control unit, for the light streamer. Its tests are skipped where there is none.
