@@ -179,6 +179,8 @@ class ConsumerStatus:
     """Path of the memory in which frames are put for it; `None` if it gets them as messages."""
     holder: Holder | None = None
     """Who holds this memory; `None` if nobody does."""
+    page: str = ""
+    """Address of its own page, as configured; "" if it has none."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -32,6 +32,8 @@ HOST = r"(\S+;)?(\[[^\[\]\s]+\]|[^\[\]:\s]+)"
 Endpoint = Annotated[str, msgspec.Meta(pattern=rf"^(tcp://{HOST}:{PORT}|ipc://\S+)$")]
 BoundEndpoint = Annotated[str, msgspec.Meta(pattern=rf"^(tcp://{HOST}:({PORT}|0|\*)|ipc://\S+)$")]
 """One that is bound: port 0, or *, takes any free one."""
+PAGE = re.compile(r"https?://[^\s/?#@\"'<>\\]+([/?#][^\s\"'<>\\]*)?")
+"""Where a browser goes; nothing that it would run, and no password."""
 
 
 class ConfigError(Exception):
@@ -136,8 +138,16 @@ class ForwardConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """Group whose members may read and free that memory; if not given, only the receiver's own user may."""
     gather_seconds: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.005
     """References are sent once there are 64 of them, or after this time."""
+    page: str = ""
+    """Address of the consumer's own page, such as "http://daq-1:5100/" of a pipeline: the receiver's page
+    links to it. The receiver itself asks nothing of it."""
 
     def __post_init__(self) -> None:
+        if self.page and not PAGE.fullmatch(self.page):
+            raise ValueError(
+                f'consumer {self.name}: page is "{self.page}"; give the address of a page, such as '
+                "http://daq-1:5100/"
+            )
         if not self.shared:
             if self.shared_group or self.shared_folder != DEV_SHM:
                 key = "shared_group" if self.shared_group else "shared_folder"

@@ -69,6 +69,7 @@ class Consumer:
         self.waiting_bytes = 0
         """Bytes that wait in front of the socket."""
         self._every = config.every
+        self._page = config.page
         self._limit = int(config.queue_mb * 1e6)
         self._queue: deque[Queued] = deque()
         self._open = False  # whether frames of the running series are accepted
@@ -110,7 +111,7 @@ class Consumer:
         return ConsumerStatus(
             name=self.name, endpoint=self.endpoint, sent=self.sent, dropped=self.dropped,
             skipped=self.skipped, connected=self.peers, waiting_bytes=self.waiting_bytes,
-            when_full=self.when_full, stalls=self.stalls,
+            when_full=self.when_full, stalls=self.stalls, page=self._page,
         )  # fmt: skip
 
     def begin(self, header: Header, metadata: Buffer, *, resumed: bool = False) -> None:

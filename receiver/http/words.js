@@ -52,11 +52,11 @@ export function receiverFacts(status) {
       ? { name: "Streamer", text: `connected to ${endpoint}, whose host has not answered for ${silent_seconds} s: is the network interrupted?`, bad: true }
       : { name: "Streamer", text: `connected to ${endpoint}` }
     : { name: "Streamer", text: `NOT connected to ${endpoint}: is that its address, and does it run?`, bad: true });
-  for (const { name, sent, dropped, connected, stalls, shared, holder } of status.consumers) {
+  for (const { name, sent, dropped, connected, stalls, shared, holder, page } of status.consumers) {
     const held_by = holder && `process ${holder.pid} of ${holder.user} on ${holder.host}`;
     const there = held_by || (connected ? "connected" : shared ? "no pipeline" : "not connected");
     const held = stalls ? "; the series waits for it" : "";
-    facts.push({ name: `Consumer ${name}`, text: `${there}, ${number(sent)} sent, ${number(dropped)} dropped${held}`, bad: stalls });
+    facts.push({ name: `Consumer ${name}`, text: `${there}, ${number(sent)} sent, ${number(dropped)} dropped${held}`, bad: stalls, link: page && { href: page, text: "its page" } });
   }
   if (status.stalled) facts.push({ name: "Stalled", text: `silent for ${number(status.stalled)} s; does its file system hang?`, bad: true });
   const errors = Object.entries(status.errors);

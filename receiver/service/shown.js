@@ -105,13 +105,24 @@ function countRow(name, count, fate) {
 }
 
 export function showList(list, facts) {
-  const items = facts.flatMap(({ name, text, bad }) => {
+  const items = facts.flatMap(({ name, text, bad, link }) => {
     const term = document.createElement("dt"), value = document.createElement("dd");
     term.textContent = name;
     // A path breaks behind a slash, if it has to; what is copied stays the path.
     for (const part of text.split(/(?<=\/)/)) value.append(part, document.createElement("wbr"));
     if (bad) value.className = "bad";
+    if (link) value.append(", ", anchor(link));
     return [term, value];
   });
   list.replaceChildren(...items);
+}
+
+// A link to another service's page, in a tab of its own; `href` was checked by the service that names it.
+function anchor({ href, text }) {
+  const node = document.createElement("a");
+  node.href = href;
+  node.textContent = text;
+  node.target = "_blank";
+  node.rel = "noreferrer";
+  return node;
 }

@@ -150,6 +150,19 @@ def test_a_key_that_is_not_known_is_refused_with_a_remedy(wrong: dict[str, Any],
             {"forward": {"name": "a"}},
             "forward is lines of NAME: VALUE; give a list of entries, each with its",
         ),
+        *(
+            (
+                {"forward": [{"name": "a", "endpoint": "tcp://127.0.0.1:*", "page": page}]},
+                f'forward[0]: consumer a: page is "{page}"; give the address of a page, such as http://daq-1:5100/',
+            )
+            for page in (
+                "javascript:alert(1)",
+                "daq-1:5100",
+                "http://",
+                "http://a b/",
+                "https://me:pass@daq-1/",
+            )
+        ),
         ({"path_map": {"/a": 3}}, "path_map./a is 3; give text"),
         ({"path_map": {3: "/a"}}, 'path_map has the name 3, which is no text; write "3": in quotes'),
         ({"transforms": [{"quarter_turns": 1}]}, "transforms[0].type is missing; give assemble, "),
@@ -364,7 +377,11 @@ def test_a_consumers_endpoint_that_cannot_be_its_own_is_refused(endpoints: list[
 
 def test_consumers_with_addresses_of_their_own_are_taken() -> None:
     endpoints = ["tcp://127.0.0.1:*", "tcp://127.0.0.1:*", "tcp://127.0.0.1:0", "tcp://127.0.0.2:5000"]
-    consumers = [{"name": f"c{number}", "endpoint": each} for number, each in enumerate(endpoints)]
+    pages = ["", "http://daq-1:5100", "https://daq-1.lab/pipelines/a?tab=2#top", "http://[::1]:5100/"]
+    consumers = [
+        {"name": f"c{number}", "endpoint": endpoint, "page": page}
+        for number, (endpoint, page) in enumerate(zip(endpoints, pages, strict=True))
+    ]
     config.parse({"receivers": {"sim-1": ENTRY | {"forward": consumers}}}, "x.yaml")
 
 

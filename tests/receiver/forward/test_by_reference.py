@@ -53,7 +53,7 @@ def receiver(
     start_receiver: Callable[..., ReceiverProcess], entry: Callable[..., dict[str, Any]]
 ) -> ReceiverProcess:
     """A connected receiver that shares 4 MB with one consumer."""
-    return start_receiver(forward=[entry()])
+    return start_receiver(forward=[entry(page="http://daq-1:5100/")])
 
 
 @pytest.fixture(scope="module")
@@ -491,6 +491,7 @@ def test_status_says_where_the_memory_is_and_config_what_was_configured(receiver
     (consumer,) = receiver.connected().consumers
     assert consumer.shared is not None and Path(consumer.shared).stat().st_size >= 4e6
     assert consumer.holder is None
+    assert consumer.page == "http://daq-1:5100/"
     answer = urllib3.PoolManager(retries=False).request("GET", f"{receiver.client.url}/config")
     (configured,) = json.loads(answer.data)["sim-1"]["forward"]
     assert configured["shared"] is True and configured["queue_mb"] == 4.0

@@ -68,6 +68,24 @@ def test_the_page_follows_a_receiver_through_series_error_and_restart(
         receiver.close()
 
 
+def test_the_page_links_to_the_page_of_a_consumer_and_asks_nothing_of_it(
+    chromium: Browser, streamer: Streamer, tmp_path: Path
+) -> None:
+    entries = [
+        {"name": name, "endpoint": "tcp://127.0.0.1:*", **page}
+        for name, page in (("live", {"page": "http://127.0.0.1:1/of?a=1"}), ("other", {}))
+    ]
+    receiver = ReceiverProcess(tmp_path, streamer.endpoint, forward=entries)
+    try:
+        chromium.open(f"{receiver.client.url}/")
+        chromium.shows("Consumer live", "not connected, 0 sent, 0 dropped, its page", "Consumer other")
+        links = "[...document.querySelectorAll('#receiver a')].map((each) => each.href).join()"
+        assert chromium.value(links) == "http://127.0.0.1:1/of?a=1"
+        assert not [url for url in chromium.requested if "127.0.0.1:1/" in url]
+    finally:
+        receiver.close()
+
+
 def test_a_live_view_is_planned_until_it_is_stopped(
     chromium: Browser, receiver: ReceiverProcess, streamer: Streamer
 ) -> None:
