@@ -6,16 +6,21 @@ Blocking, safe from several threads, and bounded: every call answers or raises w
 from __future__ import annotations
 
 import io
+import zipfile
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 from urllib.parse import quote
 
+import msgspec
 import numpy as np
 
 from penstock.processing.models import Changed, Latest, Parameters, Result, Status, Values
 from penstock.receiver.service.http_client import HttpClient, NoAnswer, RefusedCall, Unavailable
 
-__all__ = ["NoAnswer", "PipelineClient", "PipelineRefused", "PipelineUnavailable"]
+__all__ = [
+    "NoAnswer", "PipelineClient", "PipelineRefused", "PipelineUnavailable", "Rows", "States", "what_answers",
+]  # fmt: skip
 READ_SECONDS = 6.0
 """Additional time for answers that are read from a disk."""
 PREPARE_SECONDS = 120.0
@@ -28,6 +33,38 @@ class PipelineUnavailable(Unavailable):
 
 class PipelineRefused(RefusedCall):
     """The pipeline refused the request; `kind` is stable, the sentence says what to change."""
+
+
+@dataclass(frozen=True, eq=False)
+class States:
+    """What became of consecutive frames."""
+
+    series: str
+    """Id of the series."""
+    first: int
+    """Index of the first frame."""
+    codes: np.ndarray[Any, Any]
+    """One per frame, uint8, with the numbers of the result file: 1 done, 2 failed, 3 lost, 4 dropped,
+    5 absent; others until then."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Values of frames, each `step` behind the one before."""
+
+    series: str
+    """Id of the series."""
+    first: int
+    """Index of the first frame."""
+    step: int
+    states: np.ndarray[Any, Any]
+    """Of each frame, as `States.codes`."""
+    has: np.ndarray[Any, Any]
+    """Whether each is done and has a value; bool."""
+    values: np.ndarray[Any, Any]
+    """(frames, *shape), NaN or 0 where there is no value; of events, all one after the other."""
+    counts: np.ndarray[Any, Any] | None = None
+    """Of events: how many each frame has."""
 
 
 class PipelineClient(HttpClient):
@@ -71,6 +108,33 @@ class PipelineClient(HttpClient):
         after the other."""
         return self._array(_path(name), {**_frames(frames), "format": "npy"})
 
+    def rows(self, name: str, frames: str, *, values: bool = True) -> Rows:
+        """Return values of frames as arrays, with the states of these frames.
+
+        Args:
+            name: of a result per frame.
+            frames: "a:b" as in Python, or "a:b:c" for every c-th.
+            values: if false, without the values themselves.
+
+        Raises:
+            PipelineRefused: there is no such result, or too much is asked for.
+        """
+        fields = {"frames": frames, "format": "npz", **({} if values else {"values": "false"})}
+        found = self._arrays(_path(name), fields)
+        return Rows(
+            str(found["series"]), int(found["first"]), int(found["step"]), found["states"], found["has"],
+            found["values"], found.get("counts"),
+        )  # fmt: skip
+
+    def states(self, frames: str = ":") -> States:
+        """Return the states of consecutive frames, "a:b" as in Python.
+
+        Raises:
+            PipelineRefused: there is no series, or its results are not stored.
+        """
+        found = self._arrays("/states", {"frames": frames})
+        return States(str(found["series"]), int(found["first"]), found["states"])
+
     def latest(self, name: str) -> Latest:
         """Return the newest value of a result, or an accumulated value.
 
@@ -106,6 +170,14 @@ class PipelineClient(HttpClient):
         """Leave the state Error."""
         return self._json(Status, "POST", "/reset", wait=READ_SECONDS)
 
+    def _arrays(self, path: str, fields: Mapping[str, str]) -> dict[str, np.ndarray[Any, Any]]:
+        answer = self._call("GET", path, fields=fields, wait=READ_SECONDS)
+        try:
+            with np.load(io.BytesIO(answer.data), allow_pickle=False) as found:
+                return dict(found)
+        except (ValueError, EOFError, zipfile.BadZipFile) as error:
+            raise self._foreign(path, str(error)) from error
+
     def _array(self, path: str, fields: Mapping[str, str]) -> np.ndarray[Any, Any]:
         answer = self._call("GET", path, fields=fields, wait=READ_SECONDS)
         try:
@@ -113,6 +185,35 @@ class PipelineClient(HttpClient):
         except (ValueError, EOFError) as error:
             raise self._foreign(path, str(error)) from error
         return found
+
+
+class _Anybody(HttpClient):
+    """Whoever answers at an address."""
+
+    what, program = "receiver or pipeline", "penstock receiver"
+    unavailable, refused = PipelineUnavailable, PipelineRefused
+
+    def keys(self) -> set[str]:
+        return set(self._json(dict[str, msgspec.Raw], "GET", "/status"))
+
+
+def what_answers(url: str, timeout: float = 1.0) -> Literal["receiver", "pipeline"]:
+    """Return whether the HTTP API at this address is a receiver's or a pipeline's, by its status.
+
+    Raises:
+        PipelineUnavailable: nobody answers in time, or it is something else.
+        PipelineRefused: it answers, but has no status.
+    """
+    who = _Anybody(url, timeout)
+    keys = who.keys()
+    if {"pipeline", "workers"} <= keys:
+        return "pipeline"
+    if {"detector", "connections"} <= keys:
+        return "receiver"
+    raise PipelineUnavailable(
+        f"{who.url} is neither a receiver's nor a pipeline's address: its status has neither detector nor "
+        "workers; give the address that `penstock receiver` or `penstock process` printed"
+    )
 
 
 def _path(name: str) -> str:

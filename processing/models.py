@@ -188,6 +188,8 @@ class Values:
     """Id of the series."""
     first: int
     """Index of the first frame."""
+    step: int = 1
+    """Each next one is so many further on."""
     states: list[str]
     """State of each frame as it is stored: "done", "failed", "lost", "dropped", "absent", or "pending" until
     then."""

@@ -37,7 +37,7 @@ class Rows(NamedTuple):
     """Values of consecutive frames."""
 
     first: int
-    """The first frame."""
+    """The first frame; each next one is `step` further on."""
     states: np.ndarray[Any, Any]
     """Of each frame, uint8; see `layout.CODES`."""
     has: np.ndarray[Any, Any]
@@ -47,6 +47,7 @@ class Rows(NamedTuple):
     frames, one after the other."""
     counts: np.ndarray[Any, Any] | None = None
     """Of events: how many each frame has."""
+    step: int = 1
 
 
 class Results:
@@ -79,11 +80,11 @@ class Results:
                 ]
             return found
 
-    def states(self) -> np.ndarray[Any, Any]:
-        """Return the state of each frame, uint8. There may be more than frames while their number is
-        unknown: those are pending."""
+    def states(self, first: int = 0, end: int | None = None) -> np.ndarray[Any, Any]:
+        """Return the state of each frame from `first` on and before `end`, uint8. While their number is
+        unknown there may be more than frames: those are pending."""
         with self._file() as file:
-            return np.asarray(file[layout.STATUS][...])
+            return np.asarray(file[layout.STATUS][first:end])
 
     def account(self) -> Mapping[str, Any]:
         """Return state, reason, counts (as at the end), and the sentences of failed frames by number."""
@@ -110,14 +111,21 @@ class Results:
             if first >= 0
         ]
 
-    def rows(self, name: str, first: int, end: int) -> Rows:
+    def rows(self, name: str, first: int, end: int, step: int = 1, *, values: bool = True) -> Rows:
         """Return the values of frames from `first` on and before `end`, as far as there are places.
+
+        Args:
+            name: of a result per frame.
+            first: index of a frame.
+            end: likewise.
+            step: 1, or every so many frames only.
+            values: if false, only which frames have a value, and how many events.
 
         Raises:
             ResultError: there is no such result per frame, or it is too much at once.
         """
         with self._file() as file:
-            return self._rows(file, name, first, end)
+            return self._rows(file, name, first, end, step, wanted=values)
 
     def latest(self, name: str) -> Rows | None:
         """Return the value of the highest frame that is done and has one; `None` if there is none."""
@@ -150,43 +158,52 @@ class Results:
                 raise self._no_result(name)
             return np.asarray(found[()])
 
-    def _rows(self, file: Any, name: str, first: int, end: int) -> Rows:
+    def _rows(
+        self, file: Any, name: str, first: int, end: int, step: int = 1, *, wanted: bool = True
+    ) -> Rows:
         states = file[layout.STATUS]
         first, end = max(first, 0), min(end, len(states))
         end = max(first, end)
-        states = np.asarray(states[first:end])
-        has = (states == layout.DONE) & self._has(file, name, first, end)
+        part = slice(first, end, step)
+        states = np.asarray(states[part])
+        has = (states == layout.DONE) & self._has(file, name, part)
         where, path = layout.place_of(name)
         values = file[path]
         if file[where].attrs["kind"] == "events":
-            return self._events(file[where], values, first, states, has)
-        self._check(name, (end - first) * int(np.prod(values.shape[1:])) * values.dtype.itemsize)
-        found = np.asarray(values[first:end])
+            return self._events(file[where], values, part, states, has, wanted=wanted)
+        if not wanted:
+            return Rows(first, states, has, np.zeros((0, *values.shape[1:]), values.dtype), step=step)
+        self._check(name, len(states) * int(np.prod(values.shape[1:])) * values.dtype.itemsize)
+        found = np.asarray(values[part])
         found[~has] = np.nan if found.dtype.kind == "f" else 0
-        return Rows(first, states, has, found)
+        return Rows(first, states, has, found, step=step)
 
     def _events(
-        self, group: Any, values: Any, first: int, states: np.ndarray[Any, Any], has: np.ndarray[Any, Any]
-    ) -> Rows:
-        firsts = group["first"][first : first + len(states)].astype(np.int64)
-        counts = np.where(has, group["count"][first : first + len(states)], 0)
+        self, group: Any, values: Any, part: slice, states: np.ndarray[Any, Any],
+        has: np.ndarray[Any, Any], *, wanted: bool,
+    ) -> Rows:  # fmt: skip
+        firsts = group["first"][part].astype(np.int64)
+        counts = np.where(has, group["count"][part], 0)
+        nothing = np.zeros((0, *values.shape[1:]), values.dtype)
+        if not wanted:
+            return Rows(part.start, states, has, nothing, counts, part.step)
         self._check(group.name, int(counts.sum()) * int(np.prod(values.shape[1:])) * values.dtype.itemsize)
         parts = [
             values[at : at + count]
             for at, count in zip(firsts.tolist(), counts.tolist(), strict=True)
             if count
         ]
-        found = np.concatenate(parts) if parts else np.zeros((0, *values.shape[1:]), values.dtype)
-        return Rows(first, states, has, found, counts)
+        found = np.concatenate(parts) if parts else nothing
+        return Rows(part.start, states, has, found, counts, part.step)
 
-    def _has(self, file: Any, name: str, first: int = 0, end: int | None = None) -> np.ndarray[Any, Any]:
+    def _has(self, file: Any, name: str, part: slice = slice(None)) -> np.ndarray[Any, Any]:
         where, _ = layout.place_of(name)
         group = file.get(where)
         if group is None or "kind" not in group.attrs:
             raise self._no_result(name)
         if group.attrs["kind"] == "events":
-            return np.asarray(group["count"][first:end] > 0)
-        return np.asarray(file[layout.valid_path(name)][first:end] == 1)
+            return np.asarray(group["count"][part] > 0)
+        return np.asarray(file[layout.valid_path(name)][part] == 1)
 
     def _check(self, name: str, nbytes: int) -> None:
         if nbytes > MOST_BYTES:

@@ -48,20 +48,24 @@ WHY = {
     413: "The body is too large",
     422: "The request is not as described here",
 }
-NPY = "application/x-npy"
+NPY, NPZ = "application/x-npy", "application/zip"
 Name = Annotated[str, Path(max_length=256)]
 Frames = Annotated[str, Field(pattern=RANGE)]
 Format = Literal["json", "npy"]
+RowsFormat = Literal["json", "npy", "npz"]
 
 
 def _refusals(*statuses: int) -> web.Answers:
     return web.described(WHY, statuses)
 
 
-def _either(model: Any) -> web.Answers:
-    """Return an answer that is JSON or .npy, for the OpenAPI document."""
-    binary = {"schema": {"type": "string", "format": "binary"}}
-    return {200: {"model": model, "content": {NPY: binary}}, **_refusals(404, 409, 422)}
+_BINARY = {"schema": {"type": "string", "format": "binary"}}
+
+
+def _either(model: Any, *kinds: str) -> web.Answers:
+    """Return an answer that is JSON or one of other kinds, for the OpenAPI document."""
+    content = dict.fromkeys(kinds, _BINARY)
+    return {200: {"model": model, "content": content}, **_refusals(404, 409, 422)}
 
 
 def create_app(supervisor: Supervisor) -> FastAPI:
@@ -98,20 +102,37 @@ def create_app(supervisor: Supervisor) -> FastAPI:
         """Return what results the running or last series has by now."""
         return ResultValues(supervisor.status.series).names()
 
-    @app.get("/results/{name}", tags=["results"], response_model=None, responses=_either(Values))
-    def values(name: Name, frames: Frames | Absent = None, format: Format = "json") -> Response:
+    @app.get("/states", tags=["results"], response_class=Response, responses={
+        200: {"content": {NPZ: _BINARY}}, **_refusals(404, 409, 422),
+    })  # fmt: skip
+    def states(frames: Frames | Absent = None) -> Response:
+        """Return the states of frames, uint8 with the numbers of the result file, as an .npz file.
+
+        It has `series`, `first`, `step` and `states`. `frames` as for the values of a result.
+        """
+        return Response(ResultValues(supervisor.status.series).states(frames), media_type=NPZ)
+
+    @app.get("/results/{name}", tags=["results"], response_model=None, responses=_either(Values, NPY, NPZ))
+    def values(
+        name: Name, frames: Frames | Absent = None, format: RowsFormat = "json", values: bool = True
+    ) -> Response:
         """Return the values of frames from a on and before b; the last 1000 if `frames` is not given.
 
-        `frames=a:b` as in Python: both may be left out, and negative ones count from the last.
+        `frames=a:b` as in Python: both may be left out, and negative ones count from the last. `a:b:c` is
+        every c-th of them.
 
-        .npy: (frames, *shape), NaN or 0 where there is no value; of events all, one after the other.
+        .npy: (frames, *shape), NaN or 0 where there is no value; of events all, one after the other. .npz:
+        these `values` with `series`, `first`, `step`, the `states` of the frames, whether each `has` a value,
+        and of events their `counts`; with `values=false` without the values.
         """
         found = ResultValues(supervisor.status.series)
+        if format == "npz":
+            return Response(found.rows(name, frames, values=values), media_type=NPZ)
         if format == "npy":
             return Response(found.array(name, frames), media_type=NPY)
         return _json(found.values(name, frames))
 
-    @app.get("/results/{name}/latest", tags=["results"], response_model=None, responses=_either(Latest))
+    @app.get("/results/{name}/latest", tags=["results"], response_model=None, responses=_either(Latest, NPY))
     def latest(name: Name, format: Format = "json") -> Response:
         """Return the value of the highest frame that is done and has one, or an accumulated value."""
         found = ResultValues(supervisor.status.series)

@@ -20,8 +20,9 @@ MOST_VALUES = 1_000_000
 """Most numbers in one JSON answer."""
 USUAL = 1000
 """Frames that are answered with if the request does not say which."""
-RANGE = r"^(-?[0-9]{1,15})?:(-?[0-9]{1,15})?$"
-"""Frames from a on and before b, as in Python: negative numbers count from the last."""
+RANGE = r"^(-?[0-9]{1,15})?:(-?[0-9]{1,15})?(:[1-9][0-9]{0,14})?$"
+"""Frames from a on and before b, as in Python: negative numbers count from the last, and a third one takes
+every so many."""
 STATUS = {
     "no_such_result": 404, "no_results": 404, "not_a_result_file": 404, "bad_value": 422, "accumulated": 422
 }  # fmt: skip
@@ -76,16 +77,17 @@ class ResultValues:
         """
         with _sentences():
             described = self._described(name)
-            first, end = self._range(frames)
-            if (end - first) * int(np.prod(described.shape)) > MOST_VALUES:
-                asked = plural(end - first, "frame")
+            first, end, step = self._range(frames)
+            count = len(range(first, end, step))
+            if count * int(np.prod(described.shape)) > MOST_VALUES:
+                asked = plural(count, "frame")
                 raise NoResults(
                     "bad_value",
                     f"{asked} of {name} have more than {MOST_VALUES:,} numbers: ask for fewer, or for .npy",
                 )
-            rows = self._results.rows(name, first, end)
+            rows = self._results.rows(name, first, end, step)
         return Values(
-            name=name, series=self._series.id, first=rows.first,
+            name=name, series=self._series.id, first=rows.first, step=rows.step,
             states=[State(code).name.lower() for code in rows.states.tolist()], values=_per_frame(rows),
         )  # fmt: skip
 
@@ -95,6 +97,34 @@ class ResultValues:
         with _sentences():
             self._described(name)
             return _npy(self._results.rows(name, *self._range(frames)).values)
+
+    def rows(self, name: str, frames: str | None, *, values: bool) -> bytes:
+        """Return the same, with state of each frame and whether it has a value, as an .npz file.
+
+        Args:
+            name: of a result per frame.
+            frames: see `RANGE`.
+            values: if false, without the values themselves.
+        """
+        with _sentences():
+            self._described(name)
+            rows = self._results.rows(name, *self._range(frames), values=values)
+        counts = {} if rows.counts is None else {"counts": rows.counts.astype(np.uint32)}
+        return _npz(
+            series=self._series.id, first=rows.first, step=rows.step, states=rows.states, has=rows.has,
+            values=rows.values, **counts,
+        )  # fmt: skip
+
+    def states(self, frames: str | None) -> bytes:
+        """Return the state of each frame, uint8 as in the result file, as an .npz file."""
+        first, end, step = self._range(":" if frames is None else frames)
+        with _sentences():
+            found = self._results.states(first, end)
+        pending = np.full(
+            end - first, State.PENDING, np.uint8
+        )  # a file knows of no more frames than it has places
+        pending[: len(found)] = found
+        return _npz(series=self._series.id, first=first, step=step, states=pending[::step])
 
     def latest(self, name: str) -> Latest:
         """Return the newest value.
@@ -146,13 +176,14 @@ class ResultValues:
             )
         return found
 
-    def _range(self, frames: str | None) -> tuple[int, int]:
+    def _range(self, frames: str | None) -> tuple[int, int, int]:
         last = self._series.counts.frames
         frames = f"{-USUAL}:" if frames is None else frames
         if (parts := re.match(RANGE, frames)) is None:
             raise NoResults("bad_value", f'frames is "{frames}"; give FIRST:END, such as 0:100 or -10:')
-        first, end, _ = slice(*(int(part) if part else None for part in parts.groups())).indices(last)
-        return first, max(first, end)
+        bounds = (int(part.lstrip(":")) if part else None for part in parts.groups())
+        first, end, step = slice(*bounds).indices(last)
+        return first, max(first, end), step
 
 
 @contextmanager
@@ -184,6 +215,12 @@ def plain(array: np.ndarray[Any, Any]) -> Any:
     if array.dtype.kind == "c":
         return plain(np.stack([array.real, array.imag], axis=-1))
     return array.tolist()
+
+
+def _npz(**arrays: Any) -> bytes:
+    file = io.BytesIO()
+    np.savez(file, allow_pickle=False, **arrays)
+    return file.getvalue()
 
 
 def _npy(array: np.ndarray[Any, Any]) -> bytes:

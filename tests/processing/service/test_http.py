@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import io
+import json
 import re
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -13,8 +17,9 @@ import numpy as np
 import pytest
 import urllib3
 
-from penstock.processing.client import PipelineClient, PipelineRefused, PipelineUnavailable
+from penstock.processing.client import PipelineClient, PipelineRefused, PipelineUnavailable, what_answers
 from penstock.processing.models import Counts, Parameters, Series, Status, Worker
+from penstock.processing.results.layout import DONE
 from penstock.processing.service import http
 from penstock.processing.service.metrics import METRICS, PREFIX
 from penstock.processing.service.result_values import plain
@@ -37,6 +42,31 @@ def ask(pipeline: PipelineProcess, path: str) -> urllib3.BaseHTTPResponse:
 
 def post(pipeline: PipelineProcess, path: str, body: Any) -> urllib3.BaseHTTPResponse:
     return urllib3.request("POST", f"{pipeline.client.url}/{path}", json=body, timeout=20, retries=False)
+
+
+@contextmanager
+def served(status: dict[str, Any]) -> Iterator[str]:
+    """The address of a server that has this status, and nothing else."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = json.dumps(status).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 def test_results_are_listed_with_their_kind_type_and_shape(pipeline: PipelineProcess) -> None:
@@ -79,6 +109,48 @@ def test_numbers_that_json_has_not_are_none_also_when_there_is_only_one() -> Non
     assert plain(np.complex64(1 + 2j)) == [1.0, 2.0]
 
 
+def test_every_so_many_frames_can_be_had(pipeline: PipelineProcess) -> None:
+    found = pipeline.client.values("bright", "3:12:2")
+    assert (found.first, found.step, found.values) == (3, 2, [30, 50, None, 90, 110])
+    assert found.states[2] == "failed"
+    assert pipeline.client.array("curve", "::50")[:, 0].tolist() == [0, 50]
+
+
+def test_rows_come_with_the_state_of_each_frame_and_whether_it_has_a_value(pipeline: PipelineProcess) -> None:
+    rows = pipeline.client.rows("bright", "5:10:2")
+    assert (rows.series, rows.first, rows.step) == ("s1", 5, 2)
+    assert (rows.states.tolist(), rows.has.tolist()) == ([1, 2, 1], [True, False, True])
+    assert (rows.values.tolist(), rows.counts) == ([50, 0, 90], None), "0 where there is none: has tells"
+    events = pipeline.client.rows("spots", "3:6")
+    assert events.counts is not None and events.counts.tolist() == [1, 0, 2]
+    assert (events.has.tolist(), events.values.shape) == ([True, False, True], (3, 2))
+
+
+def test_rows_without_their_values_say_what_there_is(pipeline: PipelineProcess) -> None:
+    events, curve = (pipeline.client.rows(name, "3:6", values=False) for name in ("spots", "curve"))
+    assert events.counts is not None and events.counts.tolist() == [1, 0, 2]
+    assert (events.values.shape, curve.values.shape, curve.has.all()) == ((0, 2), (0, 512), True)
+
+
+def test_the_states_of_frames_come_as_numbers(pipeline: PipelineProcess) -> None:
+    states = pipeline.client.states()
+    assert (states.series, states.first, len(states.codes)) == ("s1", 0, FRAMES)
+    assert np.flatnonzero(states.codes != DONE).tolist() == [FAILED]
+    states = pipeline.client.states("-2:200")
+    assert (states.first, states.codes.tolist()) == (FRAMES - 2, [DONE, DONE])
+
+
+def test_an_address_tells_what_answers_there(pipeline: PipelineProcess) -> None:
+    assert what_answers(pipeline.client.url, timeout=10.0) == "pipeline"
+    with (
+        served({"state": "idle"}) as url,
+        pytest.raises(PipelineUnavailable, match="neither a receiver's nor"),
+    ):
+        what_answers(url, timeout=10.0)
+    with served({"detector": "sim-1", "connections": []}) as url:
+        assert what_answers(url, timeout=10.0) == "receiver"
+
+
 def test_events_come_as_a_list_for_each_frame(pipeline: PipelineProcess) -> None:
     assert pipeline.client.values("spots", "3:6").values == [[[0, 1]], None, [[2, 3], [4, 5]]]
     assert pipeline.client.array("spots", "3:6").tolist() == [[0, 1], [2, 3], [4, 5]]
@@ -103,6 +175,8 @@ def test_the_latest_value_says_its_frame_and_an_accumulated_one_how_many_are_in_
         ("results/dark/latest", 404, "no_such_result", "there is no result dark (yet)"),
         ("results/mean", 422, "accumulated", "ask for /results/mean/latest"),
         ("results/bright?frames=1-3", 422, "bad_request", "frames"),
+        ("results/bright?frames=1:3:0", 422, "bad_request", "frames"),
+        ("results/mean?format=npz", 422, "accumulated", "ask for /results/mean/latest"),
         ("results/bright?format=csv", 422, "bad_request", "format"),
         ("result", 404, "no_such_path", "/docs has what there is"),
         ("status?wait=100", 422, "bad_request", "wait"),
