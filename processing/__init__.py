@@ -11,15 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from penstock.processing.accumulate import Events, Max, Mean, Min, Sum
+    from penstock.processing.describe import Axis, Plot
     from penstock.processing.processor import Frame, Processor
     from penstock.processing.series import Series
 
 _MODULES = {
-    "Events": "accumulate", "Max": "accumulate", "Mean": "accumulate", "Min": "accumulate",
-    "Sum": "accumulate",     "Frame": "processor", "Processor": "processor", "Series": "series",
+    "Axis": "describe", "Events": "accumulate", "Frame": "processor", "Max": "accumulate",
+    "Mean": "accumulate", "Min": "accumulate", "Plot": "describe", "Processor": "processor",
+    "Series": "series", "Sum": "accumulate",
 }  # fmt: skip
 
-__all__ = ["Events", "Frame", "Max", "Mean", "Min", "Processor", "Series", "Sum"]
+__all__ = ["Axis", "Events", "Frame", "Max", "Mean", "Min", "Plot", "Processor", "Series", "Sum"]
 
 
 def __getattr__(name: str) -> Any:

@@ -171,12 +171,21 @@ class Result:
     """A result of the newest series."""
 
     name: str
-    kind: Literal["value", "events", "accumulated", "whole"]
-    """"value" and "events" are per frame; "whole" is of the series, made at its end."""
+    kind: Literal["value", "events", "accumulated", "whole", "axis"]
+    """"value" and "events" are per frame; "whole" is of the series, made at its end; an "axis" is what others
+    are drawn over, and does not change within a series."""
     dtype: str
     """NumPy name, such as "float64"."""
     shape: list[int]
     """Of one value, or of one event."""
+    unit: str = ""
+    """Such as "1/nm"; "" if it is unknown, or has none."""
+    label: str = ""
+    """For a plot, such as "intensity"."""
+    errors: str = ""
+    """Name of the result that has its standard deviations; it may not be there yet."""
+    axes: list[str] = field(default_factory=list)
+    """Names of results of kind "axis", one per dimension of a value; or none."""
 
 
 @dataclass(frozen=True, kw_only=True)

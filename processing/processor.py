@@ -8,6 +8,7 @@ from typing import Any, ClassVar, TypeAlias
 import msgspec
 import numpy as np
 
+from penstock.processing.describe import Plot
 from penstock.processing.pixels import Pixels, Pool
 from penstock.processing.series import Series
 from penstock.stins.messages import Buffer, Image
@@ -151,6 +152,13 @@ class Processor:
 
     def start(self, series: Series) -> None:
         """Prepare for a series, before its first frame."""
+
+    def describe(self) -> Sequence[Plot] | None:
+        """Say what the results mean: axes, units, errors; called once, after `start`.
+
+        What is said holds for the whole series: `configure` refuses parameters that would change an axis.
+        """
+        return None
 
     def process(self, frame: Frame) -> Result:
         """Process one frame.

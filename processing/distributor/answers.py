@@ -14,6 +14,7 @@ from penstock.processing.distributor.series_run import Part, Phase, Run
 from penstock.processing.distributor.staff import Member
 from penstock.processing.distributor.store import arrays_of
 from penstock.processing.results.errors import ResultError
+from penstock.processing.wire import descriptions
 from penstock.stins.texts import plural
 
 log = logging.getLogger(__name__)
@@ -50,6 +51,30 @@ class Answers:
     def reset(self) -> None:
         """Count failed frames in a row anew."""
         self._in_a_row = 0
+
+    def started(self, member: Member, message: wire.Started, parts: Sequence[Any]) -> None:
+        """Take what a worker says of the results of a series whose frames it processes from now on.
+
+        Raises:
+            WireError: the parts are not what the message describes.
+        """
+        run = self.runs.get(message.series)
+        try:
+            plots = descriptions.plots(message.plots, parts)
+        except ValueError as error:
+            raise wire.WireError(str(error)) from error
+        if run is None or run.broken:
+            return
+        try:
+            if run.store.describe(plots):
+                return
+        except ResultError as error:
+            self._break_off(run, str(error))
+            return
+        log.warning(
+            "series %s: worker %s describes its results otherwise than the first one did, whose description "
+            "stays: describe() has to say the same in every worker", run.name, member.name,
+        )  # fmt: skip
 
     def done(self, member: Member, message: wire.Done, parts: Sequence[Any], now: float) -> None:
         """Take the results of a bunch.

@@ -79,6 +79,8 @@ class Flow:
             case wire.Done():
                 self._answers.done(member, message, parts, now)
                 self._relieve(member)
+            case wire.Started():
+                self._answers.started(member, message, parts)
             case wire.HandedOver():
                 self._answers.handed_over(member, message, parts)
             case wire.Ready():

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from penstock.processing import wire
+from penstock.processing.describe import Plot
 from penstock.processing.distributor.account import Indices, State
 from penstock.processing.distributor.bunches import Bunch
 from penstock.processing.distributor.totals import Totals, Unlike
@@ -32,6 +33,7 @@ class Store:
         self.file = file
         self.totals = Totals()
         self._named: set[int] = set()
+        self._plots: tuple[Plot, ...] | None = None
         self._before = 0
         """Workers of an earlier distributor, whose numbers are taken."""
         if file is not None:
@@ -46,6 +48,18 @@ class Store:
     def path(self) -> str | None:
         """Of the result file."""
         return None if self.file is None else str(self.file.path)
+
+    def describe(self, plots: tuple[Plot, ...]) -> bool:
+        """Take what the first worker says of the results; return whether this is the same.
+
+        Raises:
+            ResultError: it cannot be written.
+        """
+        if self._plots is None:
+            self._plots = plots
+            if self.file is not None and plots:
+                self.file.describe(plots)
+        return plots == self._plots
 
     def rows(self, bunch: Bunch, arrays: Sequence[Array], values: Values) -> dict[int, str]:
         """Write the rows of a bunch.

@@ -112,7 +112,7 @@ def add_result(file: Any, array: Array, rows: int) -> None:
     add(file, Column(valid_path(array.name), np.dtype("u1")), rows, about=about)
     # The first curve is shown; before there is one, the first number.
     shown = entry.get(str(entry.attrs.get("default", "")))
-    if shown is None or (shape and shown[shown.attrs["signal"]].ndim == 1):
+    if shown is None or (shape and "signal" in shown.attrs and shown[shown.attrs["signal"]].ndim == 1):
         entry.attrs["default"] = where.rpartition("/")[2]
 
 

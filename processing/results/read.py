@@ -27,10 +27,16 @@ class Described(NamedTuple):
     """A result."""
 
     name: str
-    kind: Literal["value", "events", "accumulated", "whole"]
+    kind: Literal["value", "events", "accumulated", "whole", "axis"]
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
     """Of one value, or of one event."""
+    unit: str = ""
+    label: str = ""
+    errors: str = ""
+    """Name of the result that has its standard deviations."""
+    axes: tuple[str, ...] = ()
+    """Names of results of kind "axis", one per dimension of a value; or none."""
 
 
 class Rows(NamedTuple):
@@ -61,9 +67,9 @@ class Results:
         self.path = Path(path)
 
     def names(self) -> list[Described]:
-        """Return what results there are by now."""
+        """Return what results there are by now, and then the axes of their plots."""
         with self._file() as file:
-            found = []
+            found: list[Described] = []
             entry = file[layout.ENTRY]
             for link in entry:
                 if not isinstance(entry.get(link, getlink=True), h5py.HardLink):
@@ -72,13 +78,26 @@ class Results:
                 if isinstance(node, h5py.Group) and "kind" in node.attrs:
                     name, kind = str(node.attrs["result"]), str(node.attrs["kind"])
                     values = file[layout.place_of(name)[1]]
-                    found.append(Described(name, kind, values.dtype, values.shape[1:]))  # type: ignore[arg-type]
+                    found.append(_described(file, name, kind, values, values.shape[1:]))
             for where, kind in ((layout.ACCUMULATED, "accumulated"), (layout.WHOLE, "whole")):
                 found += [
-                    Described(str(value.attrs["result"]), kind, value.dtype, value.shape)  # type: ignore[arg-type]
+                    _described(file, str(value.attrs["result"]), kind, value, value.shape)
                     for value in file.get(where, {}).values()
                 ]
+            for name, axis in _axes(file).items():
+                found.append(_described(file, name, "axis", axis, axis.shape))
             return found
+
+    def axis(self, name: str) -> np.ndarray[Any, Any]:
+        """Return the numbers of an axis.
+
+        Raises:
+            ResultError: there is no such axis.
+        """
+        with self._file() as file:
+            if (found := _axes(file).get(name)) is None:
+                raise self._no_result(name)
+            return np.asarray(found[()])
 
     def states(self, first: int = 0, end: int | None = None) -> np.ndarray[Any, Any]:
         """Return the state of each frame from `first` on and before `end`, uint8. While their number is
@@ -225,6 +244,44 @@ class Results:
             if layout.STATUS not in file:
                 raise ResultError("not_a_result_file", f"{self.path} is no result file of a pipeline")
             yield file
+
+
+def _described(file: Any, name: str, kind: Any, values: Any, shape: tuple[int, ...]) -> Described:
+    said = values.attrs
+    label = str(said.get("long_name", "")) if "plot" in said or kind == "axis" else ""
+    label = "" if label == name else label
+    return Described(
+        name, kind, values.dtype, shape, str(said.get("units", "")), label, str(said.get("errors", "")),
+        tuple(_axes_of(file, str(said.get("plot", "")))),
+    )  # fmt: skip
+
+
+def _axes_of(file: Any, plot: str) -> dict[str, Any]:
+    """Return the axes of a plot by name, in its order."""
+    if not plot:
+        return {}
+    group = file[plot]
+    names = [str(name) for name in group.attrs.get("axes", ()) if name != "."]
+    return {str(group[name].attrs["result"]): group[name] for name in names}
+
+
+def _axes(file: Any) -> dict[str, Any]:
+    """Return the axes of all results by name."""
+    found: dict[str, Any] = {}
+    for path in _plots(file):
+        found |= _axes_of(file, path)
+    return found
+
+
+def _plots(file: Any) -> Iterator[str]:
+    entry = file[layout.ENTRY]
+    for link in entry:
+        if isinstance(entry.get(link, getlink=True), h5py.HardLink):
+            node = entry[link]
+            if isinstance(node, h5py.Group) and "kind" in node.attrs:
+                yield str(file[layout.place_of(str(node.attrs["result"]))[1]].attrs.get("plot", ""))
+    for value in file.get(layout.ACCUMULATED, {}).values():
+        yield str(value.attrs.get("plot", ""))
 
 
 def _text(value: Any) -> str:

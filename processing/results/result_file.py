@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from penstock.processing.results import accumulated, contents, finish, layout
+from penstock.processing.describe import Plot
+from penstock.processing.results import accumulated, contents, described, finish, layout
 from penstock.processing.results.account_rows import AccountRows
 from penstock.processing.results.accumulated import Totals
 from penstock.processing.results.begun import Begun, Code
@@ -34,6 +35,7 @@ class ResultFile(AccountRows):
         self._events: dict[str, int] = {}  # events of each name so far
         self._stored: dict[str, str] = {}  # names of results by path in the file
         self._totals = Totals((), (), np.zeros(0, np.int64))
+        self._plots: tuple[Plot, ...] = ()
 
     @classmethod
     def create(cls, path: Path, begun: Begun, *, overwrite: bool = False) -> ResultFile:
@@ -120,11 +122,25 @@ class ResultFile(AccountRows):
         def change(file: Any) -> None:
             for array in new:
                 contents.add_result(file, array, rows)
+            described.add(file, self._plots)
 
         self._open.remake(change, f"room for {accumulated.named(new)}")
         for array in new:
             if array.kind == "events":
                 self._events[array.name] = 0
+
+    def describe(self, plots: Sequence[Plot]) -> None:
+        """Take what results mean: their axes and attributes are written with them, or at once if they are
+        there.
+
+        Raises:
+            ResultError: there is no space.
+        """
+        self._plots = tuple(plots)
+        with self._open.reading() as file:
+            is_late = described.is_lacking(file, plots)
+        if is_late:
+            self._open.remake(lambda file: described.add(file, plots), "what results mean")
 
     def rows(self, array: Array, indices: np.ndarray[Any, Any], values: np.ndarray[Any, Any]) -> None:
         """Write the values of one name of some frames; write their status after that.

@@ -111,7 +111,7 @@ async function json(path) {
 }
 
 async function showResults() {
-  const results = (await json("results")).slice(0, MOST);
+  const results = (await json("results")).filter(({ kind }) => kind !== "axis").slice(0, MOST);
   const shown = [];
   for (const result of results) shown.push(await article(result));
   element("results-part").hidden = !shown.length;

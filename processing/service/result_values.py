@@ -61,9 +61,12 @@ class ResultValues:
         """Return what results there are by now."""
         with _sentences():
             return [
-                Result(name=each.name, kind=each.kind, dtype=each.dtype.name, shape=list(each.shape))
+                Result(
+                    name=each.name, kind=each.kind, dtype=each.dtype.name, shape=list(each.shape),
+                    unit=each.unit, label=each.label, errors=each.errors, axes=list(each.axes),
+                )
                 for each in self._results.names()
-            ]
+            ]  # fmt: skip
 
     def values(self, name: str, frames: str | None) -> Values:
         """Return the values of a range of frames.
@@ -154,6 +157,8 @@ class ResultValues:
             case "accumulated":
                 value, n = self._results.accumulated(name)
                 return None, n, value if n else None
+            case "axis":
+                return None, None, self._results.axis(name)
             case "whole":
                 return None, None, self._results.whole(name)
         rows = self._results.latest(name)

@@ -16,10 +16,11 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 import numpy as np
 
+from penstock.processing.wire.descriptions import PlotText
 from penstock.stins.messages import Buffer, Header, SharedMemory
 from penstock.stins.shared import Reference
 
-WIRE = 1
+WIRE = 2
 """Version of these messages."""
 CREDITS = 2
 """Most bunches that a worker has at a time; it waits for no more frames of a batch once it has them."""
@@ -105,6 +106,15 @@ class Refused(FromWorker, frozen=True, kw_only=True, omit_defaults=True):
     """Of the parameters, for "parameters"."""
     series: int = 0
     """For "start"."""
+
+
+class Started(FromWorker, frozen=True, kw_only=True, omit_defaults=True):
+    """`start` of the steps has returned: frames of this series are processed from now on. One raw part per
+    axis of `plots` follows, little-endian float64."""
+
+    series: int
+    plots: tuple[PlotText, ...] = ()
+    """What the results mean; see `descriptions`."""
 
 
 class Done(FromWorker, frozen=True, kw_only=True, omit_defaults=True):
@@ -249,7 +259,7 @@ class Stop(FromDistributor, frozen=True, kw_only=True, omit_defaults=True):
     """A sentence: why this worker cannot take part; "" at the end of the pipeline."""
 
 
-MessageOfWorker: TypeAlias = Hello | Ready | Refused | Done | HandedOver | Finished | Bye
+MessageOfWorker: TypeAlias = Hello | Ready | Refused | Started | Done | HandedOver | Finished | Bye
 MessageOfDistributor: TypeAlias = Welcome | Begin | Work | HandOver | Finish | End | Configure | Use | Stop
 
 _encoder = msgspec.json.Encoder()

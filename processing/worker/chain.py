@@ -10,6 +10,7 @@ import copy
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
+from penstock.processing.describe import Plot, check
 from penstock.processing.processor import Processor
 from penstock.processing.series import Series
 from penstock.processing.wire import Parameter, Step
@@ -133,6 +134,21 @@ class Chain:
             except BaseException as error:
                 raise Refusal(f"{_name(instance)}.start: {self.sentence(error)}") from None
         return instances.steps
+
+    def describe(self, steps: Sequence[Processor]) -> tuple[Plot, ...]:
+        """Return what the results of these instances, which have started, mean.
+
+        Raises:
+            Refusal: a step has raised, or its descriptions cannot be used.
+        """
+        found: list[Plot] = []
+        for step in steps:
+            try:
+                found += step.describe() or ()
+                check(found)
+            except BaseException as error:
+                raise Refusal(f"{_name(step)}.describe: {self.sentence(error)}") from None
+        return check(found)
 
     def end(self, number: int) -> None:
         """Forget the instances of a series."""

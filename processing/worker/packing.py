@@ -6,18 +6,16 @@ done (`Results.take`): a failed frame is in no sum.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from penstock.processing.accumulate import Accumulated, Events, Total, total_type
+from penstock.processing.describe import NAME
 from penstock.processing.pixels import Pixels, Place
 from penstock.processing.wire import Array
 
-NAME = re.compile(r"[A-Za-z_][\w.]{0,62}", re.ASCII)
-"""Names that NeXus takes, and at most its 63 characters."""
 NUMBERS = "biuf"
 """Kinds of NumPy types that results can have: bool, integers, floating-point numbers."""
 

@@ -16,8 +16,9 @@ from typing import Any, TypeAlias
 
 from penstock.processing import wire
 from penstock.processing.pixels import Pool
-from penstock.processing.processor import Frame
+from penstock.processing.processor import Frame, Processor
 from penstock.processing.series import from_start
+from penstock.processing.wire import descriptions
 from penstock.processing.wire.shared_frames import SharedFrames, SharedMemoryError
 from penstock.processing.worker import packing
 from penstock.processing.worker.chain import Chain, Refusal
@@ -149,14 +150,16 @@ class Session:
         chain, number = self._known_chain, message.series
         if (shared := message.header.shared) is not None and (memory := self._open(shared)) is not None:
             self._layouts[number] = memory, Layout(shared.slots, shared.slot_bytes)
-        broken, steps = "", []
+        steps: list[Processor] = []
         try:
             steps = chain.begin(number, from_start(message.header, parts))
+            plots, axes = descriptions.texts(chain.describe(steps))
         except (Refusal, ValueError) as error:
-            broken = str(error)
-        self._runs[number] = run = Run(number, chain, steps)
-        if broken:
-            self._break(run, broken)
+            self._runs[number] = run = Run(number, chain, steps)
+            self._break(run, str(error))
+            return
+        self._runs[number] = Run(number, chain, steps)
+        self._send(wire.Started(series=number, plots=plots), axes)
 
     def _break(self, run: Run, why: str) -> None:
         run.broken = why

@@ -65,3 +65,36 @@ def test_three_series_one_after_the_other_are_apart(receiver: ReceiverProcess, s
             assert series.counts.done == 300
             with results(series) as file:
                 assert column(file, "index").tolist() == list(range(300))
+
+
+DESCRIBED = """
+class Mine(Processor):
+    def start(self, series):
+        import os
+        self.unlike = float(os.path.exists(series.metadata["user"]["said"]))
+        open(series.metadata["user"]["said"], "w").close()
+    def describe(self):
+        from penstock.processing import Axis, Plot
+        return [Plot("curve", axes=(Axis("q", [1.0, 2.0 + self.unlike], "1/nm"),))]
+    def process(self, frame):
+        return {"curve": np.ones(2)}
+"""
+
+
+def test_the_first_description_of_a_series_is_in_its_file(
+    receiver: ReceiverProcess, sender: Streamer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with pipeline(DESCRIBED, receiver, workers=2) as made:
+        name = sender.start(
+            str(receiver.root / "d.h5"), frames=20, shape=SHAPE, type="uint16", compression="none",
+            metadata={"user": {"said": str(tmp_path / "said")}},
+        )  # fmt: skip
+        for number in range(20):
+            sender.frame(number, pixels(number, SHAPE))
+        sender.end(reason="complete", triggered=20, sent=20)
+        series = made.over(name)
+    with results(series) as file:
+        assert column(file, "curve").shape == (20, 2)
+        assert file["entry/curve"].attrs["axes"].tolist() == [".", "q"]
+        assert file["entry/curve/q"][1] in (2.0, 3.0)
+    assert "describes its results otherwise than the first one did" in capfd.readouterr().err

@@ -125,3 +125,33 @@ def test_the_class_in_the_documentation_runs() -> None:
 
     done, arrays = run.done(bunch)
     assert not done.errors and arrays[0].tolist() == [2] and done.held
+
+
+DESCRIBES = """
+    from penstock.processing import Axis, Plot
+    class Mine(Processor):
+        def start(self, series): self.q = np.arange(3)
+        def describe(self): return [Plot("I", axes=(Axis("q", self.q, "1/nm"),))] WRONG
+        def process(self, frame): return {"I": self.q}
+    """
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [("", ""), ("+ [Plot('I')]", r"Mine\.describe: ValueError: result I is described twice")],
+)
+def test_what_results_mean_is_said_once_the_steps_have_started(wrong: str, says: str) -> None:
+    said: list[Any] = []
+    session = Session(lambda message, arrays=(): said.append((message, arrays)), True)
+    welcome = wire.Welcome(
+        pipeline="p", steps=(step(DESCRIBES.replace("WRONG", wrong)),), version=1, parameters={}
+    )
+    for message in (welcome, wire.Begin(series=1, header=Header(filename=""))):
+        session.take([wire.encode(message), *([b"{}"] if isinstance(message, wire.Begin) else [])])
+
+    message, arrays = said[-1]
+    if says:
+        assert isinstance(message, wire.Refused) and re.match(says, message.why)
+    else:
+        assert isinstance(message, wire.Started) and message.plots[0].axes[0].unit == "1/nm"
+        assert arrays[0].tolist() == [0, 1, 2]

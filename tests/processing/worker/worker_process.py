@@ -55,6 +55,8 @@ class Router:
         self.address = self._socket.last_endpoint.decode()
         self._worker = b""
         self._bunches = itertools.count(1)
+        self.started: list[tuple[wire.Started, list[bytes]]] = []
+        """What has been said of series that have begun, with its raw parts."""
         self.parts: list[bytes] = []
         """Raw parts of the last message."""
 
@@ -65,10 +67,14 @@ class Router:
         self._context.term()
 
     def next(self, seconds: float = SECONDS) -> wire.MessageOfWorker:
-        """Return the worker's next message."""
-        assert self._socket.poll(seconds * 1000), "the worker says nothing"
-        self._worker, first, *self.parts = self._socket.recv_multipart()
-        return wire.from_worker(first)
+        """Return the worker's next message, besides `Started`, which is kept."""
+        while True:
+            assert self._socket.poll(seconds * 1000), "the worker says nothing"
+            self._worker, first, *self.parts = self._socket.recv_multipart()
+            message = wire.from_worker(first)
+            if not isinstance(message, wire.Started):
+                return message
+            self.started.append((message, self.parts))
 
     def expect(self, kind: type[M]) -> M:
         """Return the worker's next message, which is of this kind."""
@@ -77,8 +83,14 @@ class Router:
         return message
 
     def is_silent(self, seconds: float) -> bool:
-        """Return whether the worker says nothing for so long."""
-        return not self._socket.poll(seconds * 1000)
+        """Return whether the worker says nothing for so long, besides `Started`."""
+        while self._socket.poll(seconds * 1000):
+            _, first, *parts = self._socket.recv_multipart()
+            message = wire.from_worker(first)
+            if not isinstance(message, wire.Started):
+                return False
+            self.started.append((message, parts))
+        return True
 
     def say(self, message: wire.MessageOfDistributor, *parts: Buffer) -> None:
         self._socket.send_multipart([self._worker, wire.encode(message), *parts])
