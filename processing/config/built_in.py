@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from typing import NamedTuple
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
 
 PACKAGE = "penstock.processing.processors"
 
@@ -15,9 +17,25 @@ class BuiltIn(NamedTuple):
     """MODULE:CLASS."""
     sentence: str
     """What it does, for `penstock process --list`."""
+    files: tuple[str, ...] = ()
+    """Parameters that are paths: in a pipeline's file they may be relative to its folder."""
 
 
 BUILT_IN = {
+    "correct": BuiltIn(
+        f"{PACKAGE}.correct:Correct",
+        "a step before others: subtracts a dark, divides by a flat field, masked pixels become NaN",
+        files=("dark", "flat"),
+    ),
+    "electrons": BuiltIn(
+        f"{PACKAGE}.electrons:Electrons",
+        "electrons of an electron microscope's frames: their pixels as events, as stempy counts them",
+        files=("dark", "gain"),
+    ),
+    "images": BuiltIn(f"{PACKAGE}.images:Images", "mean, maximum, minimum and sum of all frames, as images"),
+    "peaks": BuiltIn(
+        f"{PACKAGE}.peaks:Peaks", "number, places and heights of the local maxima of each frame"
+    ),
     "regions": BuiltIn(
         f"{PACKAGE}.regions:Regions",
         "sum, mean and maximum of named rectangles, and the total of each frame",
@@ -40,3 +58,18 @@ def target(name: str) -> str:
         f'processor is "{name}"; {hint}give FILE.py:CLASS, such as spots.py:Spots, MODULE:CLASS, or one of '
         f"those that come with Penstock: {', '.join(sorted(BUILT_IN))}"
     )
+
+
+def with_files(name: str, parameters: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Return parameters of a processor whose paths are absolute.
+
+    Args:
+        name: as in a pipeline's file; only what comes with Penstock has paths that are known.
+        parameters: as given there.
+        folder: that of the pipeline's file.
+    """
+    paths = BUILT_IN[name].files if name in BUILT_IN else ()
+    return {
+        key: str(folder / value) if key in paths and isinstance(value, str) and value else value
+        for key, value in parameters.items()
+    }

@@ -110,7 +110,12 @@ def load(path: str | Path) -> PipelineConfig:
             **values,
             "name": config.name or re.sub(r"[^A-Za-z0-9_-]", "_", path.stem)[:64],
             "steps": tuple(
-                msgspec.structs.replace(step, processor=_absolute(step.processor, folder)) for step in steps
+                msgspec.structs.replace(
+                    step,
+                    processor=_absolute(step.processor, folder),
+                    parameters=built_in.with_files(step.processor, step.parameters, folder),
+                )
+                for step in steps
             ),
             "key": str(folder / config.key) if config.key else "",
         }

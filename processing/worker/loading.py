@@ -11,6 +11,7 @@ from collections.abc import Collection
 from pathlib import PurePath
 from types import CodeType, ModuleType, TracebackType
 
+from penstock.processing.config.built_in import PACKAGE
 from penstock.processing.processor import Processor
 from penstock.processing.wire import Step
 
@@ -139,6 +140,11 @@ def _run(code: CodeType, step: Step) -> ModuleType:
 
 
 def _missing(where: str, error: ModuleNotFoundError) -> str:
+    if where.startswith(PACKAGE):
+        return (
+            f"{where.removeprefix(f'{PACKAGE}.')} needs {error.name}, which is not here: install Penstock "
+            f"with its extra `processing` for the Python of this worker, {sys.executable}"
+        )
     return (
         f"{where} imports {error.name}, which is not here: install it for the Python of this worker, "
         f"{sys.executable}. Only the file that is named goes to the workers; several files of "
