@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
         print("\n".join(lines(status)))
     if late:
         print(f"no series has ended within {args.timeout:g} s", file=sys.stderr)
-    return 1 if late or status.error or (status.series is not None and _lacks(status.series)) else 0
+    return 1 if late or status.error or (status.series is not None and lacks(status.series)) else 0
 
 
 def lines(status: Status, *, finished: bool = False) -> Iterator[str]:
@@ -55,7 +55,7 @@ def lines(status: Status, *, finished: bool = False) -> Iterator[str]:
     if status.waits_for and not finished:
         yield f"  {status.waits_for}"
     for series in filter(None, [status.series, *(each for each in status.others if each.active)]):
-        yield from _series(series)
+        yield from _series(series, status.error)
     if status.series is None:
         yield "  no series yet"
     values = ", ".join(f"{name} = {value}" for name, value in status.parameters.values.items())
@@ -73,10 +73,11 @@ def lines(status: Status, *, finished: bool = False) -> Iterator[str]:
         yield f"    {worker.name} on {worker.host}: {worker.state}, {frames}{speed}{error}"
 
 
-def _series(series: Series) -> Iterator[str]:
-    ended = "NOT all done" if _lacks(series) else "ended" if series.reason else "all done"
+def _series(series: Series, error: str) -> Iterator[str]:
+    reason = series.reason.removeprefix(error).removeprefix("; ") if error else series.reason
+    ended = "NOT all done" if lacks(series) else "ended" if reason else "all done"
     so_far = "in progress" if series.active else ended
-    yield f"  {series.file or f'series {series.id}'}, {so_far}{f': {series.reason}' if series.reason else ''}"
+    yield f"  {series.file or f'series {series.id}'}, {so_far}{f': {reason}' if reason else ''}"
     counts = series.counts
     shown = [
         counted(getattr(counts, name), name.replace("_", " "))
@@ -89,9 +90,10 @@ def _series(series: Series) -> Iterator[str]:
     yield f"    results: {series.result_file or 'not stored'}"
 
 
-def _lacks(series: Series) -> bool:
+def lacks(series: Series) -> bool:
+    """Return whether a series is over, but not all of it is done."""
     counts = series.counts
-    return not series.active and counts.done + counts.absent != counts.frames
+    return not series.active and (counts.done + counts.absent != counts.frames or bool(series.whole_error))
 
 
 def _is_unfinished(status: Status) -> bool:

@@ -12,7 +12,10 @@ Examples:
 spots.yaml is three lines: processor: spots.py:Spots, parameters: {threshold: 500}, workers: 4
 Then look at it: http://127.0.0.1:5100/ in a browser, or penstock status --pipeline
 
-Exit status with FILE: 0 every frame is done, 1 some failed or are lost, 2 it could not be processed.
+Exit status: 0 it was ended, 2 it could not start, or no worker takes the class and its parameters.
+
+Exit status with FILE: 0 every frame is done, 1 some failed or are lost, or `finish` of the class has raised,
+2 it could not be processed.
 """
 
 from __future__ import annotations
@@ -31,13 +34,8 @@ from penstock.cli._output import add_json, emit, say
 from penstock.cli.main import UserError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from penstock.processing.config.pipeline_config import PipelineConfig
     from penstock.processing.models import Status
-
-MOST_SENTENCES = 3
-"""Of a class' errors that are printed."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -102,7 +100,7 @@ def run(args: argparse.Namespace) -> int:
             client = ReceiverClient(config.receiver, timeout=5.0)
             config = _replaced(config, consumer=forward_entry.find(client, config.consumer))
         else:
-            _check_files(args.raw, config)
+            _check_files(args.raw, args.pipeline, config)
     except (PipelineError, keys.BadKey) as error:
         raise UserError(str(error)) from error
     return _serve(args, config, steps)
@@ -135,18 +133,35 @@ def _config(args: argparse.Namespace) -> PipelineConfig:
     return changed
 
 
-def _check_files(raw: Path, config: PipelineConfig) -> None:
+def _check_files(raw: Path, pipeline: Path, config: PipelineConfig) -> None:
     """Check a file, and the name of its results.
 
     Raises:
-        UserError: there is none, or its results have been made already.
+        UserError: there is none, it has results and no frames, or its results are there, or are being made.
     """
-    from penstock.processing.results.place import path_for
+    from penstock.processing.results.errors import ResultError
+    from penstock.processing.results.place import path_for, writer_of
+    from penstock.processing.results.read import Results
 
     if not raw.is_file():
         raise UserError(f"{raw} is not a file; give one whose frames are to be processed")
+    try:
+        frames = Results(raw).raw_file()
+    except ResultError:  # as it should be
+        pass
+    else:
+        remedy = f"give the raw file, {frames}" if frames else "its series has no raw file"
+        raise UserError(f"{raw} is a result file, which has no frames: {remedy}")
     path = path_for(raw, config.name, config.results_root)
-    if path is not None and path.exists() and not config.overwrite:
+    if path is None or not path.exists():
+        return
+    if who := writer_of(path):
+        raise UserError(
+            f"{path} is being written: the pipeline {config.name} of {who} is not done with this series. "
+            "Wait for it (penstock status --pipeline --wait), end that pipeline, or give this one another "
+            f"name (name: in {pipeline})"
+        )
+    if not config.overwrite:
         raise UserError(f"{path} exists already: move it away, or give --overwrite to replace it")
 
 
@@ -202,50 +217,33 @@ def _serve(args: argparse.Namespace, config: PipelineConfig, steps: tuple[Any, .
 
     async def work() -> None:
         serving = asyncio.create_task(made.serve(sockets=[listener]))
-        if args.raw is not None:
-            finished = asyncio.create_task(supervisor.finished.wait())
-            await asyncio.wait({serving, finished}, return_when=asyncio.FIRST_COMPLETED)
-            finished.cancel()
-            made.end()
+        finished = asyncio.create_task(supervisor.finished.wait())
+        await asyncio.wait({serving, finished}, return_when=asyncio.FIRST_COMPLETED)
+        finished.cancel()
+        made.end()
         await serving
 
     asyncio.run(work())
     if not made.started:
         return 1
+    if supervisor.refusal:
+        raise UserError(
+            f"no worker takes its class and parameters; mend the class or {args.pipeline}, and start it "
+            f"again: {supervisor.refusal}"
+        )
     return 0 if args.raw is None else _ended(args, supervisor.status)
 
 
 def _ended(args: argparse.Namespace, status: Status) -> int:
     """Say what became of a file's frames; return the exit status."""
-    from penstock.cli._pipeline_status import lines
+    from penstock.cli import _failed_frames as failed_frames
+    from penstock.cli._pipeline_status import lacks, lines
 
     if args.json:
         emit(status)
     else:
-        print("\n".join([*lines(status, finished=True), *_errors(status)]), flush=True)
+        print("\n".join([*lines(status, finished=True), *failed_frames.lines(status)]), flush=True)
     series = status.series
     if status.error or series is None or series.result_file is None:
         return 2
-    return 0 if series.counts.done + series.counts.absent == series.counts.frames else 1
-
-
-def _errors(status: Status) -> Iterator[str]:
-    """Yield why frames have failed, each sentence once, with its first frame."""
-    from penstock.processing.results.errors import ResultError
-    from penstock.processing.results.read import Results
-
-    series = status.series
-    if series is None or series.result_file is None or not series.counts.failed:
-        return
-    try:
-        errors = Results(series.result_file).account()["errors"]
-    except ResultError as error:
-        yield f"    why frames have failed cannot be read: {error}"
-        return
-    first: dict[str, int] = {}
-    for index, sentence in sorted(errors.items()):
-        first.setdefault(sentence, index)
-    for sentence, index in list(first.items())[:MOST_SENTENCES]:
-        yield f"    frame {index} failed: {sentence}"
-    if len(first) > MOST_SENTENCES:
-        yield f"    and others, in entry/account/errors of {series.result_file}"
+    return 1 if lacks(series) else 0

@@ -57,6 +57,8 @@ class Series:
     """What it waits for, or why it is not as it should be; a sentence."""
     result_file: str | None = None
     """`None` if the results are not stored."""
+    whole_error: str = ""
+    """Why there are no results of the series as a whole, which `finish` of the class makes; a sentence."""
 
 
 @dataclass(frozen=True, kw_only=True)

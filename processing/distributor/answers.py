@@ -161,7 +161,8 @@ class Answers:
         values = arrays_of(message.arrays, parts)
         run.whole = [(array, values[array.name]) for array in message.arrays]
         if message.error:
-            run.said.append(message.error)
+            log.error("series %s: %s", run.name, message.error)
+            run.has_no_whole(message.error)
         run.finisher = 0
 
     def left(self, member: Member, found: Iterable[Left]) -> None:

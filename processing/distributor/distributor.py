@@ -254,9 +254,7 @@ class Distributor:
             command = self._commands.popleft()
             match command.action:
                 case "parameters" if not self._flow.staff.ready:
-                    self._refuse(
-                        command, "no worker is there that could check them: start one, then try again"
-                    )
+                    self._refuse(command, self._flow.staff.why_nobody_is_ready)
                 case "parameters" if why := self._flow.refuses(command.parameters):
                     self._refuse(command, why)
                 case "parameters":

@@ -76,7 +76,7 @@ class Ending:
         """Let one worker make the results of the series as a whole."""
         if run.broken or not run.account.counts.done or run.finish_attempts >= FINISHERS:
             if run.finish_attempts >= FINISHERS:
-                run.said.append(f"finish was not done: {FINISHERS} workers have died in it")
+                run.has_no_whole(f"finish was not done: {FINISHERS} workers have died in it")
             self._complete(run)
             return
         run.phase = Phase.FINISHING

@@ -57,6 +57,7 @@ class Flow:
         self.given_up: deque[int] = deque(maxlen=REMEMBERED)
         """Process ids of the last workers on this machine that took too long."""
         self._answers = self.series.answers
+        self._refusal = ""
 
     def message(self, peer: Peer, parts: Sequence[Any], now: float) -> None:
         """Take a message of a worker."""
@@ -87,11 +88,19 @@ class Flow:
                 self.staff.ready_for(member, message)
             case wire.Refused():
                 self.staff.refused(member, message)
+                self._say_once(member, message.why)
                 self._give_up(message.why)
             case wire.Finished():
                 self._answers.finished(member, message, parts)
             case wire.Bye():
                 self.gone(member.peer, said_so=True)
+
+    def _say_once(self, member: Member, why: str) -> None:
+        """Log why a worker refuses, unless another one has said the same. Of a pipeline without workers on
+        other machines the parent says it, and ends."""
+        if self.config.listen and why != self._refusal:
+            log.error("worker %s: %s", member.name, why)
+        self._refusal = why
 
     def _give_up(self, why: str) -> None:
         """End a pipeline on a file if every worker refuses its code: there will be no others."""

@@ -105,6 +105,8 @@ class Run:
         """Worker that makes the results of the series as a whole."""
         self.finish_attempts = 0
         self.whole: list[Any] = []
+        self.whole_error = ""
+        """Why there are no results of the series as a whole; a sentence."""
         self._schedule = schedule
         self._rest: Indices = np.zeros(0, np.int64)
         self._rest_bytes = 0
@@ -230,6 +232,11 @@ class Run:
         stored[indices[indices < len(stored)]] = 1
         return stored
 
+    def has_no_whole(self, why: str) -> None:
+        """Say that there are no results of the series as a whole, and why."""
+        self.whole_error = why
+        self.said.append(why)
+
     def finish(self) -> str:
         """Complete the result file; return what is not as it should be.
 
@@ -281,4 +288,5 @@ class Run:
             id=self.name, active=self.phase is not Phase.OVER, file=self.file, planned=self.account.planned,
             counts=self.account.counts, from_file=self.from_file,
             reason=reason[:500], result_file=self.store.path or self.finished,
+            whole_error=self.whole_error[:500],
         )  # fmt: skip

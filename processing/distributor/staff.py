@@ -83,6 +83,16 @@ class Staff:
         """Those that take frames."""
         return [member for member in self.members.values() if member.state == "ready"]
 
+    @property
+    def why_nobody_is_ready(self) -> str:
+        """Why no worker can check new parameters, and the remedy; a sentence."""
+        if any(member.state == "refused" for member in self.members.values()):
+            return (
+                "no worker takes the class with the parameters of the pipeline's file, as the status says: "
+                "mend the file or the class, and start the pipeline again"
+            )
+        return "no worker is there that could check them: start one, then try again"
+
     def of(self, peer: Peer) -> Member | None:
         """Return the worker of a connection."""
         number = self._numbers.get(peer)
@@ -157,7 +167,6 @@ class Staff:
             return
         member.last_error = message.why
         if message.what != "start":
-            log.error("worker %s: %s", member.name, message.why)
             member.state = "refused"
 
     def leave(self, peer: Peer, *, said_so: bool = False) -> Member | None:

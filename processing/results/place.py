@@ -56,7 +56,7 @@ class Place:
         self.path = path
         self.draft = path.with_name(f".{path.name}.new")
         self.totals = path.with_name(f".{path.name}.totals")
-        self._lock = path.with_name(f".{path.name}.lock")
+        self._lock = _lock_of(path)
         self._held = -1
         while self._held < 0:
             self._held = self._try()
@@ -79,12 +79,9 @@ class Place:
             os.close(held)
             return -1
         except BlockingIOError as error:
-            who = os.pread(held, 200, 0).decode(errors="replace") or "another process"
+            who = _who(held)
             os.close(held)
-            raise ResultError(
-                "being_written",
-                f"{self.path} is being written by {who}: end that one, or rename the pipeline",
-            ) from error
+            raise being_written(self.path, who) from error
         except OSError as error:
             os.close(held)
             raise not_written(self.path, "the file", error) from error
@@ -163,6 +160,40 @@ def _lock(descriptor: int) -> None:
     except OSError as error:
         if error.errno not in _NO_LOCKS:
             raise  # without locks nobody is kept out, as on some mounts of Lustre
+
+
+def writer_of(path: Path) -> str:
+    """Return who writes a result file now, such as "process 12 on host"; "" if nobody does."""
+    try:
+        held = os.open(_lock_of(path), os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        return ""
+    try:
+        fcntl.flock(held, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return _who(held)
+    except OSError:
+        return ""  # a file system without locks
+    finally:
+        os.close(held)
+    return ""  # left by one that was killed
+
+
+def being_written(path: Path, who: str) -> ResultError:
+    """Return the error for a file that somebody else writes."""
+    return ResultError(
+        "being_written",
+        f"{path} is being written by the pipeline of {who}: wait until its series is over, end that "
+        "pipeline, or give this one another name (name: in its file)",
+    )
+
+
+def _lock_of(path: Path) -> Path:
+    return path.with_name(f".{path.name}.lock")
+
+
+def _who(lock: int) -> str:
+    return os.pread(lock, 200, 0).decode(errors="replace") or "another process"
 
 
 def draft_of(path: Path) -> Path:

@@ -8,6 +8,7 @@ which are written in the other order: a row whose frame is done by its state is 
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -88,6 +89,12 @@ class Results:
                 found.append(_described(file, name, "axis", axis, axis.shape))
             return found
 
+    def raw_file(self) -> Path | None:
+        """Return the file that has the frames; `None` if the series has none."""
+        with self._file() as file:
+            raw = str(file[layout.ACCOUNT].attrs.get("raw_file", ""))
+        return Path(os.path.normpath(self.path.absolute().parent / raw)) if raw else None
+
     def axis(self, name: str) -> np.ndarray[Any, Any]:
         """Return the numbers of an axis.
 
@@ -106,17 +113,16 @@ class Results:
             return np.asarray(file[layout.STATUS][first:end])
 
     def account(self) -> Mapping[str, Any]:
-        """Return state, reason, counts (as at the end), and the sentences of failed frames by number."""
+        """Return state, reason, counts (as at the end); the sentences of failed frames, and the workers of
+        lost ones, by number."""
         with self._file() as file:
             account = file[layout.ACCOUNT]
-            errors = account["errors"]
-            index = errors["index"][...]
-            sentences = errors["sentence"][: int((index >= 0).sum())]
             return {
                 "state": _text(account["state"][()]),
                 "reason": _text(account["reason"][()]),
                 "counts": {name: int(account[f"counts/{name}"][()]) for name in layout.COUNTS},
-                "errors": dict(zip(index.tolist(), map(_text, sentences), strict=False)),
+                "errors": _listed(account["errors"], "sentence"),
+                "lost": _listed(account["lost"], "worker"),
             }
 
     def parameters(self) -> list[tuple[int, int, dict[str, Any]]]:
@@ -282,6 +288,13 @@ def _plots(file: Any) -> Iterator[str]:
                 yield str(file[layout.place_of(str(node.attrs["result"]))[1]].attrs.get("plot", ""))
     for value in file.get(layout.ACCUMULATED, {}).values():
         yield str(value.attrs.get("plot", ""))
+
+
+def _listed(group: Any, column: str) -> dict[int, str]:
+    """Return the texts of a list of frames, by frame."""
+    index = group["index"][...]
+    index = index[index >= 0]
+    return dict(zip(index.tolist(), map(_text, group[column][: len(index)]), strict=True))
 
 
 def _text(value: Any) -> str:

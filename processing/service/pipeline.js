@@ -32,6 +32,7 @@ function sentence() {
   if (!series) return "No series yet.";
   if (series.active) return series.reason || "A series is being processed.";
   const { done, absent, frames } = series.counts;
+  if (series.whole_error && done + absent === frames) return `Every frame of the last series is done, but NOT the series as a whole: ${series.reason}`;
   const ended = done + absent === frames ? "Every frame of the last series is done" : "NOT every frame of the last series is done";
   return `${ended}${series.reason ? `: ${series.reason}` : "."}`;
 }

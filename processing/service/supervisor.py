@@ -58,7 +58,9 @@ class Supervisor(Parent[Snapshot]):
         super().__init__(Snapshot)
         self.config = config
         self.finished = asyncio.Event()
-        """Set once a pipeline on a file has done all, or cannot."""
+        """Set once a pipeline on a file has done all, or cannot; or one that is live, if it is refused."""
+        self.refusal = ""
+        """Why no worker has ever taken the class and its parameters; a sentence."""
         self._steps = steps
         self._file = file
         self._module = distributor
@@ -68,6 +70,7 @@ class Supervisor(Parent[Snapshot]):
         self._final: tuple[str, int] = ("", 0)  # newest series, and number of its frames in final states
         self._has_progress = True  # whether frames became final since the last death
         self._worked: set[int] = set()  # processes of local workers that have processed a frame
+        self._is_taken = bool(file) or bool(config.listen)  # whether a worker has taken the class, or may yet
         self._watch: asyncio.Task[None] | None = None
         self.workers = LocalWorkers(
             config.workers, config.threads, config.key, lambda pid: pid in self._worked, once=bool(file)
@@ -213,6 +216,15 @@ class Supervisor(Parent[Snapshot]):
         for pid in set(snapshot.hanging) - set(before.hanging):
             self.workers.kill(pid)
         if snapshot.finished:
+            self.finished.set()
+        self._look_for_refusal(status)
+
+    def _look_for_refusal(self, status: Status) -> None:
+        """Give up if all workers refuse the class or its parameters from the start: others will, too."""
+        refused = [each for each in status.workers if each.state == "refused"]
+        self._is_taken |= any(each.state in ("ready", "working") for each in status.workers)
+        if not self._is_taken and not self.refusal and len(refused) >= self.config.workers:
+            self.refusal = refused[0].last_error
             self.finished.set()
 
     async def _watch_silence(self) -> None:

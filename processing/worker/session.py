@@ -60,6 +60,8 @@ class Session:
         self.state = State.GREETED
         self.why = ""
         """Why the distributor has stopped this worker; a sentence, or "" if it is not the worker's fault."""
+        self.refusal = ""
+        """Why code or parameters are refused; a sentence, while the state is REFUSING."""
         self.is_trusted = is_trusted
         self._send = send
         self._pool = Pool()
@@ -142,9 +144,8 @@ class Session:
         )  # fmt: skip
 
     def _refuse(self, what: Any, why: str, number: int = 0) -> None:
-        log.error("%s", why)
         self._send(wire.Refused(what=what, why=why, version=number))
-        self.state = State.REFUSING
+        self.state, self.refusal = State.REFUSING, why
 
     def _begin(self, message: wire.Begin, parts: Parts) -> None:
         chain, number = self._known_chain, message.series

@@ -40,12 +40,15 @@ class Worker:
         name: its name in status and result file; by default the host's with the process number.
         key: key of the pipeline, see `keys.read`.
         wake: descriptor that is readable when the worker is to leave.
+        has_parent: whether the distributor writes into the same log, and says why this worker refuses.
 
     Raises:
         ValueError: the address is no endpoint.
     """
 
-    def __init__(self, address: str, name: str, key: bytes | None, wake: int) -> None:
+    def __init__(
+        self, address: str, name: str, key: bytes | None, wake: int, *, has_parent: bool = False
+    ) -> None:
         self.name = name or f"{socket.gethostname()}-{os.getpid()}"
         self._dealer = Dealer(address, key, wake)
         self._session: Session | None = None
@@ -53,6 +56,7 @@ class Worker:
         self._say_at = time.monotonic() + SAY_FIRST
         """Monotonic time at which it says that it waits for a distributor."""
         self._has_said_ended = False
+        self._has_parent = has_parent
         self._status: int | None = None
         """The exit status, once it is known."""
 
@@ -107,11 +111,14 @@ class Worker:
     def _take_message(self, session: Session) -> None:
         if (parts := self._dealer.receive()) is None:
             return
+        before = session.state
         try:
             session.take(parts)
         except wire.WireError as error:
             self._fail(f"{self._dealer.address} is no distributor of this release of Penstock: {error}")
             return
+        if session.state is State.REFUSING is not before and not self._has_parent:
+            log.error("worker %s: %s", self.name, session.refusal)
         if session.state is State.LEFT:
             self._status = 0
             if session.why:
@@ -140,13 +147,14 @@ class Worker:
         self._status = 1
 
 
-def run(address: str, *, name: str = "", key: Path | None = None) -> int:
+def run(address: str, *, name: str = "", key: Path | None = None, has_parent: bool = False) -> int:
     """Run a worker until its distributor stops it; SIGTERM and SIGINT let it end its bunch and hand over.
 
     Args:
         address: endpoint of the distributor, such as "tcp://10.1.2.3:5555".
         name: its name in status and result file; by default the host's with the process number.
         key: file with the key of the pipeline.
+        has_parent: whether the distributor writes into the same log.
 
     Returns:
         The exit status: 0, or 1 if it could not take part; a sentence was logged then.
@@ -161,7 +169,7 @@ def run(address: str, *, name: str = "", key: Path | None = None) -> int:
     signal.set_wakeup_fd(theirs.fileno(), warn_on_full_buffer=False)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda _number, _frame: None)
-    return Worker(address, name, secret, ours.fileno()).run()
+    return Worker(address, name, secret, ours.fileno(), has_parent=has_parent).run()
 
 
 def _leave_with_parent() -> None:
@@ -175,9 +183,10 @@ def main() -> None:
     starts its own. With a parent it leaves when standard input ends, which the parent holds open."""
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(message)s")
     address, name, key, lifeline, *_ = [*sys.argv[1:], "", "", "", ""]
-    if lifeline == WITH_PARENT:
+    has_parent = lifeline == WITH_PARENT
+    if has_parent:
         threading.Thread(target=_leave_with_parent, daemon=True).start()
-    sys.exit(run(address, name=name, key=Path(key) if key else None))
+    sys.exit(run(address, name=name, key=Path(key) if key else None, has_parent=has_parent))
 
 
 if __name__ == "__main__":

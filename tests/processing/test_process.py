@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 
 from penstock.cli.main import main
-from penstock.processing.client import PipelineClient
+from penstock.processing.client import PipelineClient, PipelineRefused
 from penstock.processing.models import Status
+from penstock.processing.results.read import Results
 from tests.processing.service.pipeline_process import DEADLINE, child_of, gone, wait_until
 from tests.receiver.processes import ReceiverProcess
 from tests.streams import Streamer
@@ -264,6 +265,103 @@ def test_a_class_is_tried_on_a_file_first(
     assert main(["process", str(file), str(raw), "--overwrite"]) == 1
     assert "NOT all done" in (said := capfd.readouterr().out) and "19 done, 1 failed" in said
     assert "    frame 3 failed: ZeroDivisionError: division by zero (spots.py, line 10, in process)\n" in said
+
+    assert main(["process", str(file), str(results), "--overwrite"]) == 2
+    said = capfd.readouterr().err
+    assert f"{results} is a result file, which has no frames: give the raw file, {raw}\n" in said
+
+
+def test_frames_that_failed_or_are_lost_are_told_at_the_end_ten_of_each(
+    receiver: ReceiverProcess, streamer: Streamer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    raw = receiver.root / "a.h5"
+    receiver.ended(streamer.series_of(str(raw), 30))
+    source = SPOTS.replace(
+        "        bright =",
+        "        if frame.index == 2:\n            import os\n            os.abort()\n"
+        "        if frame.index in (3, 4, 5):\n            raise ValueError('no')\n"
+        "        if frame.index > 9:\n            raise ValueError(frame.index)\n"
+        "        bright =",
+    )
+    file = pipeline_file(tmp_path, source)
+    assert main(["process", str(file), str(raw)]) == 1
+    said = capfd.readouterr().out
+    assert re.search(r"\n    frame 2 is lost: worker \S+-[12] died with it\n", said), said
+    assert "\n    frame 3 and 2 others failed: ValueError: no (spots.py, line " in said
+    assert "\n    frame 18 failed: ValueError: 18 (" in said and "frame 19 failed" not in said
+    assert f"\n    11 more frames failed: see entry/account of {receiver.root}/a.spots.h5\n" in said
+
+
+def test_a_finish_that_raises_is_told_and_the_series_is_not_all_done(
+    receiver: ReceiverProcess, streamer: Streamer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    raw, results = receiver.root / "a.h5", receiver.root / "a.spots.h5"
+    source = f"{SPOTS}\n    def finish(self, totals):\n        return {{'x': 1 / 0}}\n"
+    sentence = "Spots.finish: ZeroDivisionError: division by zero (spots.py, line 16, in finish)"
+    with running(tmp_path, receiver, source=source) as made:
+        status = made.over(streamer.series_of(str(raw), 20))
+        assert status.series is not None and status.series.counts.done == 20
+        assert status.series.whole_error == status.series.reason == sentence
+        assert main(["status", "--pipeline", made.client.url]) == 1
+        assert f"{raw}, NOT all done: {sentence}\n" in capfd.readouterr().out
+    account = Results(results).account()
+    assert (account["state"], account["reason"]) == ("incomplete", sentence)
+
+    assert main(["process", str(tmp_path / "spots.yaml"), str(raw), "--overwrite"]) == 1
+    assert f"{raw}, NOT all done: {sentence}\n    20 frames: 20 done\n" in capfd.readouterr().out
+
+
+def test_results_that_a_pipeline_writes_now_are_left_to_it_and_it_is_named(
+    receiver: ReceiverProcess, streamer: Streamer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    raw = receiver.root / "a.h5"
+    with running(tmp_path, receiver) as made:
+        series = streamer.start(str(raw), frames=20)
+        streamer.frame(0)
+        made.wait(lambda status: status.series is not None and status.series.counts.done == 1)
+        writer = child_of(made.process.pid, "processing.distributor")
+        for more in ([], ["--overwrite"]):
+            assert main(["process", str(tmp_path / "spots.yaml"), str(raw), *more]) == 2
+            said = capsys.readouterr().err
+            assert f"a.spots.h5 is being written: the pipeline spots of process {writer} on " in said
+            assert "end that pipeline, or give this one another name (name: in " in said
+        for number in range(1, 20):
+            streamer.frame(number)
+        streamer.end()
+        status = made.over(series)
+        assert status.series is not None and status.series.counts.done == 20
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ({"parameters": {"treshold": 3}}, "there is no parameter treshold: Spots has threshold"),
+        ({"source": f"import nothing_here\n{SPOTS}"}, "spots.py imports nothing_here, which is not here"),
+    ],
+    ids=["parameters", "class"],
+)
+def test_a_pipeline_that_no_worker_takes_ends_at_once_and_says_why_once(
+    receiver: ReceiverProcess, tmp_path: Path, keys: dict[str, Any], words: str
+) -> None:
+    file = pipeline_file(tmp_path, receiver=receiver.client.url, **keys)
+    run = subprocess.run(["penstock", "process", str(file)], capture_output=True, text=True, timeout=DEADLINE)
+    assert run.returncode == 2
+    why = f"no worker takes its class and parameters; mend the class or {file}, and start it again: {words}"
+    assert f"penstock process: {why}" in run.stderr
+    assert run.stderr.count(words) == 1
+    receiver.wait(lambda status: status.consumers[0].holder is None)
+
+
+def test_where_workers_elsewhere_may_take_a_class_that_is_refused_here_it_waits_for_them(
+    receiver: ReceiverProcess, tmp_path: Path
+) -> None:
+    words = "there is no parameter treshold: Spots has threshold"
+    with running(tmp_path, receiver, listen="tcp://127.0.0.1:0", parameters={"treshold": 3}) as made:
+        status = made.wait(lambda status: [each.state for each in status.workers] == ["refused"] * 2)
+        assert words in status.waits_for
+        with pytest.raises(PipelineRefused, match="mend the file or the class, and start the pipeline again"):
+            made.client.change({"threshold": 3})
+    assert made.log.read_text().count(words) == 1
 
 
 def test_a_file_that_cannot_be_processed_is_told_with_the_reason_and_the_frames_it_has(

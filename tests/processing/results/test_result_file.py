@@ -352,7 +352,9 @@ def test_a_file_that_is_being_written_is_not_replaced(tmp_path: Path) -> None:
         lambda: ResultFile.create(results.path, begun(), overwrite=True),
         lambda: ResultFile.resume(results.path, "s1"),
     ):
-        with pytest.raises(ResultError, match=f"is being written by process {os.getpid()} on"):
+        with pytest.raises(
+            ResultError, match=f"is being written by the pipeline of process {os.getpid()} on"
+        ):
             attempt()
     results.close()
 
