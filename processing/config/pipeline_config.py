@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 
 Positive = Annotated[float, msgspec.Meta(gt=0, le=1e12)]
 Count = Annotated[int, msgspec.Meta(ge=1, le=1024)]
+Length = Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
 
 
 class StepConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -17,6 +18,17 @@ class StepConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """`FILE.py:CLASS`, `MODULE:CLASS` of an installed module, or the name of a built-in one."""
     parameters: dict[str, Any] = {}
     """Those that differ from the class' defaults."""
+
+
+class ExportConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A file that others read, made of each result file at the end of its series."""
+
+    kind: Literal["stempy"] = msgspec.field(name="as")
+    """Whose layout it has."""
+    result: str = "electrons"
+    """Name of the events that are written."""
+    scan: tuple[Length, Length] | None = None
+    """Positions of the scan, [rows, cols]; `None`: one row of all frames."""
 
 
 class PipelineConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -52,6 +64,8 @@ class PipelineConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """Folder of the result files; "" for that of the raw file."""
     overwrite: bool = False
     """Whether a result file of the same name is replaced."""
+    exports: tuple[ExportConfig, ...] = ()
+    """Files for others that are made beside the result file."""
     http: str = "127.0.0.1:5100"
     """HOST:PORT of the pipeline's HTTP API."""
 

@@ -126,7 +126,8 @@ class Distributor:
     @property
     def _is_finished(self) -> bool:
         """Whether all is done of a pipeline on a file."""
-        return bool(self._setup.file) and not self._flow.series.runs
+        is_over = not self._flow.series.runs and not self._flow.ending.exports.are_running
+        return bool(self._setup.file) and is_over
 
     # -- the stream ------------------------------------------------------------------------------------
 
@@ -299,6 +300,7 @@ class Distributor:
             self._watch.close()
         self._disconnect()
         self._flow.series.close()
+        self._flow.ending.exports.wait(LEAVE_SECONDS)
         self._connections.close()
         self._context.term()
 

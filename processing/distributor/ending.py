@@ -6,6 +6,7 @@ import numpy as np
 
 from penstock.processing import wire
 from penstock.processing.distributor.answers import absent_and_others
+from penstock.processing.distributor.exports import Exports
 from penstock.processing.distributor.series_list import SeriesList
 from penstock.processing.distributor.series_run import Phase, Run
 from penstock.processing.distributor.staff import Member
@@ -24,6 +25,8 @@ class Ending:
 
     def __init__(self, series: SeriesList) -> None:
         self._series = series
+        self.exports = Exports(series.config.exports, overwrite=series.config.overwrite)
+        """Files that are made of the results of series that are over."""
         self._schedule = series.schedule
         self._staff = series.staff
 
@@ -47,6 +50,10 @@ class Ending:
                 self._await_finish(run)
             if run.phase is Phase.OVER:
                 self._series.forget(run)
+                if run.is_complete and run.store.path is not None:
+                    self.exports.begin(run.store.path)
+        for exported in self.exports.step():
+            self._series.say_afterwards(exported.result_file, exported.said, failed=exported.failed)
 
     def hand_over(self, member: Member, number: int) -> None:
         """Ask a worker for the accumulated values of a series."""
@@ -102,5 +109,6 @@ class Ending:
             run.said.append(str(error))
             self._series.fail(str(error))
         else:
+            run.is_complete = True
             if reason:
                 run.said = [reason]

@@ -7,6 +7,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from importlib.metadata import version
 from io import BytesIO
 from pathlib import Path
@@ -198,6 +199,17 @@ class SeriesList:
         if self.streamed is run:
             self.streamed = None
         self.past.appendleft(run.status(self.config.receiver))
+
+    def say_afterwards(self, result_file: str, what: str, *, failed: bool) -> None:
+        """Say something of a series that is over, by its result file."""
+        if not what:
+            return
+        (log.error if failed else log.warning)("%s: %s", result_file, what)
+        for place, series in enumerate(self.past):
+            if series.result_file == result_file:
+                reason = "; ".join([*([series.reason] if series.reason else []), what])
+                self.past[place] = replace(series, reason=reason[:500])
+                return
 
     def break_off(self, run: Run, why: str) -> None:
         """Process no more of a series; what is not final is dropped."""

@@ -90,6 +90,8 @@ class Run:
         """Why none of its frames is processed any more; a sentence."""
         self.said: list[str] = []
         """What is not as it should be; sentences."""
+        self.is_complete = False
+        """Whether its result file was completed here."""
         self.finished: str | None = None
         """Its result file, if an earlier distributor has finished it."""
         self.was_resumed = False
