@@ -47,13 +47,13 @@ def _waits_for(flow: Flow) -> str:
     if not flow.staff.ready:
         refused = next((member for member in members if member.state == "refused"), None)
         if refused is not None:
-            return f"a worker that takes the code; {refused.name} says: {refused.last_error}"
+            return f"waits for a worker that takes the code; {refused.name} says: {refused.last_error}"
         if not members:
-            return f"a worker; `penstock worker {flow.staff.connections.address}` starts one"
-        return "its workers, which load the code"
+            return f"waits for a worker; `penstock worker {flow.staff.connections.address}` starts one"
+        return "waits for its workers, which load the code"
     for run in flow.series.runs.values():
         if waits := run.waits_for(flow.config.receiver):
-            return waits
+            return f"waits for {waits}"
     return ""
 
 

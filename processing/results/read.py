@@ -249,7 +249,10 @@ class Results:
         with file:
             if layout.STATUS not in file:
                 raise ResultError("not_a_result_file", f"{self.path} is no result file of a pipeline")
-            yield file
+            try:
+                yield file
+            except (OSError, RuntimeError, KeyError) as error:
+                raise ResultError("not_a_result_file", f"{self.path} cannot be read: {error}") from error
 
 
 def _described(file: Any, name: str, kind: Any, values: Any, shape: tuple[int, ...]) -> Described:

@@ -18,11 +18,12 @@ function show(news) {
   status = news;
   const { state, pipeline, series } = status;
   const workers = [...status.workers].sort((a, b) => a.name.localeCompare(b.name, "en", { numeric: true }));
-  showState(state, pipeline, sentence());
+  const said = sentence();
+  showState(state, pipeline, said[0].toUpperCase() + said.slice(1));
   element("series-part").hidden = !series;
   if (series) showSeries(series);
   showList(element("pipeline"), pipelineFacts());
-  element("workers").tBodies[0].replaceChildren(...workers.flatMap(workerRows));
+  element("workers").tBodies[0].replaceChildren(...(workers.length ? workers.flatMap(workerRows) : [errorRow("none")]));
 }
 
 function sentence() {
@@ -46,6 +47,7 @@ function showSeries(series) {
     { name: "Raw file", text: series.file ?? "none, or not known yet" },
     { name: "Series", text: series.id },
   ];
+  if (series.active && series.planned === null) facts.push({ name: "Planned", text: "nobody knows how many will come: so far these" });
   if (series.from_file) facts.push({ name: "From the file", text: `${number(series.from_file)} frames, which were not taken live` });
   showList(element("series"), facts);
 }
@@ -73,13 +75,16 @@ function workerRows({ name, host, state, frames, seconds_per_frame: seconds, las
     cell.className = kind;
     row.append(cell);
   }
-  if (!error) return [row];
-  const below = document.createElement("tr"), said = document.createElement("td");
+  return error ? [row, errorRow(error)] : [row];
+}
+
+function errorRow(text) {
+  const row = document.createElement("tr"), said = document.createElement("td");
   said.colSpan = 5;
-  said.textContent = error;
+  said.textContent = text;
   said.className = "bad";
-  below.append(said);
-  return [row, below];
+  row.append(said);
+  return row;
 }
 
 function showAway(away, last) {
@@ -105,48 +110,61 @@ async function followResults() {
   }
 }
 
+// The pipeline has answered, but not with what was asked for; the message is a sentence of its own.
+class Refusal extends Error {}
+
 async function json(path) {
   const answer = await ask(path);
-  if (!answer.ok) throw new Error(`HTTP ${answer.status}`);
-  return answer.json();
+  if (answer.ok) return answer.json();
+  const { message } = await answer.json().catch(() => ({}));
+  throw new Refusal(message ?? `${path}: HTTP ${answer.status}`);
 }
 
 async function showResults() {
-  const results = (await json("results")).filter(({ kind }) => kind !== "axis").slice(0, MOST);
   const shown = [];
-  for (const result of results) shown.push(await article(result));
+  try {
+    const results = (await json("results")).filter(({ kind }) => kind !== "axis").slice(0, MOST);
+    for (const result of results) shown.push(await article(result));
+  } catch (error) {
+    shown.push(line(refused(error), "bad"));
+  }
   element("results-part").hidden = !shown.length;
   element("results").replaceChildren(...shown);
 }
 
-async function article({ name, kind, shape, dtype }) {
-  const path = `results/${encodeURIComponent(name)}`;
-  const size = shape.reduce((product, length) => product * length, 1);
+// Why one value cannot be shown, beside the others; other errors mean that the pipeline is away.
+function refused(error) {
+  if (error instanceof Refusal) return error.message;
+  if (error.name === "TimeoutError") return "The pipeline has not answered with it in time.";
+  throw error;
+}
+
+async function article(result) {
   const node = document.createElement("article"), head = document.createElement("h3");
-  head.textContent = name;
+  head.textContent = result.name;
   node.append(head);
-  if (kind !== "events" && size > 100_000) {
-    node.append(line(`${shape.join(" × ")} ${dtype}`, ""));
-    return node;
-  }
-  const { value, frame, n } = await json(`${path}/latest`);
-  const whose = n !== null ? `of ${number(n)} frames` : frame !== null ? `frame ${number(frame)}` : kind === "whole" ? "of the series" : "";
-  if (value === null) {
-    node.append(line("no value yet", ""));
-  } else if (kind === "events") {
-    node.append(line(number(value.length), "value"), line(`events, ${whose}`, ""));
-  } else if (shape.length === 1 && shape[0] > 1) {
-    node.append(curve(value), line(`${shape[0]} points, ${whose}`, ""));
-  } else if (shape.length === 0) {
-    node.append(line(typeof value === "number" ? number(value) : String(value), "value"));
-    if (kind === "value") {
-      const { values, first } = await json(`${path}?frames=-${HISTORY}:`);
-      node.append(curve(values), line(`frames ${number(first)} to ${number(first + values.length - 1)}; the value is that of ${whose}`, ""));
-    } else node.append(line(whose, ""));
-  } else {
-    node.append(line(`${shape.join(" × ")} ${dtype}, ${whose}`, ""));
+  try {
+    node.append(...await parts(result));
+  } catch (error) {
+    node.append(line(refused(error), "bad"));
   }
   return node;
+}
+
+async function parts({ name, kind, shape, dtype }) {
+  const path = `results/${encodeURIComponent(name)}`;
+  const size = shape.reduce((product, length) => product * length, 1);
+  if (kind !== "events" && size > 100_000) return [line(`${shape.join(" × ")} ${dtype}`, "")];
+  const { value, frame, n } = await json(`${path}/latest`);
+  const whose = n !== null ? `of ${number(n)} frames` : frame !== null ? `frame ${number(frame)}` : kind === "whole" ? "of the series" : "";
+  if (value === null) return [line("no value yet", "")];
+  if (kind === "events") return [line(number(value.length), "value"), line(`events, ${whose}`, "")];
+  if (shape.length === 1 && shape[0] > 1) return [curve(value), line(`${shape[0]} points, ${whose}`, "")];
+  if (shape.length) return [line(`${shape.join(" × ")} ${dtype}, ${whose}`, "")];
+  const newest = line(typeof value === "number" ? number(value) : String(value), "value");
+  if (kind !== "value") return [newest, line(whose, "")];
+  const { values, first } = await json(`${path}?frames=-${HISTORY}:`);
+  return [newest, curve(values), line(`frames ${number(first)} to ${number(first + values.length - 1)}; the value is that of ${whose}`, "")];
 }
 
 function line(text, kind) {

@@ -2,7 +2,7 @@
 
 It welcomes workers, and has one series whose results are in a real result file. Started by the supervisor as
 `python -m tests.processing.service.stand_in_distributor FD`. Parameters let it do what a test needs: `die`
-(signal), `hang` (seconds).
+(signal), `hang` (seconds), `spoil` (name of a result that cannot be read any more).
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import h5py
 import numpy as np
 import zmq
 
 from penstock.processing import wire
 from penstock.processing.distributor.link import Command, Link
 from penstock.processing.models import Changed, Counts, Parameters, Series, Status, Worker
-from penstock.processing.results.layout import DONE
+from penstock.processing.results.layout import DONE, valid_path
 from penstock.processing.results.result_file import ResultFile
 from penstock.processing.wire import Array
 from tests.processing.results.made import BRIGHT, CURVE, begun, curves
@@ -115,6 +116,9 @@ class StandIn:
             os.kill(os.getpid(), values["die"])
         if "hang" in values:
             time.sleep(values["hang"])
+        if "spoil" in values and self.status.series is not None:
+            with h5py.File(str(self.status.series.result_file), "r+", locking=False) as file:
+                del file[valid_path(values["spoil"])]
         if command.action == "reset":
             return
         now, names = self.status.parameters, [each.name for each in self._hellos.values()]

@@ -21,6 +21,30 @@ pytestmark = [
 HOSTILE = "<img src=x onerror=alert(1)>"
 
 
+def test_a_result_that_cannot_be_read_says_so_and_the_others_are_shown(tmp_path: Path) -> None:
+    running = PipelineProcess(tmp_path)
+    try:
+        running.ready(2)
+        running.client.change({"spoil": "bright"})
+        with closing(Browser(tmp_path / "profile")) as chromium:
+            chromium.open(f"{running.client.url}/")
+            chromium.shows("bright", "x.spots.h5 cannot be read: ", "512 points, frame 99", "events, frame 5")
+    finally:
+        running.close()
+
+
+def test_without_the_result_file_the_page_says_that_it_is_away(tmp_path: Path) -> None:
+    running = PipelineProcess(tmp_path)
+    try:
+        running.ready(2)
+        (tmp_path / "x.spots.h5").unlink()
+        with closing(Browser(tmp_path / "profile")) as chromium:
+            chromium.open(f"{running.client.url}/")
+            chromium.shows("Latest values", f"{tmp_path}/x.spots.h5 does not exist")
+    finally:
+        running.close()
+
+
 def test_the_page_shows_states_workers_and_latest_values_and_follows_them(tmp_path: Path) -> None:
     with closing(Browser(tmp_path / "profile")) as chromium:
         running = PipelineProcess(tmp_path)
@@ -44,7 +68,7 @@ def test_the_page_shows_states_workers_and_latest_values_and_follows_them(tmp_pa
                 with pytest.raises(PipelineRefused):
                     running.client.change({"die": signal.SIGKILL})
                 running.wait(lambda status: bool(status.error) or len(status.workers) == 2)
-            chromium.shows("error", "the distributor of spots ended by signal SIGKILL; reset starts it again")
+            chromium.shows("error", "The distributor of spots ended by signal SIGKILL; reset starts it again")
         finally:
             running.close()
         chromium.shows("away", "Pipeline away since", "What stands below is what it said last.")
