@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from penstock.cli._output import emit
+from penstock.cli._pipeline_address import pipeline_url
 from penstock.cli.main import UserError
 from penstock.stins.texts import counted, plural
 
 if TYPE_CHECKING:
     from penstock.processing.models import Series, Status
 
-USUAL = "http://127.0.0.1:5100"
 WAIT = 0.5
 """Seconds of one request that waits for a change."""
 
@@ -24,8 +24,7 @@ def run(args: argparse.Namespace) -> int:
     """Ask the pipeline and print its state; return the exit status."""
     from penstock.processing.client import NoAnswer, PipelineClient
 
-    url = args.pipeline if "://" in args.pipeline else f"http://{args.pipeline}"
-    client = PipelineClient(url, timeout=5.0)
+    client = PipelineClient(pipeline_url(args), timeout=5.0)
     due = time.monotonic() + args.timeout
     late = False
     try:

@@ -7,6 +7,9 @@ Examples:
   penstock status --wait --timeout 60         the same, for a minute at most
   penstock status --json | jq .counts         everything that GET /status returns
   penstock status --pipeline                  the pipeline of live processing at http://127.0.0.1:5100
+  penstock status --pipeline spots.yaml       the one of this file
+  penstock status eiger-1 --pipeline          the one behind this receiver, whose forward entry has its page
+  penstock status --pipeline spots            the one of this name behind the receiver on this machine
   penstock status --all                       every detector and receiver in the Tango database, faults first
   penstock status --all --json | jq '.[] | select(.state == "FAULT")'
   watch -n 5 penstock status --all            the same every 5 s
@@ -36,7 +39,7 @@ from typing import TYPE_CHECKING
 from penstock.cli._address import add_receiver, receiver_url
 from penstock.cli._numbers import real
 from penstock.cli._output import add_json, emit
-from penstock.cli._pipeline_status import USUAL
+from penstock.cli._pipeline_address import add_pipeline
 from penstock.cli.main import UserError
 from penstock.stins.texts import counted, plural
 
@@ -53,14 +56,10 @@ ALWAYS = ("planned", "received", "stored")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     add_receiver(parser)
-    parser.set_defaults(usual=parser.get_default("receiver"))
+    add_pipeline(parser)
     parser.add_argument(
         "--all", action="store_true", help="every detector and receiver in the Tango database (TANGO_HOST)"
     )
-    parser.add_argument(
-        "--pipeline", nargs="?", const=USUAL, metavar="URL",
-        help=f"a pipeline of live processing, by the address of its HTTP API (default: {USUAL})",
-    )  # fmt: skip
     parser.add_argument(
         "--wait", action="store_true", help="wait until no series is running, and there has been one"
     )
@@ -76,7 +75,9 @@ def run(args: argparse.Namespace) -> int:
     if args.all:
         return _all(args)
     if args.pipeline is not None:
-        return _pipeline(args)
+        from penstock.cli._pipeline_status import run
+
+        return run(args)
 
     from penstock.receiver.client import ReceiverClient, ReceiverRefused, ReceiverUnavailable
 
@@ -108,15 +109,6 @@ def _all(args: argparse.Namespace) -> int:
         )
 
     from penstock.cli._fleet import run
-
-    return run(args)
-
-
-def _pipeline(args: argparse.Namespace) -> int:
-    if args.receiver != args.usual or args.config:
-        raise UserError("--pipeline shows a pipeline; leave out the receiver and --config")
-
-    from penstock.cli._pipeline_status import run
 
     return run(args)
 

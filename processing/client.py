@@ -23,6 +23,8 @@ __all__ = [
 ]  # fmt: skip
 READ_SECONDS = 6.0
 """Additional time for answers that are read from a disk."""
+STOP_SECONDS = 40.0
+"""Additional time for the end of a series that is stopped."""
 PREPARE_SECONDS = 120.0
 """Additional time for new parameters, which every worker prepares."""
 
@@ -165,6 +167,19 @@ class PipelineClient(HttpClient):
             PipelineRefused: a worker has refused them, and nothing has changed; the sentence says why.
         """
         return self._json(Changed, "POST", "/parameters", body=dict(values), wait=PREPARE_SECONDS)
+
+    def stop(self, reason: str = "", series: str = "") -> Status:
+        """End the running series: frames that workers have are processed, all others are dropped.
+
+        Args:
+            reason: in words, for the result file.
+            series: id of the series; "" for all that are not over.
+
+        Raises:
+            PipelineRefused: that series is not running.
+        """
+        body = {name: text for name, text in (("reason", reason), ("series", series)) if text}
+        return self._json(Status, "POST", "/stop", body=body, wait=STOP_SECONDS)
 
     def reset(self) -> Status:
         """Leave the state Error."""

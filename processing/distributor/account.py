@@ -61,7 +61,7 @@ class Event(Enum):
     LOST = "its worker is gone, at the third attempt or without retry; or the distributor, without a file"
     TAKEN_BACK = "the receiver has taken the shared memory back"
     ABSENT = "the series has ended, and the receiver does not have it"
-    DROPPED = "the series has ended, and no file has it; or the pipeline is in Error"
+    DROPPED = "the series has ended, and no file has it; or it was stopped, or the pipeline is in Error"
 
 
 TABLE: Mapping[tuple[State, Event], State] = {

@@ -261,6 +261,9 @@ class Distributor:
                 case "parameters":
                     self._flow.change(command.parameters)
                     self._changing = command
+                case "stop":
+                    self._flow.ending.stop(command.series, command.reason)
+                    self._link.handled = command.number
                 case "reset":
                     self._flow.series.reset()
                     if self._stream is None and self._entry is not None:

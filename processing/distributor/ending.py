@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import logging
+
 import numpy as np
 
 from penstock.processing import wire
+from penstock.processing.distributor.account import State
 from penstock.processing.distributor.answers import absent_and_others
 from penstock.processing.distributor.exports import Exports
 from penstock.processing.distributor.series_list import SeriesList
 from penstock.processing.distributor.series_run import Phase, Run
 from penstock.processing.distributor.staff import Member
 from penstock.processing.results.errors import ResultError
+
+log = logging.getLogger(__name__)
 
 FINISHERS = 3
 """Workers that may die while they make the results of the series as a whole."""
@@ -54,6 +59,29 @@ class Ending:
                     self.exports.begin(run.store.path)
         for exported in self.exports.step():
             self._series.say_afterwards(exported.result_file, exported.said, failed=exported.failed)
+
+    def stop(self, series: str, why: str) -> None:
+        """End a series now: frames that workers have are processed, all others are dropped.
+
+        Args:
+            series: id of the series; "" for all that are not over.
+            why: a sentence, which is the reason in the result file.
+        """
+        for run in self._series.runs.values():
+            if series in ("", run.name) and run.phase not in (Phase.FINISHING, Phase.OVER):
+                self._stop(run, why)
+
+    def _stop(self, run: Run, why: str) -> None:
+        log.info("series %s: %s", run.name, why)
+        gone = [run.stop(why)]
+        for number in run.numbers:
+            items = self._schedule.drop_waiting(number)
+            self._series.answers.release(number, items)
+            gone.append(np.fromiter((item.index for item in items), np.int64, len(items)))
+        try:
+            run.store.final(np.sort(np.concatenate(gone)), State.DROPPED)
+        except ResultError as error:
+            self._series.break_off(run, str(error))
 
     def hand_over(self, member: Member, number: int) -> None:
         """Ask a worker for the accumulated values of a series."""

@@ -45,9 +45,13 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     number: int
     """From 1; a snapshot has the number of the last one carried out."""
     action: str
-    """"parameters", "reset" (leave Error), or "quit"."""
+    """"parameters", "stop" (series), "reset" (leave Error), or "quit"."""
     parameters: dict[str, Any] = {}
     """For "parameters": those that change."""
+    series: str = ""
+    """For "stop": id of the series; "" for all that are not over."""
+    reason: str = ""
+    """For "stop": why, in words."""
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):

@@ -107,20 +107,26 @@ class Schedule:
                 items.extend(kept)
         return found
 
-    def drop(self, series: int) -> list[Item]:
-        """Drop all frames of a series that wait, are in work, or are held; return them."""
+    def drop_waiting(self, series: int) -> list[Item]:
+        """Drop the frames of a series that wait for a worker; return them."""
         queue = self._queues[series]
         gone = [*queue.fresh, *queue.alone, *queue.rest]
         for items in (queue.fresh, queue.alone, queue.rest):
             items.clear()
+        queue.account.happens(Event.DROPPED, _indices(gone))
+        return gone
+
+    def drop(self, series: int) -> list[Item]:
+        """Drop all frames of a series that wait, are in work, or are held; return them."""
+        waiting, gone = self.drop_waiting(series), list[Item]()
         for worker in self.workers.values():
             for number in [number for number, bunch in worker.work.items() if bunch.series == series]:
                 gone += worker.work.pop(number).items
             for number in [number for number, bunch in worker.held.items() if bunch.series == series]:
                 gone += worker.release(number).items
             self._place(worker)
-        queue.account.happens(Event.DROPPED, _indices(gone))
-        return gone
+        self._queues[series].account.happens(Event.DROPPED, _indices(gone))
+        return [*waiting, *gone]
 
     # -- workers ---------------------------------------------------------------------------------------
 

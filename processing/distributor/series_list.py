@@ -72,6 +72,8 @@ class SeriesList:
         """Why the pipeline is in Error; a sentence."""
         self.ask: Callable[[str, Sequence[str] | None], None] = lambda _series, _channels: None
         """Asks the receiver about a series that has begun."""
+        self._unwanted: SharedFrames | None = None
+        """Memory of a series that was stopped, while the stream still brings its frames."""
         self._overs: dict[str, Over] = {}
         """Series that are over, as the receiver says, of which the stream has said nothing yet."""
         self._numbers = 0
@@ -83,6 +85,7 @@ class SeriesList:
 
     def began(self, header: Header, metadata: bytes) -> None:
         """A start message has come."""
+        self._forget_unwanted()
         name = header.series or f"series-{self._numbers + 1}"
         for other in self.runs.values():
             if other.name != name:
@@ -152,6 +155,8 @@ class SeriesList:
         """References to frames have come."""
         run = self.streamed
         if run is None:
+            if self._unwanted is not None:
+                self._unwanted.free([each.slot for each in references])
             return
         items = [
             Item(each.frame, each, each.header_bytes + sum(each.blob_bytes), True) for each in references
@@ -194,10 +199,12 @@ class SeriesList:
             self.answers.release(number, self.schedule.drop(number))
             self.schedule.end(number)
             del self.answers.runs[number]
-        run.close()
-        del self.runs[run.name]
         if self.streamed is run:
             self.streamed = None
+            if run.expects_more:
+                self._unwanted, run.parts[-1].memory = run.parts[-1].memory, None
+        run.close()
+        del self.runs[run.name]
         self.past.appendleft(run.status(self.config.receiver))
 
     def say_afterwards(self, result_file: str, what: str, *, failed: bool) -> None:
@@ -242,8 +249,14 @@ class SeriesList:
         """Close everything as it is."""
         for run in self.runs.values():
             run.close()
+        self._forget_unwanted()
 
     # -- within ----------------------------------------------------------------------------------------
+
+    def _forget_unwanted(self) -> None:
+        if self._unwanted is not None:
+            self._unwanted.close()
+            self._unwanted = None
 
     def _part(self, header: Header, metadata: bytes) -> Part:
         self._numbers += 1

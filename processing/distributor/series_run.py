@@ -88,6 +88,8 @@ class Run:
         self.over: Over | None = None
         self.broken = ""
         """Why none of its frames is processed any more; a sentence."""
+        self.is_stopped = False
+        """Whether it was stopped: only what workers have is processed."""
         self.said: list[str] = []
         """What is not as it should be; sentences."""
         self.is_complete = False
@@ -194,6 +196,19 @@ class Run:
         self.fill()
         return [(missing, State.ABSENT), (others, state)]
 
+    def stop(self, why: str) -> Indices:
+        """Expect no more frames, for a reason; those that workers have are processed. Return those that are
+        dropped."""
+        self.phase, self.is_stopped = Phase.REST, True
+        self.said.append(why)
+        self._rest = self._rest[:0]
+        return self._drop_pending()
+
+    def _drop_pending(self) -> Indices:
+        gone = self.account.indices(State.PENDING)
+        self.account.happens(Event.DROPPED, gone)
+        return gone
+
     def _open_file(self) -> None:
         if self.file is None:
             return
@@ -211,6 +226,9 @@ class Run:
             gone, self._rest = self._rest, self._rest[:0]
             self.account.happens(Event.DROPPED, gone)
             self.store.final(gone, State.DROPPED)
+            return
+        if self.is_stopped:  # the receiver may have taken frames back that workers had
+            self.store.final(self._drop_pending(), State.DROPPED)
             return
         room = AHEAD - self._schedule.waiting(self.number)
         if not len(self._rest) or room < AHEAD // 2:

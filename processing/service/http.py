@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from importlib import metadata
 from typing import Annotated, Any, Literal
 
@@ -22,6 +22,7 @@ from penstock.receiver.service.assets import SHARED, Asset
 from penstock.receiver.service.prometheus import CONTENT_TYPE
 from penstock.receiver.service.refusal import Refused
 from penstock.receiver.service.web import MAX_WAIT, Absent
+from penstock.stins.messages import MAX_NAME
 
 _OURS = "penstock.processing.service"
 ASSETS = {
@@ -48,6 +49,8 @@ WHY = {
     413: "The body is too large",
     422: "The request is not as described here",
 }
+MAX_REASON = 300
+"""Characters of a reason."""
 NPY, NPZ = "application/x-npy", "application/zip"
 Name = Annotated[str, Path(max_length=256)]
 Frames = Annotated[str, Field(pattern=RANGE)]
@@ -66,6 +69,16 @@ def _either(model: Any, *kinds: str) -> web.Answers:
     """Return an answer that is JSON or one of other kinds, for the OpenAPI document."""
     content = dict.fromkeys(kinds, _BINARY)
     return {200: {"model": model, "content": content}, **_refusals(404, 409, 422)}
+
+
+@dataclass(frozen=True)
+class StopRequest:
+    """Which series shall end, and why."""
+
+    reason: Annotated[str, Field(min_length=1, max_length=MAX_REASON)] = "stopped over HTTP"
+    """In the result file."""
+    series: Annotated[str, Field(max_length=MAX_NAME)] = ""
+    """Id of the series; "" for all that are not over."""
 
 
 def create_app(supervisor: Supervisor) -> FastAPI:
@@ -165,6 +178,14 @@ def create_app(supervisor: Supervisor) -> FastAPI:
             changed=changed,
         )
         return JSONResponse(asdict(refused), 409)
+
+    @app.post("/stop", tags=["status"], responses=_refusals(409, 413, 422))
+    async def stop(request: StopRequest | None = None) -> Status:
+        """End the running series: frames that workers have are processed, all others are dropped. The answer
+        comes once the result files are complete, or after 30 s."""
+        request = request or StopRequest()
+        await supervisor.stop(request.reason, request.series)
+        return supervisor.status
 
     @app.post("/reset", tags=["status"], responses=_refusals(409))
     async def reset() -> Status:

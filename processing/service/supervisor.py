@@ -38,6 +38,8 @@ START_SECONDS = 30.0
 COMMAND_SECONDS = 10.0
 PARAMETER_SECONDS = 120.0
 """Longest time for new parameters: every worker prepares them, which may take as long as its `configure`."""
+STOP_SECONDS = 30.0
+"""Longest time in which series end that are stopped: workers process the frames that they have."""
 QUIT_SECONDS = 30.0
 """Longest time in which the distributor ends: workers hand over, and it closes its result file."""
 
@@ -181,6 +183,29 @@ class Supervisor(Parent[Snapshot]):
             )
         return changed
 
+    async def stop(self, reason: str, series: str = "") -> None:
+        """End series now; return once they are over, or after `STOP_SECONDS`, as the status tells.
+
+        Args:
+            reason: in words.
+            series: id of the series; "" for all that are not over.
+
+        Raises:
+            Refused: this series is not running, or the distributor does not answer.
+        """
+        running = self._running
+        if series and series not in running:
+            raise Refused("not_running", f"series {series} is not running; {_listed(running)}")
+        await self._command(Command(number=0, action="stop", reason=reason, series=series), COMMAND_SECONDS)
+        stopped = {series} if series else running
+        await self._changes.wait_for(lambda: not stopped & self._running, STOP_SECONDS)
+
+    @property
+    def _running(self) -> set[str]:
+        """Ids of the series that are not over."""
+        status = self._snapshot.status
+        return {each.id for each in (status.series, *status.others) if each is not None and each.active}
+
     async def reset(self) -> None:
         """Leave Error; start the distributor again if it has died.
 
@@ -288,6 +313,10 @@ class Supervisor(Parent[Snapshot]):
                 f"the distributor of {self.config.name} did not carry out {command.action} in time, or has "
                 "died meanwhile; ask again",
             )
+
+
+def _listed(series: set[str]) -> str:
+    return f"running: {', '.join(sorted(series))}" if series else "no series is"
 
 
 def final_frames(counts: Counts) -> int:

@@ -1,0 +1,152 @@
+"""Ends of a series from outside: `penstock stop --pipeline`, Ctrl-C; and how the pipeline is named."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+from pathlib import Path
+
+import pytest
+
+from penstock.cli.main import main
+from penstock.processing.client import PipelineRefused
+from penstock.processing.results.read import Results
+from tests.processing.service.pipeline_process import DEADLINE
+from tests.processing.test_process import ENTRY, SPOTS, Running, Start, receiver, running
+from tests.receiver.processes import ReceiverProcess
+from tests.streams import Streamer
+
+__all__ = ["receiver"]
+WHOLE = f"{SPOTS}\n    def finish(self, totals):\n        return {{'twice': 2.0 * totals['mean']}}\n"
+
+
+def free_address() -> str:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{found.getsockname()[1]}"
+
+
+def begun(made: Running, streamer: Streamer, path: Path, frames: int | None, sent: int) -> str:
+    """Begin a series, and wait until so many frames are done."""
+    made.wait(lambda status: [each.state for each in status.workers] == ["ready"] * 2)
+    series = streamer.start(str(path), frames=frames)
+    for number in range(sent):
+        streamer.frame(number)
+    made.wait(
+        lambda status: (
+            status.series is not None and status.series.id == series and status.series.counts.done == sent
+        )
+    )
+    return series
+
+
+@pytest.mark.parametrize("by_value", [False, True], ids=["by reference", "by TCP"])
+def test_a_series_that_is_stopped_has_its_results_so_far_and_the_next_one_is_processed(
+    start_receiver: Start,
+    streamer: Streamer,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    by_value: bool,
+) -> None:
+    plain = {"name": "live", "endpoint": "tcp://127.0.0.1:0"}
+    receiver = start_receiver(forward=[plain if by_value else ENTRY])
+    receiver.connected()
+    with running(tmp_path, receiver, source=WHOLE, consumer="live") as made:
+        receiver.wait(lambda status: status.consumers[0].connected > 0)
+        series = begun(made, streamer, receiver.root / "a.h5", 40, 10)
+        assert main(["stop", "--pipeline", made.client.url, "--reason", "stopped by hand"]) == 0
+        said = f"{receiver.root}/a.spots.h5: stopped by hand; 30 frames dropped\n"
+        assert capsys.readouterr().out == said
+        status = made.client.status()
+        assert status.state == "idle" and status.series is not None and status.series.id == series
+        assert (status.series.counts.done, status.series.counts.dropped) == (10, 30)
+        results = Results(receiver.root / "a.spots.h5")
+        account = results.account()
+        assert account["state"] == "incomplete" and account["reason"] == "stopped by hand; 30 frames dropped"
+        assert results.accumulated("mean")[1] == 10
+        assert (results.whole("twice") == 2 * results.accumulated("mean")[0]).all(), "finish has run"
+
+        assert main(["stop", "--pipeline", made.client.url]) == 2
+        assert "no series is being processed there" in capsys.readouterr().err
+        with pytest.raises(PipelineRefused, match=f"series {series} is not running; no series is"):
+            made.client.stop("again", series)
+
+        for number in range(10, 40):
+            streamer.frame(number)
+        streamer.end()
+        assert receiver.ended(series).counts.stored == 40, "the receiver's series is as it was"
+        receiver.wait(lambda status: status.consumers[0].waiting_bytes == 0)
+        status = made.over(streamer.series_of(str(receiver.root / "b.h5"), 20))
+        assert status.series is not None and status.series.counts.done == 20
+        assert [(each.id, each.counts.done) for each in status.others] == [(series, 10)]
+
+
+def test_a_series_without_a_planned_number_is_stopped_at_what_has_come(
+    receiver: ReceiverProcess, streamer: Streamer, tmp_path: Path
+) -> None:
+    with running(tmp_path, receiver) as made:
+        series = begun(made, streamer, receiver.root / "a.h5", None, 12)
+        status = made.client.stop(series=series)
+        assert status.series is not None
+        assert (status.series.active, status.series.counts.done, status.series.counts.frames) == (
+            False,
+            12,
+            12,
+        )
+        assert status.series.reason == "stopped over HTTP"
+        streamer.end()
+        receiver.ended(series)
+
+
+def test_a_pipeline_that_is_ended_within_a_series_takes_the_rest_from_the_file_when_it_is_started_again(
+    receiver: ReceiverProcess, streamer: Streamer, tmp_path: Path
+) -> None:
+    made = Running(tmp_path, receiver)
+    series = begun(made, streamer, receiver.root / "a.h5", 40, 10)
+    made.process.send_signal(signal.SIGINT)
+    assert made.process.wait(DEADLINE) == 0
+    assert made.process.stdout is not None
+    made.process.stdout.close()
+    results = Results(receiver.root / "a.spots.h5")
+    assert results.account()["state"] == "in progress" and results.accumulated("mean")[1] == 10
+    for number in range(10, 40):
+        streamer.frame(number)
+    streamer.end()
+    with running(tmp_path, receiver) as made:
+        status = made.over(series)
+        assert status.series is not None
+        assert (status.series.counts.done, status.series.from_file) == (40, 30)
+    assert results.account()["state"] == "complete" and results.accumulated("mean")[1] == 40
+
+
+def test_a_pipeline_is_named_by_its_file_and_behind_its_receiver_by_its_name(
+    start_receiver: Start, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    http = free_address()
+    receiver = start_receiver(forward=[ENTRY | {"page": f"http://{http}/"}])
+    receiver.connected()
+    with running(tmp_path, receiver, http=http) as made:
+        made.wait(lambda status: [each.state for each in status.workers] == ["ready"] * 2)
+        url = receiver.client.url
+        for arguments in (
+            ["--pipeline", str(tmp_path / "spots.yaml")], ["--pipeline", http], [url, "--pipeline"],
+            [url, "--pipeline", "spots"],
+        ):  # fmt: skip
+            assert main(["status", *arguments, "--json"]) == 0
+            assert json.loads(capsys.readouterr().out)["pipeline"] == "spots"
+        assert main(["status", url, "--pipeline", "dots"]) == 2
+        said = capsys.readouterr().err
+        assert f"{url} does not lead to the pipeline dots; behind it there is spots at http://{http}/" in said
+        assert main(["stop", url, "--pipeline", "spots"]) == 2
+        assert "no series is being processed there" in capsys.readouterr().err
+
+
+def test_what_leads_to_no_pipeline_is_one_sentence(
+    receiver: ReceiverProcess, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["status", receiver.client.url, "--pipeline"]) == 2
+    assert "it knows no pipeline: give its forward entry a page" in capsys.readouterr().err
+    (tmp_path / "spots.yaml").write_text("processor: spots.py:Spots\nhttp: 127.0.0.1:0\n")
+    assert main(["status", "--pipeline", str(tmp_path / "spots.yaml")]) == 2
+    assert "take any free port: give the address that it has printed" in capsys.readouterr().err
