@@ -15,6 +15,7 @@ import numpy as np
 import pyFAI
 
 from penstock.checks.series_check import missing_files
+from penstock.receiver.geometry import NEEDED, NO_ENERGY
 from penstock.receiver.models import FrameStatus
 from penstock.receiver.reader import ReaderError, SeriesFile, text
 from penstock.stins.texts import plural
@@ -40,11 +41,7 @@ def integrator(series: SeriesFile) -> Any:
             "pyFAI would need"
         )
     if found is None:
-        raise ReaderError(
-            f"{series.path} has no geometry: its stream's header must give distance, beam_center_x, "
-            "beam_center_y, x_pixel_size and y_pixel_size, or set these on the detector's device; a "
-            "detector_orientation has to be a turn about the beam"
-        )
+        raise ReaderError(f"{series.path} has no geometry: {NEEDED}")
     made = pyFAI.load(json.loads(text(found[()])))
     mask = series.pixel_mask
     if mask is not None and mask.shape == series.shape[-2:]:
@@ -94,9 +91,7 @@ def integrate(path: str | Path, *, points: int = 1000, unit: str = "2th_deg", ou
     with SeriesFile(path) as series:
         ai = integrator(series)
         if unit.startswith("q_") and not ai.wavelength:
-            raise ReaderError(
-                f"{path} has neither incident_energy nor incident_wavelength; take 2th_deg or r_mm instead"
-            )
+            raise ReaderError(f"{path} {NO_ENERGY}")
         image = mean(series)
     empty = np.isnan(image)
     if ai.detector.mask is not None:

@@ -187,8 +187,7 @@ class Pilatus(StreamingDetector):
             return self._resting(self._readings.state().state)
         progress = series.progress()
         self._space.see(series.largest)
-        if progress.state is BoxState.IDLE and self._series is series:
-            self._readings.look_again()
+        if progress.state is BoxState.IDLE:
             self._series = None
         return progress
 

@@ -19,6 +19,10 @@ Result: TypeAlias = "Mapping[str, Any] | None"
 """Values by name, see `Processor.process`."""
 
 
+class CannotProcess(ValueError):
+    """Raised by a processor whose sentence says all: it is shown without class and line."""
+
+
 class FrameIsOver(RuntimeError):
     """Pixels of a frame were asked for when it was over."""
 
@@ -183,9 +187,6 @@ class Processor:
             Exception: any; all these frames are failed.
         """
         raise NotImplementedError
-
-    def end(self) -> None:
-        """End the series in this worker, after its last frame here: let go of what `start` has opened."""
 
     def finish(self, totals: Mapping[str, np.ndarray[Any, Any]]) -> Result:
         """Make results of the whole series, in one of the workers, after its last frame.

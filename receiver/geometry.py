@@ -46,6 +46,14 @@ TOLERANCE = 1e-6
 """Of directions and angles: how exactly a detector can be turned."""
 
 
+NEEDED = (
+    "its stream's header must give distance, beam_center_x, beam_center_y, x_pixel_size and y_pixel_size, or "
+    "set these on the detector's device; a detector_orientation has to be a turn about the beam"
+)
+"""What is missing where there is no geometry, for sentences."""
+NO_ENERGY = "has neither incident_energy nor incident_wavelength; take 2th_deg or r_mm instead"
+
+
 @dataclass(frozen=True, slots=True)
 class Geometry:
     """A flat detector perpendicular to the beam."""

@@ -1,5 +1,4 @@
-"""A class property of our Tango classes in the database, by which panels find detectors and receivers,
-and others pipelines."""
+"""A class property of our Tango classes in the database, by which panels find detectors and receivers."""
 
 from __future__ import annotations
 
@@ -10,7 +9,6 @@ import tango
 import tango.server
 
 from penstock.devices._base.detector import Detector
-from penstock.devices._base.pipeline_device import PenstockPipeline
 
 log = logging.getLogger(__name__)
 
@@ -19,10 +17,8 @@ PROPERTY = "PenstockInterface"
 
 
 def interface_of(kind: type[tango.server.Device]) -> str:
-    """Return the interface of one of our classes: "detector", "receiver" or "pipeline"."""
-    if issubclass(kind, Detector):
-        return "detector"
-    return "pipeline" if issubclass(kind, PenstockPipeline) else "receiver"
+    """Return the interface of one of our classes: "detector" or "receiver"."""
+    return "detector" if issubclass(kind, Detector) else "receiver"
 
 
 def announce(kinds: Iterable[type[tango.server.Device]], database: tango.Database) -> None:

@@ -21,11 +21,12 @@ class BuiltIn(NamedTuple):
     """Parameters that are paths: in a pipeline's file they may be relative to its folder."""
 
 
-PVAPY = "pvapy:"
-"""Before FILE.py:CLASS or MODULE:CLASS: the class is one of PvaPy's framework."""
-PVAPY_ADAPTER = f"{PACKAGE}.pvapy_class"
-
 BUILT_IN = {
+    "azimuthal": BuiltIn(
+        f"{PACKAGE}.azimuthal:Azimuthal",
+        "intensity over q or angle, with its standard deviation, or a cake: azimuthal integration",
+        files=("poni", "dark", "flat", "mask"),
+    ),
     "correct": BuiltIn(
         f"{PACKAGE}.correct:Correct",
         "a step before others: subtracts a dark, divides by a flat field, masked pixels become NaN",
@@ -74,6 +75,11 @@ def with_files(name: str, parameters: Mapping[str, Any], folder: Path) -> dict[s
     """
     paths = BUILT_IN[name].files if name in BUILT_IN else ()
     return {
-        key: str(folder / value) if key in paths and isinstance(value, str) and value else value
+        key: str(folder / value) if key in paths and isinstance(value, str) and _is_path(value) else value
         for key, value in parameters.items()
     }
+
+
+def _is_path(value: str) -> bool:
+    """Return whether this is the path of a file, and not the text of one."""
+    return bool(value) and "\n" not in value and not value.startswith("{")

@@ -1,0 +1,140 @@
+"""Matrices that are kept in a folder: made once per host, and mapped by every worker that needs them."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from penstock.processing import kept_folder
+from penstock.processing.azimuthal import matrix as file_of
+from penstock.processing.azimuthal.build import REFUSED, paths
+from penstock.processing.azimuthal.matrix import DamagedFileError, Matrix
+from penstock.processing.azimuthal.plan import Images, Plan, key
+
+LIMIT_VARIABLE, LIMIT_GB = "PENSTOCK_CACHE_GB", 4.0
+"""The matrices that were not used for the longest time go when all together have more than this."""
+ENDING = ".matrix"
+
+
+class NoMatrixError(Exception):
+    """A matrix cannot be made; the sentence says why."""
+
+
+def get(plan: Plan, images: Images) -> tuple[Matrix, str]:
+    """Return the matrix of a plan, and its geometry as the text of a .poni file.
+
+    If nobody has made it yet, it is made by a process of its own; whoever wants the same one waits for that.
+
+    Raises:
+        NoMatrixError: it cannot be made.
+    """
+    try:
+        folder = kept_folder.folder("azimuthal")
+        name = key(plan, images)
+    except PackageNotFoundError as error:
+        raise NoMatrixError(
+            f"azimuthal integration needs {error.name}, which is not here: install penstock[processing] for "
+            f"{sys.executable}"
+        ) from error
+    except OSError as error:
+        raise NoMatrixError(str(error)) from error
+    try:
+        path = folder / f"{name}{ENDING}"
+        if (found := _read(path)) is not None:
+            return found
+        with _alone(folder / f".{name}.lock"):
+            if (found := _read(path)) is not None:
+                return found
+            _make(plan, images, path)
+            _forget_old(folder, path)
+            return file_of.read(path)
+    except OSError as error:
+        raise NoMatrixError(
+            f"the matrix of azimuthal integration cannot be kept: {error}; "
+            f"{kept_folder.VARIABLE} names another folder"
+        ) from error
+
+
+def _read(path: Path) -> tuple[Matrix, str] | None:
+    try:
+        found = file_of.read(path)
+    except FileNotFoundError:
+        return None
+    except DamagedFileError:
+        path.unlink(missing_ok=True)
+        return None
+    with contextlib.suppress(OSError):
+        os.utime(path)  # it is the last one to go
+    return found
+
+
+@contextlib.contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Hold a lock file, which is removed at the end."""
+    while True:
+        descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            # Whoever had it may have removed it: then another one has this name.
+            if os.path.exists(path) and os.path.samestat(os.fstat(descriptor), os.stat(path)):
+                try:
+                    yield
+                finally:
+                    path.unlink(missing_ok=True)
+                return
+        finally:
+            os.close(descriptor)
+
+
+def _make(plan: Plan, images: Images, path: Path) -> None:
+    work = Path(tempfile.mkdtemp(prefix=".making-", dir=path.parent))
+    try:
+        (work / "plan.json").write_bytes(msgspec.json.encode(plan))
+        for file, image in zip(paths(work), images, strict=True):
+            if image is not None:
+                np.save(file, image)
+        command = [sys.executable, "-P", "-m", "penstock.processing.azimuthal.build", str(work)]
+        made = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        said = made.stderr.strip().splitlines()
+        if made.returncode == REFUSED and said:
+            raise NoMatrixError(said[-1])
+        if made.returncode:
+            why = f": {said[-1]:.300}" if said else ""
+            raise NoMatrixError(f"the process that makes the matrix has ended with {made.returncode}{why}")
+        os.rename(work / "matrix", path)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def _forget_old(folder: Path, kept: Path) -> None:
+    """Remove the matrices that were not used for the longest time, if all together are too large.
+
+    Whoever has mapped one keeps it.
+    """
+    try:
+        most = float(os.environ.get(LIMIT_VARIABLE, "")) * 1e9
+    except ValueError:
+        most = LIMIT_GB * 1e9
+    found = []
+    for path in folder.glob(f"*{ENDING}"):
+        with contextlib.suppress(FileNotFoundError):
+            status = path.stat()
+            found.append((status.st_mtime_ns, status.st_size, path))
+    total = sum(size for _, size, _ in found)
+    for _, size, path in sorted(found):
+        if total <= most:
+            break
+        if path != kept:
+            path.unlink(missing_ok=True)
+            total -= size

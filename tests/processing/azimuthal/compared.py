@@ -1,0 +1,87 @@
+"""Images, corrections and pyFAI's own answer about them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyFAI
+
+from penstock.processing.azimuthal import product
+from penstock.processing.azimuthal.build import build
+from penstock.processing.azimuthal.matrix import Matrix
+from penstock.processing.azimuthal.plan import Images, Plan
+from penstock.receiver.geometry import Geometry, poni
+
+TYPES = ("uint16", "uint32", "int32", "float32")
+SPLITTINGS = ("no", "bbox", "full")
+TOLERANCE = 1e-6
+
+
+class Case(NamedTuple):
+    """A plan, its images, and its matrix."""
+
+    plan: Plan
+    images: Images
+    matrix: Matrix
+
+    def pyfai(self, image: np.ndarray[Any, Any], dummy: float | None) -> Any:
+        """pyFAI's result: CSR, Cython."""
+        plan, images = self.plan, self.images
+        ai = pyFAI.load(plan.geometry)
+        if plan.azimuth_range is not None and plan.azimuth_range[1] > 180:
+            ai.setChiDiscAtZero()
+        keys = {
+            "unit": plan.unit, "method": (plan.splitting, "csr", "cython"), "error_model": "poisson",
+            "correctSolidAngle": plan.solid_angle, "polarization_factor": plan.polarisation,
+            "flat": images.flat, "dark": images.dark, "dummy": dummy, "radial_range": plan.radial_range,
+            "azimuth_range": plan.azimuth_range,
+            "mask": None if images.mask is None else images.mask.astype(np.int8),
+        }  # fmt: skip
+        if plan.azimuth_points:
+            return ai.integrate2d(image, plan.points, plan.azimuth_points, **keys)
+        return ai.integrate1d(image, plan.points, **keys)
+
+    def is_equal(self, image: np.ndarray[Any, Any], dummy: float | None) -> None:
+        """Intensity and sigma are pyFAI's, wherever a pixel counts."""
+        marks = product.NOTHING if dummy is None or np.isnan(dummy) else (dummy, dummy)
+        ours = product.integrate(self.matrix, image, marks, True)
+        theirs = self.pyfai(image, dummy)
+        counts = theirs.sum_normalization != 0
+        assert counts.sum() > 0.5 * counts.size
+        assert ours.sigma is not None
+        np.testing.assert_array_equal(np.isfinite(ours.intensity), counts)
+        np.testing.assert_allclose(ours.intensity[counts], theirs.intensity[counts], rtol=TOLERANCE)
+        np.testing.assert_allclose(ours.sigma[counts], theirs.sigma[counts], rtol=TOLERANCE)
+        np.testing.assert_allclose(self.matrix.radial, theirs.radial, rtol=1e-12)
+        if self.plan.azimuth_points:
+            np.testing.assert_allclose(self.matrix.azimuth, theirs.azimuthal, rtol=1e-12)
+
+
+def case(folder: Path, shape: tuple[int, int], *, corrected: bool = True, **keys: Any) -> Case:
+    """All corrections of one dimension; of a cake without a dark, of which pyFAI takes another variance."""
+    chance = np.random.default_rng(1)
+    rows, columns = shape
+    geometry = Geometry(0.15, (columns * 0.47, rows * 0.55), (172e-6, 172e-6), 0.2)
+    given = {"unit": "q_nm^-1", "points": 100, "splitting": "bbox", "polarisation": 0.95, **keys}
+    plan = Plan(geometry=poni(geometry, shape), shape=shape, **given)
+    images = Images()
+    if corrected:
+        dark = chance.random(shape, np.float32) * 3
+        images = Images(
+            chance.random(shape) < 0.02, chance.normal(1, 0.1, shape).astype(np.float32),
+            None if plan.azimuth_points else dark,
+        )  # fmt: skip
+    return Case(plan, images, build(plan, images, folder)[0])
+
+
+def frame(shape: tuple[int, int], kind: str, saturated: bool) -> tuple[np.ndarray[Any, Any], float | None]:
+    """An image, and the value of its pixels that do not count."""
+    chance = np.random.default_rng(2)
+    image = chance.poisson(12, shape).astype(kind)
+    if not saturated:
+        return image, None
+    dummy = {"u": lambda: np.iinfo(kind).max, "i": lambda: -1, "f": lambda: np.nan}[image.dtype.kind]()
+    image[chance.random(shape) < 0.01] = dummy
+    return image, dummy

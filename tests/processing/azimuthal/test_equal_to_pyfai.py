@@ -1,0 +1,78 @@
+"""Intensity and sigma are pyFAI's: all types of pixels, splittings and corrections."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from penstock.processing.azimuthal import product
+from tests.processing.azimuthal.compared import SPLITTINGS, TYPES, Case, case, frame
+
+SMALL = (120, 140)
+
+
+@pytest.fixture(scope="module", params=SPLITTINGS)
+def small(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Case:
+    return case(tmp_path_factory.mktemp("case"), SMALL, splitting=request.param)
+
+
+@pytest.mark.parametrize("saturated", [False, True], ids=["", "saturated"])
+@pytest.mark.parametrize("kind", TYPES)
+def test_a_curve(small: Case, kind: str, saturated: bool) -> None:
+    small.is_equal(*frame(SMALL, kind, saturated))
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"corrected": False, "solid_angle": False, "polarisation": None},
+        {"unit": "2th_deg", "radial_range": (0.5, 3.0), "azimuth_range": (-60.0, 60.0)},
+        {"unit": "r_mm", "azimuth_range": (150.0, 210.0)},
+        {"unit": "q_A^-1", "azimuth_points": 12, "points": 30},
+        {"azimuth_points": 5, "points": 20, "splitting": "full", "azimuth_range": (-90.0, 90.0)},
+        {"azimuth_points": 8, "points": 20, "splitting": "no", "radial_range": (1.0, 20.0)},
+    ],
+    ids=["plain", "sector", "across the cut", "cake", "part of a cake", "cake without splitting"],
+)
+def test_ranges_units_and_cakes(tmp_path: Path, keys: dict[str, Any]) -> None:
+    made = case(tmp_path, SMALL, **keys)
+    for saturated in (False, True):
+        made.is_equal(*frame(SMALL, "uint16", saturated))
+
+
+def test_infinity_does_not_count(small: Case) -> None:
+    image, _ = frame(SMALL, "float32", False)
+    image[60, ::7] = -np.inf
+    image[61, ::7] = np.inf
+    other = np.where(np.isfinite(image), image, np.float32(np.nan))
+    marks = product.NOTHING
+    found, expected = (product.integrate(small.matrix, each, marks, True) for each in (image, other))
+    np.testing.assert_array_equal(found.intensity, expected.intensity)
+    assert np.isfinite(found.intensity).any()
+
+
+def test_a_bin_whose_pixels_are_all_marked_has_no_value(small: Case) -> None:
+    image, _ = frame(SMALL, "uint16", False)
+    image[:] = 65535
+    curve = product.integrate(small.matrix, image, (65535, 65535), True)
+    assert curve.sigma is not None
+    assert np.isnan(curve.intensity).all() and np.isnan(curve.sigma).all()
+
+
+@cache
+def _large(folder: Path, side: int, splitting: str) -> Case:
+    return case(folder, (side, side), splitting=splitting, points=1000)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("splitting", SPLITTINGS)
+@pytest.mark.parametrize("side", [1024, 2048], ids=["1M", "4M"])
+def test_curves_of_large_images(tmp_path: Path, side: int, splitting: str) -> None:
+    made = _large(tmp_path, side, splitting)
+    for kind in TYPES:
+        for saturated in (False, True):
+            made.is_equal(*frame((side, side), kind, saturated))

@@ -1,0 +1,87 @@
+"""Matrices are made once per host, by a process of its own, and kept within a limit."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from penstock.processing.azimuthal import kept
+from penstock.processing.azimuthal.build import CannotBuildError, build
+from penstock.processing.azimuthal.plan import Images, Plan
+from penstock.receiver.geometry import Geometry, poni
+
+SHAPE = (40, 50)
+
+
+def plan(**keys: object) -> Plan:
+    geometry = poni(Geometry(0.15, (20.0, 22.0), (172e-6, 172e-6), 0.2), SHAPE)
+    return Plan(**{
+        "geometry": geometry, "shape": SHAPE, "unit": "q_nm^-1", "points": 20, "splitting": "no", **keys
+    })  # fmt: skip
+
+
+def names(cache: Path) -> list[str]:
+    return sorted(path.name for path in (cache / "azimuthal").iterdir())
+
+
+def test_one_matrix_is_made_for_all_and_made_anew_if_it_is_damaged(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make, made = kept._make, []
+    monkeypatch.setattr(kept, "_make", lambda *given: (made.append(given), make(*given)))
+    with ThreadPoolExecutor() as pool:
+        found = [pool.submit(kept.get, plan(), Images()) for _ in range(3)]
+    radials = [each.result()[0].radial.tolist() for each in found]
+    assert radials[0] == radials[1] == radials[2] and len(radials[0]) == 20 and len(made) == 1
+    (name,) = names(cache)
+    path = cache / "azimuthal" / name
+    os.truncate(path, path.stat().st_size - 100)
+
+    assert kept.get(plan(), Images())[0].radial.tolist() == radials[0]
+    assert len(made) == 2 and names(cache) == [name]
+
+
+def test_the_one_that_was_not_used_for_longest_goes_and_whoever_has_it_keeps_it(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, _ = kept.get(plan(), Images())
+    size = (cache / "azimuthal" / names(cache)[0]).stat().st_size
+    monkeypatch.setenv("PENSTOCK_CACHE_GB", str(size * 1.5 / 1e9))
+
+    second, text = kept.get(plan(polarisation=0.9), Images(mask=np.eye(*SHAPE, dtype=bool)))
+
+    assert len(names(cache)) == 1 and "Distance: 0.15" in text
+    assert second.counts.sum() == first.counts.sum() - 40
+
+
+@pytest.mark.parametrize(
+    ("keys", "says"),
+    [
+        ({"geometry": "Distance: here\n"}, r"pyFAI cannot read the geometry \(poni\)"),
+        ({"geometry": {}}, r"pyFAI cannot read the geometry|has no distance or no pixel size"),
+        ({"geometry": "poni_version: 2.1\nDetector: Pilatus100k\nDetector_config: {}\nDistance: 0.1\n"
+          "Poni1: 0.01\nPoni2: 0.01\nRot1: 0\nRot2: 0\nRot3: 0\nWavelength: 1e-10\n"},
+         r"is that of a detector of \[195, 487\] pixels, and the images have \[40, 50\]"),
+        ({"radial_range": (500.0, 600.0)}, "no pixel lies in this range"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_made_is_said(tmp_path: Path, keys: dict[str, object], says: str) -> None:
+    with pytest.raises(CannotBuildError, match=says):
+        build(plan(**keys), Images(), tmp_path)
+
+
+def test_what_the_process_says_reaches_whoever_asked(cache: Path) -> None:
+    with pytest.raises(kept.NoMatrixError, match="no pixel is left"):
+        kept.get(plan(), Images(mask=np.ones(SHAPE, bool)))
+    assert names(cache) == []
+
+
+def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tmp_path.joinpath("file").touch()
+    monkeypatch.setenv("PENSTOCK_CACHE", str(tmp_path / "file/folder"))
+    with pytest.raises(kept.NoMatrixError, match="let PENSTOCK_CACHE name a folder that workers can write"):
+        kept.get(plan(), Images())
