@@ -1,4 +1,4 @@
-"""`penstock status --all`: every detector and receiver of the Tango database, read once."""
+"""`penstock status --all`: all devices of the Tango database, and pipelines that they lead to, read once."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from penstock.cli import _fleet_pipelines as pipelines
 from penstock.cli._ending import end_now
 from penstock.cli._output import emit
 from penstock.cli.main import UserError
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+    from penstock.cli._fleet_pipelines import PipelineRow
     from penstock.gui.model.fleet_row import Row
 
 DEADLINE = 3.0
@@ -37,27 +39,34 @@ def run(args: argparse.Namespace) -> int:
     if not found:
         raise UserError(NOBODY)
     rows, late = read_rows(found, DEADLINE)
+    behind = pipelines.read_pipelines(row.receiver_url for row in rows)
     if args.json:
-        emit(rows)
+        emit([*rows, *behind])
     else:
-        _print(rows)
-    status = 1 if any(row.ill for row in rows) else 0
+        _print(rows, behind)
+    status = 1 if any(row.ill for row in rows) or any(row.ill for row in behind) else 0
     if late:
         end_now(status)
     return status
 
 
-def _print(rows: Sequence[Row]) -> None:
+def _print(rows: Sequence[Row], behind: Sequence[PipelineRow]) -> None:
     from penstock.gui.model.fleet_row import summary
 
     console = _console()
-    console.print(summary(rows), soft_wrap=True)
+    console.print(
+        "; ".join([summary(rows), *([pipelines.summary(behind)] if behind else [])]), soft_wrap=True
+    )
     console.print(_table(rows))
-    if any(row.problem for row in rows):
+    if behind:
         console.print()
-    for row in rows:
-        if row.problem:
-            console.print(f"{row.name}: {row.problem}", style=STYLE.get(row.state, ""), soft_wrap=True)
+        console.print(_table_of_pipelines(behind))
+    problems = [(row.name, row.problem, row.state) for row in rows if row.problem]
+    problems += [(row.name, row.problem, row.state) for row in behind if row.problem]
+    if problems:
+        console.print()
+    for name, problem, state in problems:
+        console.print(f"{name}: {problem}", style=STYLE.get(state, ""), soft_wrap=True)
 
 
 def _console() -> Console:
@@ -82,4 +91,20 @@ def _table(rows: Sequence[Row]) -> Table:
     for row in rows:
         state = Text(row.state, STYLE.get(row.state, ""))
         table.add_row(state, row.name, row.series, row.frames, row.hertz, row.free)
+    return table
+
+
+def _table_of_pipelines(rows: Sequence[PipelineRow]) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for title in ("state", "pipeline", "series"):
+        table.add_column(title, no_wrap=True)
+    for title in ("frames", "workers"):
+        table.add_column(title, no_wrap=True, justify="right")
+    table.add_column("address", no_wrap=True)
+    for row in rows:
+        state = Text(row.state, STYLE.get(row.state, ""))
+        table.add_row(state, row.name, row.series, row.frames, str(row.workers), row.url)
     return table

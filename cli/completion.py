@@ -121,7 +121,7 @@ def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
 def _complete(action: Any) -> None:
     import shtab
 
-    from penstock.devices._base.registry import camera_names
+    from penstock.devices._base.registry import SERVICES, camera_names
 
     word = action.metavar
     if word in FILES:
@@ -133,4 +133,4 @@ def _complete(action: Any) -> None:
     elif word in RECEIVERS_OR_FILES:
         action.complete = BOTH
     elif word in CAMERAS:
-        action.choices = [*camera_names(), *(["PenstockReceiver"] if word == "SERVER" else [])]
+        action.choices = [*camera_names(), *(SERVICES if word == "SERVER" else ())]

@@ -1,4 +1,4 @@
-"""Run a Tango device server: one per detector class, of the same name, or PenstockReceiver.
+"""Run a Tango device server: one per detector class, of the same name, PenstockReceiver, or PenstockPipeline.
 
 Examples:
   penstock device Simulator sim
@@ -8,6 +8,8 @@ Examples:
   penstock device Simulator sim --register sim/receiver/1 --class PenstockReceiver \\
       --property ReceiverUrl=http://127.0.0.1:5000
       the receiver's own device, in the same server
+  penstock device PenstockPipeline lab --register lab/pipeline/rings --property PipelineUrl=http://127.0.0.1:5100
+      the device of a pipeline of live processing
   penstock device Simulator sim -- -v3
       options after -- are passed to Tango
 
@@ -31,7 +33,9 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of `penstock device`."""
     parser.add_argument(
-        "server", metavar="SERVER", help="class of the detector, such as Eiger, or PenstockReceiver"
+        "server",
+        metavar="SERVER",
+        help="class of the detector, such as Eiger, or PenstockReceiver, or PenstockPipeline",
     )
     parser.add_argument("instance", nargs="?", metavar="INSTANCE", help="instance name of the server")
     parser.add_argument("--register", metavar="DEVICE", help="register this device (a/b/c), and exit")
@@ -57,15 +61,15 @@ def run(args: argparse.Namespace) -> int:
     """Register a device, or run the server."""
     from penstock.cli.main import UserError
     from penstock.devices._base.registration import registered
-    from penstock.devices._base.registry import UnknownCamera
-    from penstock.devices._base.server import RECEIVER, run_server, server_classes
+    from penstock.devices._base.registry import SERVICES, UnknownCamera
+    from penstock.devices._base.server import run_server, server_classes
     from penstock.streamer.loading import CameraFileError
 
     given, instance, options = _names(args)
     try:
         classes = server_classes(given)
     except UnknownCamera as error:
-        raise UserError(f"{error}, and {RECEIVER}") from error
+        raise UserError(f"{error}, {' and '.join(SERVICES)}") from error
     except CameraFileError as error:
         raise UserError(str(error)) from error
     server = classes[0].__name__
@@ -80,14 +84,22 @@ def run(args: argparse.Namespace) -> int:
     if not registered(database, name):
         raise UserError(
             f"no device is registered for {name} in the Tango database {host}; "
-            f"register one with: penstock device {server} {instance} --register sim/det/1 "
-            "--property ReceiverUrl=http://127.0.0.1:5000"
+            f"register one with: penstock device {server} {instance} --register {_example(classes[0])}"
         )
     if where := _runs_at(database, f"dserver/{name}"):
         raise UserError(
             f"{name} is already running {where}; stop it first, or register and start another instance"
         )
     return run_server(server, [instance, *options])
+
+
+def _example(kind: type[tango.server.Device]) -> str:
+    """Return what registers a first device of a class, as options."""
+    from penstock.devices._base.registration_checks import needed_address
+
+    name = needed_address(kind)
+    device, port = ("lab/pipeline/1", 5100) if name == "PipelineUrl" else ("sim/det/1", 5000)
+    return f"{device} --property {name}=http://127.0.0.1:{port}"
 
 
 def _names(args: argparse.Namespace) -> tuple[str, str, list[str]]:

@@ -75,7 +75,8 @@ def run(args: argparse.Namespace) -> int:
 
     if args.list:
         for name, each in sorted(BUILT_IN.items()):
-            print(f"{name:12}{each.sentence}")
+            print(f"{name:22}{each.sentence}")
+        print(f"{'pvapy:FILE.py:CLASS':22}a processor class of PvaPy's streaming framework, unmodified")
         return 0
     if args.schema:
         print(json.dumps(pipeline_file.schema(), indent=2))

@@ -1,4 +1,4 @@
-"""Show the state of a receiver and its pipelines, or of every detector and receiver.
+"""Show the state of a receiver, of a pipeline, or of all detectors, receivers and pipelines.
 
 Examples:
   penstock status http://127.0.0.1:5000       the receiver at this address
@@ -10,7 +10,8 @@ Examples:
   penstock status --pipeline spots.yaml       the one of this file
   penstock status eiger-1 --pipeline          the one behind this receiver, whose forward entry has its page
   penstock status --pipeline spots            the one of this name behind the receiver on this machine
-  penstock status --all                       every detector and receiver in the Tango database, faults first
+  penstock status --all                       every detector and receiver in the Tango database, faults first,
+                                              and the pipelines whose pages these receivers know
   penstock status --all --json | jq '.[] | select(.state == "FAULT")'
   watch -n 5 penstock status --all            the same every 5 s
 
@@ -21,8 +22,8 @@ answer.
 Exit status of --pipeline: 0 every frame of its last series is done, 1 some are not, or it is in Error, 2 it
 does not answer.
 
-Exit status of --all: 0 all are well, 1 one of them is in FAULT or UNKNOWN, or has not answered within 3 s, 2
-no Tango database answers, or it has no device of Penstock.
+Exit status of --all: 0 all are well, 1 one of them is in FAULT or UNKNOWN, or has not answered in time, 2 no
+Tango database answers, or it has no device of Penstock. A pipeline that does not run is OFF, and well.
 """
 
 from __future__ import annotations

@@ -187,7 +187,8 @@ class Pilatus(StreamingDetector):
             return self._resting(self._readings.state().state)
         progress = series.progress()
         self._space.see(series.largest)
-        if progress.state is BoxState.IDLE:
+        if progress.state is BoxState.IDLE and self._series is series:
+            self._readings.look_again()
             self._series = None
         return progress
 

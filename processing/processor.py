@@ -188,6 +188,9 @@ class Processor:
         """
         raise NotImplementedError
 
+    def end(self) -> None:
+        """End the series in this worker, after its last frame here: let go of what `start` has opened."""
+
     def finish(self, totals: Mapping[str, np.ndarray[Any, Any]]) -> Result:
         """Make results of the whole series, in one of the workers, after its last frame.
 

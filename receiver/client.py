@@ -125,6 +125,23 @@ class ReceiverClient(HttpClient):
         """Return the last series, newest first, at most some thousand, without the running one."""
         return self._json(list[PastSeries], "GET", "/series", fields={"limit": str(limit)}, wait=LIST_SECONDS)
 
+    def series(self, series: str) -> PastSeries | None:
+        """Return the running series, or one that has ended, by its id.
+
+        Args:
+            series: the id.
+
+        Returns:
+            What the receiver says of it (`series.active`: it runs, and this is as far as it is); `None` if it
+            does not know it: it has not begun, or it is forgotten, which takes a thousand others.
+        """
+        try:
+            return self._json(PastSeries, "GET", "/series/one", fields={"series": series}, wait=LIST_SECONDS)
+        except ReceiverRefused as error:
+            if error.kind != "no_such_series":
+                raise
+            return None
+
     def folders(self, under: str = "") -> Folders:
         """Return the subfolders of a folder of the data root.
 

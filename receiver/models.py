@@ -394,7 +394,8 @@ class Status:
 
 @dataclass(frozen=True, kw_only=True)
 class PastSeries:
-    """A series that has ended, as the status showed it at its end."""
+    """A series that has ended, as the status showed it at its end; asked for by its id, the running one, too,
+    as far as it is."""
 
     series: Series
     counts: Counts

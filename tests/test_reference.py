@@ -13,6 +13,7 @@ import msgspec
 import nxvalidate
 import pytest
 
+from penstock.devices._base import pipeline_device
 from penstock.devices._base.detector import Detector
 from penstock.devices._base.receiver_device import STATUS_ATTRIBUTES
 from penstock.devices._base.series_settings import DEVICE_SETTINGS, PERIOD_ATTRIBUTES
@@ -258,6 +259,14 @@ def test_every_tango_attribute_of_the_receiver_is_described() -> None:
     _, _, page = _page("tango.md").partition("## The receiver's device")
     for each in STATUS_ATTRIBUTES:
         _row(page, each.parameter.name)
+
+
+def test_everything_of_the_device_of_a_pipeline_is_described() -> None:
+    _, _, page = _page("tango.md").partition("## A pipeline's device")
+    kind = pipeline_device.pipeline_class().TangoClassClass
+    for name in [*kind.cmd_list, *kind.device_property_list, *kind.attr_list]:
+        if name not in ("Init", "State", "Status"):
+            _row(page, name)
 
 
 def test_every_tango_command_property_and_state_is_described() -> None:

@@ -33,7 +33,6 @@ from penstock.devices._base.monitor_image import address_of
 from penstock.devices._base.parameter_list import ATTRIBUTE as PARAMETERS
 from penstock.devices._base.parameter_list import parameter_list
 from penstock.devices._base.publisher import Publisher
-from penstock.devices._base.receiver_watch import ReceiverWatch
 from penstock.devices._base.series_control import SeriesControl
 from penstock.devices._base.series_settings import (
     PERIOD_ATTRIBUTES,
@@ -46,6 +45,7 @@ from penstock.devices._base.series_settings import (
 )  # fmt: skip
 from penstock.devices._base.shown_attributes import ShownAttributes
 from penstock.devices._base.states import ACTIVE, TANGO_STATE, SeriesState
+from penstock.devices._base.status_watch import StatusWatch
 from penstock.devices._base.streamer_link import streamer_link, streamer_properties
 from penstock.devices._base.streamer_process import StreamerLink
 from penstock.devices._base.tango_text import tango_json, tango_status, tango_value
@@ -131,7 +131,7 @@ class Detector(Device):
             trigger_limit=lambda: float(self._values["TriggerTimeLimit"]),
         )  # fmt: skip
         self.features = FeatureAccess(self._control, self._on_features)
-        self._watch = ReceiverWatch(self._receiver, self._control.record.on_receiver)
+        self._watch = StatusWatch(self._receiver, self._control.record.on_receiver, "receiver")
         self._live = LiveImage(
             self, self._receiver, rate=self.LiveImageRate, edge=self.LiveImageSize,
             version=lambda: (self._control.view.series, self._control.view.latest_frame),

@@ -9,12 +9,15 @@ import tango
 
 from penstock.devices._base.arming import ArmRefused
 from penstock.devices._base.attributes import ValueRefused
+from penstock.devices._base.configuring_pipeline import ConfigureRefused
 from penstock.devices._base.tango_text import tango_error
+from penstock.processing.client import PipelineRefused, PipelineUnavailable
 from penstock.receiver.client import ReceiverRefused, ReceiverUnavailable
 from penstock.streamer.client import StreamerRefused, StreamerUnavailable
 
 EXPECTED = (
     ArmRefused, ValueRefused, ReceiverRefused, ReceiverUnavailable, StreamerRefused, StreamerUnavailable,
+    ConfigureRefused, PipelineRefused, PipelineUnavailable,
 )  # fmt: skip
 """Errors whose text is a sentence for the user."""
 

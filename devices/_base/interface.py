@@ -1,4 +1,5 @@
-"""A class property of our Tango classes in the database, by which panels find detectors and receivers."""
+"""A class property of our Tango classes in the database, by which panels find detectors and receivers,
+and others pipelines."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ import tango
 import tango.server
 
 from penstock.devices._base.detector import Detector
+from penstock.devices._base.pipeline_device import PenstockPipeline
 
 log = logging.getLogger(__name__)
 
@@ -17,8 +19,10 @@ PROPERTY = "PenstockInterface"
 
 
 def interface_of(kind: type[tango.server.Device]) -> str:
-    """Return the interface of one of our classes: "detector" or "receiver"."""
-    return "detector" if issubclass(kind, Detector) else "receiver"
+    """Return the interface of one of our classes: "detector", "receiver" or "pipeline"."""
+    if issubclass(kind, Detector):
+        return "detector"
+    return "pipeline" if issubclass(kind, PenstockPipeline) else "receiver"
 
 
 def announce(kinds: Iterable[type[tango.server.Device]], database: tango.Database) -> None:

@@ -2,82 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any
 
 import tango
 from tango.server import Device, attribute, command, device_property
 
-from penstock.devices._base.attributes import declare
 from penstock.devices._base.faults import as_tango_error
 from penstock.devices._base.publisher import Publisher
-from penstock.devices._base.receiver_watch import ReceiverWatch
 from penstock.devices._base.states import RECEIVER_TANGO_STATE
-from penstock.devices._base.tango_text import tango_status, tango_value
+from penstock.devices._base.status_attributes import StatusAttribute, entry, values_of, with_attributes
+from penstock.devices._base.status_watch import StatusWatch
+from penstock.devices._base.tango_text import tango_status
 from penstock.receiver.client import NoAnswer, ReceiverClient
 from penstock.receiver.models import Status
-from penstock.streamer.settings import Parameter, Value
 
-
-class _StatusAttribute(NamedTuple):
-    parameter: Parameter
-    value: Callable[[Status], Value]
-
-
-def _entry(
-    name: str, default: Value, doc: str, value: Callable[[Status], Value], unit: str = "", format: str = ""
-) -> _StatusAttribute:
-    parameter = Parameter(name=name, default=default, doc=doc, unit=unit, writable=False, format=format)
-    return _StatusAttribute(parameter, value)
-
-
-STATUS_ATTRIBUTES: tuple[_StatusAttribute, ...] = (
-    _entry("DetectorName", "", "Name of the receiver and of the NXdetector group.", lambda s: s.detector),
-    _entry("FileName", "", "File of the running or last series.",
+STATUS_ATTRIBUTES: tuple[StatusAttribute[Status], ...] = (
+    entry("DetectorName", "", "Name of the receiver and of the NXdetector group.", lambda s: s.detector),
+    entry("FileName", "", "File of the running or last series.",
            lambda s: (s.series.filename or "") if s.series else ""),
-    _entry("SeriesId", "", "Unique id of the running or last series.",
+    entry("SeriesId", "", "Unique id of the running or last series.",
            lambda s: s.series.id if s.series else ""),
-    _entry("SeriesReason", "", "Why the last series ended, or what the running one is waiting for.",
+    entry("SeriesReason", "", "Why the last series ended, or what the running one is waiting for.",
            lambda s: s.series.reason if s.series else ""),
-    _entry("nFramesPlanned", 0, "Frames announced; -1 while unknown.",
+    entry("nFramesPlanned", 0, "Frames announced; -1 while unknown.",
            lambda s: -1 if s.counts.planned is None else s.counts.planned),
-    _entry("nFramesReceived", 0, "Frames counted in the account.", lambda s: s.counts.received),
-    _entry("nFramesWritten", 0, "Frames in the file.", lambda s: s.counts.stored),
-    _entry("nFramesPartial", 0, "Frames with modules missing or corrupt; their other modules are stored.",
+    entry("nFramesReceived", 0, "Frames counted in the account.", lambda s: s.counts.received),
+    entry("nFramesWritten", 0, "Frames in the file.", lambda s: s.counts.stored),
+    entry("nFramesPartial", 0, "Frames with modules missing or corrupt; their other modules are stored.",
            lambda s: s.counts.partial),
-    _entry("nFramesDelivered", 0, "Frames for live view and consumers only.", lambda s: s.counts.delivered),
-    _entry("nFramesDiscarded", 0, "Frames that the sender marked as not to be written.",
+    entry("nFramesDelivered", 0, "Frames for live view and consumers only.", lambda s: s.counts.delivered),
+    entry("nFramesDiscarded", 0, "Frames that the sender marked as not to be written.",
            lambda s: s.counts.discarded),
-    _entry("nFramesCorrupt", 0, "Frames that arrived damaged.", lambda s: s.counts.corrupt),
-    _entry("nFramesMissing", 0, "Frames that did not arrive.", lambda s: s.counts.missing),
-    _entry("nFramesNotTriggered", 0, "Planned frames that were never triggered.",
+    entry("nFramesCorrupt", 0, "Frames that arrived damaged.", lambda s: s.counts.corrupt),
+    entry("nFramesMissing", 0, "Frames that did not arrive.", lambda s: s.counts.missing),
+    entry("nFramesNotTriggered", 0, "Planned frames that were never triggered.",
            lambda s: s.counts.not_triggered),
-    _entry("nFramesPending", 0, "Planned frames still to come.", lambda s: s.counts.pending),
-    _entry("nFramesFlushed", 0, "Frames that would survive a crash of the receiver.",
+    entry("nFramesPending", 0, "Planned frames still to come.", lambda s: s.counts.pending),
+    entry("nFramesFlushed", 0, "Frames that would survive a crash of the receiver.",
            lambda s: s.counts.flushed),
-    _entry("nFramesDuplicate", 0, "Frames that arrived twice; the second was dropped.",
+    entry("nFramesDuplicate", 0, "Frames that arrived twice; the second was dropped.",
            lambda s: s.counts.duplicate),
-    _entry("nFramesLate", 0, "Frames that arrived after they were counted as missing; stored all the same.",
+    entry("nFramesLate", 0, "Frames that arrived after they were counted as missing; stored all the same.",
            lambda s: s.counts.late),
-    _entry("nFramesOutOfRange", 0, "Frames with an index beyond those announced; not stored.",
+    entry("nFramesOutOfRange", 0, "Frames with an index beyond those announced; not stored.",
            lambda s: s.counts.out_of_range),
-    _entry("nFramesStale", 0, "Messages of an earlier series or of none; dropped.", lambda s: s.counts.stale),
-    _entry("nMessagesUndecodable", 0, "Messages that arrived during the series and could not be read.",
+    entry("nFramesStale", 0, "Messages of an earlier series or of none; dropped.", lambda s: s.counts.stale),
+    entry("nMessagesUndecodable", 0, "Messages that arrived during the series and could not be read.",
            lambda s: s.counts.undecodable),
-    _entry("nMessagesLost", 0, "Messages that never arrived, as their numbers or the end message show.",
+    entry("nMessagesLost", 0, "Messages that never arrived, as their numbers or the end message show.",
            lambda s: s.counts.lost_messages),
-    _entry("nDrained", 0, "Messages discarded while idle or in error.", lambda s: s.drained),
-    _entry("nBadMessages", 0, "Invalid messages since the receiver started.",
+    entry("nDrained", 0, "Messages discarded while idle or in error.", lambda s: s.drained),
+    entry("nBadMessages", 0, "Invalid messages since the receiver started.",
            lambda s: sum(s.errors.values())),
-    _entry("LastError", "", "What was wrong with the latest invalid message.", lambda s: s.last_error),
-    _entry("FrameRate", 0.0, "Frames per second, over the last second.",
+    entry("LastError", "", "What was wrong with the latest invalid message.", lambda s: s.last_error),
+    entry("FrameRate", 0.0, "Frames per second, over the last second.",
            lambda s: s.frame_rate, "Hz", "%.1f"),
-    _entry("ByteRate", 0.0, "Bytes per second, over the last second.", lambda s: s.byte_rate, "B/s", "%.0f"),
-    _entry("QueueFill", 0.0, "Fill of the fullest of the receiver's own queues; 0 if it has no queue.",
+    entry("ByteRate", 0.0, "Bytes per second, over the last second.", lambda s: s.byte_rate, "B/s", "%.0f"),
+    entry("QueueFill", 0.0, "Fill of the fullest of the receiver's own queues; 0 if it has no queue.",
            lambda s: min(100.0, 100.0 * s.queue_bytes / (s.queue_limit_bytes or 1)), "%", "%.0f"),
-    _entry("FreeSpace", 0, "Free space on the disk of the data root; -1 while unknown.",
+    entry("FreeSpace", 0, "Free space on the disk of the data root; -1 while unknown.",
            lambda s: -1 if s.free_bytes is None else s.free_bytes, "B"),
-    _entry("nConnections", 0, "Connections to streamers.",
+    entry("nConnections", 0, "Connections to streamers.",
            lambda s: sum(connection.connections for connection in s.connections)),
 )  # fmt: skip
 """All status attributes, with their values as functions of the status."""
@@ -98,7 +84,7 @@ class PenstockReceiver(Device):
         self._client = ReceiverClient(self.ReceiverUrl)
         for name in ("State", "Status"):
             self.set_change_event(name, True, False)
-        self._watch = ReceiverWatch(self._client, self._on_receiver)
+        self._watch = StatusWatch(self._client, self._on_receiver, "receiver")
         self._publisher = Publisher(
             self, step=lambda: None, values=self._values, failed=self._on_unexpected,
             states=lambda: [{"Status": self.dev_status(), "State": self.dev_state()}],
@@ -168,11 +154,7 @@ class PenstockReceiver(Device):
             self.push_change_event("Downsample", value)
 
     def _values(self) -> Mapping[str, Any]:
-        status = self._status
-        return {
-            each.parameter.name: each.parameter.default if status is None else each.value(status)
-            for each in STATUS_ATTRIBUTES
-        }
+        return values_of(STATUS_ATTRIBUTES, self._status)
 
     def _on_receiver(self, status: Status | NoAnswer) -> None:
         if isinstance(status, NoAnswer):
@@ -187,19 +169,6 @@ class PenstockReceiver(Device):
         )
 
 
-def _body(each: _StatusAttribute) -> dict[str, Any]:
-    name = each.parameter.name
-
-    def read(self: PenstockReceiver) -> Value:
-        value: Value = tango_value(self._values()[name])
-        return value
-
-    return {f"_read_{name}": read, name: declare(each.parameter, fget=f"_read_{name}")}
-
-
 def receiver_class() -> type[PenstockReceiver]:
     """Return the Tango class `PenstockReceiver` with the attributes of `STATUS_ATTRIBUTES`."""
-    body: dict[str, Any] = {"__doc__": PenstockReceiver.__doc__, "__module__": __name__}
-    for each in STATUS_ATTRIBUTES:
-        body.update(_body(each))
-    return type("PenstockReceiver", (PenstockReceiver,), body)
+    return with_attributes(PenstockReceiver, STATUS_ATTRIBUTES)

@@ -17,6 +17,7 @@ from tango.utils import seqStr_2_obj
 
 from penstock.devices._base.beamline_file import PlannedDevice
 from penstock.devices._base.detector import Detector
+from penstock.devices._base.pipeline_device import PenstockPipeline
 from penstock.devices._base.registry import UnknownCamera
 from penstock.devices._base.server import server_classes, server_names
 from penstock.devices._base.streamer_link import streamer_properties
@@ -37,6 +38,13 @@ KINDS = {
 """Types of properties, in words."""
 
 
+ADDRESSES = {
+    "ReceiverUrl": ("receiver", "http://daq-1:5000", "its receiver's"),
+    "PipelineUrl": ("pipeline", "http://daq-1:5100", "the pipeline's"),
+}
+"""Properties that are addresses of services: of what, an example, and whose it is."""
+
+
 @dataclass(frozen=True)
 class Findings:
     """What is wrong, and what may be wrong, one sentence each."""
@@ -48,6 +56,11 @@ class Findings:
 def known_properties(kind: Kind) -> dict[str, str]:
     """Return the names of a Tango class's device properties, by the name in lower case."""
     return {name.lower(): name for name in kind.TangoClassClass.device_property_list}
+
+
+def needed_address(kind: Kind) -> str:
+    """Return the name of the one property without which a device of this class cannot work."""
+    return "PipelineUrl" if issubclass(kind, PenstockPipeline) else "ReceiverUrl"
 
 
 def value_problem(kind: Kind, name: str, values: tuple[str, ...]) -> str:
@@ -70,8 +83,9 @@ def value_problem(kind: Kind, name: str, values: tuple[str, ...]) -> str:
         return f'{name}="{values[0]}": choose {", ".join(one.choices)}'
     if name == "DataPort" and not 0 <= int(values[0]) <= LAST_PORT:
         return f"DataPort={values[0]}: a port is 0 (any free port) to {LAST_PORT}"
-    if name == "ReceiverUrl" and not _is_url(values[0]):
-        return f'ReceiverUrl="{values[0]}" is not the address of a receiver, such as http://daq-1:5000'
+    if name in ADDRESSES and not _is_url(values[0]):
+        of, example, _ = ADDRESSES[name]
+        return f'{name}="{values[0]}" is not the address of a {of}, such as {example}'
     return ""
 
 
@@ -131,11 +145,10 @@ def _class_of(device: PlannedDevice, warnings: list[str]) -> Kind | None:
 
 
 def _refusals(device: PlannedDevice, kind: Kind, values: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
-    if not any(values.get("receiverurl", ())):
-        yield (
-            f"{device.name} has no ReceiverUrl; give the address of its receiver's HTTP API: "
-            '"ReceiverUrl": ["http://daq-1:5000"]'
-        )
+    name = needed_address(kind)
+    if not any(values.get(name.lower(), ())):
+        _, example, owner = ADDRESSES[name]
+        yield (f'{device.name} has no {name}; give the address of {owner} HTTP API: "{name}": ["{example}"]')
     for low, name in known_properties(kind).items():
         if low in values and any(values[low]) and (problem := value_problem(kind, name, values[low])):
             yield f"{device.name}: {problem}"

@@ -12,6 +12,10 @@ from penstock.streamer.unit import Unit
 __all__ = ["UnknownCamera", "camera_class", "camera_names"]
 
 
+RECEIVER, PIPELINE = SERVICES = ("PenstockReceiver", "PenstockPipeline")
+"""Servers, and classes, of the devices of services, which are no cameras."""
+
+
 class UnknownCamera(Exception):
     """There is no such camera; the sentence lists the existing ones."""
 

@@ -1,4 +1,5 @@
-"""The start of Tango device servers: one per camera, with the name of the camera, and `PenstockReceiver`.
+"""The start of Tango device servers: one per camera, with the name of the camera, `PenstockReceiver` and
+`PenstockPipeline`.
 
 The console scripts of all servers are this module's `main`: the name under which it is called selects the
 server, as Tango's Starter expects. `python -m penstock.devices._base.server NAME
@@ -16,15 +17,16 @@ import tango.server
 
 from penstock.devices._base.detector_class import detector_class
 from penstock.devices._base.interface import announce
+from penstock.devices._base.pipeline_device import pipeline_class
 from penstock.devices._base.receiver_device import receiver_class
-from penstock.devices._base.registry import UnknownCamera, camera_class, camera_names
+from penstock.devices._base.registry import PIPELINE, RECEIVER, UnknownCamera, camera_class, camera_names
 from penstock.devices._base.tango_host import tango_host
 from penstock.streamer.loading import CameraFileError
 
 log = logging.getLogger(__name__)
 
-RECEIVER = "PenstockReceiver"
-"""Server and class of the receiver's device."""
+SERVICES = {RECEIVER: receiver_class, PIPELINE: pipeline_class}
+"""Servers of the devices of services, with what makes their class."""
 
 
 def server_classes(name: str) -> tuple[type[tango.server.Device], ...]:
@@ -33,17 +35,18 @@ def server_classes(name: str) -> tuple[type[tango.server.Device], ...]:
     A detector server can also run the device of its receiver.
 
     Raises:
-        UnknownCamera: the name is neither a camera's nor that of the receiver's server.
+        UnknownCamera: the name is neither a camera's nor one of `SERVICES`.
         CameraFileError: the file of the camera cannot be imported.
     """
-    if name.lower() == RECEIVER.lower():
-        return (receiver_class(),)
+    for service, kind in SERVICES.items():
+        if name.lower() == service.lower():
+            return (kind(),)
     return (detector_class(camera_class(name)), receiver_class())
 
 
 def server_names() -> list[str]:
     """Return the names of all servers."""
-    return [*camera_names(), RECEIVER]
+    return [*camera_names(), *SERVICES]
 
 
 def run_server(name: str, arguments: Sequence[str]) -> int:

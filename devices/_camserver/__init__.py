@@ -5,5 +5,5 @@ References cited in the modules: [um] DECTRIS, "User Manual PILATUS3" V2.1 (in a
 Scherrer Institute and DECTRIS, 2001-2010); and the public clients [ad] areaDetector/ADPilatus
 `pilatusApp/src/pilatusDetector.cpp`, [lima] esrf-bliss/Lima-camera-pilatus `src/PilatusCamera.cpp`, [cct]
 cct (TTK Budapest) `devices/detector/pilatus/backend.py`, [maxiv] maxiv-science/pilatus-streamer
-`pilatus/Pilatus.py`.
+`pilatus/Pilatus.py`, [mx] MX (Illinois Institute of Technology) `d_pilatus.c`.
 """

@@ -42,6 +42,8 @@ class Camserver:
         self._host, self._port = host, port
         self._connection: Connection | None = None
         self._connecting = Lock()
+        self._commanding = Lock()
+        """Held while an exposure is started or killed: no kill crosses the start of the next exposure."""
         self.exposure = Exposure()
         self.on_end: Callable[[], None] = lambda: None
         """Called by the thread that reads after each answer about an exposure; must return at once."""
@@ -174,47 +176,76 @@ class Camserver:
 
     # Exposures
 
-    def expose(self, command: str, name: str) -> None:
-        """Start an exposure; return when camserver takes triggers, or exposes.
+    def expose(self, command: str, name: str) -> int:
+        """Start an exposure; return its number when camserver takes triggers, or exposes.
 
         Raises:
             CameraError: one is under way: camserver would make us wait for its end ([cs] "A second
             exposure").
         """
-        setup = self.setup()
-        if self.exposure.under_way or (setup.state and setup.state != IDLE):
-            target = f" {setup.target}" if setup.target.startswith("/") else ""
-            raise CameraError(
-                f"{self.address} is {setup.state}{target}: somebody has armed it at its window; wait for its "
-                "end, or call Reset, which kills it"
-            )
-        self.exposure.start()
-        try:
-            self._ask(command, name, codes=(Code.SEND, Code.EXPOSURE))
-        except CameraError:
-            self.exposure.refused()
-            raise
+        with self._commanding:
+            setup = self.setup()
+            if self.exposure.under_way or (setup.state and setup.state != IDLE):
+                target = f" {setup.target}" if setup.target.startswith("/") else ""
+                raise CameraError(
+                    f"{self.address} is {setup.state}{target}: somebody has armed it at its window; wait for "
+                    "its end, or call Reset, which kills it"
+                )
+            self.exposure.start(name)
+            try:
+                self._ask(command, name, codes=(Code.SEND, Code.EXPOSURE))
+            except CameraError:
+                self.exposure.refused()
+                raise
+            return self.exposure.number
 
-    def kill(self) -> None:
-        """End what is exposed now, by whomever; return when camserver has ended it.
+    def kill(self, number: int | None = None) -> None:
+        """End what is exposed now; return when camserver rests.
+
+        Args:
+            number: of the exposure that is ended; one that is over, or another one, is left alone. `None`:
+                whatever is exposed, by whomever.
 
         Raises:
             CameraError: it does not end.
         """
-        for _ in range(KILLS):
-            ours = self.exposure.under_way
-            if not ours and self.setup().state in (IDLE, ""):
+        with self._commanding:
+            if number is not None and number != self.exposure.number:
                 return
-            if ours:
-                self.exposure.kill()
+            ours = self.exposure.under_way
+            if ours or number is None:
+                self._kill(ours)
+
+    def settle(self) -> None:
+        """Return when camserver rests, after an exposure that was killed.
+
+        Of two answers to a kill the first comes before the end, while it still exposes ([mx]
+        `mxd_pilatus_kill` waits for the 7 OK after a 7 ERR); nothing says whether a second one comes.
+
+        Raises:
+            CameraError: it still exposes.
+        """
+        with self._commanding:
+            if not self._rests_within(KILLED_WITHIN):
+                raise CameraError(
+                    f"{self.address} still exposes {KILLED_WITHIN:g} s after it has said that the killed "
+                    "exposure has ended; call Reset, unless somebody else exposes"
+                )
+
+    def _kill(self, ours: bool) -> None:
+        for _ in range(KILLS):
+            ours = ours and self.exposure.kill()
+            if not ours and self._rests_within(0.0):
+                return
             self._connected().tell("K")
-            ended = self._wait_killed(ours)
+            if ours:
+                self.exposure.wait(KILLED_WITHIN)
             # Answers come in order: those to K that nobody waits for have come before this one.
             self._ask("ShowPID", codes=(Code.SHOW_PID,))
-            if not ended and self.setup().state in (IDLE, ""):
-                self.exposure.missed()  # it ended before, and has not said so
-                ended = True
-            if ended:
+            silent = self.exposure.under_way
+            if self._rests_within(0.0 if silent else KILLED_WITHIN):
+                if silent:
+                    self.exposure.missed()
                 self.check()
                 return
         raise CameraError(
@@ -222,15 +253,13 @@ class Camserver:
             "window on the control unit, then call Reset"
         )
 
-    def _wait_killed(self, ours: bool) -> bool:
-        if ours:
-            return self.exposure.wait(KILLED_WITHIN)
-        end = time.monotonic() + KILLED_WITHIN
-        while time.monotonic() < end:
-            if self.setup().state in (IDLE, ""):
-                return True
+    def _rests_within(self, seconds: float) -> bool:
+        end = time.monotonic() + seconds
+        while self.setup().state not in (IDLE, ""):
+            if time.monotonic() >= end:
+                return False
             Event().wait(TICK)
-        return False
+        return True
 
     # Parts
 

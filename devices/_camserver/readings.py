@@ -6,6 +6,7 @@ asked nothing ([cct] `interpretMessage` does likewise).
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from threading import Lock
@@ -50,6 +51,11 @@ class Readings:
             if time.monotonic() - self._looked_at >= STATE_EVERY:
                 self._look()
             return self.setup
+
+    def look_again(self) -> None:
+        """Let the next question for the state be asked: the last one was answered during a series."""
+        with self._lock:
+            self._looked_at = -math.inf
 
     def free(self) -> int:
         """Return the free bytes on the RAM disk now."""

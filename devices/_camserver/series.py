@@ -60,8 +60,8 @@ class Series:
         self.id = user.arm
         self._user, self._frames = user, frames
         self._prefix = PREFIX.format(re.sub(r"[^A-Za-z0-9]", "", user.arm)[:ID_DIGITS])
-        self._begun = 0
-        """Exposures that were started."""
+        self._begun = self._number = 0
+        """Exposures that were started, and camserver's number of the last one."""
         self._end: tuple[str, str] | None = None
         """Reason and message of Stop, of Abort, or of a trigger that was refused."""
         self._lock = Lock()
@@ -142,7 +142,7 @@ class Series:
         try:
             if self._camserver.exposure.under_way:
                 self._await_frame()
-                self._camserver.kill()
+                self._camserver.kill(self._number)
         finally:
             self._wake()
 
@@ -152,7 +152,7 @@ class Series:
             self._end = ("abort", "")
         try:
             if self._camserver.exposure.under_way:
-                self._camserver.kill()
+                self._camserver.kill(self._number)
         finally:
             self._wake()
             self._finished.wait(TOLD_WITHIN)  # a process that is about to end has told the light streamer
@@ -188,7 +188,7 @@ class Series:
             name = f"{self._prefix}_{self._begun * self.plan.images:0{NUMBER_DIGITS}d}.cbf"
             self._begun += 1
             try:
-                self._camserver.expose(self.plan.command, name)
+                self._number = self._camserver.expose(self.plan.command, name)
             except CameraError:
                 self._begun -= 1
                 raise
@@ -218,6 +218,7 @@ class Series:
                 break
             self._events.get()
         reason, message, triggered = outcome
+        self._settle()
         self._telling.set()
         try:
             if reason == "abort":
@@ -229,6 +230,15 @@ class Series:
         if reason == "fault":
             self._trouble = message
         self._finished.set()
+
+    def _settle(self) -> None:
+        """Wait until camserver takes the next exposure, and the kill of this one is over."""
+        if not self._camserver.exposure.killed:
+            return  # nothing is asked after an end by itself
+        try:
+            self._camserver.settle()
+        except CameraError as error:  # who arms next is told so
+            log.warning("the series has ended, but: %s", error)
 
     def _outcome(self) -> tuple[str, str, int | None] | None:
         """Return reason, message and number of triggered frames of a series that is over."""

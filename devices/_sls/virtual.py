@@ -61,6 +61,7 @@ def main(folder: str, server: str, modules: int, module: int, receiver: int) -> 
         *([software, "-p", str(port)] for port in receivers),
     ]
     with tempfile.TemporaryDirectory(prefix="virtual-jungfrau-") as scratch, contextlib.ExitStack() as stack:
+        _forget(control)  # of earlier ones on these ports, which were killed with SIGKILL
         stack.callback(_forget, control)
         running = []
         for command in commands:
@@ -116,7 +117,7 @@ def _kill(group: int) -> None:
 
 
 def _forget(control: list[int]) -> None:
-    """Remove what slsdet has kept of the modules: the next ones have other ports."""
+    """Remove what slsdet has kept of the modules at these ports: they remember nothing of it."""
     for file in SHARED.glob(f"slsDetectorPackage_*_{memory_name([('127.0.0.1', port) for port in control])}"):
         file.unlink(missing_ok=True)
 

@@ -363,7 +363,8 @@ class DetectorModel:
             now = self._view.edits.get(name)
             if now is not None and now.text == text:
                 self._view = self._view.with_edit(name, None)
-            self._view = replace(self._view, values={**self._view.values, name: value})
+            if self._view.values.get(name) == before:  # else an event was faster, and is newer
+                self._view = replace(self._view, values={**self._view.values, name: value})
         self._schedule_check()
         self._notify()
         return True

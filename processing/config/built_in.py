@@ -21,6 +21,10 @@ class BuiltIn(NamedTuple):
     """Parameters that are paths: in a pipeline's file they may be relative to its folder."""
 
 
+PVAPY = "pvapy:"
+"""Before FILE.py:CLASS or MODULE:CLASS: the class is one of PvaPy's framework."""
+PVAPY_ADAPTER = f"{PACKAGE}.pvapy_class"
+
 BUILT_IN = {
     "azimuthal": BuiltIn(
         f"{PACKAGE}.azimuthal:Azimuthal",

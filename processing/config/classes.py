@@ -50,12 +50,15 @@ def steps(config: PipelineConfig) -> tuple[Step, ...]:
 
 
 def _step(step: StepConfig) -> Step:
-    where, mark, name = step.processor.rpartition(":")
+    processor, adapter = step.processor, ""
+    if processor.startswith(built_in.PVAPY):
+        processor, adapter = processor.removeprefix(built_in.PVAPY), built_in.PVAPY_ADAPTER
+    where, mark, name = processor.rpartition(":")
     if not mark:
         module, _, kind = built_in.target(name).partition(":")
         return Step(name=kind, module=module)
     if not where.endswith(".py"):
-        return Step(name=name, module=where)
+        return Step(name=name, module=where, adapter=adapter)
     path = Path(where)
     try:
         source = path.read_text()
@@ -68,7 +71,7 @@ def _step(step: StepConfig) -> Step:
         raise PipelineError(f"{path} is not text: {error}") from error
     _check(path, source, name)
     sha256 = hashlib.sha256(source.encode()).hexdigest()
-    return Step(name=name, file=path.name, source=source, sha256=sha256)
+    return Step(name=name, file=path.name, source=source, sha256=sha256, adapter=adapter)
 
 
 def _check(path: Path, source: str, name: str) -> None:

@@ -53,7 +53,7 @@ class PipelineFile(PipelineConfig, frozen=True, kw_only=True, forbid_unknown_fie
 
     def __post_init__(self) -> None:
         for processor in (self.processor, *(step.processor for step in self.steps)):
-            if processor and not re.fullmatch(CLASS, processor):
+            if processor and not re.fullmatch(CLASS, processor.removeprefix(built_in.PVAPY)):
                 built_in.target(processor)
         if bool(self.processor) == bool(self.steps):
             both = "processor and steps are both given" if self.steps else "processor is missing"
@@ -148,5 +148,7 @@ def schema() -> dict[str, Any]:
 
 def _absolute(processor: str, folder: Path) -> str:
     """Return FILE.py:CLASS with an absolute path; modules stay as they are."""
-    file, _, kind = processor.rpartition(":")
-    return f"{folder / file}:{kind}" if file.endswith(".py") else processor
+    bare = processor.removeprefix(built_in.PVAPY)
+    prefix = processor.removesuffix(bare)
+    file, _, kind = bare.rpartition(":")
+    return f"{prefix}{folder / file}:{kind}" if file.endswith(".py") else processor

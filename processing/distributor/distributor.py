@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import resource
 import signal
 import socket
 import sys
@@ -23,7 +24,8 @@ from penstock.processing.distributor.connections import CannotListen, Connection
 from penstock.processing.distributor.flow import Flow
 from penstock.processing.distributor.link import Command, Link, Setup
 from penstock.processing.distributor.pipeline_status import status
-from penstock.processing.distributor.receiver_watch import Begun, Entry, Over, Silent, Watch
+from penstock.processing.distributor.receiver_news import Begun, Entry, Forgotten, Over, Silent
+from penstock.processing.distributor.receiver_watch import Watch
 from penstock.processing.models import Changed, Status
 from penstock.processing.sources.stream import Began, ByValue, Ended, Referenced, Stream
 from penstock.processing.wire.keys import BadKey
@@ -83,7 +85,7 @@ class Distributor:
             self._flow.series.process_file(setup.file)
         else:
             self._watch = Watch(setup.config.receiver, setup.config.consumer, setup.since)
-            self._flow.series.ask = self._watch.ask
+            self._flow.series.ask, self._flow.series.ask_end = self._watch.ask, self._watch.ask_end
             self._poller.register(self._watch.fileno, zmq.POLLIN)
 
     def run(self) -> None:
@@ -151,8 +153,6 @@ class Distributor:
                     flow.series.by_value(index, list(parts))
                 case Ended(end):
                     flow.series.ended(end)
-                    if self._watch is not None:
-                        self._watch.look()
                 case None:
                     if may_be_over:
                         self._observe()
@@ -238,6 +238,8 @@ class Distributor:
                         self._flow.series.known(run, news)
                 case Over():
                     self._flow.series.is_over(news)
+                case Forgotten(series):
+                    self._flow.series.is_forgotten(series)
                 case Entry():
                     self._connect(news)
                 case Silent(why):
@@ -313,6 +315,9 @@ def main() -> None:
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(message)s")
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)  # of a terminal: the parent says when to end
+    # Each series that is not over has a file or two open, and a burst may bring hundreds.
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     link = Link(socket.socket(fileno=int(sys.argv[1])))
     setup = link.setup()
     try:

@@ -68,7 +68,8 @@ class Ending:
             why: a sentence, which is the reason in the result file.
         """
         for run in self._series.runs.values():
-            if series in ("", run.name) and run.phase not in (Phase.FINISHING, Phase.OVER):
+            is_ending = run.is_stopped or run.phase in (Phase.FINISHING, Phase.OVER)
+            if series in ("", run.name) and not is_ending:
                 self._stop(run, why)
 
     def _stop(self, run: Run, why: str) -> None:

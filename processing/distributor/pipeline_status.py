@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib.metadata import version
+from itertools import islice
 
 from penstock.processing import models
 from penstock.processing.distributor.flow import Flow
@@ -23,7 +24,7 @@ def status(flow: Flow, waits_for: str = "") -> models.Status:
         waits_for: what its sockets wait for; a sentence, or "".
     """
     receiver = flow.config.receiver
-    running = [run.status(receiver) for run in reversed(flow.series.runs.values())]
+    running = [run.status(receiver) for run in islice(reversed(flow.series.runs.values()), MOST_SERIES)]
     series = [*running, *flow.series.past][:MOST_SERIES]
     is_busy = any(run.phase is not Phase.OVER for run in flow.series.runs.values())
     return models.Status(

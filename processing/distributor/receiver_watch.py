@@ -1,7 +1,9 @@
 """What the receiver says of its series: asked over HTTP by a thread, so that the distributor never waits.
 
 The stream says what comes; the receiver says where it is kept, that a series has ended and its file is
-closed, and what it does not have. So a series is known even if nothing of it has come by the stream.
+closed, and what it does not have. So a series is known even if nothing of it has come by the stream. What the
+distributor waits for is asked by the id of its series, and the answer is always one of three: it runs, it has
+ended, or it is forgotten; so no series waits for ever, however many follow.
 """
 
 from __future__ import annotations
@@ -10,18 +12,16 @@ import contextlib
 import logging
 import socket
 import threading
-import time
 from collections import deque
 from collections.abc import Sequence
-from io import BytesIO
-from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
 import msgspec
-import numpy as np
 
-from penstock.receiver.client import NoAnswer, ReceiverClient, ReceiverRefused
-from penstock.receiver.models import Counts, LostRange, PastSeries, Series, Status
+from penstock.processing.distributor.receiver_news import Entry, News, Silent
+from penstock.processing.distributor.receiver_word import Word
+from penstock.receiver.client import NoAnswer, ReceiverClient
+from penstock.receiver.models import Status
 from penstock.stins.addresses import host_port
 
 log = logging.getLogger(__name__)
@@ -37,62 +37,6 @@ wait so long, and come when a series begins, which is news."""
 AGAIN_SECONDS = 0.5
 """Before a receiver that does not answer is asked again."""
 TIMEOUT = 2.0
-FACTS_SECONDS = 10.0
-"""Longest time until the status tells of a series that has begun."""
-HISTORY = 100
-"""Series of the receiver's past that are looked at."""
-TOLD = 10 * HISTORY
-"""Ids of series that are remembered as told: more than the receiver's past can have."""
-ABSENT = ("missing", "corrupt", "not_triggered")
-"""Fates of frames that the receiver does not have."""
-
-
-class Begun(msgspec.Struct, frozen=True):
-    """Answer to `Watch.ask`: what the receiver says of a series that has begun."""
-
-    series: str
-    file: str | None
-    """Its raw file; `None` if there is none, or nothing is known."""
-    detector: str
-    """Path of the detector's group in it; "" if unknown."""
-    started: float
-    mask: bytes | None
-    """As .npy; `None` if it was not asked for, or there is none."""
-
-
-class Over(msgspec.Struct, frozen=True):
-    """A series has ended, and its file is closed."""
-
-    series: str
-    file: str | None
-    detector: str
-    started: float
-    ended: float
-    frames: int
-    """Frames that were planned, or that there were."""
-    absent: tuple[tuple[int, int], ...]
-    """First and last index of frames that the receiver does not have."""
-    reason: str
-    """Why it is incomplete, or ""."""
-
-
-class Entry(msgspec.Struct, frozen=True):
-    """The receiver's forward entry for this pipeline, as it is now."""
-
-    name: str
-    endpoint: str
-    """To connect to."""
-    shared: str
-    """Path of its memory; "" if it has none."""
-
-
-class Silent(msgspec.Struct, frozen=True):
-    """The receiver does not answer (any more), or has no such entry; the sentence is "" once it does."""
-
-    why: str
-
-
-News: TypeAlias = Begun | Over | Entry | Silent
 
 
 class _Question(msgspec.Struct, frozen=True):
@@ -116,12 +60,11 @@ class Watch:
         self._consumer = consumer
         self._entry: Entry | None = None
         self._client = ReceiverClient(url, TIMEOUT)
-        self._since = since
+        self._word = Word(self._client, since)
         self._news: deque[News] = deque()
         self._questions: deque[_Question] = deque()
-        self._told: dict[str, None] = {}
-        self._facts: dict[str, Series] = {}  # the last series that the receiver has told of, by id
-        self._has_looked = False
+        self._ending: deque[str] = deque()  # ids of series whose end is asked for, from the loop
+        self._awaited: dict[str, None] = {}  # the same in the thread, until it is known
         self._why = ""
         self._look = threading.Event()
         self._ends = False  # whether the stream has told of the end of the series that runs
@@ -142,6 +85,12 @@ class Watch:
         """
         self._questions.append(_Question(series, None if channels is None else tuple(channels)))
         self._look.set()
+
+    def ask_end(self, series: str) -> None:
+        """Ask for the end of a series of which the stream brings no more; `Over` answers once it has ended,
+        told or not, or `Forgotten`."""
+        self._ending.append(series)
+        self.look()
 
     def look(self) -> None:
         """Look at the receiver now: something has ended."""
@@ -179,9 +128,7 @@ class Watch:
         while not self._closing:
             self._look.clear()
             try:
-                while self._questions:
-                    self._answer(self._questions[0])
-                    self._questions.popleft()
+                self._answer()
                 status = self._client.status(seen, 0.0 if seen is None else wait)
                 seen, series = status.version, status.series
                 is_active = series is not None and series.active
@@ -189,9 +136,12 @@ class Watch:
                 wait = 0.0 if is_within else LEAST_SECONDS if is_active else WAIT_SECONDS
                 self._ends = self._ends and is_active
                 now = None if series is None else (series.id, series.active)
-                if now != before or not self._has_looked:
-                    self._ended(status)
+                if now != before or not self._word.has_looked:
+                    for over in self._word.ended(status):
+                        self._say(over)
+                        self._awaited.pop(over.series, None)
                     before = now
+                self._ask_for_ends(series.id if series is not None and series.active else None)
                 self._say_silent(self._find_entry(status))
             except NoAnswer as error:
                 seen, before = None, None
@@ -204,6 +154,24 @@ class Watch:
                 self._look.wait(WAIT_SECONDS)
             else:
                 self._look.wait(SERIES_SECONDS if is_within else LEAST_SECONDS)
+
+    def _answer(self) -> None:
+        while self._questions and not self._closing:
+            question = self._questions[0]  # which stays if there is no answer
+            self._say(self._word.begun(question.series, question.channels))
+            self._questions.popleft()
+
+    def _ask_for_ends(self, running: str | None) -> None:
+        """Ask for the ends that the distributor waits for, but not for that of the series that runs, as the
+        status says."""
+        while self._ending:
+            self._awaited[self._ending.popleft()] = None
+        for series in [each for each in self._awaited if each != running]:
+            if self._questions or self._closing:
+                return  # frames wait for those; the ends are asked for soon
+            if (end := self._word.over(series)) is not None:
+                self._say(end)
+                del self._awaited[series]
 
     def _say(self, news: News) -> None:
         self._news.append(news)
@@ -236,100 +204,6 @@ class Watch:
             self._say(entry)
         return ""
 
-    def _ended(self, status: Status) -> None:
-        """Tell of series that have ended, the oldest first."""
-        past = self._client.history(HISTORY)
-        self._learn(status, past)
-        if status.series is not None and not status.series.active:
-            past = [PastSeries(series=status.series, counts=status.counts), *past]
-        first = not self._has_looked
-        newest = True
-        new: dict[str, PastSeries] = {}  # the last series may stand in status and history
-        for each in past:
-            series = each.series
-            if not series.taken or not series.id:
-                continue
-            is_old = series.ended < self._since and not (first and newest)
-            newest = False
-            if series.id in self._told:
-                continue
-            if is_old:
-                self._told[series.id] = None
-            else:
-                new.setdefault(series.id, each)
-        for each in reversed(new.values()):
-            self._say(self._over(each.series, each.counts))
-            self._told[each.series.id] = None  # not before: the receiver may not have answered
-        while len(self._told) > TOLD:
-            del self._told[next(iter(self._told))]
-        self._has_looked = True
-
-    def _over(self, series: Series, counts: Counts) -> Over:
-        parts = (
-            counts.stored, counts.partial, counts.delivered, counts.discarded, counts.corrupt,
-            counts.missing, counts.not_triggered, counts.pending,
-        )  # fmt: skip
-        frames = counts.planned if counts.planned is not None else sum(parts)
-        absent: list[tuple[int, int]] = []
-        if counts.missing or counts.corrupt or counts.not_triggered:
-            absent = [(lost.first, lost.last) for lost in self._lost(series) if lost.fate in ABSENT]
-        return Over(
-            series.id, series.filename, _group(series), series.started, series.ended, frames, tuple(absent),
-            "" if series.complete else series.reason,
-        )  # fmt: skip
-
-    def _lost(self, series: Series) -> list[LostRange]:
-        """Return the ranges of frames that were lost; of a series before the last one, the first hundred."""
-        found: list[LostRange] = []
-        first: int | None = 0
-        try:
-            while first is not None:
-                answer = self._client.lost_frames(first, 10_000, series.id)
-                found += answer.ranges
-                first = answer.next
-        except ReceiverRefused:
-            return [LostRange(*each) for each in series.lost]
-        return found
-
-    def _answer(self, question: _Question) -> None:
-        """Answer a question; the status tells of a new series within a moment."""
-        due = time.monotonic() + FACTS_SECONDS
-        seen: int | None = None
-        # What was told of others is kept: asked for each anew, series that follow fast would fall behind the
-        # history, which has a hundred.
-        while (known := self._facts.get(question.series)) is None:
-            status = self._client.status(seen, 0.0 if seen is None else AGAIN_SECONDS)
-            seen = status.version
-            self._learn(status, self._client.history(HISTORY))
-            if time.monotonic() > due or self._closing:
-                known = self._facts.get(question.series)
-                break
-        if known is None:
-            self._say(Begun(question.series, None, "", 0.0, None))
-            return
-        mask = None if question.channels is None else self._mask(question.series, question.channels)
-        self._say(Begun(question.series, known.filename, _group(known), known.started, mask))
-
-    def _learn(self, status: Status, past: Sequence[PastSeries]) -> None:
-        """Remember what is said of series, the newest last."""
-        now = [] if status.series is None else [status.series]
-        for series in (*(each.series for each in reversed(past)), *now):
-            self._facts.pop(series.id, None)
-            self._facts[series.id] = series
-        while len(self._facts) > TOLD:
-            del self._facts[next(iter(self._facts))]
-
-    def _mask(self, series: str, channels: Sequence[str]) -> bytes | None:
-        try:
-            masks = [self._client.mask(channel, series) for channel in channels or (None,)]
-        except ReceiverRefused:
-            return None
-        alike = all(np.array_equal(masks[0], mask) for mask in masks[1:])
-        mask: Any = masks[0] if alike else np.stack(masks)
-        file = BytesIO()
-        np.save(file, mask, allow_pickle=False)
-        return file.getvalue()
-
 
 def _reachable(endpoint: str, url: str) -> str:
     """Return an endpoint to connect to: one that is bound to all addresses is reached as the HTTP API is."""
@@ -337,8 +211,3 @@ def _reachable(endpoint: str, url: str) -> str:
     if endpoint.startswith("tcp://") and host in ("0.0.0.0", "[::]", "*"):
         return f"tcp://{host_port(urlsplit(url).hostname or '127.0.0.1', int(port))}"
     return endpoint
-
-
-def _group(series: Series) -> str:
-    """Return the path of the detector's group in the raw file."""
-    return f"/{series.dataset.strip('/').rpartition('/')[0]}" if "/" in series.dataset else ""

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from importlib.metadata import version
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -21,18 +19,14 @@ from penstock.processing.distributor.account import State
 from penstock.processing.distributor.answers import Answers
 from penstock.processing.distributor.bunches import Item
 from penstock.processing.distributor.link import Setup
-from penstock.processing.distributor.receiver_watch import Begun as SaidToBegin
-from penstock.processing.distributor.receiver_watch import Over
+from penstock.processing.distributor.receiver_news import Begun as SaidToBegin
+from penstock.processing.distributor.receiver_news import Over
+from penstock.processing.distributor.result_places import ResultPlaces
 from penstock.processing.distributor.schedule import Schedule
 from penstock.processing.distributor.series_run import Part, Phase, Run
 from penstock.processing.distributor.staff import Staff
-from penstock.processing.distributor.store import Store
 from penstock.processing.models import Series
-from penstock.processing.results.begun import Begun, Code
 from penstock.processing.results.errors import ResultError
-from penstock.processing.results.place import path_for
-from penstock.processing.results.read import Results
-from penstock.processing.results.result_file import ResultFile
 from penstock.processing.sources.file import FileFrames
 from penstock.processing.wire.shared_frames import SharedFrames, SharedMemoryError
 from penstock.receiver.reader import ReaderError
@@ -41,8 +35,12 @@ from penstock.stins.shared import Layout, Reference
 
 log = logging.getLogger(__name__)
 
+READ = (Phase.REST, Phase.FINISHING, Phase.OVER)
+"""Phases in which nothing of a series is taken from the stream any more."""
 PAST = 20
 """Series that are over and still in the status."""
+REMEMBERED = 10_000
+"""Series that are over whose ids are remembered: more than a receiver tells of."""
 
 
 class SeriesList:
@@ -72,33 +70,34 @@ class SeriesList:
         """Why the pipeline is in Error; a sentence."""
         self.ask: Callable[[str, Sequence[str] | None], None] = lambda _series, _channels: None
         """Asks the receiver about a series that has begun."""
-        self._unwanted: SharedFrames | None = None
-        """Memory of a series that was stopped, while the stream still brings its frames."""
-        self._overs: dict[str, Over] = {}
-        """Series that are over, as the receiver says, of which the stream has said nothing yet."""
+        self.ask_end: Callable[[str], None] = lambda _series: None
+        """Asks the receiver for the end of a series of which the stream brings no more."""
+        self._ended: dict[tuple[str, float], None] = {}
+        """Id and begin of series that are over: the receiver may tell of their end once more."""
+        self._places = ResultPlaces(setup, schedule, staff.versions, self.answers)
+        self._memory: SharedFrames | None = None
+        """In which the stream's frames come."""
         self._numbers = 0
-        self._codes = tuple(
-            Code(each.name, each.module, each.file, each.source, each.sha256) for each in setup.steps
-        )
 
     # -- the beginning ---------------------------------------------------------------------------------
 
     def began(self, header: Header, metadata: bytes) -> None:
         """A start message has come."""
-        self._forget_unwanted()
         name = header.series or f"series-{self._numbers + 1}"
         for other in self.runs.values():
             if other.name != name:
-                other.stream_is_over = True
+                self._is_left(other)
         run = self.runs.get(name)
         if run is None:
             run = self.runs[name] = Run(name, self.schedule, header.frames)
             if self.error:
                 run.broken = self.error
                 run.said.append(f"it began while the pipeline was in Error: {self.error}")
-            run.over = self._overs.pop(name, None)
             channels = None if b'"pixel_mask"' in metadata else tuple(header.channels or ())
             self.ask(name, channels)
+        elif run.phase in READ:  # the receiver has told sooner than the stream that it is over
+            self.streamed = run
+            return
         else:  # the receiver was killed, and is back
             run.take_back()
             if run.phase is Phase.ENDED:
@@ -110,16 +109,13 @@ class SeriesList:
         """The receiver has said where a series is kept that has begun: workers are told of it."""
         if run.phase is not Phase.BEGINNING:
             return
-        run.file, run.mask, run.phase = said.file, said.mask, Phase.LIVE
+        run.file, run.mask, run.started, run.phase = said.file, said.mask, said.started, Phase.LIVE
         if not run.broken:
             try:
-                self._open_results(run, said)
+                self._places.open(run, said)
             except ResultError as error:
-                if error.kind == "finished":  # by an earlier distributor, up to its end
-                    self._show_finished(run, said)
-                    return
                 self.break_off(run, str(error))
-        if not run.broken:
+        if not run.broken and run.finished is None:
             for part in run.parts:
                 self.staff.say_all(*self._message(run, part))
 
@@ -130,8 +126,20 @@ class SeriesList:
             run.over = over
             if run.phase is Phase.BEGINNING:
                 self.known(run, SaidToBegin(over.series, over.file, over.detector, over.started, run.mask))
-        elif all(over.series != past.id for past in self.past):
+        elif not self._has_ended(over):
             self._missed(over)
+
+    def is_forgotten(self, series: str) -> None:
+        """The receiver does not know a series (any more): nobody says what is missing, or that it goes on."""
+        run = self.runs.get(series)
+        if run is None or run.over is not None:
+            return
+        rest = "dropped" if run.file is None else f"taken from {run.file} as it is"
+        run.said.append(
+            f"the receiver at {self.config.receiver} does not know this series (any more): frames that were "
+            f"not taken live are {rest}"
+        )
+        self.is_over(Over(series, run.file, "", 0.0, 0.0, 0, (), ""))
 
     def process_file(self, path: str) -> None:
         """Process the frames of a file; those that it does not have are absent."""
@@ -154,17 +162,12 @@ class SeriesList:
     def referenced(self, references: Sequence[Reference]) -> None:
         """References to frames have come."""
         run = self.streamed
-        if run is None:
-            if self._unwanted is not None:
-                self._unwanted.free([each.slot for each in references])
-            return
         items = [
             Item(each.frame, each, each.header_bytes + sum(each.blob_bytes), True) for each in references
         ]
-        unwanted = run.come(items)
-        memory = run.parts[-1].memory
-        if unwanted and memory is not None:
-            memory.free([item.content.slot for item in unwanted])
+        unwanted = items if run is None else run.come(items)
+        if unwanted and self._memory is not None:
+            self._memory.free([item.content.slot for item in unwanted])
 
     def by_value(self, index: int, parts: list[Any]) -> None:
         """A frame has come by value."""
@@ -186,11 +189,12 @@ class SeriesList:
         """The end message of the stream's series has come."""
         if self.streamed is not None:
             self.streamed.end = end
+            self._ask_end(self.streamed)
 
     def stream_has_ended(self) -> None:
         """The connection to the receiver has ended: it sends no more of the series."""
         if self.streamed is not None:
-            self.streamed.stream_is_over = True
+            self._is_left(self.streamed)
 
     def forget(self, run: Run) -> None:
         """Let go of a series that is over."""
@@ -201,11 +205,12 @@ class SeriesList:
             del self.answers.runs[number]
         if self.streamed is run:
             self.streamed = None
-            if run.expects_more:
-                self._unwanted, run.parts[-1].memory = run.parts[-1].memory, None
         run.close()
         del self.runs[run.name]
         self.past.appendleft(run.status(self.config.receiver))
+        self._ended[run.name, run.started] = None
+        while len(self._ended) > REMEMBERED:
+            del self._ended[next(iter(self._ended))]
 
     def say_afterwards(self, result_file: str, what: str, *, failed: bool) -> None:
         """Say something of a series that is over, by its result file."""
@@ -249,25 +254,47 @@ class SeriesList:
         """Close everything as it is."""
         for run in self.runs.values():
             run.close()
-        self._forget_unwanted()
+        if self._memory is not None:
+            self._memory.close()
 
     # -- within ----------------------------------------------------------------------------------------
-
-    def _forget_unwanted(self) -> None:
-        if self._unwanted is not None:
-            self._unwanted.close()
-            self._unwanted = None
 
     def _part(self, header: Header, metadata: bytes) -> Part:
         self._numbers += 1
         part = Part(self._numbers, header, metadata)
         if (shared := header.shared) is not None:
             try:
-                part.memory = SharedFrames(shared.path, shared.nonce)
+                part.memory = self._opened(shared.path, shared.nonce)
                 part.layout = Layout(shared.slots, shared.slot_bytes)
             except SharedMemoryError as error:
                 log.warning("%s", error)
         return part
+
+    def _opened(self, path: str, nonce: str) -> SharedFrames:
+        """Return the memory that frames come in: one for all series of a connection, or a burst of them would
+        take all descriptors. It is closed when no series has it."""
+        memory = self._memory
+        if memory is None or (memory.path, memory.nonce) != (path, nonce):
+            self._memory = None
+            memory = self._memory = SharedFrames(path, nonce)
+        return memory
+
+    def _is_left(self, run: Run) -> None:
+        """The stream brings no more of a series, whether or not it has said so."""
+        if not run.stream_is_over:
+            run.stream_is_over = True
+            if run.end is None:
+                self._ask_end(run)
+
+    def _has_ended(self, over: Over) -> bool:
+        """Whether a series is over that the receiver tells of once more; one that was stopped at its very
+        beginning is known by its id alone."""
+        return not self._ended.keys().isdisjoint(((over.series, over.started), (over.series, 0.0)))
+
+    def _ask_end(self, run: Run) -> None:
+        """Ask the receiver for the end of a series, unless that is known."""
+        if run.over is None:
+            self.ask_end(run.name)
 
     def _add(self, run: Run, part: Part) -> None:
         run.add(part)
@@ -275,69 +302,11 @@ class SeriesList:
         if run.phase is Phase.LIVE:
             self.staff.say_all(*self._message(run, part))
 
-    def _path(self, run: Run, said: SaidToBegin) -> Path | None:
-        raw = None if said.file is None else Path(said.file)
-        return path_for(raw, self.config.name, self.config.results_root, run.name)
-
-    def _show_finished(self, run: Run, said: SaidToBegin) -> None:
-        """Show what became of a series that an earlier distributor has processed up to its end."""
-        path = self._path(run, said)
-        assert path is not None, "it is finished"
-        run.phase, run.finished = Phase.OVER, str(path)
-        try:
-            found = Results(path)
-            run.account.restore(found.states())
-            run.said = [reason] if (reason := found.account()["reason"]) else []
-        except ResultError as error:  # it is moved away just now
-            run.said.append(str(error))
-
-    def _open_results(self, run: Run, said: SaidToBegin) -> None:
-        path = self._path(run, said)
-        if path is None:
-            return
-        file = None
-        # Who processes a file anew wants nothing of an attempt with another class that was broken off.
-        is_new = bool(self.setup.file) and self.setup.parameters is None
-        if path.exists() and not is_new:
-            try:
-                file = ResultFile.resume(path, run.name, self._codes)
-            except ResultError as error:
-                is_other = error.kind in ("name_taken", "not_a_result_file") or (
-                    error.kind == "other_class" and self.config.overwrite
-                )
-                if not is_other and not (error.kind == "finished" and self.setup.file):
-                    raise
-        if file is not None:
-            run.was_resumed = True
-            run.account.restore(file.states)
-            self._forget_final(run)
-        else:
-            begun = Begun(
-                series=run.name, planned=run.account.planned, pipeline=self.config.name, steps=self._codes,
-                version=version("penstock"), version_of_parameters=self.staff.versions.version,
-                parameters=self.staff.versions.values,
-                raw=None if said.file is None else Path(said.file), detector=said.detector,
-                started=said.started or time.time(),
-            )  # fmt: skip
-            file = ResultFile.create(path, begun, overwrite=self.config.overwrite)
-        run.store = Store(file)
-
-    def _forget_final(self, run: Run) -> None:
-        """Forget frames that have come before it was known that an earlier distributor had done them."""
-        for number in run.numbers:
-            self.answers.release(number, self.schedule.forget_final(number))
-
     def _missed(self, over: Over) -> None:
         """Take a series from its file of which nothing has come by the stream."""
-        path = path_for(
-            None if over.file is None else Path(over.file), self.config.name, self.config.results_root,
-            over.series,
-        )  # fmt: skip
+        path = self._places.path(over.series, over.file)
         if over.file is None and (path is None or not path.exists()):
-            self._overs[over.series] = over  # its start message may still come
-            while len(self._overs) > PAST:
-                del self._overs[next(iter(self._overs))]
-            return
+            return  # its start message may still come, and its end is asked for then
         planned, mask, metadata = over.frames, None, b"{}"
         header, frames = Header(filename=over.file or "", series=over.series, frames=over.frames), None
         if over.file is not None:

@@ -24,7 +24,7 @@ import numpy as np
 from penstock.processing import models
 from penstock.processing.distributor.account import Account, Event, Indices, State
 from penstock.processing.distributor.bunches import Item
-from penstock.processing.distributor.receiver_watch import Over
+from penstock.processing.distributor.receiver_news import Over
 from penstock.processing.distributor.schedule import Schedule
 from penstock.processing.distributor.store import Store
 from penstock.processing.sources.file import FileFrames
@@ -84,6 +84,8 @@ class Run:
         self.store = Store(None)
         self.file: str | None = None
         """The raw file."""
+        self.started = 0.0
+        """When it began, as the receiver says: seconds since 1970."""
         self.end: SeriesEnd | None = None
         self.over: Over | None = None
         self.broken = ""
@@ -284,9 +286,6 @@ class Run:
         self.store.close()
         if self.frames is not None:
             self.frames.close()
-        for part in self.parts:
-            if part.memory is not None:
-                part.memory.close()
 
     # -- what is said of it ----------------------------------------------------------------------------
 

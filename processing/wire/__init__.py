@@ -178,6 +178,8 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Only over loopback or an encrypted connection."""
     sha256: str = ""
     """Of the source text, in hexadecimal."""
+    adapter: str = ""
+    """Importable module whose function `adapted` makes a processor of the class, which is none."""
 
 
 class Welcome(FromDistributor, frozen=True, kw_only=True, omit_defaults=True):

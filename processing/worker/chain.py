@@ -7,6 +7,7 @@ instances configure themselves, `use` takes over what these have assigned.
 from __future__ import annotations
 
 import copy
+import logging
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -15,6 +16,8 @@ from penstock.processing.processor import Processor
 from penstock.processing.series import Series
 from penstock.processing.wire import Parameter, Step
 from penstock.processing.worker import loading, parameters
+
+log = logging.getLogger(__name__)
 
 Changes: TypeAlias = dict[str, Any]
 """Attributes that `configure` has assigned on a copy."""
@@ -151,8 +154,18 @@ class Chain:
         return check(found)
 
     def end(self, number: int) -> None:
-        """Forget the instances of a series."""
-        self._running.pop(number, None)
+        """End a series: let its instances end, and forget them."""
+        instances = self._running.pop(number, None)
+        for instance in () if instances is None else instances.steps:
+            try:
+                instance.end()
+            except BaseException as error:
+                log.warning("%s.end: %s", _name(instance), self.sentence(error))
+
+    def leave(self) -> None:
+        """End all series."""
+        for number in list(self._running):
+            self.end(number)
 
     def sentence(self, error: BaseException) -> str:
         """Return the last line of a traceback, with the line of the user's code."""

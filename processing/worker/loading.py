@@ -7,7 +7,7 @@ import hashlib
 import importlib
 import linecache
 import sys
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import PurePath
 from types import CodeType, ModuleType, TracebackType
 
@@ -29,9 +29,15 @@ def load(step: Step) -> type[Processor]:
     Raises:
         LoadingError: it cannot be loaded, or is no processor.
     """
+    adapted = _adapter(step) if step.adapter else None  # if that is missing, so is what the class imports
     module = _imported(step) if step.module else _executed(step)
     found = getattr(module, step.name, None)
     where = step.module or step.file
+    if adapted is not None and isinstance(found, type):
+        try:
+            found = adapted(found)
+        except Exception as error:
+            raise LoadingError(f"{where}: {error}") from error
     if not isinstance(found, type):
         others = [
             name
@@ -85,7 +91,8 @@ def files_of(step: Step, kind: type[Processor]) -> set[str]:
     """Return the names of the files that are the user's, as they stand in tracebacks."""
     if not step.module:
         return {step.file}
-    modules = (sys.modules.get(base.__module__) for base in kind.__mro__ if base is not Processor)
+    own: type = getattr(kind, "wraps", kind)  # if it is adapted
+    modules = (sys.modules.get(base.__module__) for base in own.__mro__ if base is not Processor)
     return {file for module in modules if (file := getattr(module, "__file__", None)) is not None}
 
 
@@ -139,6 +146,23 @@ def _run(code: CodeType, step: Step) -> ModuleType:
     except BaseException as error:
         raise LoadingError(f"{step.file} cannot be loaded: {sentence(error, {step.file})}") from error
     return module
+
+
+def _adapter(step: Step) -> Callable[[type], type]:
+    """Return what makes a processor of a class that is none.
+
+    Raises:
+        LoadingError: it needs something that is not here.
+    """
+    module = importlib.import_module(step.adapter)
+    if why := module.missing():
+        where = step.module or step.file
+        raise LoadingError(
+            f"class {step.name} in {where} needs {why}, which is not here: install it for the Python of this "
+            f"worker, {sys.executable}"
+        )
+    found: Callable[[type], type] = module.adapted
+    return found
 
 
 def _missing(where: str, error: ModuleNotFoundError) -> str:

@@ -94,6 +94,12 @@ class Session:
                 self._hand_over(run)
         self._send(wire.Bye())
         self.state = State.LEFT
+        self.forget()
+
+    def forget(self) -> None:
+        """Let user code end: nothing comes any more."""
+        if self._chain is not None:
+            self._chain.leave()
 
     @property
     def due(self) -> float | None:

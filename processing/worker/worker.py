@@ -101,6 +101,7 @@ class Worker:
             elif change is Change.LOST:
                 if self._session is not None:
                     self._say("the distributor at %s is gone; waiting for it to come back")
+                    self._session.forget()
                 self._session, self._say_at = None, time.monotonic() + SAY_AGAIN
             else:
                 self._fail(

@@ -58,6 +58,7 @@ from penstock.receiver.service.prometheus import CONTENT_TYPE
 from penstock.receiver.service.refusal import Refused
 from penstock.receiver.service.web import MAX_WAIT, Absent
 from penstock.stins.messages import MAX_NAME
+from penstock.stins.texts import quoted
 
 MAX_VALUES = 10_000
 """Most frames whose values one answer has."""
@@ -165,6 +166,21 @@ def create_app(supervisor: Supervisor) -> FastAPI:
     def series(limit: Annotated[int, Query(ge=1, le=KEPT)] = 20) -> list[PastSeries]:
         """Return the last series, newest first, without the running one."""
         return supervisor.history.last(limit)
+
+    @app.get("/series/one", tags=["series"], responses=refusals(404, 409, 422))
+    async def one_series(series: Id) -> PastSeries:
+        """Return the running series (`active`, with the counts of now), or one that has ended, by its id.
+
+        404 if it is not known: it has not begun here, or too many have ended since.
+        """
+        found = await supervisor.series(series)
+        if found is None:
+            raise FrameRefused(
+                "no_such_series",
+                f"receiver {supervisor.name} does not know series {quoted(series, MAX_NAME)}: it has not "
+                f"begun here, or more than {KEPT:,} have ended since",
+            )
+        return found
 
     @app.get("/series/lost", tags=["series"], responses=refusals(404, 409, 422, 500, 503))
     async def lost(

@@ -76,7 +76,7 @@ def run(link: Link, last_frame: LastFrame, requested_frame: LastFrame, rois: Reg
                             log.warning("%s: the next start resumes the series", setup.name)
                             os._exit(1)  # neither file nor consumers see an end: the series continues
                         return
-                link.handled = command.number
+                link.handled = command.number  # all that "tell" asks for
             fresh = pipeline.answer_request() or fresh
             state = pipeline.machine.state
             now = time.monotonic()

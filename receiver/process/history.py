@@ -71,6 +71,12 @@ class History:
         with self._lock:
             return list(islice(reversed(self._series.values()), limit))
 
+    def find(self, series: str) -> PastSeries | None:
+        """Return the last series with this id; `None` if none of those kept has it."""
+        self._loaded.wait(LOAD_SECONDS)
+        with self._lock:
+            return next((each for each in reversed(self._series.values()) if each.series.id == series), None)
+
     def close(self) -> None:
         """Write what is not written yet, within `CLOSE_SECONDS`."""
         self._ends = True

@@ -97,6 +97,8 @@ class Outputs:
         self.regions.begin(series.rois)
         self._flush_due = self._clock() + self._flush_seconds
         self._flushed_bytes = self.nbytes
+        if not header.series:  # by the receiver's id a consumer can ask for it
+            header = msgspec.structs.replace(header, series=series.id)
         self.forwarder.begin(header, series.metadata, series.sent_part, resumed=before is not None)
         channels = nexus.channel_names(header.channels or ())
         self.last_frame.begin(series.metadata, channels)

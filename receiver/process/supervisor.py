@@ -32,7 +32,7 @@ from penstock.receiver.process.chosen_regions import KeptRegions
 from penstock.receiver.process.folders import DataRoot
 from penstock.receiver.process.free_space import FreeSpace
 from penstock.receiver.process.history import History
-from penstock.receiver.process.link import Command, Setup, Snapshot
+from penstock.receiver.process.link import ENDED_AT_ONCE, Command, Setup, Snapshot
 from penstock.receiver.process.stage_times import Measures
 from penstock.receiver.regions import memory
 from penstock.receiver.series.running_series import MAX_REASON
@@ -202,6 +202,32 @@ class Supervisor(Parent[Snapshot]):
         """Wait at most this long for a status of another version than `seen`; return the newest."""
         await self._changed(seen, seconds)
         return self.status
+
+    async def series(self, series: str) -> PastSeries | None:
+        """Return the running series or one that has ended by its id, as far as it is; `None` if it is not
+        known (any more). All that the data process has done until now counts, told or not.
+
+        Raises:
+            Refused: the data process does not answer.
+        """
+        found = self._known(series)
+        if found is not None and not found.series.active:
+            return found
+        await self._revived()
+        if self.alive:  # otherwise all that it has left is known
+            await self._command(Command(0, "tell"))
+            await self._changes.wait_for(lambda: self._has_told_all or not self.alive, COMMAND_SECONDS)
+        return self._known(series)
+
+    def _known(self, series: str) -> PastSeries | None:
+        status = self.status
+        if status.series is not None and status.series.id == series:
+            return PastSeries(series=status.series, counts=status.counts)
+        return self.history.find(series)
+
+    @property
+    def _has_told_all(self) -> bool:
+        return len(self._snapshot.ended) < ENDED_AT_ONCE
 
     def check(self, series: SeriesCheck) -> SeriesCheckResult:
         """Check whether a series could be taken now.

@@ -186,14 +186,15 @@ class Box:
         return Reply(SEND, f" Starting {plan.exposure:.7f} second background: {begun}")
 
     def _report(self, well: bool, text: str, last: bool) -> None:
-        with self._lock:
-            listener = self._listener
+        if last and self._exposure is not None and self._exposure.killed:
+            self._pause(self.faults.slow_kill)
+        with self._lock:  # who is told that it is idle has been told the end before: one process does both
             if last:
                 if self._exposure is not None and self._exposure.last is not None:
                     self.settings.last = str(self._exposure.last)
                 self._exposure = None
-        if listener is not None and not (last and self.faults.silent_ends):
-            listener.send(answer(EXPOSURE, well, text))
+            if self._listener is not None and not (last and self.faults.silent_ends):
+                self._listener.send(answer(EXPOSURE, well, text))
 
     def _kill(self, argument: str, client: Client) -> Reply | None:
         """End the exposure at once; its answers are those of the exposure ([um] p. 56)."""
@@ -271,7 +272,8 @@ class Box:
         return Reply(VERSION_CODE, f"Code release:  {VERSION}")
 
     def _cam_setup(self, argument: str, client: Client) -> Reply:
-        exposure, settings = self._exposure, self.settings
+        with self._lock:
+            exposure, settings = self._exposure, self.settings
         target = "(nil)" if exposure is None else str(exposure.plan.path(exposure.taken))
         lines = (
             "Camera definition:", f"  {settings.model}, simulated",

@@ -112,6 +112,11 @@ class Exposure:
         self._thread.join()
 
     @property
+    def killed(self) -> bool:
+        """True once it was told to end."""
+        return self._killed.is_set()
+
+    @property
     def time_left(self) -> float:
         """Seconds until the end, if nothing has to be waited for."""
         plan = self.plan

@@ -39,7 +39,7 @@ def completed(script: Path, *words: str) -> set[str]:
         (["check", "--q"], {"--quick"}),
         (["generate", "--compression", ""], {"none", "bslz4"}),
         (["device", "Sim"], {"Simulator"}),
-        (["device", "Pen"], {"PenstockReceiver"}),
+        (["device", "Pen"], {"PenstockReceiver", "PenstockPipeline"}),
         (["streamer", ""], {"Simulator"}),
         (["status", "s"], {"sim-1"}),
         (["view", "s"], {"sim-1"}),

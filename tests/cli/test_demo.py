@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from glob import glob
 from pathlib import Path
 
 import h5py
@@ -20,6 +23,8 @@ from penstock.devices._base.demonstration import Demonstration
 from penstock.devices._base.processes import PENSTOCK
 from penstock.devices._base.stage import MODELS
 from penstock.devices._sls import virtual
+from penstock.devices._sls.connection import memory_name
+from tests.system.beamline import until
 from tests.third_party import program_of
 
 
@@ -112,9 +117,7 @@ def test_an_eiger_over_its_simulated_control_unit(stream: str | None, tmp_path: 
 
 @pytest.mark.slow
 def test_a_pilatus_over_its_simulated_camserver_and_a_light_streamer(tmp_path: Path) -> None:
-    argv = [*PENSTOCK, "demo", "--detector", "pilatus", "--frames", "20", "--out", str(tmp_path), "--json"]
-
-    ended = subprocess.run(argv, capture_output=True, text=True, timeout=90)
+    ended, left = demonstrated("pilatus", tmp_path, ("--folder", 1), str)
 
     assert ended.returncode == 0, ended.stderr
     file = json.loads(ended.stdout)["file"]
@@ -123,15 +126,17 @@ def test_a_pilatus_over_its_simulated_camserver_and_a_light_streamer(tmp_path: P
     with h5py.File(file) as written:
         assert written["entry/data/data"].shape == (20, 619, 487)
         assert "PILATUS3" in written["entry/instrument/pilatus/description"].asstr()[()]
-    assert not list(Path("/dev/shm").glob("penstock-pilatus-*")), "the RAM disk is tidy"
+    assert not left, "the RAM disk is tidy"
 
 
 @pytest.mark.slow
 def test_a_jungfrau_over_the_virtual_one_of_psi(tmp_path: Path) -> None:
     program_of("slsdet", "slsReceiver")
-    argv = [*PENSTOCK, "demo", "--detector", "jungfrau", "--frames", "20", "--out", str(tmp_path), "--json"]
 
-    ended = subprocess.run(argv, capture_output=True, text=True, timeout=120)
+    def memory(port: str) -> str:
+        return f"{virtual.SHARED}/slsDetectorPackage_*_{memory_name([('127.0.0.1', int(port))])}"
+
+    ended, left = demonstrated("jungfrau", tmp_path, (virtual.__name__, 4), memory)
 
     assert ended.returncode == 0, ended.stderr
     file = json.loads(ended.stdout)["file"]
@@ -140,7 +145,42 @@ def test_a_jungfrau_over_the_virtual_one_of_psi(tmp_path: Path) -> None:
     with h5py.File(file) as written:
         assert written["entry/data/data"].shape == (20, 512, 1024)
         assert "JUNGFRAU" in written["entry/instrument/jungfrau/description"].asstr()[()]
-    assert not list(Path("/dev/shm").glob("*_penstock_127.0.0.1_*")), "slsdet's memory is tidy"
+    assert not left, "slsdet's memory is tidy"
+
+
+def demonstrated(
+    detector: str, out: Path, argument: tuple[str, int], made: Callable[[str], str]
+) -> tuple[subprocess.CompletedProcess[str], list[str]]:
+    """Run a demonstration; how it has ended, and what is left of what it has made outside its folder.
+
+    Args:
+        detector: that is shown.
+        out: folder of its file.
+        argument: a word in the command line of one of its processes, and how far behind it another one stands
+            that no other demonstration has.
+        made: returns, of the latter, the glob pattern of what there is while it runs.
+    """
+    word, place = argument
+
+    def pattern() -> str:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            for child in psutil.Process(demo.pid).children(recursive=True):
+                if word in (words := child.cmdline()):
+                    return made(words[words.index(word) + place])
+        return ""
+
+    argv = [*PENSTOCK, "demo", "--detector", detector, "--frames", "20", "--out", str(out), "--json"]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as demo:
+        try:
+            until(lambda: demo.poll() is not None or pattern(), "its processes", 60.0)
+            own = pattern()
+            until(lambda: demo.poll() is not None or glob(own), "what it makes", 60.0)
+            seen = glob(own)
+            said, errors = demo.communicate(timeout=60)
+        finally:
+            demo.terminate()
+    assert seen, f"it has made nothing: {errors}"
+    return subprocess.CompletedProcess(argv, demo.returncode, said, errors), glob(own)
 
 
 def test_what_a_jungfrau_needs_and_is_not_built_is_said(

@@ -504,6 +504,36 @@ def test_two_answers_to_a_kill_are_one_end(box: Rig, simulated: SimulatedCamserv
     assert "2 of 2 frames triggered" in box.until_state("idle").message
 
 
+@pytest.mark.parametrize("how", ["abort", "stop", "typed K"])
+def test_a_killed_series_has_ended_once_camserver_takes_the_next_one(
+    box: Rig, simulated: SimulatedCamserver, how: str
+) -> None:
+    simulated.faults = Faults(both_ends=True, slow_kill=0.5)
+    box.arm(0.05, trigger_mode=TriggerMode.EXTERNAL_MULTI, n_triggers=3)
+    if how == "typed K":
+        simulated.type_at_window("K")
+    else:
+        done(getattr(box.engine, how)())
+    box.until_state("idle")
+    assert not simulated.box.exposing
+    assert box.series()[1] == []
+    box.arm(0.01, n_triggers=2)
+    assert [frame.image.frame for frame in box.series()[1]] == [0, 1]
+    assert "2 of 2 frames triggered" in box.until_state("idle").message
+
+
+def test_what_camserver_said_in_a_series_is_forgotten_after_it(
+    box: Rig, simulated: SimulatedCamserver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(readings, "STATE_EVERY", LONG)
+    assert isinstance(box.unit, Pilatus)
+    box.arm(0.3, n_triggers=1)
+    until(lambda: simulated.box.exposing, "exposing")
+    box.unit._readings.learn()  # as when the watcher asks while the series is being armed
+    box.until_state("idle")
+    assert box.unit.progress().state is BoxState.IDLE
+
+
 def test_stop_ends_a_series_whose_exposures_are_long_with_what_there_is(box: Rig) -> None:
     box.arm(0.01, trigger_mode=TriggerMode.SOFTWARE, n_triggers=5)
     box.engine.trigger()
@@ -664,6 +694,7 @@ def test_whatever_happens_in_a_series_the_next_one_is_whole(
         frames, how = chance.randint(1, 6), chance.choice(["", "", "stop", "abort"])
         simulated.faults = Faults(
             both_ends=chance.random() < 0.5,
+            slow_kill=chance.choice([0.0, 0.0, 0.2]),
             lost_files=(0,) if chance.random() < 0.1 else (),
             ignore_kills=chance.choice([0, 0, 0, 1]),
         )

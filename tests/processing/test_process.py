@@ -52,8 +52,8 @@ def pipeline_file(folder: Path, source: str = SPOTS, **keys: Any) -> Path:
 class Running:
     """A pipeline of `penstock process`, ready."""
 
-    def __init__(self, folder: Path, receiver: ReceiverProcess, **keys: Any) -> None:
-        file = pipeline_file(folder, receiver=receiver.client.url, **keys)
+    def __init__(self, folder: Path, receiver: ReceiverProcess, source: str = SPOTS, **keys: Any) -> None:
+        file = pipeline_file(folder, source, receiver=receiver.client.url, **keys)
         self.log = folder / "process.log"
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
@@ -87,8 +87,8 @@ class Running:
 
 
 @contextmanager
-def running(folder: Path, receiver: ReceiverProcess, **keys: Any) -> Iterator[Running]:
-    made = Running(folder, receiver, **keys)
+def running(folder: Path, receiver: ReceiverProcess, source: str = SPOTS, **keys: Any) -> Iterator[Running]:
+    made = Running(folder, receiver, source, **keys)
     try:
         yield made
     finally:

@@ -131,6 +131,24 @@ def test_the_receivers_device_needs_its_address_too() -> None:
 
 
 @pytest.mark.parametrize(
+    ("url", "says"),
+    [
+        ("", "a/b/c has no PipelineUrl; give the address of the pipeline's HTTP API"),
+        (
+            "daq-1:5100",
+            'PipelineUrl="daq-1:5100" is not the address of a pipeline, such as http://daq-1:5100',
+        ),
+    ],
+)
+def test_a_pipelines_device_needs_the_pipelines_address_and_no_receivers(url: str, says: str) -> None:
+    kind = "PenstockPipeline"
+    (refusal,) = check([device("a/b/c", f"{kind}/lab", kind, ReceiverUrl="", PipelineUrl=url)]).refusals
+    assert says in refusal
+    keys = {"ReceiverUrl": "", "PipelineUrl": "http://a:5100", "CurveResult": "I", "ScalarResults": "a, b"}
+    assert not check([device("a/b/c", f"{kind}/lab", kind, **keys)]).refusals
+
+
+@pytest.mark.parametrize(
     ("one", "other"),
     [
         (device("a/b/1", DataPort="7"), device("a/b/2", DataPort="7")),

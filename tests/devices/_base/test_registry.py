@@ -24,8 +24,10 @@ def test_what_is_no_camera_is_none(name: str) -> None:
         camera_class(name)
 
 
-def test_every_camera_and_the_receiver_have_a_server() -> None:
+def test_every_camera_and_the_services_have_a_server() -> None:
     assert "Simulator" in camera_names()
-    assert set(server_names()) == {*camera_names(), "PenstockReceiver"}
-    assert [kind.__name__ for kind in server_classes("PenstockReceiver")] == ["PenstockReceiver"]
+    services = ("PenstockReceiver", "PenstockPipeline")
+    assert set(server_names()) == {*camera_names(), *services}
+    for name in services:
+        assert [kind.__name__ for kind in server_classes(name.lower())] == [name]
     assert server_classes("Simulator")[0].__name__ == "Simulator"

@@ -16,6 +16,7 @@ from penstock.devices._camserver.connection import NoControl
 from penstock.devices._camserver.exposure import State
 from penstock.streamer.camserver import box
 from penstock.streamer.camserver.faults import Faults
+from penstock.streamer.camserver.language import answer
 from penstock.streamer.camserver.server import SimulatedCamserver
 from penstock.streamer.own_stream.contract import BoxLost
 from penstock.streamer.unit import CameraError
@@ -149,6 +150,56 @@ def test_a_kill_is_one_end_whatever_is_answered(
         assert camserver.exposure.under_way
         assert camserver.exposure.wait(DEADLINE)
         assert camserver.exposure.state is State.DONE
+
+
+def test_of_two_answers_to_a_kill_the_first_is_not_taken_for_the_end(
+    camserver: Camserver, simulated: SimulatedCamserver
+) -> None:
+    simulated.faults = Faults(both_ends=True, slow_kill=0.5)
+    start(camserver, 100)
+    camserver.kill()
+    assert not simulated.box.exposing
+    start(camserver, 1)
+    assert camserver.exposure.under_way, "the second answer was that of the first exposure"
+
+
+def test_a_kill_that_comes_after_the_end_leaves_the_next_exposure_alone(
+    camserver: Camserver, simulated: SimulatedCamserver
+) -> None:
+    start(camserver, 1, 0.01)
+    ended = camserver.exposure.number
+    assert camserver.exposure.wait(DEADLINE)
+    start(camserver, 1)
+    camserver.kill(ended)
+    assert camserver.exposure.under_way and simulated.box.exposing
+    assert "K" not in simulated.box.heard
+
+
+def test_a_kill_that_crosses_the_end_leaves_no_answer_for_what_comes_next(
+    camserver: Camserver, simulated: SimulatedCamserver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start(camserver, 1, 0.01)
+    kill = camserver.exposure.kill
+
+    def late() -> bool:
+        assert camserver.exposure.wait(DEADLINE)
+        return kill()
+
+    monkeypatch.setattr(camserver.exposure, "kill", late)
+    camserver.kill(camserver.exposure.number)
+    assert "K" not in simulated.box.heard
+    assert camserver.set("NImages", 7).text == "N images set to: 7"
+
+
+def test_the_late_end_of_another_exposure_does_not_end_this_one(
+    camserver: Camserver, simulated: SimulatedCamserver
+) -> None:
+    start(camserver, 2, name="b_00000.cbf")
+    assert simulated.box.controlling is not None
+    for last, under_way in (("a_00001", True), ("b_00001", False)):
+        simulated.box.controlling.send(answer(box.EXPOSURE, True, f"/ram/{last}.cbf"))
+        camserver.setup()  # is answered after it
+        assert camserver.exposure.under_way is under_way
 
 
 def test_a_kill_that_is_not_taken_is_repeated(

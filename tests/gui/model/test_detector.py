@@ -206,6 +206,16 @@ def test_arm_waits_for_what_is_being_written(followed: Followed) -> None:
     assert (followed.device.written, followed.device.called) == ([("ExposureTime", 0.3)], ["Arm"])
 
 
+def test_an_event_that_overtakes_the_answer_to_a_write_is_what_is_shown(followed: Followed) -> None:
+    followed.device.appear()
+    followed.device.hold("PhotonFlux")
+    followed.model.set("PhotonFlux", "2e6")
+    followed.until(lambda view: view.edits["PhotonFlux"].writing)
+    followed.device.say(PhotonFlux=3e6)
+    followed.device.release("PhotonFlux")
+    assert followed.until(lambda view: not view.edits).values["PhotonFlux"] == 3e6
+
+
 def test_arm_is_not_called_while_something_typed_is_no_value(followed: Followed) -> None:
     followed.device.appear()
     followed.model.edit("nTriggers", "-3")

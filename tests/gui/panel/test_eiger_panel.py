@@ -58,7 +58,10 @@ def test_arm_waits_for_an_energy_that_is_being_set_and_then_takes_a_series(
     assert not button(panel, "Arm").isEnabled()
     assert "Energy is being set in the detector" in panel.banner.text()
     assert "state ON only" in button(panel, "Arm").toolTip()
-    assert any("9,000 eV written; still" in entry.text for entry in panel.model.log.since())
+    qtbot.waitUntil(  # the event may overtake the answer to the write
+        lambda: any("9,000 eV written; still" in entry.text for entry in panel.model.log.since()),
+        timeout=DEADLINE,
+    )
     unit.box.faults.slow_put = 0.0
     qtbot.waitUntil(lambda: button(panel, "Arm").isEnabled(), timeout=DEADLINE)
     assert panel.view().values["Energy"] == 9000.0

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from penstock.processing import Processor
-from penstock.processing.config import classes, pipeline_file
+from penstock.processing.config import built_in, classes, pipeline_file
 from penstock.processing.config.pipeline_config import PipelineConfig, StepConfig
 from penstock.processing.config.pipeline_file import PipelineError
 from penstock.processing.worker.loading import load
@@ -91,6 +91,36 @@ def test_what_is_wrong_is_a_sentence_with_file_and_key(tmp_path: Path, text: str
 def test_a_built_in_processor_is_named_without_file_and_module(tmp_path: Path) -> None:
     (sent,) = classes.steps(pipeline_file.load(written(tmp_path, "processor: regions\n")))
     assert (sent.name, sent.module, sent.source) == ("Regions", "penstock.processing.processors.regions", "")
+
+
+def test_a_class_of_pvapy_is_sent_with_what_makes_a_processor_of_it(tmp_path: Path) -> None:
+    config = pipeline_file.load(written(tmp_path, "processor: pvapy:spots.py:Spots\n"))
+    assert config.steps[0].processor == f"pvapy:{tmp_path}/spots.py:Spots"
+    (sent,) = classes.steps(config)
+    assert (sent.name, sent.source, sent.adapter) == ("Spots", SPOTS, built_in.PVAPY_ADAPTER)
+    (sent,) = classes.steps(pipeline_file.load(written(tmp_path, "processor: pvapy:pvapy.hpc.a:Spots\n")))
+    assert (sent.module, sent.adapter) == ("pvapy.hpc.a", built_in.PVAPY_ADAPTER)
+    with pytest.raises(PipelineError, match='processor is "pvapy:spots.py"; give FILE.py:CLASS'):
+        pipeline_file.load(written(tmp_path, "processor: pvapy:spots.py\n"))
+
+
+def test_files_of_built_in_processors_are_those_beside_the_pipelines_file(tmp_path: Path) -> None:
+    text = "steps: [{processor: correct, parameters: {dark: d.npy, flat: /x/f.npy}}, {processor: images}]\n"
+    config = pipeline_file.load(written(tmp_path, text))
+    assert config.steps[0].parameters == {"dark": f"{tmp_path}/d.npy", "flat": "/x/f.npy"}
+    text = "processor: spots.py:Spots\nparameters: {dark: d.npy}\n"
+    assert pipeline_file.load(written(tmp_path, text)).steps[0].parameters == {"dark": "d.npy"}
+
+
+@pytest.mark.parametrize(
+    ("exports", "sentence"),
+    [
+        ("{as: stempy}", "exports"), ("[{as: stem}]", "stempy"), ("[{as: stempy, scan: [0, 4]}]", "scan"),
+    ],
+)  # fmt: skip
+def test_an_export_that_cannot_be_made_is_said(tmp_path: Path, exports: str, sentence: str) -> None:
+    with pytest.raises(PipelineError, match=sentence):
+        pipeline_file.load(written(tmp_path, f"processor: electrons\nexports: {exports}\n"))
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:

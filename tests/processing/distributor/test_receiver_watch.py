@@ -13,7 +13,9 @@ from typing import TypeVar
 import numpy as np
 import pytest
 
-from penstock.processing.distributor.receiver_watch import Begun, Entry, News, Over, Silent, Watch
+from penstock.processing.distributor import receiver_word
+from penstock.processing.distributor.receiver_news import Begun, Entry, Forgotten, News, Over, Silent
+from penstock.processing.distributor.receiver_watch import Watch
 from tests.processing.distributor.pipelines import entry
 from tests.receiver.processes import ReceiverProcess
 from tests.streams import Streamer
@@ -100,19 +102,46 @@ def test_series_that_ended_while_nobody_listened_are_told_the_oldest_first(
         assert [listener.next_of(Over).series for _ in names] == names
 
 
-def test_series_that_follow_fast_are_answered_with_what_was_told_at_once(
-    receiver: ReceiverProcess, streamer: Streamer, monkeypatch: pytest.MonkeyPatch
+def test_each_series_is_answered_for_by_its_id_however_many_have_followed_it(
+    receiver: ReceiverProcess, streamer: Streamer
 ) -> None:
     names = [series_of(streamer, receiver, name) for name in ("a.h5", "b.h5", "c.h5")]
     with listening(receiver.client.url) as listener:
-        listener.next_of(Entry)  # which is told after all that is over
-        asked = list[int]()
-        monkeypatch.setattr(listener.watch._client, "history", lambda last: asked.append(last) or [])
-        for name in names:
+        assert [listener.next_of(Over).series for _ in names] == names
+        for name in (*names, "nobody's"):
             listener.watch.ask(name, None)
-        begun = [listener.next_of(Begun) for _ in names]
-        assert [each.series for each in begun] == names and not asked
-        assert [each.file for each in begun] == [str(receiver.root / f"{name}.h5") for name in "abc"]
+            listener.watch.ask_end(name)
+        begun = [listener.next_of(Begun) for _ in range(4)]
+        assert [each.series for each in begun] == [*names, "nobody's"]
+        files = [str(receiver.root / f"{name}.h5") for name in "abc"]
+        assert [each.file for each in begun] == [*files, None]
+        again = [listener.next_of(Over) for _ in names]
+        assert [(each.series, each.file) for each in again] == list(zip(names, files, strict=True))
+        assert listener.next_of(Forgotten).series == "nobody's"
+
+
+def test_the_end_of_a_series_that_runs_is_told_once_it_has_ended(
+    receiver: ReceiverProcess, streamer: Streamer
+) -> None:
+    with listening(receiver.client.url) as listener:
+        series = streamer.start(str(receiver.root / "a.h5"), frames=1)
+        receiver.wait(lambda status: status.series is not None and status.series.id == series)
+        listener.watch.ask_end(series)
+        listener.watch.ask(series, None)
+        listener.next_of(Begun)
+        assert not any(isinstance(each, Over) for each in listener.heard)
+        streamer.frame(0)
+        streamer.end()
+        assert listener.next_of(Over).series == series
+
+
+def test_all_that_ended_while_nobody_listened_are_told_although_the_past_is_looked_at_in_parts(
+    receiver: ReceiverProcess, streamer: Streamer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(receiver_word, "LOOKS", (1, 2, 1000))
+    names = [series_of(streamer, receiver, f"{name}.h5") for name in "abcde"]
+    with listening(receiver.client.url) as listener:
+        assert [listener.next_of(Over).series for _ in names] == names
 
 
 def test_where_a_series_is_kept_and_its_mask_are_told_when_asked(

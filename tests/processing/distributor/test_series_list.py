@@ -14,13 +14,18 @@ import zmq
 
 from penstock.processing.config.pipeline_config import PipelineConfig
 from penstock.processing.distributor.connections import Connections
+from penstock.processing.distributor.ending import Ending
 from penstock.processing.distributor.link import Setup
-from penstock.processing.distributor.receiver_watch import Over
+from penstock.processing.distributor.receiver_news import Over
 from penstock.processing.distributor.schedule import Schedule
 from penstock.processing.distributor.series_list import SeriesList
+from penstock.processing.distributor.series_run import Phase
 from penstock.processing.distributor.staff import Staff
 from penstock.processing.distributor.versions import Versions
-from penstock.stins.messages import Header
+from penstock.receiver.config import ForwardConfig
+from penstock.receiver.forward.shared import SharedSlots
+from penstock.stins.messages import Header, SeriesEnd, SharedMemory
+from penstock.stins.shared import Reference
 
 
 @pytest.fixture
@@ -62,6 +67,65 @@ def test_a_frame_belongs_to_a_series_that_goes_on_after_its_receiver_was_killed(
     series.began(again, b"{}")
     series.by_value(4, [b"header", b"blob"])
     assert series.runs["goes on"].account.counts.queued == 1
+
+
+def test_a_start_message_that_comes_when_the_file_is_read_already_begins_nothing_anew(
+    series: SeriesList, tmp_path: Path
+) -> None:
+    series.is_over(over("first", tmp_path / "first.h5"))
+    run = series.runs["first"]
+    Ending(series).step()
+    assert run.phase is Phase.REST and run.account.counts.queued == 3
+    series.began(Header(filename="", series="first", frames=3), b"{}")
+    series.by_value(0, [b"header", b"blob"])
+    assert run.phase is Phase.REST and run.numbers == [1]
+    assert series.answers.value_bytes == 0
+    series.ended(SeriesEnd())
+    assert series.streamed is run
+
+
+def test_the_end_of_a_series_is_asked_for_as_soon_as_the_stream_brings_no_more_of_it(
+    series: SeriesList,
+) -> None:
+    asked: list[str] = []
+    series.ask_end = asked.append
+    series.began(Header(filename="", series="ends", frames=5), b"{}")
+    series.ended(SeriesEnd())
+    series.began(Header(filename="", series="breaks off", frames=5), b"{}")
+    series.stream_has_ended()
+    assert asked == ["ends", "breaks off"]
+
+
+def test_of_a_series_that_the_receiver_has_forgotten_what_did_not_come_is_dropped_at_once(
+    series: SeriesList,
+) -> None:
+    series.began(Header(filename="", series="old", frames=5), b"{}")
+    series.by_value(0, [b"header", b"blob"])
+    series.is_forgotten("old")
+    Ending(series).step()
+    run = series.runs["old"]
+    assert (run.account.counts.queued, run.account.counts.pending) == (1, 5 - 1)
+    series.ended(SeriesEnd())
+    Ending(series).step()
+    assert (run.account.counts.queued, run.account.counts.dropped) == (1, 4)
+    assert "does not know this series (any more)" in run.status("").reason
+
+
+def test_frames_of_no_series_are_given_back_to_the_receiver(series: SeriesList, tmp_path: Path) -> None:
+    config = ForwardConfig(
+        name="live", endpoint="tcp://127.0.0.1:*", shared=True, queue_mb=1, shared_folder=str(tmp_path)
+    )
+    slots = SharedSlots(config, "sim-1")
+    slots.lay_out(1000)
+    try:
+        shared = SharedMemory(str(slots.path), slots.nonce.hex(), slots.layout.slots, 1000)
+        series.began(Header(filename="", series="finished", frames=2, shared=shared), b"{}")
+        found = [Reference(index, slots.put(b"header", [b"blob"]), 6, (4,)) for index in range(2)]
+        series.forget(series.runs["finished"])  # an earlier distributor had done it
+        series.referenced(found)
+        assert slots.taken == 0
+    finally:
+        slots.close()
 
 
 def test_only_of_the_series_of_the_stream_more_is_expected(series: SeriesList, tmp_path: Path) -> None:

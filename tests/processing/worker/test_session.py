@@ -101,6 +101,34 @@ def test_every_frame_is_answered_once_and_is_in_the_sum_once(seed: int) -> None:
     assert sorted(distributor.handed_over) == sorted(distributor.held)
 
 
+ENDS = """
+    class Mine(Processor):
+        def start(self, series):
+            if BROKEN:
+                raise ValueError("no")
+        def process(self, frame):
+            return None
+        def end(self):
+            print("ended")
+            raise ValueError("at the end")
+    """
+
+
+@pytest.mark.parametrize("broken", [False, True])
+@pytest.mark.parametrize("how", ["end", "leave", "forget"])
+def test_user_code_ends_once_however_its_series_does(
+    how: str, broken: bool, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    distributor = Distributor(ENDS.replace("BROKEN", str(broken)))
+    if how == "end":
+        distributor.say(wire.End(series=1))
+    elif how == "leave":
+        distributor.session.leave()
+    distributor.session.forget()
+    assert capsys.readouterr().out == "ended\n"
+    assert "Mine.end: ValueError: at the end (mine.py, line 11, in end)" in caplog.text
+
+
 def test_each_message_of_a_distributor_is_taken_in_some_state() -> None:
     every = set(typing.get_args(wire.MessageOfDistributor))
     assert {kind for _, kind in TABLE} == every

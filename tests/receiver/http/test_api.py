@@ -17,6 +17,7 @@ import msgspec
 import numpy as np
 import pytest
 import urllib3
+import zmq
 
 from penstock.receiver.client import ReceiverClient, ReceiverRefused
 from penstock.receiver.config import ReceiverConfig
@@ -104,6 +105,7 @@ def test_the_document_says_which_answers_a_call_has_and_no_others(tmp_path: Path
         "get /downsample": "200",
         "post /downsample": "200 422",
         "get /series": "200 422",
+        "get /series/one": "200 404 409 422",
         "get /series/lost": "200 404 409 422 500 503",
         "get /geometry": "200 404 409 422 500 503",
         "get /mask": "200 404 409 422 500 503",
@@ -141,7 +143,8 @@ def test_the_calls_are_grouped() -> None:
             groups[tag].add(f"{method} {path}")
     assert list(groups) == ["status", "series", "frames", "rois", "configuration"]
     assert groups["series"] == {
-        "get /series", "get /series/lost", "get /geometry", "get /mask", "get /scan", "get /folders",
+        "get /series", "get /series/one", "get /series/lost",
+        "get /geometry", "get /mask", "get /scan", "get /folders",
         "post /series/check", "post /stop", "post /reset",
         "put /expected/{arm}", "delete /expected/{arm}",
     }  # fmt: skip
@@ -167,6 +170,56 @@ def test_status_says_how_much_space_is_left_and_how_full_its_queue_is(pair: Pair
     assert status.free_bytes % 2**20 == 0
     assert status.free_bytes == pytest.approx(shutil.disk_usage(pair.receiver.root).free, rel=0.1)
     assert (status.queue_bytes, status.queue_limit_bytes) == (0, 0), "one loop does it all"
+
+
+def test_a_series_is_known_by_its_id_while_it_runs_and_once_it_has_ended(pair: Pair) -> None:
+    series = pair.running(frames=3, planned=9)
+    known = pair.client.series(series)
+    assert known is not None and known.series.active and known.counts.received == 3
+    pair.end()
+    for number in range(3):  # others begin and end
+        pair.running(planned=number + 1)
+        pair.end()
+    known = pair.client.series(series)
+    assert known is not None and not known.series.active
+    assert known in pair.client.history(9)
+
+
+def test_a_series_that_is_not_known_is_said_to_be_so(pair: Pair) -> None:
+    assert pair.client.series("nobody's / ..") is None
+    answer = pair.ask("GET", "/series/one?series=nobody")
+    assert answer.status == 404 and json.loads(answer.data)["kind"] == "no_such_series"
+
+
+def test_what_a_consumer_has_got_of_a_series_is_known_at_once(tmp_path: Path) -> None:
+    streamer = Streamer()
+    receiver = ReceiverProcess(
+        tmp_path, streamer.endpoint, forward=[{"name": "c", "endpoint": "tcp://127.0.0.1:*", "queue_mb": 1}]
+    )
+    context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+    consumer = context.socket(zmq.PULL)
+    consumer.set(zmq.RCVTIMEO, int(DEADLINE * 1000))
+    try:
+        consumer.connect(receiver.connected().consumers[0].endpoint)
+        receiver.wait(lambda status: status.consumers[0].connected == 1)
+        for number in range(20):
+            series = streamer.start(str(receiver.root / f"{number}.h5"), frames=2)
+            consumer.recv_multipart()
+            begun = receiver.client.series(series)
+            assert begun is not None and begun.series.active
+            assert begun.series.filename == str(receiver.root / f"{number}.h5")
+            for index in range(2):
+                streamer.frame(index)
+                consumer.recv_multipart()
+            streamer.end()
+            consumer.recv_multipart()
+            ended = receiver.client.series(series)
+            assert ended is not None and not ended.series.active and ended.counts.stored == 2
+    finally:
+        consumer.close(0)
+        context.term()
+        receiver.close()
+        streamer.close()
 
 
 def test_a_series_that_has_ended_says_when_and_which_frames_are_lost(pair: Pair) -> None:

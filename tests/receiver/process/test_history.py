@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,16 @@ def test_the_newest_series_comes_first_and_no_more_than_asked_for(opened: Opened
     for number in range(4):
         history.add(past(number))
     assert history.last(2) == [past(3), past(2)]
+
+
+def test_a_series_is_found_by_its_id_and_of_two_with_one_id_the_last(opened: Opened) -> None:
+    history = opened()
+    for number in range(3):
+        history.add(past(number))
+    history.add(newest := replace(past(1), series=replace(past(1).series, started=2e9)))
+    assert history.find("id-0") == past(0) and history.find("id-1") == newest
+    assert history.find("id-3") is None
+    assert opened().find("id-1") == newest
 
 
 def test_a_restart_keeps_them(opened: Opened) -> None:

@@ -1,4 +1,4 @@
-"""Ends of a series from outside: `penstock stop --pipeline`, Ctrl-C; and how the pipeline is named."""
+"""A pipeline from outside: how a command names it, `penstock stop --pipeline`, Ctrl-C, the list of all."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from penstock.cli import _fleet
+from penstock.cli._fleet_pipelines import read_pipelines
 from penstock.cli.main import main
 from penstock.processing.client import PipelineRefused
 from penstock.processing.results.read import Results
@@ -138,8 +140,25 @@ def test_a_pipeline_is_named_by_its_file_and_behind_its_receiver_by_its_name(
         assert main(["status", url, "--pipeline", "dots"]) == 2
         said = capsys.readouterr().err
         assert f"{url} does not lead to the pipeline dots; behind it there is spots at http://{http}/" in said
+        (row,) = read_pipelines([url, f"{url}/"])
+        assert (row.name, row.state, row.problem, row.ill) == ("spots", "IDLE", "", False)
+        assert (row.workers, row.url, row.receiver_url) == (2, f"http://{http}/", url)
+        _fleet._print([], [row])
+        counts, *_, titles, line = capsys.readouterr().out.splitlines()
+        assert counts.endswith("; 1 pipeline") and titles.split()[:3] == ["state", "pipeline", "series"]
+        assert line.split() == ["IDLE", "spots", "2", f"http://{http}/"]
+        made.process.send_signal(signal.SIGSTOP)
+        try:
+            (row,) = read_pipelines([url])
+        finally:
+            made.process.send_signal(signal.SIGCONT)
+        assert (row.name, row.state, row.ill) == ("live", "AWAY", True) and "does not answer" in row.problem
+
         assert main(["stop", url, "--pipeline", "spots"]) == 2
         assert "no series is being processed there" in capsys.readouterr().err
+    receiver.wait(lambda status: status.consumers[0].holder is None)
+    (row,) = read_pipelines([url, "http://127.0.0.1:1"])
+    assert (row.name, row.state, row.problem, row.ill) == ("live", "OFF", "", False), "nobody runs it"
 
 
 def test_what_leads_to_no_pipeline_is_one_sentence(

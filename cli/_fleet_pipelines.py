@@ -1,0 +1,129 @@
+"""The pipelines in `penstock status --all`: those whose pages the receivers of the fleet know."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+from penstock.cli._pipeline_status import lacks
+from penstock.stins.texts import plural
+
+if TYPE_CHECKING:
+    from penstock.processing.models import Status
+    from penstock.receiver.models import ConsumerStatus
+
+ANSWER = 1.5
+"""Seconds in which a receiver, and then a pipeline, has to answer."""
+STATES = {"idle": "IDLE", "running": "RUNNING", "error": "FAULT"}
+OFF, AWAY = "OFF", "AWAY"
+"""Nobody has its frames; somebody has, and does not answer."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PipelineRow:
+    """What the table says of one pipeline."""
+
+    kind: str = "pipeline"
+    name: str
+    """Of one that does not answer: that of its forward entry."""
+    state: str
+    """IDLE, RUNNING, FAULT, AWAY; or OFF: its receiver has a place for it, and it does not run."""
+    problem: str = ""
+    """What is wrong now or was with the last series, in a sentence; "": nothing."""
+    file: str = ""
+    """Raw file of the running, or else of the last, series."""
+    done: int | None = None
+    """Frames of this series that are done."""
+    planned: int | None = None
+    workers: int = 0
+    url: str
+    receiver_url: str
+
+    @property
+    def ill(self) -> bool:
+        """Whether it processes no series."""
+        return self.state in ("FAULT", AWAY)
+
+    @property
+    def frames(self) -> str:
+        """ "412 of 1,000"; without an end "412"; "" before the first series."""
+        if self.done is None:
+            return ""
+        return f"{self.done:,}" if self.planned is None else f"{self.done:,} of {self.planned:,}"
+
+    @property
+    def series(self) -> str:
+        """The name of the file."""
+        return PurePath(self.file).name
+
+
+def read_pipelines(receivers: Iterable[str]) -> list[PipelineRow]:
+    """Read the pipelines behind receivers, all at once; those of a receiver that is away are left out.
+
+    Args:
+        receivers: addresses.
+    """
+    found: list[PipelineRow] = []
+    threads = [
+        threading.Thread(target=_read, args=(url, found), daemon=True)
+        for url in {each.rstrip("/") for each in receivers if each}
+    ]
+    due = time.monotonic() + 3 * ANSWER
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(max(0.0, due - time.monotonic()))
+    return sorted(found, key=lambda row: (not row.ill, row.name, row.url))
+
+
+def summary(rows: Sequence[PipelineRow]) -> str:
+    """Return the counts: "2 pipelines, 1 in FAULT"."""
+    states = Counter(row.state for row in rows)
+    words = {"FAULT": "in FAULT", AWAY: "away", OFF: "off", "RUNNING": "running"}
+    parts = [f"{states[state]} {word}" for state, word in words.items() if states[state]]
+    return ", ".join([plural(len(rows), "pipeline"), *parts])
+
+
+def _read(receiver: str, found: list[PipelineRow]) -> None:
+    from penstock.receiver.client import NoAnswer, ReceiverClient
+
+    try:
+        consumers = ReceiverClient(receiver, timeout=ANSWER).status().consumers
+    except NoAnswer:
+        return  # its own row says so
+    for consumer in consumers:
+        if consumer.page:
+            found.append(_row(receiver, consumer))
+
+
+def _row(receiver: str, consumer: ConsumerStatus) -> PipelineRow:
+    from penstock.processing.client import NoAnswer, PipelineClient
+
+    url = consumer.page
+    try:
+        status = PipelineClient(url, timeout=ANSWER).status()
+    except NoAnswer as error:
+        is_off = consumer.holder is None and not consumer.connected
+        return PipelineRow(
+            name=consumer.name, state=OFF if is_off else AWAY, problem="" if is_off else str(error), url=url,
+            receiver_url=receiver,
+        )  # fmt: skip
+    series = status.series
+    return PipelineRow(
+        name=status.pipeline, state=STATES[status.state], problem=_problem(status),
+        file="" if series is None else series.file or "", done=None if series is None else series.counts.done,
+        planned=None if series is None else series.planned, workers=len(status.workers), url=url,
+        receiver_url=receiver,
+    )  # fmt: skip
+
+
+def _problem(status: Status) -> str:
+    if why := status.error or status.waits_for:
+        return why
+    series = status.series
+    return f"Last series: {series.reason}" if series is not None and lacks(series) else ""

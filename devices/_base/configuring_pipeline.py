@@ -1,0 +1,91 @@
+"""The parameters of a pipeline as a Tango command sets them, which must not wait for its workers."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from typing import Any, Final
+
+from penstock.processing.client import NoAnswer, PipelineClient, PipelineRefused
+
+WAIT: Final = 1.0
+"""Seconds for which the command waits for the outcome."""
+
+
+class ConfigureRefused(Exception):
+    """New parameters were refused, and the old ones hold: `kind` is stable, the sentence says why."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+class Configuring:
+    """Changes of the parameters, one at a time.
+
+    Args:
+        client: of the pipeline.
+        on_change: called when one begins and when its outcome is known.
+    """
+
+    def __init__(self, client: PipelineClient, on_change: Callable[[], None]) -> None:
+        self._client = client
+        self._on_change = on_change
+        self._lock = threading.Lock()
+        self.busy = False
+        """Whether workers are preparing new parameters."""
+        self.outcome: dict[str, Any] = {}
+        """What became of the last change: {} before the first."""
+
+    def configure(self, text: str) -> dict[str, Any]:
+        """Begin a change, and return its outcome if it is known within `WAIT`.
+
+        Args:
+            text: a JSON object of names and values.
+
+        Raises:
+            ConfigureRefused: it is none, others are being prepared, or the pipeline refuses it: then
+                the kind is the pipeline's.
+        """
+        try:
+            values = json.loads(text)
+        except ValueError as error:
+            raise ConfigureRefused("bad_value", f"the parameters are not JSON: {error}") from error
+        if not isinstance(values, dict):
+            raise ConfigureRefused(
+                "bad_value", f'write a JSON object, such as {{"threshold": 800}}, not {text}'
+            )
+        with self._lock:
+            if self.busy:
+                raise ConfigureRefused(
+                    "busy", "other parameters are being prepared; wait for ConfigureOutcome"
+                )
+            self.busy, self.outcome = True, {"done": False}
+        ended = threading.Event()
+        threading.Thread(
+            target=self._change, args=(values, ended), name="configuring a pipeline", daemon=True
+        ).start()
+        ended.wait(WAIT)
+        outcome = self.outcome
+        if outcome.get("taken") is False:
+            raise ConfigureRefused(outcome["kind"], outcome["sentence"])
+        return outcome
+
+    def _change(self, values: dict[str, Any], ended: threading.Event) -> None:
+        self._on_change()
+        try:
+            taken = self._client.change(values)
+            outcome = {
+                "done": True, "taken": True, "version": taken.version, "from_frame": taken.from_frame,
+                "acknowledged": taken.acknowledged, "kind": "", "sentence": "",
+            }  # fmt: skip
+        except NoAnswer as error:
+            kind = error.kind if isinstance(error, PipelineRefused) else "unavailable"
+            outcome = {"done": True, "taken": False, "kind": kind, "sentence": str(error)}
+        except Exception as error:  # else no other change would ever be possible
+            outcome = {"done": True, "taken": False, "kind": "internal", "sentence": repr(error)}
+        with self._lock:
+            self.busy, self.outcome = False, outcome
+        ended.set()
+        self._on_change()

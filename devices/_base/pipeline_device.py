@@ -1,0 +1,321 @@
+"""The Tango device of a pipeline of live processing: its account and its newest results as attributes."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import tango
+from tango.server import Device, attribute, command, device_property
+
+from penstock.devices._base import curve_feed
+from penstock.devices._base.attributes import Unread
+from penstock.devices._base.configuring_pipeline import Configuring
+from penstock.devices._base.faults import as_tango_error
+from penstock.devices._base.pipeline_record import PipelineRecord, Snapshot
+from penstock.devices._base.pipeline_results import CurveMeans, PipelineResults
+from penstock.devices._base.publisher import Publisher
+from penstock.devices._base.shown_attributes import ShownAttributes
+from penstock.devices._base.states import RECEIVER_TANGO_STATE
+from penstock.devices._base.status_attributes import StatusAttribute, entry, values_of, with_attributes
+from penstock.devices._base.status_watch import StatusWatch
+from penstock.devices._base.tango_text import tango_json, tango_status, tango_text
+from penstock.processing.client import NoAnswer, PipelineClient
+from penstock.processing.models import Counts, Series, Status
+from penstock.streamer.settings import Parameter
+
+VALID, INVALID = tango.AttrQuality.ATTR_VALID, tango.AttrQuality.ATTR_INVALID
+MOST_NAMES = 256
+"""Result names in the attribute ResultNames."""
+NO_SERIES = Series(id="", active=False)
+
+
+def _series(snapshot: Snapshot) -> Series:
+    return snapshot.status.series or NO_SERIES
+
+
+def _counts(snapshot: Snapshot) -> Counts:
+    return _series(snapshot).counts
+
+
+def _planned(series: Series) -> int:
+    return -1 if series.planned is None else series.planned
+
+
+STATUS_ATTRIBUTES: tuple[StatusAttribute[Snapshot], ...] = (
+    entry("PipelineName", "", "Name of the pipeline, also in the names of its result files.",
+          lambda s: s.status.pipeline),
+    entry("SeriesId", "", "Unique id of the running or last series; the detector's SeriesId.",
+          lambda s: _series(s).id),
+    entry("SeriesReason", "", "What the series waits for, or why it is not as it should be.",
+          lambda s: _series(s).reason),
+    entry("RawFile", "", "File of the frames; empty for none, or if it is not known yet.",
+          lambda s: _series(s).file or ""),
+    entry("ResultFile", "", "File of the results; empty if they are not stored.",
+          lambda s: _series(s).result_file or ""),
+    entry("Planned", 0, "Frames announced; -1 while unknown.",
+          lambda s: _planned(_series(s))),
+    entry("Done", 0, "Frames whose results are stored.", lambda s: _counts(s).done),
+    entry("Failed", 0, "Frames on which the class has raised.", lambda s: _counts(s).failed),
+    entry("Lost", 0, "Frames whose workers died with them.", lambda s: _counts(s).lost),
+    entry("Dropped", 0, "Frames that the receiver had, nobody took, and no file has.",
+          lambda s: _counts(s).dropped),
+    entry("Absent", 0, "Frames that the receiver does not have.", lambda s: _counts(s).absent),
+    entry("Pending", 0, "Planned frames that have not arrived yet.", lambda s: _counts(s).pending),
+    entry("Queued", 0, "Frames that wait for a worker.", lambda s: _counts(s).queued),
+    entry("InWork", 0, "Frames that a worker has.", lambda s: _counts(s).in_work),
+    entry("Held", 0, "Frames in an accumulated value that is still in its worker.",
+          lambda s: _counts(s).held),
+    entry("FromFile", 0, "Frames of this series that were taken from the raw file after the end.",
+          lambda s: _series(s).from_file),
+    entry("Rate", 0.0, "Frames per second that become done, over the last two seconds.",
+          lambda s: s.rate, "Hz", "%.1f"),
+    entry("Workers", 0, "Workers that are ready or at work.",
+          lambda s: sum(each.state in ("ready", "working") for each in s.status.workers)),
+    entry("WorkerDeaths", 0, "Workers that were lost without a goodbye since the distributor was started.",
+          lambda s: s.status.deaths),
+    entry("WaitsFor", "", "What the pipeline waits for.", lambda s: s.status.waits_for),
+    entry("LastError", "", "The pipeline's error, or the newest one of a worker.", lambda s: s.last_error),
+    entry("Parameters", "{}", "JSON object: parameters in use that differ from the defaults.",
+          lambda s: tango_json(s.status.parameters.values)),
+    entry("ParametersVersion", 0, "Grows by one with every change of the parameters.",
+          lambda s: s.status.parameters.version),
+    entry("ParametersFromFrame", 0, "First frame of the series that is processed with them.",
+          lambda s: s.status.parameters.from_frame),
+)  # fmt: skip
+"""All status attributes, with their values as functions of what the pipeline says."""
+EVENTS: Mapping[str, Any] = {"change_event_implemented": True, "change_event_detect": False}
+
+
+class _Shown(NamedTuple):
+    """One curve and its time: the attributes that show it agree."""
+
+    curve: curve_feed.Curve
+    time: float
+
+
+class PenstockPipeline(Device):
+    """A pipeline: State is ON, RUNNING or FAULT for idle, running or error, UNKNOWN without an answer."""
+
+    PipelineUrl = device_property(
+        dtype=str, mandatory=True, doc="Address of the pipeline's HTTP API, such as http://daq-1:5100."
+    )
+    CurveResult = device_property(
+        dtype=str, default_value="",
+        doc="Name of the result that Curve shows, one value of one dimension per frame; empty: the first.",
+    )  # fmt: skip
+    ScalarResults = device_property(
+        dtype=str,
+        default_value="",
+        doc="Names of results that are numbers, separated by commas: each becomes an attribute of its name.",
+    )
+
+    def init_device(self) -> None:
+        """Begin to follow the pipeline."""
+        super().init_device()
+        client = PipelineClient(self.PipelineUrl)
+        self._client = client
+        self._record = PipelineRecord(self.PipelineUrl)
+        self._curve: _Shown | None = None
+        self._reads: _Shown | None = None
+        self._means = CurveMeans()
+        for name in ("State", "Status"):
+            self.set_change_event(name, True, False)
+        self._publisher = Publisher(
+            self, step=self._show_numbers, values=self._all_values, failed=self._on_unexpected,
+            states=lambda: [{"Status": self.dev_status(), "State": self.dev_state()}],
+        )  # fmt: skip
+        self._configuring = Configuring(client, self._publisher.wake)
+        names = self.ScalarResults.replace(",", " ").split()
+        self._scalars, self._numbers_shown = ShownAttributes(self), False
+        self._results = PipelineResults(
+            client, self.CurveResult.strip(), names,
+            on_curve=self._on_curve, on_means=self._on_means, on_change=self._publisher.wake,
+        )  # fmt: skip
+        self._watch = StatusWatch(client, self._on_pipeline, "pipeline")
+        self._publisher.start()
+        self._results.start()
+        self._watch.start()
+
+    def delete_device(self) -> None:
+        """Stop following; the threads end by themselves."""
+        self._watch.stop()
+        self._results.stop()
+        self._publisher.stop()
+        super().delete_device()
+
+    def dev_state(self) -> tango.DevState:
+        """Return the pipeline's state as Tango shows it."""
+        snapshot = self._record.snapshot
+        if self._record.unavailable or snapshot is None:
+            return tango.DevState.UNKNOWN
+        return getattr(tango.DevState, RECEIVER_TANGO_STATE[snapshot.status.state])
+
+    def dev_status(self) -> str:
+        """Return the state of the pipeline, in a sentence."""
+        said = [self._record.sentence()]
+        if self._configuring.busy:
+            said.append("New parameters are being prepared.")
+        if not self._record.unavailable and self._results.problem:
+            said.append(self._results.problem)
+        return tango_status(" ".join(said))
+
+    @command(
+        doc_in="JSON object of parameters and values; the others stay as they are",
+        doc_out="JSON object: done, taken, version, from_frame, acknowledged",
+    )
+    def Configure(self, parameters: str) -> str:
+        """Change parameters; within a second the outcome is returned, a later one is in ConfigureOutcome."""
+        with as_tango_error("Configure"):
+            return tango_json(self._configuring.configure(parameters))
+        raise AssertionError("as_tango_error has returned")
+
+    @command
+    def Reset(self) -> None:
+        """Leave the pipeline's state Error; start its distributor again if it has died."""
+        with as_tango_error("Reset"):
+            self._client.reset()
+
+    # Results ------------------------------------------------------------------------------------
+
+    @attribute(dtype=str, doc="JSON object: what became of the last Configure.", **EVENTS)
+    def ConfigureOutcome(self) -> str:
+        """See `Configuring.outcome`."""
+        return tango_json(self._configuring.outcome)
+
+    @attribute(
+        dtype=(str,),
+        max_dim_x=MOST_NAMES,
+        doc="Names of the results of the running or last series.",
+        **EVENTS,
+    )
+    def ResultNames(self) -> list[str]:
+        """Return the names."""
+        return self._names()
+
+    @attribute(
+        dtype=(float,), max_dim_x=curve_feed.MOST_POINTS, format="%.6g",
+        doc="The curve of one frame, whose index is CurveFrame; both have the same time stamp.", **EVENTS
+    )  # fmt: skip
+    def Curve(self) -> Any:
+        """Return the newest one."""
+        shown = self._reads
+        return (
+            (np.zeros(0), time.time(), INVALID) if shown is None else (shown.curve.values, shown.time, VALID)
+        )
+
+    @attribute(dtype=int, doc="Index of the frame whose curve is shown; -1 for none.", **EVENTS)
+    def CurveFrame(self) -> Any:
+        """Return the index."""
+        shown = self._reads
+        return (-1, time.time(), VALID) if shown is None else (shown.curve.frame, shown.time, VALID)
+
+    @attribute(
+        dtype=tango.DevEncoded,
+        doc="Curve with series and frame in one event: the format is a JSON object, the data are doubles.",
+        **EVENTS,
+    )
+    def CurveEncoded(self) -> Any:
+        """Return the newest one, `frame` -1 if there is none."""
+        shown = self._reads
+        return encoded(None if shown is None else shown.curve)
+
+    @attribute(
+        dtype=(float,), max_dim_x=curve_feed.MOST_POINTS, format="%.6g",
+        doc="Values of the axis of Curve; the index of the point if it has none.", **EVENTS,
+    )  # fmt: skip
+    def CurveAxis(self) -> Any:
+        """Return the axis."""
+        return self._means.axis
+
+    @attribute(
+        dtype=(str,), max_dim_x=4,
+        doc="Name and unit of Curve, name and unit of its axis; empty where the class does not say.",
+        **EVENTS,
+    )  # fmt: skip
+    def CurveMeaning(self) -> list[str]:
+        """Return the texts."""
+        return self._meaning()
+
+    def read_attr_hardware(self, _: Any) -> None:
+        """Take one curve for all attributes that are read together."""
+        self._reads = self._curve
+
+    def read_shown(self, shown: tango.Attribute) -> Any:
+        """Return the newest value of a number (an attribute that ScalarResults names)."""
+        value = self._results.numbers.get(shown.get_name())
+        return (0.0, time.time(), INVALID) if value is None else value
+
+    # From other threads ---------------------------------------------------------------------------
+
+    def _on_pipeline(self, status: Status | NoAnswer) -> None:
+        self._record.take(status)
+        self._results.follow(None if isinstance(status, NoAnswer) else status)
+        self._publisher.wake()
+
+    def _on_curve(self, curve: curve_feed.Curve) -> None:
+        # Tango's time stamps have microseconds: each curve has one of its own.
+        now = time.time() if self._curve is None else max(time.time(), self._curve.time + 2e-6)
+        self._curve = _Shown(curve, now)
+        self.push_change_event("CurveEncoded", *encoded(curve), now, VALID)
+        self.push_change_event("CurveFrame", curve.frame, now, VALID)
+        self.push_change_event("Curve", curve.values, now, VALID)
+
+    def _on_means(self, means: CurveMeans) -> None:
+        self._means = means
+        self.push_change_event("CurveAxis", means.axis)
+        self.push_change_event("CurveMeaning", self._meaning())
+
+    def _show_numbers(self) -> None:
+        if self._numbers_shown:
+            return
+        self._numbers_shown = True
+        self._scalars.tidy()
+        self._scalars.show(
+            Parameter(name=name, default=0.0, doc=f"Newest {name} of a frame.", writable=False)
+            for name in self._results.numbers
+        )
+
+    def _all_values(self) -> dict[str, Any]:
+        numbers = self._results.numbers
+        shown = (each.name for each in self._scalars.parameters)
+        return {
+            **self._values(),
+            "ConfigureOutcome": tango_json(self._configuring.outcome),
+            "ResultNames": self._names(),
+            **{name: Unread(0.0) if (value := numbers[name]) is None else value for name in shown},
+        }
+
+    def _values(self) -> Mapping[str, Any]:
+        return values_of(STATUS_ATTRIBUTES, self._record.snapshot)
+
+    def _names(self) -> list[str]:
+        return [tango_text(name) for name in self._results.names[:MOST_NAMES]]
+
+    def _meaning(self) -> list[str]:
+        means = self._means
+        return [tango_text(text) for text in (means.name, means.unit, means.axis_name, means.axis_unit)]
+
+    def _on_unexpected(self, error: Exception) -> None:
+        self._record.unavailable = (
+            f"{self.get_name()} had an internal error ({error!r}); see its log, then call Init."
+        )
+
+
+def encoded(curve: curve_feed.Curve | None) -> tuple[str, bytes]:
+    """Return a curve as format and data of Tango's DevEncoded."""
+    if curve is None:
+        return json.dumps({"series": "", "frame": -1, "name": "", "dtype": "<f8", "shape": [0]}), b""
+    head = {
+        "series": curve.series, "frame": curve.frame, "name": curve.name, "dtype": "<f8",
+        "shape": list(curve.values.shape),
+    }  # fmt: skip
+    return json.dumps(head), curve.values.astype("<f8").tobytes()
+
+
+def pipeline_class() -> type[PenstockPipeline]:
+    """Return the Tango class `PenstockPipeline` with the attributes of `STATUS_ATTRIBUTES`."""
+    return with_attributes(PenstockPipeline, STATUS_ATTRIBUTES)
