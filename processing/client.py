@@ -85,73 +85,79 @@ class PipelineClient(HttpClient):
         fields = {} if seen is None else {"seen": str(seen), "wait": str(wait)}
         return self._json(Status, "GET", "/status", fields=fields, wait=wait)
 
-    def results(self) -> list[Result]:
-        """Return what results the running or last series has by now.
+    def results(self, *, series: str | None = None) -> list[Result]:
+        """Return what results the running or last series has by now, or one of the last hundred by its id.
 
         Raises:
             PipelineRefused: there is no series, or its results are not stored.
         """
-        return self._json(list[Result], "GET", "/results", wait=READ_SECONDS)
+        return self._json(list[Result], "GET", "/results", fields=_fields(series=series), wait=READ_SECONDS)
 
-    def values(self, name: str, frames: str | None = None) -> Values:
+    def values(self, name: str, frames: str | None = None, *, series: str | None = None) -> Values:
         """Return the values of frames as lists.
 
         Args:
             name: of a result per frame.
             frames: "a:b" from a on and before b, as in Python; the last 1000 if not given.
+            series: id of a series, if it is not the running or last one.
 
         Raises:
             PipelineRefused: there is no such result, or too much is asked for.
         """
-        return self._json(Values, "GET", _path(name), fields=_frames(frames), wait=READ_SECONDS)
+        fields = _fields(frames=frames, series=series)
+        return self._json(Values, "GET", _path(name), fields=fields, wait=READ_SECONDS)
 
-    def array(self, name: str, frames: str | None = None) -> np.ndarray[Any, Any]:
+    def array(
+        self, name: str, frames: str | None = None, *, series: str | None = None
+    ) -> np.ndarray[Any, Any]:
         """Return the same as an array (frames, *shape): NaN or 0 where there is no value; of events all, one
         after the other."""
-        return self._array(_path(name), {**_frames(frames), "format": "npy"})
+        return self._array(_path(name), _fields(frames=frames, series=series, format="npy"))
 
-    def rows(self, name: str, frames: str, *, values: bool = True) -> Rows:
+    def rows(self, name: str, frames: str, *, values: bool = True, series: str | None = None) -> Rows:
         """Return values of frames as arrays, with the states of these frames.
 
         Args:
             name: of a result per frame.
             frames: "a:b" as in Python, or "a:b:c" for every c-th.
             values: if false, without the values themselves.
+            series: id of a series, if it is not the running or last one.
 
         Raises:
             PipelineRefused: there is no such result, or too much is asked for.
         """
-        fields = {"frames": frames, "format": "npz", **({} if values else {"values": "false"})}
+        fields = _fields(frames=frames, series=series, format="npz", values=None if values else "false")
         found = self._arrays(_path(name), fields)
         return Rows(
             str(found["series"]), int(found["first"]), int(found["step"]), found["states"], found["has"],
             found["values"], found.get("counts"),
         )  # fmt: skip
 
-    def states(self, frames: str = ":") -> States:
+    def states(self, frames: str = ":", *, series: str | None = None) -> States:
         """Return the states of consecutive frames, "a:b" as in Python.
 
         Raises:
             PipelineRefused: there is no series, or its results are not stored.
         """
-        found = self._arrays("/states", {"frames": frames})
+        found = self._arrays("/states", _fields(frames=frames, series=series))
         return States(str(found["series"]), int(found["first"]), found["states"])
 
-    def latest(self, name: str) -> Latest:
+    def latest(self, name: str, *, series: str | None = None) -> Latest:
         """Return the newest value of a result, or an accumulated value.
 
         Raises:
             PipelineRefused: there is no such result.
         """
-        return self._json(Latest, "GET", f"{_path(name)}/latest", wait=READ_SECONDS)
+        fields = _fields(series=series)
+        return self._json(Latest, "GET", f"{_path(name)}/latest", fields=fields, wait=READ_SECONDS)
 
-    def latest_array(self, name: str) -> np.ndarray[Any, Any]:
+    def latest_array(self, name: str, *, series: str | None = None) -> np.ndarray[Any, Any]:
         """Return the newest value as an array.
 
         Raises:
             PipelineRefused: there is no such result, or no value yet.
         """
-        return self._array(f"{_path(name)}/latest", {"format": "npy"})
+        return self._array(f"{_path(name)}/latest", _fields(series=series, format="npy"))
 
     def parameters(self) -> Parameters:
         """Return the parameters in use that differ from the classes' defaults."""
@@ -235,5 +241,6 @@ def _path(name: str) -> str:
     return f"/results/{quote(name, safe='')}"
 
 
-def _frames(frames: str | None) -> dict[str, str]:
-    return {} if frames is None else {"frames": frames}
+def _fields(**given: str | None) -> dict[str, str]:
+    """Return the fields of a query, without those that are not given."""
+    return {name: value for name, value in given.items() if value is not None}

@@ -135,6 +135,8 @@ class Status:
     """Frames of results of workers that did not have them any more; they change nothing."""
     duplicates: int = 0
     """Frames that came twice, or that nobody had planned."""
+    totals: dict[str, int] = field(default_factory=dict)
+    """Frames that have come into each final state since the distributor started, of all series."""
     longest_pause: float = 0.0
     """Longest time in seconds for which frames waited, since the distributor started, because it was busy."""
     queue_bytes: int = 0

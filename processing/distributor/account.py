@@ -116,6 +116,7 @@ class Account:
         self._frames = planned or 0
         self._states = np.full(FIRST if planned is None else planned, State.PENDING, np.uint8)
         self._counts = [0] * 256
+        self._restored = dict.fromkeys(FINAL, 0)
 
     @property
     def frames(self) -> int:
@@ -133,6 +134,11 @@ class Account:
         counts, frames = self._counts, self._frames
         named = {state.name.lower(): counts[state] for state in State if state is not State.PENDING}
         return Counts(frames=frames, pending=frames - sum(named.values()), **named)
+
+    @property
+    def made(self) -> dict[State, int]:
+        """Frames that have come into each final state here, without those that were restored."""
+        return {state: self._counts[state] - self._restored[state] for state in FINAL}
 
     @property
     def open(self) -> int:
@@ -198,6 +204,8 @@ class Account:
         self._count(self._states[known], -1)
         self._states[known] = states[known]
         self._count(states[known], 1)
+        for state in FINAL:
+            self._restored[state] += int(np.count_nonzero(states[known] == state))
 
     def _count(self, states: np.ndarray[Any, np.dtype[np.uint8]], sign: int) -> None:
         """Count states; of frames that are pending there is no count, since it is what is left."""

@@ -38,7 +38,7 @@ def status(flow: Flow, waits_for: str = "") -> models.Status:
         waits_for=waits_for or _waits_for(flow), deaths=flow.staff.deaths,
         refused_connections=flow.staff.connections.refused, stray=flow.schedule.stray,
         duplicates=flow.schedule.duplicates, queue_bytes=flow.series.answers.value_bytes,
-        longest_pause=round(flow.giving.longest_pause, 3),
+        totals=flow.series.totals, longest_pause=round(flow.giving.longest_pause, 3),
         penstock=VERSION,
     )  # fmt: skip
 

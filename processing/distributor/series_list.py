@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from penstock.processing import wire
-from penstock.processing.distributor.account import State
+from penstock.processing.distributor.account import FINAL, State
 from penstock.processing.distributor.answers import Answers
 from penstock.processing.distributor.bunches import Item
 from penstock.processing.distributor.link import Setup
@@ -66,6 +66,8 @@ class SeriesList:
         self.streamed: Run | None = None
         """The series that the stream brings now. It need not be the newest one: of others that are taken from
         their files the receiver may tell later."""
+        self._finals = dict.fromkeys(FINAL, 0)
+        """Frames in each final state of all series that are over, without those of an earlier distributor."""
         self.error = ""
         """Why the pipeline is in Error; a sentence."""
         self.ask: Callable[[str, Sequence[str] | None], None] = lambda _series, _channels: None
@@ -153,6 +155,12 @@ class SeriesList:
         self._missed(Over(name, path, group, 0.0, 0.0, planned, everything, ""))
 
     @property
+    def totals(self) -> dict[str, int]:
+        """Frames that have come into each final state since this distributor was started, by its name."""
+        made = [self._finals, *(run.account.made for run in self.runs.values())]
+        return {state.name.lower(): sum(each[state] for each in made) for state in FINAL}
+
+    @property
     def latest(self) -> Run | None:
         """The series that began last."""
         return next(reversed(self.runs.values()), None)
@@ -206,6 +214,8 @@ class SeriesList:
         if self.streamed is run:
             self.streamed = None
         run.close()
+        for state, frames in run.account.made.items():
+            self._finals[state] += frames
         del self.runs[run.name]
         self.past.appendleft(run.status(self.config.receiver))
         self._ended[run.name, run.started] = None

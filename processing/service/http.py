@@ -40,7 +40,7 @@ listed.
 """
 TAGS = [
     {"name": "status", "description": "State of the pipeline"},
-    {"name": "results", "description": "Results of the running or last series"},
+    {"name": "results", "description": "Results of the running or last series, or of an earlier one"},
     {"name": "parameters", "description": "Parameters of the classes, and the configuration"},
 ]
 WHY = {
@@ -54,6 +54,7 @@ MAX_REASON = 300
 NPY, NPZ = "application/x-npy", "application/zip"
 Name = Annotated[str, Path(max_length=256)]
 Frames = Annotated[str, Field(pattern=RANGE)]
+SeriesId = Annotated[str, Field(min_length=1, max_length=MAX_NAME)]
 Format = Literal["json", "npy"]
 RowsFormat = Literal["json", "npy", "npz"]
 
@@ -110,24 +111,28 @@ def create_app(supervisor: Supervisor) -> FastAPI:
         """Return the pipeline's status; with `seen`, wait for another version."""
         return supervisor.status if seen is None else await supervisor.status_after(seen, wait)
 
-    @app.get("/results", tags=["results"], responses=_refusals(404, 409))
-    def results() -> list[Result]:
-        """Return what results the running or last series has by now."""
-        return ResultValues(supervisor.status.series).names()
+    @app.get("/results", tags=["results"], responses=_refusals(404, 409, 422))
+    def results(series: SeriesId | Absent = None) -> list[Result]:
+        """Return what results the running or last series has by now, or one of the last hundred by its id."""
+        return ResultValues(supervisor.series(series)).names()
 
     @app.get("/states", tags=["results"], response_class=Response, responses={
         200: {"content": {NPZ: _BINARY}}, **_refusals(404, 409, 422),
     })  # fmt: skip
-    def states(frames: Frames | Absent = None) -> Response:
+    def states(frames: Frames | Absent = None, series: SeriesId | Absent = None) -> Response:
         """Return the states of frames, uint8 with the numbers of the result file, as an .npz file.
 
         It has `series`, `first`, `step` and `states`. `frames` as for the values of a result.
         """
-        return Response(ResultValues(supervisor.status.series).states(frames), media_type=NPZ)
+        return Response(ResultValues(supervisor.series(series)).states(frames), media_type=NPZ)
 
     @app.get("/results/{name}", tags=["results"], response_model=None, responses=_either(Values, NPY, NPZ))
     def values(
-        name: Name, frames: Frames | Absent = None, format: RowsFormat = "json", values: bool = True
+        name: Name,
+        frames: Frames | Absent = None,
+        format: RowsFormat = "json",
+        values: bool = True,
+        series: SeriesId | Absent = None,
     ) -> Response:
         """Return the values of frames from a on and before b; the last 1000 if `frames` is not given.
 
@@ -138,7 +143,7 @@ def create_app(supervisor: Supervisor) -> FastAPI:
         these `values` with `series`, `first`, `step`, the `states` of the frames, whether each `has` a value,
         and of events their `counts`; with `values=false` without the values.
         """
-        found = ResultValues(supervisor.status.series)
+        found = ResultValues(supervisor.series(series))
         if format == "npz":
             return Response(found.rows(name, frames, values=values), media_type=NPZ)
         if format == "npy":
@@ -146,9 +151,9 @@ def create_app(supervisor: Supervisor) -> FastAPI:
         return _json(found.values(name, frames))
 
     @app.get("/results/{name}/latest", tags=["results"], response_model=None, responses=_either(Latest, NPY))
-    def latest(name: Name, format: Format = "json") -> Response:
+    def latest(name: Name, format: Format = "json", series: SeriesId | Absent = None) -> Response:
         """Return the value of the highest frame that is done and has one, or an accumulated value."""
-        found = ResultValues(supervisor.status.series)
+        found = ResultValues(supervisor.series(series))
         if format == "npy":
             return Response(found.latest_array(name), media_type=NPY)
         return _json(found.latest(name))

@@ -70,7 +70,9 @@ def _resident(scrape: Scrape) -> dict[str, float]:
 METRICS = (
     Row(GAUGE, "up", "1 if the distributor lives and answers", "", attrgetter("healthy")),
     Row(GAUGE, "state", "1 for the state that the pipeline is in", "state", _states),
-    Row(GAUGE, "frames", "Frames of the running or last series in each state", "state", _frames),
+    Row(COUNTER, "frames", "Frames of all series that came into a final state since the distributor started",
+        "state", attrgetter("status.totals")),
+    Row(GAUGE, "series_frames", "Frames of the running or last series in each state", "state", _frames),
     Row(GAUGE, "frames_from_file", "Frames of this series that were taken from the raw file", "", _from_file),
     Row(GAUGE, "workers", "Workers in each state", "state", _workers),
     Row(GAUGE, "worker_frames", "Frames that a worker has processed since it joined", "worker", _processed),

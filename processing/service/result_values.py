@@ -24,7 +24,8 @@ RANGE = r"^(-?[0-9]{1,15})?:(-?[0-9]{1,15})?(:[1-9][0-9]{0,14})?$"
 """Frames from a on and before b, as in Python: negative numbers count from the last, and a third one takes
 every so many."""
 STATUS = {
-    "no_such_result": 404, "no_results": 404, "not_a_result_file": 404, "bad_value": 422, "accumulated": 422
+    "no_such_result": 404, "no_such_series": 404, "no_results": 404, "not_a_result_file": 404,
+    "bad_value": 422, "accumulated": 422,
 }  # fmt: skip
 """HTTP status of refusals, by kind; of others 409."""
 

@@ -19,7 +19,8 @@ import msgspec
 from penstock.processing.config.classes import MOST_PARAMETERS
 from penstock.processing.config.pipeline_config import PipelineConfig
 from penstock.processing.distributor.link import Command, Setup, Snapshot
-from penstock.processing.models import FINAL, Changed, Counts, Status
+from penstock.processing.models import FINAL, Changed, Counts, Series, Status
+from penstock.processing.service.kept_series import KeptSeries
 from penstock.processing.service.local_workers import LocalWorkers
 from penstock.processing.wire import Step
 from penstock.receiver.models import Health
@@ -72,6 +73,7 @@ class Supervisor(Parent[Snapshot]):
         self._final: tuple[str, int] = ("", 0)  # newest series, and number of its frames in final states
         self._has_progress = True  # whether frames became final since the last death
         self._worked: set[int] = set()  # processes of local workers that have processed a frame
+        self._series = KeptSeries()
         self._is_taken = bool(file) or bool(config.listen)  # whether a worker has taken the class, or may yet
         self._watch: asyncio.Task[None] | None = None
         self.workers = LocalWorkers(
@@ -129,6 +131,14 @@ class Supervisor(Parent[Snapshot]):
             return status
         why = f"the distributor of {self.config.name} has not answered for {self._silent:.0f} s"
         return replace(status, state="error", error=f"{why}; is the file system of its results hanging?")
+
+    def series(self, name: str | None) -> Series | None:
+        """Return a series by its id, or the newest one; `None` if there was none yet.
+
+        Raises:
+            NoResults: it is not known (any more).
+        """
+        return self._snapshot.status.series if name is None else self._series.of(name)
 
     @property
     def health(self) -> Health:
@@ -242,6 +252,7 @@ class Supervisor(Parent[Snapshot]):
             self.workers.kill(pid)
         if snapshot.finished:
             self.finished.set()
+        self._series.take(status)
         self._look_for_refusal(status)
 
     def _look_for_refusal(self, status: Status) -> None:

@@ -82,6 +82,23 @@ def test_a_series_that_is_stopped_has_its_results_so_far_and_the_next_one_is_pro
         status = made.over(streamer.series_of(str(receiver.root / "b.h5"), 20))
         assert status.series is not None and status.series.counts.done == 20
         assert [(each.id, each.counts.done) for each in status.others] == [(series, 10)]
+        assert status.totals == {"done": 30, "failed": 0, "lost": 0, "dropped": 30, "absent": 0}
+
+        earlier, now = made.client.values("first", series=series), made.client.values("first")
+        assert (earlier.series, now.series) == (series, status.series.id)
+        assert earlier.values == [24 * number for number in range(10)] + [None] * 30
+        assert len(now.values) == 20
+        assert made.client.latest("mean", series=series).n == 10
+        assert {each.name for each in made.client.results(series=series)} > {"twice", "mean", "first"}
+        assert made.client.array("first", ":3", series=series).tolist() == [0, 24, 48]
+        assert made.client.rows("first", ":3", series=series).series == series
+        assert made.client.states(":", series=series).codes.tolist() == [1] * 10 + [4] * 30
+        with pytest.raises(PipelineRefused, match="series s-0 is none of the last 100") as refused:
+            made.client.latest_array("mean", series="s-0")
+        assert refused.value.kind == "no_such_series"
+        Path(str(status.others[0].result_file)).unlink()
+        with pytest.raises(PipelineRefused, match=r"a\.spots\.h5 does not exist"):
+            made.client.results(series=series)
 
 
 def test_a_series_without_a_planned_number_is_stopped_at_what_has_come(
@@ -119,6 +136,7 @@ def test_a_pipeline_that_is_ended_within_a_series_takes_the_rest_from_the_file_w
         status = made.over(series)
         assert status.series is not None
         assert (status.series.counts.done, status.series.from_file) == (40, 30)
+        assert status.totals["done"] == 30, "the others were done before it was started again"
     assert results.account()["state"] == "complete" and results.accumulated("mean")[1] == 40
 
 

@@ -240,8 +240,8 @@ def test_every_metric_is_there_with_the_name_of_the_pipeline(pipeline: PipelineP
     text = ask(pipeline, "metrics").data.decode()
     for row in METRICS:
         assert f"# TYPE {PREFIX}{row.name}" in text
-    assert f'{PREFIX}frames{{pipeline="spots",state="done"}} {FRAMES - 1}.0' in text
-    assert f'{PREFIX}frames{{pipeline="spots",state="failed"}} 1.0' in text
+    assert f'{PREFIX}series_frames{{pipeline="spots",state="done"}} {FRAMES - 1}.0' in text
+    assert f'{PREFIX}series_frames{{pipeline="spots",state="failed"}} 1.0' in text
     assert f'{PREFIX}workers{{pipeline="spots",state="ready"}} 1.0' in text
     assert re.search(rf'{PREFIX}resident_memory_bytes{{pipeline="spots",process="distributor"}} \d', text)
 
