@@ -23,6 +23,7 @@ Examples:
   penstock bench --rois --rounds 10           instead: what regions of interest cost
   penstock bench --consumers --rounds 5       instead: what a consumer costs the receiver
   penstock bench --processing --rounds 5      instead: what live processing costs; a quarter of an hour
+  penstock bench --reductions --part pvapy    instead: what the built-in processors cost, or one part of it
 """
 
 from __future__ import annotations
@@ -92,6 +93,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="instead: live processing beside a plain loop, dranspose and PvaPy; how workers share the work",
     )
+    parser.add_argument(
+        "--reductions",
+        action="store_true",
+        help="instead: the processors that come with Penstock, beside the programs of others; --part for one",
+    )
     transforms = parser.add_argument_group("transforms")
     transforms.add_argument(
         "--transforms", action="store_true", help="instead: CBF to bslz4, frames/s per core"
@@ -135,9 +141,21 @@ def run(args: argparse.Namespace) -> int:
             from penstock.bench.processing_report import report as report_processing
 
             return report_processing(args.dir, args.rounds, args.json)
+        if args.reductions:
+            return _reductions(args)
         return _figures(args) if args.figures is not None else _compare(args)
     except (ProcessFailed, RuntimeError) as error:
         raise UserError(f"no figures: {error}") from error
+
+
+def _reductions(args: argparse.Namespace) -> int:
+    from penstock.bench.reductions import PARTS
+    from penstock.bench.reductions_report import report
+    from penstock.cli.main import UserError
+
+    if unknown := set(args.part or ()) - set(PARTS):
+        raise UserError(f"--part {min(unknown)}; give one of {', '.join(PARTS)}")
+    return report(args.part or (), args.rounds, args.json)
 
 
 def _transforms(args: argparse.Namespace) -> int:

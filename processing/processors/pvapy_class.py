@@ -36,7 +36,7 @@ MOST_OUTPUTS = 16
 IMAGE, COUNT = "image", "output_count"
 _NAME = re.compile(r"[^A-Za-z0-9_]+")
 _NO_ATTRIBUTES = ("ColorMode",)
-_OTHER_TYPES = {"bool": np.uint8, "float16": np.float32}
+_OTHER_TYPES = {np.dtype(bool): np.uint8, np.dtype(np.float16): np.float32}
 """Types of pixels that an NTNDArray does not have."""
 
 
@@ -97,10 +97,11 @@ class PvapyProcessor(Processor):
             news, self._news = self._news, None
             self._made.configure(news)
         publisher = self._publisher
-        publisher.outputs = []
+        outputs: list[dict[str, Any]] = []
+        publisher.outputs = outputs
         given = self._object(frame, image)
         returned = self._made.process(given)
-        outputs = publisher.outputs
+        publisher.outputs = []  # memory that is free again at once is still in the processor's cache
         # PvaPy does not publish what is returned; but who returns a new object means it as a result.
         if not outputs and returned is not None and returned is not given:
             outputs = [_values(returned)]
@@ -126,8 +127,8 @@ class PvapyProcessor(Processor):
 
     def _object(self, frame: Frame, image: np.ndarray[Any, Any]) -> Any:
         """Return an NTNDArray of a frame: one of its own, which the class may keep."""
-        if image.dtype.name in _OTHER_TYPES:
-            image = image.astype(_OTHER_TYPES[image.dtype.name])
+        if (kind := _OTHER_TYPES.get(image.dtype)) is not None:
+            image = image.astype(kind)
         if self._template is None or self._known != (image.shape, image.dtype):
             self._known = image.shape, image.dtype
             key = AdImageUtility.getNtNdArrayDataFieldKey(np.empty(0, image.dtype.newbyteorder("=")))
@@ -141,7 +142,8 @@ class PvapyProcessor(Processor):
         made[ID_FIELD] = frame.index
         made["value"] = {key: image.ravel()}
         if (time := frame.timestamp) is not None:
-            made["timeStamp"] = made["dataTimeStamp"] = pvaccess.PvTimeStamp(time)
+            stamp = pvaccess.PvTimeStamp(time)
+            made["timeStamp"], made["dataTimeStamp"] = stamp, stamp
         return made
 
 
@@ -166,18 +168,21 @@ def adapted(kind: type[Any]) -> type[Processor]:
 
 def _values(pv_object: Any) -> dict[str, Any]:
     """Return the results of a published object: its image and numbers by name."""
-    if "value" in pv_object and "dimension" in pv_object and "attribute" in pv_object:
-        found: dict[str, Any] = {}
-        _, image, *_ = AdImageUtility.reshapeNtNdArray(pv_object)
-        if image is not None:
-            found[IMAGE] = image
-        for attribute in pv_object["attribute"]:
-            if (name := attribute["name"]) not in _NO_ATTRIBUTES and attribute["value"]:
-                _add(found, name, attribute["value"][0].get("value"))
+    found: dict[str, Any] = {}
+    if "dimension" not in pv_object or "attribute" not in pv_object:
+        for name, value in pv_object.toDict().items():
+            _add(found, name, value)
         return found
-    found = {}
-    for name, value in pv_object.toDict().items():
-        _add(found, name, value)
+    sizes = [each["size"] for each in pv_object["dimension"]]
+    if len(sizes) == 2 and not pv_object["codec.name"]:
+        # As `reshapeNtNdArray` does, which looks at the attributes first: half of the time.
+        pixels = pv_object["value"][0][pv_object.getSelectedUnionFieldName()]
+        found[IMAGE] = pixels.reshape(sizes[1], sizes[0])
+    elif sizes:
+        found[IMAGE] = AdImageUtility.reshapeNtNdArray(pv_object)[1]
+    for attribute in pv_object["attribute"]:
+        if (name := attribute["name"]) not in _NO_ATTRIBUTES and attribute["value"]:
+            _add(found, name, attribute["value"][0].get("value"))
     return found
 
 
