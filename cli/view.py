@@ -1,8 +1,9 @@
-"""Watch receivers live, and look at what was taken.
+"""Watch receivers and pipelines live, and look at what was taken.
 
-Each argument is a receiver or a file. One with :// is an address; a name in the configuration comes before a
-file of this name; ./NAME is always a file. Files: Penstock's own, also while they are written, those of
-scans, any NXdata, master files of DECTRIS, CBF, TIFF, EDF.
+Each argument is a receiver, a pipeline or a file. One with :// is an address, which tells by itself whether
+it is a receiver's or a pipeline's; a name in the configuration comes before a file of this name; ./NAME is
+always a file. Files: Penstock's own, also while they are written, those of scans, any NXdata, master files
+of DECTRIS, CBF, TIFF, EDF, and result files of pipelines.
 
 Examples:
   penstock view http://127.0.0.1:5000            the receiver at this address
@@ -13,7 +14,11 @@ Examples:
   penstock view sim-1 sim-2 sim-3 --wall         full screen: pictures, states and counts
   penstock view sim-1 --log --rate 5             logarithmic colours, five frames per second at most
   penstock view sim-1 --downsample 4             blocks of 4 x 4 pixels: a large detector over a slow network
+  penstock view http://127.0.0.1:5100            the results of the pipeline at this address
+  penstock view scan-0007.azim.h5 --all-frames   a result file, its curves as rows of one image
   penstock view sim-1 --screenshot now.png       a picture of the window after one frame; needs no screen
+
+Of results the first curve is shown; --result NAME begins with another one.
 
 The slider below the picture goes to any frame that the file has; of a series without a file, to those that
 this window has shown last (up to 256 MB). The viewer requests no more than it draws, and only reads: pausing
@@ -41,11 +46,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument(
         "what", nargs="*", default=["http://127.0.0.1:5000"], metavar="URL|NAME|FILE",
-        help="addresses of receivers, their names in the configuration, and files (default: "
-        "http://127.0.0.1:5000)",
+        help="addresses of receivers and pipelines, names of receivers in the configuration, and files "
+        "(default: http://127.0.0.1:5000)",
     )  # fmt: skip
     parser.add_argument("--config", type=Path, metavar="FILE", help="configuration file with NAME")
     parser.add_argument("--frame", type=whole(0), metavar="INDEX", help="of files, the frame to begin with")
+    parser.add_argument(
+        "--result", metavar="NAME", default="", help="of a pipeline, the result to begin with"
+    )
+    parser.add_argument(
+        "--all-frames",
+        action="store_true",
+        help="of a pipeline's curves, begin with all as rows of one image",
+    )
     layout = parser.add_mutually_exclusive_group()
     layout.add_argument("--tiles", action="store_true", help="several side by side; F12 in the window")
     layout.add_argument(
@@ -107,20 +120,15 @@ def run(args: argparse.Namespace) -> int:
         os.environ["QT_QPA_PLATFORM"] = "offscreen"
 
     # Before the check of the screen: a missing silx should be reported without a screen, too.
-    from penstock.gui.live.app import Options
+    from penstock.gui.live.app import Options, sources_of
     from penstock.gui.live.app import run as show
-    from penstock.gui.live.file_source import FileSource
-    from penstock.gui.live.receiver_source import ReceiverSource
-    from penstock.gui.live.source import Source
 
     if (trouble := why_no_display(os.environ)) is not None:
         raise UserError(trouble)
-    sources: list[Source] = [
-        FileSource(name) if file else ReceiverSource.at(name) for name, file in zip(names, files, strict=True)
-    ]
     trouble = show(
         Options(
-            sources=tuple(sources), tiles=args.tiles, wall=args.wall, frame=args.frame,
+            sources=sources_of(names), result=args.result, all_frames=args.all_frames,
+            tiles=args.tiles, wall=args.wall, frame=args.frame,
             rate=args.rate, logarithmic=args.log,
             downsample=args.downsample, colours=args.colours, backend=args.backend, theme=args.theme,
             screenshot=args.screenshot, after_frames=args.after_frames, deadline=args.deadline,

@@ -59,6 +59,8 @@ class Theme:
     """Colour of a banner by its kind, which is written there in words too."""
     fates: Mapping[str, str]
     """Colours of frame statuses in bars; each is also named in words."""
+    ends: Mapping[str, str]
+    """Likewise, of frames that a pipeline has not processed."""
 
 
 _STATE = {
@@ -76,6 +78,7 @@ DARK = Theme(
         "stored": "#2fa866", "delivered": "#4d94d0", "partial": "#e0a030", "missing": "#ff5050",
         "corrupt": "#d45fd4", "discarded": "#c9824a", "not_triggered": "#7d8894", "pending": "#3a434e",
     },
+    ends={"failed": "#ff5050", "lost": "#d45fd4", "dropped": "#e0a030", "absent": "#7d8894"},
 )  # fmt: skip
 LIGHT = Theme(
     dark=False, window="#eef0f3", panel="#ffffff", line="#ccd2d9", text="#1b1f25", muted="#586370",
@@ -87,6 +90,7 @@ LIGHT = Theme(
         "stored": "#23905a", "delivered": "#3a82bf", "partial": "#b9770e", "missing": "#d1242f",
         "corrupt": "#a835a8", "discarded": "#9a5b1e", "not_triggered": "#7b8590", "pending": "#c9d0d7",
     },
+    ends={"failed": "#d1242f", "lost": "#a835a8", "dropped": "#b9770e", "absent": "#7b8590"},
 )  # fmt: skip
 
 

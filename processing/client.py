@@ -19,7 +19,8 @@ from penstock.processing.models import Changed, Latest, Parameters, Result, Stat
 from penstock.receiver.service.http_client import HttpClient, NoAnswer, RefusedCall, Unavailable
 
 __all__ = [
-    "NoAnswer", "PipelineClient", "PipelineRefused", "PipelineUnavailable", "Rows", "States", "what_answers",
+    "Newest", "NoAnswer", "PipelineClient", "PipelineRefused", "PipelineUnavailable", "Rows", "States",
+    "what_answers",
 ]  # fmt: skip
 READ_SECONDS = 6.0
 """Additional time for answers that are read from a disk."""
@@ -67,6 +68,19 @@ class Rows:
     """(frames, *shape), NaN or 0 where there is no value; of events, all one after the other."""
     counts: np.ndarray[Any, Any] | None = None
     """Of events: how many each frame has."""
+
+
+@dataclass(frozen=True, eq=False)
+class Newest:
+    """The newest value of a result."""
+
+    series: str
+    """Id of the series."""
+    frame: int | None
+    """The frame whose value it is; `None` for an accumulated value."""
+    n: int | None
+    """Of an accumulated value: the number of frames in it."""
+    value: np.ndarray[Any, Any]
 
 
 class PipelineClient(HttpClient):
@@ -158,6 +172,18 @@ class PipelineClient(HttpClient):
             PipelineRefused: there is no such result, or no value yet.
         """
         return self._array(f"{_path(name)}/latest", _fields(series=series, format="npy"))
+
+    def newest(self, name: str, *, series: str | None = None) -> Newest:
+        """Return the newest value as an array, with what is known of it.
+
+        Raises:
+            PipelineRefused: there is no such result, or no value yet.
+        """
+        found = self._arrays(f"{_path(name)}/latest", _fields(series=series, format="npz"))
+        frame, n = int(found["frame"]), int(found["n"])
+        return Newest(
+            str(found["series"]), frame if frame >= 0 else None, n if n >= 0 else None, found["value"]
+        )
 
     def parameters(self) -> Parameters:
         """Return the parameters in use that differ from the classes' defaults."""

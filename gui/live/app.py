@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,14 +17,27 @@ from penstock.gui.live.feed import Feed
 from penstock.gui.live.file_source import FileSource
 from penstock.gui.live.levels import Scale
 from penstock.gui.live.memory import Memory
-from penstock.gui.live.receiver_source import ReceiverSource
+from penstock.gui.live.receiver_source import PIPELINE, ReceiverSource
+from penstock.gui.live.results.feed import ResultsFeed
+from penstock.gui.live.results.file_source import ResultFileSource
+from penstock.gui.live.results.pipeline_source import PipelineSource
+from penstock.gui.live.results.sentences import no_answer_yet as no_pipeline_yet
+from penstock.gui.live.results.snapshot import Page
+from penstock.gui.live.results.snapshot import Snapshot as ResultsSnapshot
+from penstock.gui.live.results.view import MEMORY, ResultsView
 from penstock.gui.live.screenshot import Screenshot, Wanted
 from penstock.gui.live.sentences import no_answer_yet
 from penstock.gui.live.source import Source
 from penstock.gui.live.view import LiveView
 from penstock.gui.live.viewer import Viewer
-from penstock.gui.live.window import Window
+from penstock.gui.live.window import View, Window
+from penstock.processing.client import NoAnswer, what_answers
+from penstock.processing.results.read import is_result_file
 
+_OF_RESULTS = (PipelineSource, ResultFileSource)
+_WHO = {False: "receiver", True: "pipeline"}
+Anything = Source | PipelineSource | ResultFileSource
+"""What a view can be of."""
 PATIENCE = 1.0
 """Seconds without a first answer after which the terminal reports it."""
 
@@ -34,7 +48,7 @@ class Options:
 
     url: str = ""
     """Address of a receiver, where there is one picture."""
-    sources: tuple[Source, ...] = ()
+    sources: tuple[Anything, ...] = ()
     """All that is to be shown, instead of `url`."""
     tiles: bool = False
     wall: bool = False
@@ -44,6 +58,10 @@ class Options:
     logarithmic: bool = False
     downsample: int | None = None
     colours: str | None = None
+    result: str = ""
+    """Of pipelines and result files: the result to begin with; "": the first curve."""
+    all_frames: bool = False
+    """Of curves: all of them, one row per frame."""
     backend: str = "mpl"
     theme: theme.Name = "dark"
     screenshot: Path | None = None
@@ -100,21 +118,87 @@ def _screenshot(window: Window, options: Options) -> Screenshot | None:
 
 def open_window(options: Options) -> Window:
     """Return the window for `options`, not yet shown."""
-    views = [open_viewer(replace(options, sources=(source,))) for source in _sources(options)]
+    views = [_open(replace(options, sources=(source,))) for source in _sources(options)]
 
-    def make(path: str) -> LiveView:
-        return open_viewer(replace(options, sources=(FileSource(path),), frame=None))
+    def make(what: str) -> View:
+        source = PipelineSource.at(what) if "://" in what else source_of_file(what)
+        return _open(replace(options, sources=(source,), frame=None))
 
-    return Window(list(views), make, tiles=options.tiles)
+    return Window(views, make, tiles=options.tiles)
 
 
-def _sources(options: Options) -> tuple[Source, ...]:
+def sources_of(names: Sequence[str]) -> tuple[Anything, ...]:
+    """Return what these addresses, and absolute paths of files, are; asks all of them at the same time.
+
+    Where nobody answers at an address, a receiver is waited for.
+    """
+    with ThreadPoolExecutor(max_workers=len(names)) as askers:
+        return tuple(askers.map(_source_of, names))
+
+
+def _source_of(name: str) -> Anything:
+    if "://" not in name:
+        return source_of_file(name)
+    try:
+        is_pipeline = what_answers(name) == PIPELINE
+    except NoAnswer:
+        is_pipeline = False
+    return PipelineSource.at(name) if is_pipeline else ReceiverSource.at(name)
+
+
+def source_of_file(path: str) -> FileSource | ResultFileSource:
+    """Return the source of a file: of frames, or of a pipeline's results."""
+    return ResultFileSource(path) if is_result_file(path) else FileSource(path)
+
+
+def _sources(options: Options) -> tuple[Anything, ...]:
     return options.sources or (ReceiverSource.at(options.url),)
+
+
+def _open(options: Options) -> View:
+    (source,) = options.sources
+    return open_results(options) if isinstance(source, _OF_RESULTS) else open_viewer(options)
+
+
+def open_results(options: Options) -> ResultsView:
+    """Return the view of a pipeline, or of a result file, for `options`, not yet shown."""
+    (source,) = options.sources
+    assert isinstance(source, _OF_RESULTS)
+    memory = Memory("window", qt.QSettings("Penstock", MEMORY)) if options.screenshot is None else None
+    view = ResultsView(ResultsFeed(source, options.rate), memory=memory)
+    if options.all_frames:
+        view.prefers = Page.FRAMES
+    if options.result:
+        view.choose(options.result)
+
+    def choose() -> None:
+        if options.logarithmic:
+            view.plots.image.look.set_scale(Scale.LOG)
+            view.tools.log_y.setChecked(True)
+        if options.colours is not None:
+            view.plots.image.look.set_colours(options.colours)
+
+    choose()
+    view.restored.connect(choose)
+    if options.frame is not None and source.is_file:
+        _begin_at(view, options.frame)
+    return view
+
+
+def _begin_at(view: ResultsView, frame: int) -> None:
+    def go() -> None:
+        if len(view.snapshot().codes):
+            view.updated.disconnect(go)
+            view.steps.go(frame)
+
+    view.updated.connect(go)
 
 
 def open_viewer(options: Options) -> Viewer:
     """Return the view for `options`, not yet shown."""
-    feed = Feed(_sources(options)[0], rate=options.rate)
+    source = _sources(options)[0]
+    assert not isinstance(source, _OF_RESULTS)
+    feed = Feed(source, rate=options.rate)
     # A picture is of what the options say, whatever somebody has chosen in a window.
     memory = Memory("window") if options.screenshot is None else None
     viewer = Viewer(feed, backend=options.backend, memory=memory)
@@ -143,7 +227,7 @@ def _begin_with(viewer: LiveView, frame: int) -> None:
     viewer.updated.connect(go)
 
 
-def _tell_of_waiting(viewer: LiveView, waits: Callable[[str], None]) -> None:
+def _tell_of_waiting(viewer: View, waits: Callable[[str], None]) -> None:
     timer = qt.QTimer(viewer)
     timer.setSingleShot(True)
 
@@ -154,8 +238,14 @@ def _tell_of_waiting(viewer: LiveView, waits: Callable[[str], None]) -> None:
         timer.stop()
         viewer.updated.disconnect(look)
         if snapshot.status is None:
-            what = "cannot read the file" if snapshot.is_file else "waits for a receiver"
-            waits(f"{what}: {no_answer_yet(snapshot)}")
+            results = isinstance(snapshot, ResultsSnapshot)
+            what = "cannot read the file" if snapshot.is_file else f"waits for a {_WHO[results]}"
+            why = (
+                no_pipeline_yet(snapshot)
+                if isinstance(snapshot, ResultsSnapshot)
+                else no_answer_yet(snapshot)
+            )
+            waits(f"{what}: {why}")
 
     viewer.updated.connect(look)
     timer.timeout.connect(look)

@@ -55,10 +55,10 @@ class Follower:
         except Away as error:
             self._retry = min(LAST_RETRY, 2 * self._retry or FIRST_RETRY)
             since = before.away_since if before.away_since is not None else self._now()
-            self.snapshot = replace(before, away_since=since, trouble=str(error))
+            self.snapshot = replace(before, away_since=since, trouble=str(error), kind="")
         except Refused as error:
             self._retry = min(LAST_RETRY, 2 * self._retry or FIRST_RETRY)
-            self.snapshot = replace(before, away_since=None, trouble=str(error))
+            self.snapshot = replace(before, away_since=None, trouble=str(error), kind=error.kind)
         else:
             self._retry = 0.0
         return self.snapshot != before if self.snapshot.frame is before.frame else True

@@ -141,7 +141,7 @@ class ImagePlot(PlotWidget):
         if self._whole is None:
             return None
         rows, columns = self._whole.shape
-        return int(columns * self._whole.scale), int(rows * self._whole.scale)
+        return int(columns * self._whole.scale), int(rows * self._whole.row_scale)
 
     def whole(self) -> Whole | None:
         """Return the image on the screen, whole; `None` before the first, and of a spectrum."""
@@ -155,9 +155,8 @@ class ImagePlot(PlotWidget):
         ratio = self.getWidgetHandle().devicePixelRatioF()
         first, last = (self.dataToPixel(*at, check=False) for at in ((left, top), (right, bottom)))
         rows, columns = self._whole.shape
-        scale = self._whole.scale
-        across = span((left, right), (first[0] * ratio, last[0] * ratio), columns, scale)
-        along = span((top, bottom), (first[1] * ratio, last[1] * ratio), rows, scale)
+        across = span((left, right), (first[0] * ratio, last[0] * ratio), columns, self._whole.scale)
+        along = span((top, bottom), (first[1] * ratio, last[1] * ratio), rows, self._whole.row_scale)
         return None if across is None or along is None else Port(along, across)
 
     def show_frame(self, frame: LastFrame) -> None:
@@ -176,8 +175,12 @@ class ImagePlot(PlotWidget):
         if self._extent() != before:
             self._shown = None
             self._image.set_whole(self._whole)
-            self.resetZoom()
+            self.fit_extent()
         self._order()
+
+    def fit_extent(self) -> None:
+        """Show all of a frame of another extent than the one before."""
+        self.resetZoom()
 
     def make_again(self) -> None:
         """Make of the frame on show what `make_whole` makes of it now.
@@ -311,9 +314,12 @@ class ImagePlot(PlotWidget):
         return self._cursor
 
     def _extent(self) -> tuple[float, float]:
-        rows, columns = self._image.getData(copy=False).shape if self._whole is None else self._whole.shape
-        scale = self._image.getScale()[0] if self._whole is None else self._whole.scale
-        return rows * scale, columns * scale
+        if self._whole is not None:
+            rows, columns = self._whole.shape
+            return rows * self._whole.row_scale, columns * self._whole.scale
+        rows, columns = self._image.getData(copy=False).shape
+        across, along = self._image.getScale()
+        return rows * along, columns * across
 
     def _follow_cursor(self, event: dict[str, object]) -> None:
         if event["event"] == "mouseMoved":

@@ -56,8 +56,9 @@ def greatest_flag(dtype: np.dtype[Any], saturation: float | None) -> Flag:
 
 
 def flags(
-    image: npt.NDArray[Any], saturation: float | None = None, gaps: npt.NDArray[np.bool_] | None = None
-) -> npt.NDArray[np.uint8]:
+    image: npt.NDArray[Any], saturation: float | None = None, gaps: npt.NDArray[np.bool_] | None = None,
+    *, counts: bool = True,
+) -> npt.NDArray[np.uint8]:  # fmt: skip
     """Return one `Flag` per pixel, in the shape of the image.
 
     Detectors write gaps and dead pixels as negative values, NaN or infinity into signed and floating images,
@@ -67,9 +68,12 @@ def flags(
         image: (rows, cols), any integer, floating or boolean type.
         saturation: value from which a pixel counts as saturated; `None` if unknown.
         gaps: pixels that were not sent, whatever their value.
+        counts: whether they are a detector's; else all finite numbers are good.
     """
     result = np.zeros(image.shape, np.uint8)
-    kind = image.dtype.kind
+    kind = image.dtype.kind if counts else ""
+    if not counts and image.dtype.kind == "f":
+        result[~np.isfinite(image)] = Flag.INVALID
     if saturation is not None:
         result[image >= saturation] = Flag.SATURATED
     if kind == "u":

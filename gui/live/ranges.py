@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 import numpy as np
 
 from penstock.receiver.models import Fate, FrameStatus, Lost
 
+F = TypeVar("F", bound=str)
+Range = tuple[int, int, str]
+"""First and last index of frames with one fate, of a receiver or a pipeline."""
 _FATES = {FrameStatus[fate.upper()]: fate for fate in get_args(Fate)}
 
 
@@ -44,13 +47,13 @@ def with_one(ranges: Sequence[Lost], index: int, fate: Fate) -> tuple[Lost, ...]
     return tuple(found)
 
 
-def fate_at(ranges: Sequence[Lost], index: int) -> Fate | None:
+def fate_at(ranges: Sequence[tuple[int, int, F]], index: int) -> F | None:
     """Return what became of a frame that is lost; `None` for others."""
     place = bisect_right(ranges, index, key=lambda each: each[0]) - 1
     return ranges[place][2] if place >= 0 and index <= ranges[place][1] else None
 
 
-def next_shown(ranges: Sequence[Lost], index: int) -> int:
+def next_shown(ranges: Sequence[Range], index: int) -> int:
     """Return the first frame from `index` on that has pixels in the file, as far as is known."""
     place = max(0, bisect_right(ranges, index, key=lambda each: each[0]) - 1)
     for first, last, fate in ranges[place:]:
@@ -61,16 +64,16 @@ def next_shown(ranges: Sequence[Lost], index: int) -> int:
     return index
 
 
-def next_gap(ranges: Iterable[Lost], index: int) -> int | None:
+def next_gap(ranges: Iterable[Range], index: int) -> int | None:
     """Return the beginning of the first range behind `index`."""
     return next((first for first, _, _ in ranges if first > index), None)
 
 
-def gap_before(ranges: Sequence[Lost], index: int) -> int | None:
+def gap_before(ranges: Sequence[Range], index: int) -> int | None:
     """Return the beginning of the last range before `index`."""
     return next((first for first, _, _ in reversed(ranges) if first < index), None)
 
 
-def number(ranges: Iterable[Lost]) -> int:
+def number(ranges: Iterable[Range]) -> int:
     """Return the number of frames in ranges."""
     return sum(last - first + 1 for first, last, _ in ranges)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy.typing as npt
 
 from penstock.gui.live.source import WHOLE, Away, Content, Part, Refused
+from penstock.processing.client import PipelineRefused, PipelineUnavailable, what_answers
 from penstock.receiver.client import LastFrame, ReceiverClient, ReceiverRefused, ReceiverUnavailable
 from penstock.receiver.models import FrameStatus, Geometry, Lost, Rectangle, Scan, Status, View
 
@@ -17,6 +18,8 @@ TIMEOUT = 3.0
 RANGES = 10_000
 """Ranges of lost frames in one answer."""
 ROI_VALUES = ("sum", "mean", "max")
+PIPELINE = "pipeline"
+"""Kind of a refusal: it is a pipeline that answers at this address."""
 
 
 class ReceiverSource:
@@ -31,6 +34,7 @@ class ReceiverSource:
     def __init__(self, client: ReceiverClient) -> None:
         self._client = client
         self._status: Status | None = None
+        self._is_receiver = False
 
     @classmethod
     def at(cls, url: str) -> ReceiverSource:
@@ -43,10 +47,34 @@ class ReceiverSource:
         return self._client.url
 
     def status(self, seen: int | None = None, wait: float = 0.0) -> Status:
-        """Return the receiver's status."""
+        """Return the receiver's status.
+
+        Raises:
+            Refused: it is a pipeline's address (its kind is `PIPELINE`), or that of something else.
+        """
         with _translated():
-            self._status = self._client.status(seen, wait)
-        return self._status
+            try:
+                status = self._client.status(seen, wait)
+                is_odd = not status.detector
+            except ReceiverUnavailable as error:
+                if error.foreign and not self._is_receiver:
+                    self._look_who_answers()
+                raise
+        if is_odd and not self._is_receiver:
+            self._look_who_answers()
+        self._is_receiver = True
+        self._status = status
+        return status
+
+    def _look_who_answers(self) -> None:
+        try:
+            who = what_answers(self.address, TIMEOUT)
+        except PipelineRefused as error:
+            raise Refused(str(error), error.kind) from error
+        except PipelineUnavailable as error:
+            raise Away(str(error)) from error
+        if who == PIPELINE:
+            raise Refused(f"{self.address} is a pipeline's address, and no receiver's", PIPELINE)
 
     def content(self) -> Content:
         """Return what the newest status had: frames, and the values of regions of interest."""

@@ -7,9 +7,10 @@ from pathlib import Path
 
 from silx.gui import qt
 
+from penstock.gui.live.results import sentences
+from penstock.gui.live.results.view import ResultsView
 from penstock.gui.live.sentences import no_answer_yet
-from penstock.gui.live.view import LiveView
-from penstock.gui.live.window import Window
+from penstock.gui.live.window import View, Window
 from penstock.stins.texts import plural
 
 LOOK = 500
@@ -43,15 +44,9 @@ class Screenshot(qt.QObject):
         self._window = window
         self._wanted = wanted
         self._said = ""
-        self._signals = [
-            signal
-            for view in window.views()
-            for signal in (
-                view.updated, view.frame_drawn, view.measure.facts.changed, view.plot.treated,
-            )
-        ]  # fmt: skip
-        for signal in self._signals:
-            signal.connect(self._look)
+        self._signals: list[qt.Signal] = []
+        self._listen()
+        window.changed.connect(self._listen)
         self._doubts = qt.QTimer(self)
         self._doubts.timeout.connect(self._doubt)
         if wanted.after_frames:
@@ -61,7 +56,15 @@ class Screenshot(qt.QObject):
         self._deadline.timeout.connect(self._give_up)
         self._deadline.start(int(wanted.deadline * 1000))
 
-    def _in_sight(self) -> list[LiveView]:
+    def _listen(self) -> None:
+        """Look whenever a view has something new."""
+        for view in self._window.views():
+            for signal in _signals(view):
+                if signal not in self._signals:
+                    signal.connect(self._look)
+                    self._signals.append(signal)
+
+    def _in_sight(self) -> list[View]:
         """Return the views that will be in the picture; one behind another tab draws nothing."""
         return self._window.views() if self._window.is_tiled() else [self._window.current()]
 
@@ -72,12 +75,14 @@ class Screenshot(qt.QObject):
             signal.disconnect(self._look)
         qt.QTimer.singleShot(0, self._take)
 
-    def _is_late(self, view: LiveView) -> bool:
-        wanted, shown = self._wanted, view.frame_on_show()
-        if wanted.frame is not None and (shown is None or shown.frame != wanted.frame):
+    def _is_late(self, view: View) -> bool:
+        wanted = self._wanted
+        if wanted.frame is not None and _frame(view) != wanted.frame:
             return True
         if view.drawn() < wanted.after_frames or view.banner.kind() == "connecting":
             return True
+        if isinstance(view, ResultsView):
+            return bool(wanted.after_frames) and view.is_loading()
         return not view.measure.is_mask_on_show()  # what the mask leaves out is no spot
 
     def _take(self) -> None:
@@ -95,7 +100,7 @@ class Screenshot(qt.QObject):
         late = next((view for view in views if view.drawn() < wanted.after_frames), views[0])
         snapshot = late.snapshot()
         self._end(
-            f"no picture in {wanted.deadline:g} s: {no_answer_yet(snapshot)}"
+            f"no picture in {wanted.deadline:g} s: {_no_answer_yet(late)}"
             if snapshot.status is None
             else f"{late.drawn()} of {plural(wanted.after_frames, 'frame')} came from {snapshot.url} in "
             f"{wanted.deadline:g} s ({late.banner.title().lower()}: {late.banner.text()}); "
@@ -108,15 +113,18 @@ class Screenshot(qt.QObject):
             self._end(f"no picture: {why}")
         self._said = why
 
-    def _why_never(self, view: LiveView) -> str:
+    def _why_never(self, view: View) -> str:
         """Return why a file will never bring the picture, however long one waits; "" if it may."""
+        known = view.snapshot()
+        if not known.is_file:
+            return ""
+        if known.status is None:
+            return known.trouble
+        if known.status.state == "running":
+            return ""
+        if isinstance(view, ResultsView):
+            return view.why_never()
         snapshot = view.snapshot()
-        if not snapshot.is_file:
-            return ""
-        if snapshot.status is None:
-            return snapshot.trouble
-        if snapshot.status.state == "running":
-            return ""
         if not snapshot.content.images:
             return f"{snapshot.url}: {snapshot.content.sentence()}"
         return view.past.trouble() if self._wanted.frame is not None else ""
@@ -126,3 +134,24 @@ class Screenshot(qt.QObject):
         self._deadline.stop()
         self.failure = failure
         self._window.close()
+
+
+def _signals(view: View) -> tuple[qt.Signal, ...]:
+    """Return the signals of what may end the waiting."""
+    if isinstance(view, ResultsView):
+        return view.updated, view.frame_drawn
+    return view.updated, view.frame_drawn, view.measure.facts.changed, view.plot.treated
+
+
+def _frame(view: View) -> int | None:
+    """Return the frame that is on show."""
+    if isinstance(view, ResultsView):
+        return getattr(view.shown(), "frame", None)
+    shown = view.frame_on_show()
+    return None if shown is None else shown.frame
+
+
+def _no_answer_yet(view: View) -> str:
+    if isinstance(view, ResultsView):
+        return sentences.no_answer_yet(view.snapshot())
+    return no_answer_yet(view.snapshot())

@@ -34,6 +34,8 @@ class Snapshot:
     """Seconds since 1970 (UTC); `None` while the receiver answers."""
     trouble: str = ""
     """One sentence: why it is away, or why it refuses to answer; "" while it answers."""
+    kind: str = ""
+    """Short stable name of what it refuses, if it does; see `Refused`."""
     fault: str = ""
     """One sentence: the feed has ended because of an internal error."""
 

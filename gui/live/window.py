@@ -9,10 +9,13 @@ from silx.gui import qt
 
 from penstock.gui import theme
 from penstock.gui.failure import FailureStrip
+from penstock.gui.live.receiver_source import PIPELINE
+from penstock.gui.live.results.view import ResultsView
 from penstock.gui.live.view import LiveView
 
-Make = Callable[[str], LiveView]
-"""Makes the view of a file, not yet shown."""
+View = LiveView | ResultsView
+Make = Callable[[str], View]
+"""Makes the view of a file, or of a pipeline's address, not yet shown."""
 
 RELEASE_MS = 200
 """Milliseconds between two looks at whether a closed view's requests have ended."""
@@ -23,15 +26,19 @@ class Window(qt.QMainWindow):
 
     Args:
         views: one at least.
-        make: makes the view of a file that the user opens or drops here.
+        make: makes the view of a file that the user opens or drops here, and of a pipeline whose address was
+            taken for a receiver's while nobody answered.
         tiles: show all of them side by side.
     """
 
-    def __init__(self, views: list[LiveView], make: Make, *, tiles: bool = False) -> None:
+    changed = qt.Signal()
+    """A view has taken the place of another one."""
+
+    def __init__(self, views: list[View], make: Make, *, tiles: bool = False) -> None:
         super().__init__()
         self._make = make
-        self._views: list[LiveView] = []
-        self._ending: list[LiveView] = []
+        self._views: list[View] = []
+        self._ending: list[View] = []
         """Views that are closed, and whose last requests are under way."""
         self._blanks: list[qt.QWidget] = []
         """What is in the places of the tiles that no view takes."""
@@ -72,31 +79,51 @@ class Window(qt.QMainWindow):
             self.add(view)
         self.tabs.setCurrentIndex(0)
 
-    def views(self) -> list[LiveView]:
+    def views(self) -> list[View]:
         """Return the views, in their order."""
         return list(self._views)
 
-    def current(self) -> LiveView:
+    def current(self) -> View:
         """Return the view on show, or the one that has the focus."""
         if not (self._tiled or self._walled):
             widget = self.tabs.currentWidget()
-            if isinstance(widget, LiveView):
+            if isinstance(widget, View):
                 return widget
         return next((view for view in self._views if view.hasFocus() or _inside(view)), self._views[0])
 
-    def add(self, view: LiveView) -> None:
+    def add(self, view: View) -> None:
         """Show one more."""
+        self._put(view, len(self._views))
+        if not (self._tiled or self._walled):
+            self.tabs.setCurrentWidget(view)
+
+    def _put(self, view: View, place: int) -> None:
         view.opens = self.open_file
         view.setWindowFlags(qt.Qt.Widget)
         view.setMinimumSize(0, 0)
         view.setAutoFillBackground(True)
         view.windowTitleChanged.connect(self._name)
-        self._views.append(view)
+        if isinstance(view, LiveView):
+            view.updated.connect(lambda: self._look_who_answers(view))
+        self._views.insert(place, view)
         for each in self._views:
             each.keeps_size = len(self._views) == 1
         self._arrange()
-        if not (self._tiled or self._walled):
-            self.tabs.setCurrentWidget(view)
+
+    def _look_who_answers(self, view: LiveView) -> None:
+        """Show the results of a pipeline in place of a receiver that is none."""
+        if view.snapshot().kind != PIPELINE or view not in self._views:
+            return
+        place, tab = self._views.index(view), self.tabs.indexOf(view)
+        was_current = self.tabs.currentWidget() is view
+        other = self._make(view.snapshot().url)
+        self._drop(view)
+        self._put(other, place)
+        if tab >= 0:
+            self.tabs.tabBar().moveTab(self.tabs.indexOf(other), tab)
+        if was_current:
+            self.tabs.setCurrentWidget(other)
+        self.changed.emit()
 
     def open_file(self, path: str) -> None:
         """Show a file in a tab of its own; one that is on show comes to the front."""
@@ -145,7 +172,7 @@ class Window(qt.QMainWindow):
             view.stop()
         super().closeEvent(event)
 
-    def _close_button(self, view: LiveView) -> qt.QToolButton:
+    def _close_button(self, view: View) -> qt.QToolButton:
         button = qt.QToolButton(self)  # Qt's own is dark on dark
         button.setText("✕")
         button.setAutoRaise(True)
@@ -154,17 +181,20 @@ class Window(qt.QMainWindow):
         button.clicked.connect(lambda: self._close(view))
         return button
 
-    def _close(self, view: LiveView) -> None:
+    def _close(self, view: View) -> None:
         if len(self._views) == 1:
             self.close()
             return
+        self._drop(view)
+        self._arrange()
+
+    def _drop(self, view: View) -> None:
         self._views.remove(view)
         view.setParent(None)
         view.hide()
         view.ask_to_stop()  # a receiver that hangs has seconds to answer: the other pictures go on meanwhile
         self._ending.append(view)
         self._release()
-        self._arrange()
 
     def _release(self) -> None:
         """Delete the closed views whose threads have ended."""
@@ -226,6 +256,6 @@ class Window(qt.QMainWindow):
         )
 
 
-def _inside(view: LiveView) -> bool:
+def _inside(view: View) -> bool:
     focused = qt.QApplication.focusWidget()
     return focused is not None and view.isAncestorOf(focused)

@@ -57,6 +57,15 @@ class Rows(NamedTuple):
     step: int = 1
 
 
+def is_result_file(path: Path | str) -> bool:
+    """Return whether this is the file of a pipeline."""
+    try:
+        Results(path).states(0, 0)
+    except ResultError:
+        return False
+    return True
+
+
 class Results:
     """The results in one file.
 
@@ -124,6 +133,12 @@ class Results:
                 "errors": _listed(account["errors"], "sentence"),
                 "lost": _listed(account["lost"], "worker"),
             }
+
+    def origin(self) -> tuple[str, str]:
+        """Return the pipeline's name and the series' id."""
+        with self._file() as file:
+            entry = file[layout.ENTRY]
+            return str(entry["account"].attrs["pipeline"]), str(entry["entry_identifier"].asstr()[()])
 
     def parameters(self) -> list[tuple[int, int, dict[str, Any]]]:
         """Return the sets of parameters as (version, first frame, values)."""

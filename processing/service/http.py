@@ -55,8 +55,7 @@ NPY, NPZ = "application/x-npy", "application/zip"
 Name = Annotated[str, Path(max_length=256)]
 Frames = Annotated[str, Field(pattern=RANGE)]
 SeriesId = Annotated[str, Field(min_length=1, max_length=MAX_NAME)]
-Format = Literal["json", "npy"]
-RowsFormat = Literal["json", "npy", "npz"]
+Format = Literal["json", "npy", "npz"]
 
 
 def _refusals(*statuses: int) -> web.Answers:
@@ -130,7 +129,7 @@ def create_app(supervisor: Supervisor) -> FastAPI:
     def values(
         name: Name,
         frames: Frames | Absent = None,
-        format: RowsFormat = "json",
+        format: Format = "json",
         values: bool = True,
         series: SeriesId | Absent = None,
     ) -> Response:
@@ -150,10 +149,17 @@ def create_app(supervisor: Supervisor) -> FastAPI:
             return Response(found.array(name, frames), media_type=NPY)
         return _json(found.values(name, frames))
 
-    @app.get("/results/{name}/latest", tags=["results"], response_model=None, responses=_either(Latest, NPY))
+    @app.get(
+        "/results/{name}/latest", tags=["results"], response_model=None, responses=_either(Latest, NPY, NPZ)
+    )
     def latest(name: Name, format: Format = "json", series: SeriesId | Absent = None) -> Response:
-        """Return the value of the highest frame that is done and has one, or an accumulated value."""
+        """Return the value of the highest frame that is done and has one, or an accumulated value.
+
+        .npz: the `value` with `series`, `frame`, and the number `n` of frames in it; -1 where there is none.
+        """
         found = ResultValues(supervisor.series(series))
+        if format == "npz":
+            return Response(found.newest(name), media_type=NPZ)
         if format == "npy":
             return Response(found.latest_array(name), media_type=NPY)
         return _json(found.latest(name))

@@ -153,6 +153,19 @@ class ResultValues:
             raise NoResults("no_results", f"no frame has a value of {name} yet")
         return _npy(value)
 
+    def newest(self, name: str) -> bytes:
+        """Return the same with its frame, and the number of frames in it, as an .npz file; -1: there is none.
+
+        Raises:
+            NoResults: there is no such result, or no value yet.
+        """
+        with _sentences():
+            frame, n, value = self._latest(name)
+        if value is None:
+            raise NoResults("no_results", f"no frame has a value of {name} yet")
+        known = {"frame": -1 if frame is None else frame, "n": -1 if n is None else n}
+        return _npz(series=self._series.id, value=value, **known)
+
     def _latest(self, name: str) -> tuple[int | None, int | None, np.ndarray[Any, Any] | None]:
         match self._known(name).kind:
             case "accumulated":

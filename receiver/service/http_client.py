@@ -26,11 +26,13 @@ class Unavailable(NoAnswer):
     Args:
         message: the sentence.
         refused: whether nobody listens at that address, on a host that answers.
+        foreign: whether somebody answers there, but not what was asked for.
     """
 
-    def __init__(self, message: str, *, refused: bool = False) -> None:
+    def __init__(self, message: str, *, refused: bool = False, foreign: bool = False) -> None:
         super().__init__(message)
         self.refused = refused
+        self.foreign = foreign
 
 
 class RefusedCall(NoAnswer):
@@ -82,7 +84,9 @@ class HttpClient:
 
     def _foreign(self, path: str, why: str) -> Unavailable:
         return self.unavailable(
-            f"{self.url}{path} answers, but not as a Penstock {self.what} does ({why}); is the address right?"
+            f"{self.url}{path} answers, but not as a Penstock {self.what} does ({why}); is the address "
+            "right?",
+            foreign=True,
         )
 
     def _call(

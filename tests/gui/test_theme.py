@@ -73,11 +73,12 @@ def test_the_state_can_be_read_on_its_colour(colours: Theme) -> None:
 
 @BOTH
 def test_fates_stand_out_and_are_told_apart(colours: Theme) -> None:
-    for fate, colour in colours.fates.items():
-        assert fate == "pending" or contrast(colour, colours.panel) >= 3.0, fate
-    for one, other in combinations(colours.fates.values(), 2):
-        distance = sum((int(one[p : p + 2], 16) - int(other[p : p + 2], 16)) ** 2 for p in (1, 3, 5)) ** 0.5
-        assert distance > 40, (one, other)
+    for inks in (colours.fates, colours.ends):
+        for fate, colour in inks.items():
+            assert fate == "pending" or contrast(colour, colours.panel) >= 3.0, fate
+        for one, other in combinations(inks.values(), 2):
+            parts = [(int(one[p : p + 2], 16), int(other[p : p + 2], 16)) for p in (1, 3, 5)]
+            assert sum((a - b) ** 2 for a, b in parts) ** 0.5 > 40, (one, other)
 
 
 def test_the_theme_follows_the_palette_of_the_application(qapp: Any) -> None:

@@ -39,6 +39,7 @@ def reduce(
     reduction: Reduction = Reduction.GREATEST,
     saturation: float | None = None,
     gaps: Gaps | None = None,
+    counts: bool = True,
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.uint8]]:
     """Return the values of the screen's pixels, and their flags, both (rows.size, columns.size).
 
@@ -49,8 +50,9 @@ def reduce(
         reduction: what a block becomes.
         saturation: count from which a pixel is saturated; `None` if unknown.
         gaps: pixels that have no count whatever their value, in the image's shape.
+        counts: whether they are a detector's; else all finite numbers are good, negative ones too.
     """
-    greatest = greatest_flag(image.dtype, saturation)
+    greatest = greatest_flag(image.dtype, saturation) if counts else Flag.GOOD
     values = np.empty((rows.size, columns.size), np.float32)
     flags = np.zeros(values.shape, np.uint8)
     (tops, bottoms), (lefts, rights) = rows.blocks(), columns.blocks()
@@ -60,15 +62,19 @@ def reduce(
         first, last = int(tops[part][0]), int(bottoms[part][-1])
         place = slice(first, last), slice(columns.start, columns.stop)
         along = tops[part] - first, bottoms[part] - first
-        known = _known(image[place], greatest, None if gaps is None else gaps[place])
+        here = None if gaps is None else gaps[place]
+        known = _known(image[place], greatest, here) if counts else _finite(image[place], here)
         found = _greatest(known, along, across)
-        flags[part][found < 0] = Flag.INVALID
+        flags[part][found < 0 if counts else np.isneginf(found)] = Flag.INVALID
         if saturation is not None:
             flags[part][found >= saturation] = Flag.SATURATED
         if greatest is Flag.SATURATED:
             flags[part][found == np.iinfo(image.dtype).max] = Flag.SATURATED
         with np.errstate(over="ignore"):  # double precision goes farther: the last colour in any case
-            values[part] = found if reduction is Reduction.GREATEST else _mean(known, along, across)
+            values[part] = (
+                found if reduction is Reduction.GREATEST
+                else _mean(known, along, across, -np.inf if not counts else -0.5)
+            )  # fmt: skip
     return values, flags
 
 
@@ -105,6 +111,15 @@ def _known(image: Image, greatest: Flag, gaps: Gaps | None) -> Image:
     return np.ascontiguousarray(known)
 
 
+def _finite(image: Image, gaps: Gaps | None) -> Image:
+    """Return the pixels with -infinity where there is no number."""
+    known = image if image.dtype.kind == "f" else image.astype(np.float64)
+    known = np.where(np.isfinite(known), known, known.dtype.type(-np.inf))
+    if gaps is not None:
+        known[gaps] = -np.inf
+    return np.ascontiguousarray(known)
+
+
 def _greatest(image: Image, along: tuple[Places, Places], across: tuple[Places, Places]) -> Image:
     return _greatest_on(_greatest_on(image, 0, *along), 1, *across)
 
@@ -119,8 +134,8 @@ def _greatest_on(image: Image, axis: int, starts: Places, ends: Places) -> Image
     return found
 
 
-def _mean(known: Image, along: tuple[Places, Places], across: tuple[Places, Places]) -> Image:
-    has_count = known >= 0
+def _mean(known: Image, along: tuple[Places, Places], across: tuple[Places, Places], above: float) -> Image:
+    has_count = known > above
     sums = _sum(np.where(has_count, known, known.dtype.type(0)).astype(np.float64), along, across)
     counts = _sum(has_count.astype(np.float64), along, across)
     return np.asarray(sums / np.maximum(counts, 1.0))

@@ -30,16 +30,16 @@ class FrameItem(ImageData):
     def set_whole(self, whole: Whole) -> None:
         """Hold this frame."""
         if whole is not self._whole:
-            self._hold(whole.image, whole.scale, whole)
+            self._hold(whole.image, (whole.scale, whole.row_scale), whole)
 
     def set_counts(self, counts: npt.NDArray[Any], scale: float) -> None:
         """Hold what is drawn otherwise, as a curve."""
-        self._hold(counts, scale, None)
+        self._hold(counts, (scale, scale), None)
 
-    def _hold(self, counts: npt.NDArray[Any], scale: float, whole: Whole | None) -> None:
+    def _hold(self, counts: npt.NDArray[Any], scale: tuple[float, float], whole: Whole | None) -> None:
         self._changing, self._whole = True, None  # silx asks for the mask, which would be made for it
         ImageBase.setData(self, counts)  # that of ImageData copies
-        self.setScale((scale, scale))
+        self.setScale(scale)
         self._changing, self._whole = False, whole
         self._updated(ItemChangedType.DATA)
 
@@ -78,9 +78,10 @@ class PictureItem(ImageRgba):
         """Show a picture."""
         self._picture = picture
         if picture.port is not None:
-            rows, columns, scale = picture.port.rows, picture.port.columns, picture.whole.scale
-            self.setOrigin((columns.origin * scale, rows.origin * scale))
-            self.setScale((columns.step * scale, rows.step * scale))
+            rows, columns = picture.port.rows, picture.port.columns
+            scale, along = picture.whole.scale, picture.whole.row_scale
+            self.setOrigin((columns.origin * scale, rows.origin * along))
+            self.setScale((columns.step * scale, rows.step * along))
         self.setData(picture.colours, copy=False)
 
     def picture(self) -> Picture | None:

@@ -70,6 +70,7 @@ def draw(whole: Whole, port: Port | None, style: Style) -> Picture:
     values, flags = reduce(
         whole.drawn, port.rows, port.columns,
         reduction=style.reduction, saturation=whole.drawn_saturation, gaps=whole.gaps,
+        counts=whole.has_counts,
     )  # fmt: skip
     # Also of what has no logarithm, or no count.
     np.maximum(values, levels.low, out=values)

@@ -23,6 +23,9 @@ class Whole:
         bad: pixels that the series' mask leaves out, in the shape of the image; `None`: none are known.
     """
 
+    has_counts = True
+    """Whether its numbers are those of a detector, which writes gaps as negative ones and as the greatest."""
+
     def __init__(self, frame: LastFrame, bad: npt.NDArray[np.bool_] | None = None) -> None:
         self.frame = frame
         self.bad = bad
@@ -33,6 +36,11 @@ class Whole:
         self.scale = float(frame.downsample)
         self.extent = columns * frame.downsample, rows * frame.downsample
         """Columns and rows of one image, in detector pixels."""
+
+    @property
+    def row_scale(self) -> float:
+        """What the rows' axis counts from one row to the next; `scale` is that of the columns' axis."""
+        return self.scale
 
     @property
     def is_reduced(self) -> bool:
@@ -91,7 +99,7 @@ class Whole:
         """The `Flag` of each pixel."""
         if self.has_colours:
             return np.zeros(self.shape, np.uint8)
-        return flags(self.image, self.frame.saturation, self.gaps)
+        return flags(self.image, self.frame.saturation, self.gaps, counts=self.has_counts)
 
     @cached_property
     def sample(self) -> npt.NDArray[Any]:
@@ -100,7 +108,7 @@ class Whole:
         part = self.image[::every, ::every]
         gaps = None if self.gaps is None else self.gaps[::every, ::every]
         saturation = None if self.has_colours else self.frame.saturation
-        return np.asarray(part[flags(part, saturation, gaps) == Flag.GOOD])
+        return np.asarray(part[flags(part, saturation, gaps, counts=self.has_counts) == Flag.GOOD])
 
     def flag(self, row: int, column: int) -> Flag:
         """Return the flag of one pixel."""
@@ -108,4 +116,4 @@ class Whole:
             return Flag.GOOD
         gaps = None if self.gaps is None else self.gaps[row : row + 1, column : column + 1]
         one = self.image[row : row + 1, column : column + 1]
-        return Flag(int(flags(one, self.frame.saturation, gaps)[0, 0]))
+        return Flag(int(flags(one, self.frame.saturation, gaps, counts=self.has_counts)[0, 0]))

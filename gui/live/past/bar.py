@@ -25,6 +25,7 @@ class PastBar(qt.QWidget):
     Args:
         keys: widget in which the keys hold: it and all that is in it.
         compact: have only the tools for the next frame and the one before; the others have keys.
+        saturated: have the search for saturated frames, where there are such.
     """
 
     asked = qt.Signal(int)
@@ -39,7 +40,10 @@ class PastBar(qt.QWidget):
     searched = qt.Signal()
     """Find the next frame that has a saturated pixel."""
 
-    def __init__(self, keys: qt.QWidget, *, compact: bool = False, parent: qt.QWidget | None = None) -> None:
+    def __init__(
+        self, keys: qt.QWidget, *, compact: bool = False, saturated: bool = True,
+        parent: qt.QWidget | None = None,
+    ) -> None:  # fmt: skip
         super().__init__(parent)
         self._theme = theme.current()
         self._keys = keys
@@ -93,6 +97,9 @@ class PastBar(qt.QWidget):
             if compact
             else [first, before, self.play, after, last, gap, self.search]
         )
+        if not saturated:
+            shown.remove(self.search)
+            self.search.setShortcut(qt.QKeySequence())
         self._lay_out(shown, compact)
 
     def is_useful(self) -> bool:

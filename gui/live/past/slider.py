@@ -8,8 +8,7 @@ import numpy as np
 from silx.gui import qt
 
 from penstock.gui import theme
-from penstock.gui.live.ranges import fate_at
-from penstock.receiver.models import Lost
+from penstock.gui.live.ranges import Range, fate_at
 
 FARTHEST = 2**31 - 1
 """Qt counts the steps of a slider with 32 bits."""
@@ -26,7 +25,7 @@ class FrameSlider(qt.QSlider):
 
     def __init__(self, parent: qt.QWidget | None = None) -> None:
         super().__init__(qt.Qt.Horizontal, parent)
-        self._ranges: Sequence[Lost] = ()
+        self._ranges: Sequence[Range] = ()
         self._known: int | None = None
         self._marks: list[tuple[int, int, str]] | None = None
         self.setTracking(True)
@@ -48,7 +47,7 @@ class FrameSlider(qt.QSlider):
         self._known = known
         self.update()
 
-    def set_ranges(self, ranges: Sequence[Lost]) -> None:
+    def set_ranges(self, ranges: Sequence[Range]) -> None:
         """Mark these frames."""
         self._ranges, self._marks = ranges, None
         self.update()
@@ -101,7 +100,8 @@ class FrameSlider(qt.QSlider):
             self._fill(painter, colours.handle, left, until, top, _GROOVE)
             self._fill(painter, colours.accent, left, min(here, until), top, _GROOVE)
         for first, last, fate in self.marks():
-            self._fill(painter, colours.fates[fate], first, max(last, first + 1), top + _GROOVE + 2, _MARK)
+            ink = colours.fates.get(fate) or colours.ends[fate]
+            self._fill(painter, ink, first, max(last, first + 1), top + _GROOVE + 2, _MARK)
         if self.isEnabled():
             ink = colours.accent if self.hasFocus() or self.isSliderDown() else colours.text
             painter.setBrush(qt.QColor(ink))

@@ -39,7 +39,7 @@ class Curve:
     """Not every frame has a value."""
 
 
-class _Line(silx_items.Curve):
+class OverAxes(silx_items.Curve):
     """A curve over axes that are not drawn again for it: matplotlib needs ten times as long for those."""
 
     def isOverlay(self) -> bool:
@@ -62,7 +62,7 @@ class RegionCurve(PlotWidget):
     def __init__(self, parent: qt.QWidget | None = None) -> None:
         super().__init__(parent, backend="mpl")
         self._curves: tuple[Curve, ...] = ()
-        self._lines: dict[str, _Line] = {}
+        self._lines: dict[str, OverAxes] = {}
         self._kind: object = None
         self.unit = "frame"
         """What the values are numbered by."""
@@ -110,7 +110,7 @@ class RegionCurve(PlotWidget):
     def _draw(self, curve: Curve) -> None:
         line = self._lines.get(curve.name)
         if line is None:
-            line = self._lines[curve.name] = _Line()
+            line = self._lines[curve.name] = OverAxes()
             line.setName(curve.name)
             self.addItem(line)
         line.setData(curve.x, curve.y)

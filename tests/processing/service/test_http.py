@@ -166,6 +166,9 @@ def test_the_latest_value_says_its_frame_and_an_accumulated_one_how_many_are_in_
     assert pipeline.client.latest_array("mean").shape == (4, 5)
     assert pipeline.client.latest_array("curve").tolist() == [float(FRAMES - 1)] * 512
     assert pipeline.client.latest("spots").value == [[2, 3], [4, 5]]
+    newest, mean_array = pipeline.client.newest("curve"), pipeline.client.newest("mean")
+    assert (newest.series, newest.frame, newest.n, newest.value[0]) == ("s1", FRAMES - 1, None, FRAMES - 1)
+    assert (mean_array.frame, mean_array.n, mean_array.value.shape) == (None, FRAMES - 1, (4, 5))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,219 @@
+"""What the window holds of a series, and what it says: without a window."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+pytest.importorskip("silx.gui.plot", reason="the viewer needs the extra gui")
+
+from penstock.gui.live.results.curve_plot import _is_out, _range
+from penstock.gui.live.results.held import Account, Grid, One, Ones, gaps, newest_done, runs, state_of
+from penstock.gui.live.results.progress import Progress
+from penstock.gui.live.results.sentences import account, describe, message
+from penstock.gui.live.results.snapshot import Page, Snapshot, pages
+from penstock.gui.live.results.thinned import thinned
+from penstock.gui.live.results.ticks import Places, Ticks
+from penstock.processing.client import Rows
+from penstock.processing.models import Counts, Result, Series, Status
+
+DONE, FAILED, LOST, PENDING = 1, 2, 3, 255
+
+
+def codes(*states: int) -> np.ndarray:
+    return np.array(states, np.uint8)
+
+
+def rows_of(first: int, step: int, states: np.ndarray, values: np.ndarray) -> Rows:
+    return Rows("s1", first, step, states, states == DONE, values)
+
+
+def test_only_what_may_still_change_is_asked_for_again() -> None:
+    known = Account()
+    assert known.first_open(all_of_them=True) == 0
+    assert known.take(0, codes(DONE, PENDING, DONE, FAILED))
+    assert not known.take(2, codes(DONE, FAILED)), "nothing is new"
+    assert known.first_open(all_of_them=True) == 1
+    before = known.codes
+    assert known.take(1, codes(LOST))
+    assert (before[1], known.codes[1]) == (PENDING, LOST), "who holds the old one sees no change"
+    assert known.first_open(all_of_them=True) == 4
+    known.take(4, np.full(2000, DONE, np.uint8))
+    known.take(2004, codes(PENDING))
+    assert known.take(4, codes(PENDING)) and known.first_open(all_of_them=False) == 2005 - 512
+
+
+def test_gaps_are_ranges_of_one_state_and_what_is_pending_is_none() -> None:
+    known = codes(FAILED, DONE, LOST, LOST, FAILED, PENDING, DONE, FAILED)
+    assert gaps(known) == ((0, 0, "failed"), (2, 3, "lost"), (4, 4, "failed"), (7, 7, "failed"))
+    assert gaps(codes()) == () and gaps(codes(DONE, PENDING)) == ()
+    assert (newest_done(known), newest_done(codes(FAILED))) == (6, None)
+    assert [state_of(known, frame) for frame in (0, 5, 6, 99)] == ["failed", "pending", "done", "pending"]
+
+
+def test_numbers_become_ranges_that_are_joined_where_they_are_near() -> None:
+    assert runs(np.array([3, 4, 5, 8, 20, 21]), 100) == [(3, 9), (20, 22)]
+    assert runs(np.arange(10), 4) == [(0, 4), (4, 8), (8, 10)]
+    assert runs(np.array([], int), 4) == []
+
+
+def test_a_row_of_a_frame_that_is_not_done_is_no_number() -> None:
+    grid, states = Grid(2), codes(DONE, FAILED, DONE, PENDING, DONE)
+    grid.reach(5)
+    assert grid.missing(states) == [(0, 5)]
+    grid.take(rows_of(0, 1, states, np.ones((5, 2))), np.zeros((5, 2)) + np.arange(5)[:, np.newaxis])
+    assert np.isnan(grid.values()[:, 0]).tolist() == [False, True, False, True, False]
+    assert grid.values()[4].tolist() == [4, 4]
+    states[3] = DONE
+    assert grid.missing(states) == [(3, 4)], "only what is new"
+
+
+def test_too_many_frames_become_every_second_one_and_what_is_drawn_stays_as_it_is() -> None:
+    grid = Grid(1, np.float64, most=100)
+    numbers = np.arange(250.0)[:, np.newaxis]
+    grid.reach(100)
+    grid.take(rows_of(0, 1, np.full(100, DONE, np.uint8), numbers), numbers[:100])
+    drawn = grid.values()
+    grid.reach(250)
+    assert (grid.step, grid.rows) == (4, 63)
+    assert drawn[:, 0].tolist() == list(range(100))
+    assert grid.values()[:25, 0].tolist() == list(range(0, 100, 4)) and np.isnan(grid.values()[25:]).all()
+    states = np.full(250, DONE, np.uint8)
+    assert grid.missing(states) == [(100, 249)]
+    picked = numbers[100:249:4]
+    grid.take(rows_of(100, 4, states[100:249:4], picked), picked)
+    assert grid.values()[:, 0].tolist() == list(range(0, 250, 4))
+    grid.take(rows_of(0, 2, states[::2], numbers[::2]), numbers[::2])  # asked for before the step was another
+    assert grid.values()[1, 0] == 4
+
+
+@pytest.mark.parametrize("frames", [0, 1, 64, 65, 4096, 4097, 100_000])
+def test_the_image_of_all_frames_is_bounded(frames: int) -> None:
+    grid = Grid(1000)
+    grid.reach(frames)
+    assert grid.rows <= 4096 and grid.values().nbytes <= 2**26
+    assert grid.rows * grid.step >= frames > (grid.rows - 1) * grid.step or frames == 0
+
+
+def test_curves_that_were_shown_are_kept_within_bounds() -> None:
+    ones = Ones()
+    ones.put(3, None)
+    for frame in range(10, 20):
+        ones.put(frame, One(frame, np.zeros(1 << 19)))  # 4 MB
+    kept = [frame for frame in range(10, 20) if ones.get(frame) is not None]
+    assert kept == list(range(13, 20))
+    assert ones.missing([3, 12, 19]) == [(3, 4), (12, 13)]
+
+
+def test_many_numbers_are_thinned_to_extremes_and_a_gap_stays_a_gap() -> None:
+    frames, values = np.arange(100_000), np.zeros(100_000)
+    values[12_345], values[67_890], values[50_000] = 9.0, -9.0, np.nan
+    kept, few = thinned(frames, values)
+    assert len(few) <= 4100 and (np.nanmax(few), np.nanmin(few)) == (9.0, -9.0)
+    assert kept[np.nanargmax(few)] == 12_345, "it is where it was"
+    assert np.isnan(few).sum() == 1 and abs(kept[np.isnan(few)][0] - 50_000) < 100
+    assert thinned(frames[:4000], values[:4000])[1] is not None
+    assert len(thinned(frames[:4000], values[:4000])[0]) == 4000
+    assert np.isnan(thinned(frames, np.full(100_000, np.nan))[1]).all()
+
+
+def test_an_axis_has_round_numbers_where_they_are() -> None:
+    places = Places.of(np.linspace(0.5, 25.0, 50), 50)
+    assert places is not None and places.value(0.5) == 0.5 and places.value(49.5) == 25.0
+    assert places.place(places.value(17.2)) == pytest.approx(17.2)
+    ticks = Ticks(places)
+    assert [round(places.value(at), 6) for at in ticks.tick_values(0, 50)] == [0, 5, 10, 15, 20, 25, 30]
+    falling = Places.of(np.array([4.0, 2.0, 1.0]), 3)
+    assert falling is not None and falling.place(1.5) == 2.0 and falling.value(0.0) == 5.0
+    assert Places.of(np.array([1.0, 3.0, 2.0]), 3) is None and Places.of(np.arange(4.0), 3) is None
+    assert Places.of(None, 3) is None
+
+
+def test_axes_stay_until_curves_leave_them_or_need_much_less() -> None:
+    assert _range([np.array([0.0, 10.0, np.nan])], False, 0.05) == (-0.5, 10.5)
+    assert not _is_out((-0.5, 10.5), (-0.4, 10.2), False)
+    assert _is_out((-0.5, 10.5), (-0.5, 12.0), False) and _is_out((0.0, 100.0), (0.0, 10.0), False)
+    low, high = _range([np.array([-5.0, 0.0, 1.0, 100.0])], True, 0.05) or (0, 0)
+    assert 0 < low < 1 and 100 < high < 200
+    assert _is_out((0.0, 10.0), (1.0, 10.0), True)
+
+
+def test_frames_per_second_are_those_of_the_last_seconds() -> None:
+    progress = Progress()
+    assert progress.rate(0.0) == 0
+    for second in range(10):
+        progress.note(float(second), 100 * second)
+    assert progress.rate(9.0) == pytest.approx(100, rel=0.01)
+    progress.note(10.0, 0)  # another series
+    assert progress.rate(10.0) == 0
+
+
+def result(kind: str, *shape: int, **keys: str) -> Result:
+    return Result(name="x", kind=kind, dtype="float64", shape=list(shape), **keys)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("known", "ways", "words"),
+    [
+        (result("value"), (Page.OVER_FRAMES,), "number"),
+        (result("value", 1000), (Page.CURVE, Page.FRAMES), "curve of 1,000"),
+        (result("value", 20, 30), (Page.PICTURE,), "image of 20 × 30"),
+        (result("value", 2, 20, 30), (), "2 × 20 × 30"),
+        (result("events", 2), (Page.OVER_FRAMES,), "events"),
+        (result("accumulated", 20, 30), (Page.PICTURE,), "accumulated, 20 × 30"),
+        (result("accumulated", 20), (Page.CURVE,), "accumulated, 20"),
+        (result("whole"), (Page.NUMBER,), "whole series, number"),
+        (result("axis", 20), (), "whole series, 20"),
+    ],
+)
+def test_each_kind_of_result_has_its_ways_to_be_shown(
+    known: Result, ways: tuple[Page, ...], words: str
+) -> None:
+    assert (pages(known), describe(known)) == (ways, words)
+
+
+def status(**changes: object) -> Status:
+    counts = Counts(frames=100, done=90, failed=2, lost=1, pending=7)
+    known = Series(
+        id="s1", active=True, planned=100, file="/data/x.h5", counts=counts, result_file="/d/x.a.h5"
+    )
+    return Status(**{"state": "running", "series": known, "pipeline": "a", **changes})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("known", "title", "words"),
+    [
+        (status(), "RUNNING", "90 of 100 frames done · 2 failed · 1 lost · 12.5 frames/s · x.a.h5"),
+        (status(waits_for="a worker"), "WAITING", "Waits for a worker."),
+        (status(state="error", error="100 frames have failed"), "ERROR", "100 frames have failed."),
+        (status(state="idle"), "IDLE", "Ready for the next series. Last: x.h5, 90 of 100 frames done"),
+        (status(state="idle", series=None), "IDLE", "Ready for the first series."),
+        (status(state="idle", series=None, waits_for="its receiver"), "WAITING", "Waits for its receiver."),
+        (None, "CONNECTING", "Asking http://x."),
+    ],
+)  # fmt: skip
+def test_the_banner_says_state_counts_rate_and_what_is_waited_for(
+    known: Status | None, title: str, words: str
+) -> None:
+    said = message(Snapshot(url="http://x", status=known), 12.5)
+    assert said.title == title and words in said.text
+
+
+def test_states_without_frames_are_left_out() -> None:
+    counts = Counts(frames=1, done=1)
+    assert account(counts) == "1 of 1 frame done"
+    every = Counts(frames=10, failed=1, lost=2, dropped=3, absent=4)
+    assert account(every) == "0 of 10 frames done · 1 failed · 2 lost · 3 dropped · 4 absent"
+
+
+def test_every_file_says_something_when_it_is_over_and_when_it_is_not() -> None:
+    said = []
+    for state, active, failed in (("running", True, 0), ("idle", False, 0), ("idle", False, 2)):
+        counts = Counts(frames=9, done=9 - failed, failed=failed)
+        known = status(state=state, series=Series(id="s1", active=active, counts=counts, result_file="x"))
+        said.append(message(Snapshot(url="/d/x.a.h5", is_file=True, status=known)))
+    assert [each.title for each in said] == ["BEING WRITTEN", "FILE", "FILE"]
+    assert [each.kind for each in said] == ["running", "idle", "notice"]
+    assert all(one.text != other.text for one, other in itertools.combinations(said, 2))
