@@ -79,6 +79,20 @@ class Worker:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Gone:
+    """A worker that was gone without saying goodbye."""
+
+    name: str
+    host: str
+    noticed: float
+    """When, in seconds since 1970."""
+    frames: int
+    """Those that it had in work, and that are tried again."""
+    seconds: float | None
+    """From then until the last of these was with another worker; `None` as long as one is not."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Parameters:
     """The parameters in use."""
 
@@ -129,6 +143,8 @@ class Status:
     """What the pipeline waits for, such as a receiver that does not answer; a sentence."""
     deaths: int = 0
     """Workers that were lost since the distributor started, without having said goodbye."""
+    gone: list[Gone] = field(default_factory=list)
+    """The last 20 of them, newest first."""
     refused_connections: int = 0
     """Connections that were refused, for want of the right key."""
     stray: int = 0

@@ -10,6 +10,20 @@ import msgspec
 from penstock.processing.distributor.account import Account, Indices
 
 
+class Departure(msgspec.Struct):
+    """A worker that was gone, and what became of the frames that it had in work."""
+
+    number: int
+    """Of the worker."""
+    at: float
+    """When it was noticed, in the caller's time."""
+    frames: int = 0
+    waiting: int = 0
+    """Those that nobody has yet."""
+    seconds: float = 0.0
+    """From then until the last of them was with another worker."""
+
+
 class Item(msgspec.Struct):
     """A frame that waits or is in work."""
 
@@ -22,6 +36,8 @@ class Item(msgspec.Struct):
     """Whether it lies in shared memory, so that it takes no bytes on the way to a worker that can read it."""
     deaths: int = 0
     """Workers that have died with it."""
+    departure: Departure | None = None
+    """Of the worker that had it, until another one has it."""
 
 
 class Bunch(msgspec.Struct, frozen=True, eq=False):

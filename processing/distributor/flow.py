@@ -7,16 +7,18 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from penstock.processing import wire
+from penstock.processing.distributor.bunches import Departure
 from penstock.processing.distributor.connections import LOCAL_PORT, Connections, Peer
 from penstock.processing.distributor.ending import Ending
 from penstock.processing.distributor.giving import Giving
 from penstock.processing.distributor.link import Setup
-from penstock.processing.distributor.schedule import Schedule
+from penstock.processing.distributor.schedule import DEPARTURES, Schedule
 from penstock.processing.distributor.series_list import SeriesList
 from penstock.processing.distributor.staff import Member, Staff
 from penstock.processing.distributor.versions import Versions
@@ -54,6 +56,8 @@ class Flow:
         self.ending = Ending(self.series)
         self.from_frame = 0
         """First frame with the parameters in use, of the newest series."""
+        self.departed: deque[tuple[Member, float, Departure]] = deque(maxlen=DEPARTURES)
+        """The last workers that were gone, when that was noticed (seconds since 1970), and their frames."""
         self.given_up: deque[int] = deque(maxlen=REMEMBERED)
         """Process ids of the last workers on this machine that took too long."""
         self._answers = self.series.answers
@@ -64,7 +68,7 @@ class Flow:
         try:
             message = wire.from_worker(parts[0])
             if isinstance(message, wire.Hello):
-                self.staff.hello(peer, message)
+                self._hello(peer, message)
                 return
             if (member := self.staff.of(peer)) is None:
                 if isinstance(message, wire.Done):
@@ -74,6 +78,15 @@ class Flow:
         except wire.WireError as error:
             log.error("a worker sends what is not understood: %s", error)
             self.gone(peer)
+
+    def _hello(self, peer: Peer, message: wire.Hello) -> None:
+        """Take a worker. One that was here has lost its connection: its frames are with others, and what it
+        has done of them is stray."""
+        if (former := self.staff.former(message)) is not None:
+            if (member := self.staff.members.get(former)) is not None:
+                self.gone(member.peer)  # the old connection has ended on its side, and soon will on this one
+            self.schedule.late(former, message.done)
+        self.staff.hello(peer, message)
 
     def _take(self, member: Member, message: wire.MessageOfWorker, parts: Sequence[Any], now: float) -> None:
         match message:
@@ -113,7 +126,12 @@ class Flow:
         member = self.staff.leave(peer, said_so=said_so)
         if member is None:
             return
-        self._answers.left(member, self.schedule.leave(member.number, died=not said_so))
+        noticed = time.time()
+        left = self.schedule.leave(member.number, died=not said_so, now=time.monotonic())
+        departures = self.schedule.departures
+        if departures and departures[-1].number == member.number:
+            self.departed.append((member, noticed, departures[-1]))
+        self._answers.left(member, left)
         for run in self.series.runs.values():
             if run.finisher == member.number:
                 run.finisher = None

@@ -36,6 +36,13 @@ def status(flow: Flow, waits_for: str = "") -> models.Status:
             version=flow.versions.version, values=flow.versions.values, from_frame=flow.from_frame
         ),
         waits_for=waits_for or _waits_for(flow), deaths=flow.staff.deaths,
+        gone=[
+            models.Gone(
+                name=member.name, host=member.host, noticed=noticed, frames=departure.frames,
+                seconds=None if departure.waiting else round(departure.seconds, 6),
+            )
+            for member, noticed, departure in reversed(flow.departed)
+        ],
         refused_connections=flow.staff.connections.refused, stray=flow.schedule.stray,
         duplicates=flow.schedule.duplicates, queue_bytes=flow.series.answers.value_bytes,
         totals=flow.series.totals, longest_pause=round(flow.giving.longest_pause, 3),

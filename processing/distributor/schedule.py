@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from penstock.processing.distributor.account import FINAL, Account, Event, Indices
-from penstock.processing.distributor.bunches import Bunch, Item, Left, Queue, Settled, Worker
+from penstock.processing.distributor.bunches import Bunch, Departure, Item, Left, Queue, Settled, Worker
 from penstock.processing.wire import CREDITS
 
 MOST_FRAMES, MOST_BYTES, MOST_SECONDS = 64, 2_000_000, 0.020
@@ -22,7 +22,9 @@ MOST_FRAMES, MOST_BYTES, MOST_SECONDS = 64, 2_000_000, 0.020
 ATTEMPTS = 3
 """Workers that may die with a frame before it is lost."""
 REMEMBERED = 1000
-"""Bunches of workers that are gone whose sizes are kept, to count stray answers."""
+"""Bunches that were taken from workers whose sizes are kept, to count stray answers."""
+DEPARTURES = 20
+"""Workers that are gone of which is told what became of their frames."""
 SMOOTH = 0.3
 """Weight of the newest bunch in a worker's seconds per frame."""
 
@@ -41,8 +43,12 @@ class Schedule:
         self.workers: dict[int, Worker] = {}
         self.stray = 0
         """Frames of answers of workers that did not have them any more."""
-        self._left: dict[int, int] = {}
-        """Number of frames of the last bunches that workers have left, by number."""
+        self.departures: deque[Departure] = deque(maxlen=DEPARTURES)
+        """The last workers that were gone."""
+        self._awaited = 0
+        """Frames that such workers had, and nobody has yet."""
+        self._left: dict[int, tuple[int, int]] = {}
+        """Worker and number of frames of the last bunches that were taken from workers, by number."""
         self.duplicates = 0
         """Frames that came twice, or that nobody had planned."""
         self._queues: dict[int, Queue] = {}
@@ -120,8 +126,9 @@ class Schedule:
         """Drop all frames of a series that wait, are in work, or are held; return them."""
         waiting, gone = self.drop_waiting(series), list[Item]()
         for worker in self.workers.values():
-            for number in [number for number, bunch in worker.work.items() if bunch.series == series]:
-                gone += worker.work.pop(number).items
+            for bunch in [bunch for bunch in worker.work.values() if bunch.series == series]:
+                gone += worker.work.pop(bunch.number).items
+                self._remember(bunch)
             for number in [number for number, bunch in worker.held.items() if bunch.series == series]:
                 gone += worker.release(number).items
             self._place(worker)
@@ -135,24 +142,34 @@ class Schedule:
         self.workers[number] = worker = Worker(number, shares, batch)
         self._place(worker)
 
-    def leave(self, number: int, *, died: bool = True) -> list[Left]:
+    def leave(self, number: int, *, died: bool = True, now: float = 0.0) -> list[Left]:
         """Forget a worker that is gone, and queue what it had, or count it as lost.
 
         Args:
             number: of the worker.
             died: whether it may have died of the frames in work; one that has said goodbye has not begun with
                 them, so that they are as they were.
+            now: the caller's time.
         """
         worker = self.workers.get(number)
         if worker is None:
             return []
+        departure = Departure(number, now)
         found: dict[int, tuple[list[Item], list[Item]]] = {}
         for bunch in worker.work.values():
-            self._left[bunch.number] = len(bunch.items)
+            self._remember(bunch)
             again, lost = found.setdefault(bunch.series, ([], []))
             for item in bunch.items:
                 item.deaths += died
                 (again if not died or (self.retry and item.deaths < ATTEMPTS) else lost).append(item)
+        if died:
+            self.departures.append(departure)
+            for again, _ in found.values():
+                departure.frames += len(again)
+                for item in again:
+                    item.departure = departure
+            departure.waiting = departure.frames
+            self._awaited += departure.frames
         for series, (again, lost) in found.items():
             account = self._queues[series].account
             account.happens(Event.AGAIN, _indices(again))
@@ -173,8 +190,6 @@ class Schedule:
         del self.workers[number]
         for room in self._room:
             room.pop(number, None)
-        while len(self._left) > REMEMBERED:
-            del self._left[next(iter(self._left))]
         return [Left(series, tuple(again), tuple(lost)) for series, (again, lost) in found.items()]
 
     # -- work ------------------------------------------------------------------------------------------
@@ -211,8 +226,14 @@ class Schedule:
         bunch = None if found is None else found.work.get(number)
         if bunch is not None and bunch.series == series:
             return bunch
-        self.stray += self._left.pop(number, 1)
+        self._count_stray(number)
         return None
+
+    def late(self, worker: int, numbers: Iterable[int]) -> None:
+        """Count the frames of bunches that a worker which is gone has done after that."""
+        for number in numbers:
+            if self._left.get(number, (0, 0))[0] == worker:
+                self._count_stray(number)
 
     def settle(
         self, bunch: Bunch, *, failed: Iterable[int] = (), unread: Iterable[int] = (), held: bool = False,
@@ -296,6 +317,15 @@ class Schedule:
 
     # -- within ----------------------------------------------------------------------------------------
 
+    def _remember(self, bunch: Bunch) -> None:
+        self._left[bunch.number] = bunch.worker, len(bunch.items)
+        while len(self._left) > REMEMBERED:
+            del self._left[next(iter(self._left))]
+
+    def _count_stray(self, number: int) -> None:
+        """Count the frames of a bunch that its worker did not have any more, once."""
+        self.stray += self._left.pop(number, (0, 0))[1]
+
     def _place(self, worker: Worker) -> None:
         """Put a worker among those with as many bunches, as the last one."""
         for room in self._room:
@@ -364,11 +394,22 @@ class Schedule:
             self._bunches, series, worker.number, tuple(items), _indices(items), by_value, alone, now
         )
         queue.account.happens(Event.GIVEN, bunch.indices)
+        if self._awaited:
+            self._arrive(items, now)
         if not worker.work:
             worker.since = now
         worker.work[bunch.number] = bunch
         self._place(worker)
         return bunch
+
+    def _arrive(self, items: Sequence[Item], now: float) -> None:
+        """Note that frames of workers that are gone are with another one."""
+        for item in items:
+            if (departure := item.departure) is not None:
+                item.departure = None
+                self._awaited -= 1
+                departure.waiting -= 1
+                departure.seconds = now - departure.at
 
 
 def _indices(items: Sequence[Item]) -> Indices:

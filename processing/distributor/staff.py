@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -76,6 +77,8 @@ class Staff:
         self._steps = tuple(steps)
         self._hand_over_seconds = hand_over_seconds
         self._numbers: dict[Peer, int] = {}
+        self._mark = os.urandom(8).hex()
+        """By which workers of this distributor are told from those of an earlier one."""
         self._latest = 0
 
     @property
@@ -108,6 +111,11 @@ class Staff:
         for member in self.ready:
             self.connections.send(member.peer, [first, *parts])
 
+    def former(self, message: wire.Hello) -> int | None:
+        """Return the number that a worker had before it lost its connection; `None` if it had none here."""
+        mark, _, number = message.former.rpartition("-")
+        return int(number) if mark == self._mark and number.isdecimal() else None
+
     def hello(self, peer: Peer, message: wire.Hello) -> None:
         """Take a new worker."""
         self._latest += 1
@@ -133,7 +141,7 @@ class Staff:
         welcome = wire.Welcome(
             pipeline=self._pipeline, steps=steps, version=self.versions.version,
             parameters=self.versions.values, shared=self.shared(),
-            hand_over_seconds=self._hand_over_seconds,
+            hand_over_seconds=self._hand_over_seconds, mark=f"{self._mark}-{member.number}",
         )  # fmt: skip
         self.say(member, welcome)
 

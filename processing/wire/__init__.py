@@ -81,6 +81,10 @@ class Hello(FromWorker, frozen=True, kw_only=True, omit_defaults=True):
     penstock: str
     """Version of the software."""
     wire: int = WIRE
+    former: str = ""
+    """The `mark` of its last `Welcome`, if it has lost that connection."""
+    done: tuple[int, ...] = ()
+    """Numbers of the bunches that it has done then, whose `Done` may not have arrived."""
 
 
 class Ready(FromWorker, frozen=True, kw_only=True, omit_defaults=True):
@@ -194,6 +198,8 @@ class Welcome(FromDistributor, frozen=True, kw_only=True, omit_defaults=True):
     steps have one of this name: see `parameters.split`."""
     shared: SharedMemory | None = None
     """Memory that the worker tries to open; its layout comes with `Begin`."""
+    mark: str = ""
+    """By which the distributor knows this worker again if it loses the connection."""
     hand_over_seconds: float = 1.0
     """Accumulated values are handed over after this time at the latest."""
 

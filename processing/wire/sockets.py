@@ -10,7 +10,7 @@ import zmq
 from penstock.stins.addresses import bare, is_ipv6
 from penstock.stins.connections import HANDSHAKE_MS
 
-HEARTBEAT_MS, SILENT_MS = 500, 2000
+HEARTBEAT_MS, SILENT_MS = 250, 2000
 """Interval of ZMTP's heartbeats, and the silence after which a connection is given up: a stopped process or a
 host that has vanished. The I/O thread sends them, however long user code takes."""
 

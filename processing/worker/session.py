@@ -2,13 +2,15 @@
 
 They are taken one after the other, in the order in which they were sent: a bunch is processed before the next
 message is looked at, unless a step wants several frames together and there are not enough yet. With the
-connection the session is over, and everything in it is forgotten: its frames are given to other workers.
+connection the session is over, and everything in it is forgotten: its frames are given to other workers. The
+next `Hello` says what it had done, which is counted there.
 """
 
 from __future__ import annotations
 
 import logging
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
 from enum import Enum, auto
 from functools import partial
@@ -63,6 +65,10 @@ class Session:
         self.refusal = ""
         """Why code or parameters are refused; a sentence, while the state is REFUSING."""
         self.is_trusted = is_trusted
+        self.mark = ""
+        """By which the distributor knows this worker; "" before `Welcome`."""
+        self.done: deque[int] = deque(maxlen=wire.CREDITS)
+        """Numbers of the bunches that were answered last: of no others may the answer be under way."""
         self._send = send
         self._pool = Pool()
         self._chain: Chain | None = None
@@ -122,6 +128,7 @@ class Session:
     # -- messages --------------------------------------------------------------------------------------
 
     def _welcome(self, message: wire.Welcome, parts: Parts) -> None:
+        self.mark = message.mark
         try:
             if not self.is_trusted and any(step.source for step in message.steps):
                 raise LoadingError(
@@ -215,6 +222,7 @@ class Session:
         for bunch in run.process(jobs):
             message, arrays = run.done(bunch)
             self._unfinished.discard(bunch.number)
+            self.done.append(bunch.number)
             self._send(message, arrays)
 
     def _flush(self) -> None:

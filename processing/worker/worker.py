@@ -53,6 +53,9 @@ class Worker:
         self._dealer = Dealer(address, key, wake)
         self._session: Session | None = None
         """`None` while there is no connection."""
+        self._former, self._done = "", tuple[int, ...]()
+        """Of the last session whose connection was lost: by which mark the distributor knows it, and bunches
+        that it has done, whose results may not have arrived."""
         self._say_at = time.monotonic() + SAY_FIRST
         """Monotonic time at which it says that it waits for a distributor."""
         self._has_said_ended = False
@@ -89,6 +92,8 @@ class Worker:
                         host=socket.gethostname(),
                         pid=os.getpid(),
                         penstock=version("penstock"),
+                        former=self._former,
+                        done=self._done,
                     )
                 )
             elif change is Change.ENDED_AT_ONCE:
@@ -102,6 +107,8 @@ class Worker:
                 if self._session is not None:
                     self._say("the distributor at %s is gone; waiting for it to come back")
                     self._session.forget()
+                    if self._session.mark:
+                        self._former, self._done = self._session.mark, tuple(self._session.done)
                 self._session, self._say_at = None, time.monotonic() + SAY_AGAIN
             else:
                 self._fail(

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from penstock.processing.models import Status
+from penstock.processing.models import Series, Status
 from tests.processing.distributor.pipelines import (
     NUMBER,
     SUM,
@@ -188,21 +188,68 @@ def test_a_frame_that_kills_its_worker_is_the_only_one_that_is_lost(
             assert b"ValueError: no (mine.py, line 9" in file["/entry/account/errors/sentence"][0]
 
 
-def test_the_frames_of_a_worker_that_is_stopped_are_done_by_others_and_later_results_change_nothing(
-    receiver: ReceiverProcess, sender: Streamer
+LINGERS = """
+import os, pathlib, time
+class Mine(Processor):
+    folder: str = ""
+    def process(self, frame):
+        if frame.index == 30:
+            folder = pathlib.Path(self.folder)
+            (folder / "here.draft").write_text(str(os.getpid()))
+            (folder / "here.draft").rename(folder / "here")
+            while not (folder / "go").exists():
+                time.sleep(0.005)
+        time.sleep(0.03)  # longer than a bunch: one frame each
+        return {"number": int(frame.pixels.flat[0]), "sum": Sum(frame.pixels.astype("u8"))}
+"""
+"""It stays in frame 30 until it may go on."""
+
+
+@pytest.mark.parametrize("shared", [True, False], ids=["by reference", "by value"])
+def test_the_frames_of_a_stopped_worker_are_with_others_within_3_s_and_its_results_are_stray(
+    start_receiver: Start, tmp_path: Path, streamer: Streamer, shared: bool
 ) -> None:
-    with pipeline(WAITS, receiver, workers=2) as made:
-        with sending(sender, str(receiver.root / "a.h5"), 500, 1000) as name:
-            made.wait(partial(has_processed, name, 50))
-            stopped = next(each for each in made.workers if each.pid in _working(made))
+    receiver = start_receiver(forward=[entry(tmp_path, shared)])
+    receiver.connected()
+    frames, here, go = 80, tmp_path / "here", tmp_path / "go"
+    with pipeline(
+        LINGERS, receiver, workers=2, consumer="live", parameters={"folder": str(tmp_path)}
+    ) as made:
+        with sending(streamer, str(receiver.root / "a.h5"), frames, 1000) as name:
+            made.wait(lambda _: here.exists())
+            stopped = next(each for each in made.workers if each.pid == int(here.read_text()))
+            began = time.time()
             kill(stopped, signal.SIGSTOP)
+            go.touch()
             series = made.over(name)
-        assert series.counts.done == 500 and made.status.deaths == 1
+        assert series.counts.done == frames and made.status.deaths == 1
+        # The distributor's own record: when it noticed, and when the last frame was with another worker.
+        (gone,) = made.status.gone
+        assert gone.name.endswith(f"-{stopped.pid}") and 1 <= gone.frames <= 2
+        assert gone.seconds is not None and gone.noticed + gone.seconds - began < 3.0
+        assert made.status.stray == 0
+        before = results_of(series)
         kill(stopped, signal.SIGCONT)
-        made.wait(lambda status: sum(each.state == "ready" for each in status.workers) == 2)
-        with results(series) as file:
-            assert column(file, "number").tolist() == expected(500)
-            assert frames_in(file, "sum") == 500
+        made.wait(lambda status: status.stray > 0)
+        status = made.wait(lambda status: sum(each.state == "ready" for each in status.workers) == 2)
+        assert 1 <= status.stray <= gone.frames
+        assert {each.pid for each in status.workers} == {each.pid for each in made.workers}
+        assert results_of(series) == before and before["number"] == expected(frames)
+        assert before["frames in sum"] == frames
+        # It is one of them again, and what it had accumulated is in no sum.
+        with sending(streamer, str(receiver.root / "b.h5"), frames, 1000) as name:
+            series = made.over(name)
+        assert all(each.frames > 0 for each in made.status.workers) and made.status.stray == status.stray
+        assert results_of(series) == before
+
+
+def results_of(series: Series) -> dict[str, Any]:
+    with results(series) as file:
+        return {
+            "number": column(file, "number").tolist(), "status": statuses(file).tolist(),
+            "sum": np.squeeze(file["/entry/accumulated/sum"]).tolist(),
+            "frames in sum": frames_in(file, "sum"),
+        }  # fmt: skip
 
 
 @tenth_and_full

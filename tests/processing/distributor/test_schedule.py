@@ -208,6 +208,57 @@ def test_answers_of_who_does_not_have_the_bunch_change_nothing() -> None:
     assert schedule.stray == before + 1
 
 
+def test_what_a_worker_that_is_gone_has_done_is_stray_frame_by_frame_and_once() -> None:
+    schedule, account = scheduled(workers=2)
+    schedule.come(1, items(*range(20)))
+    for worker in schedule.workers.values():
+        worker.seconds = 0.004  # five frames are 20 ms
+    bunches = [schedule.next(), schedule.next()]
+    assert all(bunch is not None for bunch in bunches)
+    gone, stays = bunches
+    schedule.leave(gone.worker)
+    schedule.late(gone.worker, [gone.number, stays.number, 999])
+    assert schedule.stray == len(gone.items) == 5
+    schedule.late(gone.worker, [gone.number])
+    assert schedule.owned(gone.worker, 1, gone.number) is None
+    assert schedule.stray == 5 and account.counts.queued == 20 - len(stays.items)
+
+
+def test_results_of_frames_that_were_dropped_are_stray() -> None:
+    schedule, _ = scheduled()
+    schedule.come(1, items(0))
+    bunch = schedule.next()
+    assert bunch is not None
+    schedule.drop(1)
+    assert schedule.owned(bunch.worker, 1, bunch.number) is None
+    assert schedule.stray == 1
+
+
+def test_of_a_worker_that_is_gone_it_is_known_when_others_have_its_frames() -> None:
+    schedule, _ = scheduled(workers=2)
+    schedule.come(1, items(*range(20)))
+    for worker in schedule.workers.values():
+        worker.seconds = 0.010  # two frames are 20 ms
+    first, second = schedule.next(now=1.0), schedule.next(now=1.0)
+    assert first is not None and second is not None
+    schedule.leave(first.worker, now=5.0)
+    (departure,) = schedule.departures
+    assert (departure.number, departure.frames, departure.waiting) == (first.worker, 2, 2)
+    assert schedule.next(now=5.5) is None, "the other one is to have nothing else"
+    for now in (6.0, 7.0):
+        for bunch in list(schedule.workers[second.worker].work.values()):
+            schedule.settle(bunch)
+        given = schedule.next(now=now)
+        assert given is not None and given.alone
+    assert (departure.waiting, departure.seconds) == (0, 2.0)
+
+
+def test_a_worker_that_says_goodbye_is_not_said_to_be_gone() -> None:
+    schedule, _ = scheduled()
+    schedule.leave(1, died=False)
+    assert not schedule.departures
+
+
 def test_what_the_receiver_has_taken_back_is_pending() -> None:
     schedule, account = scheduled()
     schedule.come(1, [*items(*range(10)), *items(10, shared=False)])

@@ -707,6 +707,24 @@ def test_a_worker_whose_distributor_is_gone_forgets_everything_and_greets_the_ne
         assert np.array_equal(router.handed_over()[1]["sum"], PIXELS + 1)
 
 
+def test_a_worker_that_has_lost_its_connection_says_who_it_was_and_what_it_had_done(router: Router) -> None:
+    with worker(router):
+        hello = router.expect(wire.Hello)
+        assert (hello.former, hello.done) == ("", ())
+        router.greet(step(TOTAL), mark="a-7")
+        router.expect(wire.Ready)
+        router.begin()
+        bunches = [router.work([frame(PIXELS)]) for _ in range(3)]
+        for _ in bunches:
+            router.done()
+        for _ in range(2):  # it is said again if no Welcome has come
+            address = router.address
+            router.close()
+            router.__init__(address)  # type: ignore[misc]
+            hello = router.expect(wire.Hello)
+            assert (hello.former, hello.done) == ("a-7", tuple(bunches[1:]))
+
+
 def test_a_worker_that_is_killed_is_noticed_by_its_connection(router: Router) -> None:
     with worker(router) as process:
         router.welcome(step(TOTAL))
