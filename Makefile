@@ -72,6 +72,7 @@ QUICK := stins codecs checks receiver/config receiver/connection receiver/series
     receiver/files/test_nexus.py receiver/files/test_remedies.py receiver/regions/test_units.py \
     $(addprefix processing/distributor/test_,account.py schedule.py totals.py versions.py) \
     $(addprefix processing/worker/test_,packing.py parameters.py) processing/wire/test_wire.py \
+    $(addprefix processing/processors/test_,correct.py images.py regions.py) \
     $(addprefix gui/model/test_,fleet_row.py log_lines.py past.py series_texts.py texts.py words_of_forms.py) \
     $(addprefix streamer/test_,faults.py orientation.py parameters.py ring.py series.py states.py)
 

@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any
 
-import numba
 import numpy as np
 
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def compiled(function: F) -> F:
-    """Compile a function when it is first called with new types."""
-    try:
-        return cast(F, numba.njit(cache=True, nogil=True, error_model="numpy")(function))
-    except RuntimeError:  # there is no folder for what is kept: each process compiles anew
-        return cast(F, numba.njit(nogil=True, error_model="numpy")(function))
+from penstock.processing.compiled import compiled
 
 
 @compiled

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from penstock.processing.accumulate import Events, Sum
+from penstock.processing.describe import Plot
 from penstock.processing.processor import Frame, Processor, Result
 from penstock.processing.processors import _files
 from penstock.processing.processors._image import image_of, masked_of
@@ -55,6 +56,11 @@ class Electrons(Processor):
             tiny = np.zeros((1, 1), kind)
             tiny.flags.writeable = False  # as pixels are
             self._count(tiny, _Prepared(self, tiny, None, None, None))
+
+    def describe(self) -> list[Plot]:
+        """Return labels."""
+        image = [Plot("electron_image", label="electrons")] if self.image else []
+        return [Plot("electron_count", label="electrons"), *image]
 
     def process(self, frame: Frame) -> Result:
         """Return `electrons`, events of uint32: row × columns + column, ascending; and `electron_count`."""

@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 
 from penstock.processing.accumulate import Events
+from penstock.processing.describe import Plot
 from penstock.processing.processor import Frame, Processor, Result
 from penstock.processing.processors._image import image_of, masked_of
 from penstock.processing.processors._maxima import highest_around
@@ -52,6 +53,10 @@ class Peaks(Processor):
             tiny = np.zeros((1, 1), kind)
             tiny.flags.writeable = False  # as pixels are
             self._count(tiny, np.zeros((0, 0), bool))
+
+    def describe(self) -> list[Plot]:
+        """Return the label of the number."""
+        return [Plot("peak_count", label="peaks")]
 
     def process(self, frame: Frame) -> Result:
         """Return `peak_count`, and `peaks`, events of float64: row, column, height; row by row."""

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from penstock.processing.describe import Plot
 from penstock.processing.processor import Frame, Processor, Result
 from penstock.processing.processors._image import image_of, masked_of
 from penstock.processing.series import Series
@@ -14,6 +15,7 @@ from penstock.receiver.config.rectangles import Rectangle, check_names
 from penstock.receiver.regions import pixels
 from penstock.receiver.regions.pixels import VALUES, Area
 
+LABELS = {"sum": "sum of the pixels", "mean": "mean of the pixels", "max": "maximum of the pixels"}
 LONGEST_NAME = 63 - len("_mean")
 """Results have names of 63 characters at most."""
 
@@ -45,6 +47,17 @@ class Regions(Processor):
     def start(self, series: Series) -> None:
         """Begin a series; its first frame says how large the images are."""
         self._series = series
+
+    def describe(self) -> list[Plot]:
+        """Return unit and label of each result."""
+        return [
+            Plot("total", unit="counts", label="sum of the pixels"),
+            *(
+                Plot(f"{name}_{value}", unit="counts", label=f"{name}: {LABELS[value]}")
+                for name in self.regions
+                for value in VALUES
+            ),
+        ]
 
     def process(self, frame: Frame) -> Result:
         """Return `NAME_sum`, `NAME_mean` and `NAME_max` of each rectangle, and `total`, float64."""

@@ -102,7 +102,9 @@ def begun_by(
     chain.prepare(1, config.parameters)
     chain.use(1)
     start = from_start(Header(**{"filename": ""} | header), [json.dumps(metadata or {}).encode()])
-    return Made(Run(1, chain, chain.begin(1, start)), chain)
+    instances = chain.begin(1, start)
+    chain.describe(instances)  # as a worker does
+    return Made(Run(1, chain, instances), chain)
 
 
 def saved(path: Path, array: np.ndarray[Any, Any]) -> Path:

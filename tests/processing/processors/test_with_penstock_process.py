@@ -61,6 +61,8 @@ def test_regions_have_the_figures_that_the_receiver_has_written(
         for value in ("sum", "mean", "max"):
             ours = results.rows(f"spot_{value}", 0, FRAMES).values
             np.testing.assert_array_equal(ours, group[value][:])
+    said = {each.name: (each.unit, each.label) for each in results.names()}
+    assert said["spot_mean"] == ("counts", "spot: mean of the pixels")
     totals = results.rows("total", 0, FRAMES).values
     assert totals.tolist() == frames(FRAMES).sum(axis=(1, 2)).tolist()
 
