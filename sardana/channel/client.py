@@ -163,6 +163,23 @@ def find(names: Iterable[str]) -> list[ChannelClient]:
     return found
 
 
+def find_results(names: Iterable[str]) -> list[tango.DeviceProxy]:
+    """Return the channels that show results of live processing, among these elements of the Pool.
+
+    Args:
+        names: Tango names or aliases.
+    """
+    found = []
+    for name in names:
+        try:
+            proxy = tango.DeviceProxy(name)
+            proxy.read_attribute("InScan")
+        except tango.DevFailed:
+            continue
+        found.append(proxy)
+    return found
+
+
 def sentence(error: tango.DevFailed) -> str:
     """Return the sentence for users in a Tango error."""
     return str(error.args[0].desc).strip()

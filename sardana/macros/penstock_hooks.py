@@ -15,7 +15,7 @@ from sardana.macroserver.msexception import InterruptException, UnknownEnv
 from sardana.macroserver.scan.gscan import CAcquisition, ScanEndStatus
 from sardana.pool import AcqSynchType
 
-from penstock.sardana.channel.client import ChannelClient, Series, find, sentence
+from penstock.sardana.channel.client import ChannelClient, Series, find, find_results, sentence
 from penstock.sardana.channel.folder import scan_folder
 
 T = TypeVar("T")
@@ -34,6 +34,8 @@ class det_begin(Macro):
     and record which scan they belong to. A continuous scan or time scan by software triggers gets
     a latency time of at least 0.1 s, without which Sardana would skip points.
 
+    Results of live processing that are missing are counted over the whole scan.
+
     Examples:
 
     >>> defgh det_begin pre-scan
@@ -50,6 +52,8 @@ class det_begin(Macro):
         text = json.dumps(_context(self)) if channels else ""
         for channel in channels:
             channel.proxy.write_attribute("ScanContext", text)
+        for results in _results(group):
+            results.write_attribute("InScan", True)
 
 
 class det_end(Macro):
@@ -57,7 +61,8 @@ class det_end(Macro):
 
     If the scan failed or was stopped, a detector that still waits for its triggers is stopped, and
     its file is completed with the frames so far. Lost frames, and whatever else there is to know
-    about a detector's series, are reported as warnings. A continuous scan whose detector has failed
+    about a detector's series, are reported as warnings, and so are frames that have no result of live
+    processing, with what has become of them. A continuous scan whose detector has failed
     fails here, with the detector's own sentence: Sardana itself does not check. Nothing else that
     goes wrong here makes a scan fail.
 
@@ -81,6 +86,7 @@ class det_end(Macro):
             for channel, ran in zip(channels, series, strict=True):
                 if ran is not None:  # else it does not answer, which was reported
                     _quietly(self, channel, partial(self._end_channel, ran=ran))
+            self._end_results(group)
         except InterruptException:
             raise
         except Exception as error:  # the scan is good, whatever this is
@@ -91,6 +97,16 @@ class det_end(Macro):
             ]
             if faults:
                 raise RuntimeError("; ".join(faults))
+
+    def _end_results(self, group: Any) -> None:
+        """Say once which frames have no result: channels of one pipeline say the same."""
+        said = []
+        for results in _results(group):
+            for warning in str(results.read_attribute("ResultWarning").value).splitlines():
+                if warning not in said:
+                    said.append(warning)
+                    self.warning(warning)
+            results.write_attribute("InScan", False)
 
     def _stop_group(self, group: Any, channels: list[ChannelClient]) -> None:
         """Stop the whole group: Sardana 3.7 never ends the next count of a channel that was stopped alone."""
@@ -149,6 +165,13 @@ def _group(macro: Macro) -> Any:
 def _channels(group: Any) -> list[ChannelClient]:
     """Return the Penstock channels that are enabled in the group."""
     return find(info.full_name for info in group.getChannelsEnabledInfo()) if group is not None else []
+
+
+def _results(group: Any) -> list[tango.DeviceProxy]:
+    """Return the channels of pipelines that are enabled in the group."""
+    return (
+        find_results(info.full_name for info in group.getChannelsEnabledInfo()) if group is not None else []
+    )
 
 
 def _leave_time(macro: Macro, group: Any, channels: list[str]) -> None:

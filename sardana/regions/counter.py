@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from penstock.receiver.models import RoiValues
+from penstock.sardana.armed_series import armed_series
 from penstock.sardana.regions.source import Look, Source, SourceError
 
 VALUES: Final = ("sum", "mean", "max")
@@ -241,24 +242,10 @@ class RegionCounter:
 
     def _find(self, series: _Series) -> None:
         """Find the series, which was armed since the last acquisition, or just before this one."""
-        look = self._source.look()
-        before = series.before
-        idle_since = before is not None and before.state not in ("RUNNING", "MOVING")
-        if look.state == "FAULT":
-            raise SourceError("fault", look.status)
-        if look.state == "MOVING":
+        series.id = armed_series(self._source, series.before, series.last, "regions are counted in")
+        if not series.id:
             with self._changed:
                 self._changed.wait(POLL)
-        elif not look.series or look.series == series.last or (
-            idle_since and before is not None and look.series == before.series
-        ):  # fmt: skip
-            raise SourceError(
-                "not_armed",
-                f"{self._source.name} was not armed for this acquisition: regions are counted in the frames "
-                "that its own channel takes, so add that to the measurement group, too, and enable it",
-            )
-        else:
-            series.id = look.series
 
     def _take(self, series: _Series, answer: RoiValues) -> bool:
         """Store the values of an answer; return whether any was new."""

@@ -34,7 +34,8 @@ def laboratory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laboratory]
         ):
             database.put_device_property(device, {name: [str(ours), str(own)]})
 
-    unit = Unit("sim", {"SensorWidth": 64, "SensorHeight": 32})
+    live = {"name": "live", "endpoint": "tcp://127.0.0.1:*", "shared": True, "queue_mb": 2}
+    unit = Unit("sim", {"SensorWidth": 64, "SensorHeight": 32}, {"forward": [live]})
     with contextlib.ExitStack() as stack:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(servers, "register_sardana", register_with_own)

@@ -245,6 +245,7 @@ def test_parameters_are_changed_refused_and_awaited_without_blocking(made: Setup
     until(lambda: device.ParametersVersion == outcome["version"], "the new version is seen")
 
 
+@pytest.mark.slow
 def test_a_pipeline_in_error_is_fault_and_reset_leaves_it(made: Setup) -> None:
     device, client = made.device, made.pipeline.client
     while not client.status().error:  # it is started again a few times
@@ -288,6 +289,7 @@ def test_a_pipeline_that_is_away_is_said(made: Setup) -> None:
     beamline.end("PenstockPipeline/away")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("properties", "says"),
     [

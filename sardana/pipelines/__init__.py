@@ -1,0 +1,1 @@
+"""Results of live processing as channels of Sardana."""

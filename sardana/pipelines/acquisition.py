@@ -1,0 +1,119 @@
+"""What is read of one series for the channels, and what a channel shows of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+
+from penstock.processing.client import Rows
+from penstock.sardana.armed_series import Look, SourceError
+
+DONE: Final = 1
+"""Code of frames whose results are stored."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What one channel shows."""
+
+    result: str = ""
+    shape: tuple[int, ...] | None = ()
+    """Of one value; `None` for a curve of any length."""
+
+    def blank(self) -> Any:
+        """Return the value of a frame that has none."""
+        return math.nan if self.shape == () else np.full(self.shape or (1,), math.nan)
+
+
+@dataclass
+class Acquisition:
+    """What is read of one series.
+
+    Written by the reader's thread, except `due`, `started`, `stopped` and `given`.
+    """
+
+    per_start: int
+    """Frames per start."""
+    seconds: float
+    """Of one exposure."""
+    before: Look | None
+    """The detector when the series was announced; it may have been armed already, or not yet."""
+    axes: Mapping[int, Shown]
+    last: str
+    """Id of the last acquisition's series, which cannot be that of this one."""
+    due: int = 0
+    """Frames requested so far."""
+    started: float = 0.0
+    """Monotonic time of the last start."""
+    id: str = ""
+    upto: int = 0
+    """Frames whose values are present, or known to be missing."""
+    seen: int | None = None
+    """Version of the pipeline's status that was seen last."""
+    stopped: bool = False
+    fault: str = ""
+    note: str = ""
+    """What the pipeline waits for."""
+    behind: bool = False
+    """Whether a frame was given up, and none has been in time since."""
+    over_since: float | None = None
+    """Monotonic time since which all frames are out of the detector."""
+    values: dict[int, list[Any]] = field(default_factory=dict)
+    """By axis, one per frame."""
+    given: dict[int, int] = field(default_factory=dict)
+    """By axis, the number of values that Sardana was given."""
+
+    @property
+    def busy(self) -> bool:
+        """True if there is something to read."""
+        return not (self.stopped or self.fault) and self.upto < self.due
+
+
+def values_of(shown: Shown, codes: np.ndarray[Any, Any], rows: Rows | None) -> list[Any]:
+    """Return a value per frame.
+
+    Args:
+        shown: by the channel.
+        codes: states of the frames.
+        rows: of these frames, or of the first ones if the series has no more.
+
+    Raises:
+        SourceError: they are events, or have another shape than the channel's.
+    """
+    if rows is None:
+        return [shown.blank() for _ in codes]
+    if rows.counts is not None:
+        raise SourceError(
+            "shape", f"{shown.result} are events, any number per frame: a channel shows one value"
+        )
+    shape = rows.values.shape[1:]
+    if shape != shown.shape and (shown.shape is not None or len(shape) != 1):
+        raise SourceError("shape", _another_shape(shown, shape))
+    if rows.values.dtype.kind not in "biuf":
+        raise SourceError(
+            "shape", f"{shown.result} is of type {rows.values.dtype}: a channel shows real numbers"
+        )
+    values = rows.values.astype(np.float64)
+    found = [
+        (float(value) if shown.shape == () else value) if has else shown.blank()
+        for has, value in zip(rows.has.tolist(), values, strict=True)
+    ]
+    return found + [shown.blank() for _ in codes[len(found) :]]
+
+
+def _another_shape(shown: Shown, shape: tuple[int, ...]) -> str:
+    if shown.shape == ():
+        return (
+            f"{shown.result} is no number, it has the shape {shape}: a counter shows a number per frame; a "
+            "curve has a channel of PenstockPipelineCurve"
+        )
+    if len(shape) != 1 or shown.shape is None:
+        return f"{shown.result} is no curve, it has the shape {shape}: name a result of one dimension"
+    return (
+        f"{shown.result} has {shape[0]} points, and the scan was begun for {shown.shape[0]}: write 0 to "
+        "Points of the channel, and repeat the scan"
+    )

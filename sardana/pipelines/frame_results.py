@@ -1,0 +1,362 @@
+"""Results of a pipeline as values of channels: by frame index, for step scans and for continuous ones.
+
+A thread reads the results of the series that the detector's own channel has armed. Every call by Sardana
+returns at once, except `prepare`.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from penstock.processing.client import Rows
+from penstock.processing.models import Series as PipelineSeries
+from penstock.processing.models import Status
+from penstock.sardana.armed_series import SourceError, armed_series
+from penstock.sardana.pipelines.acquisition import DONE, Acquisition, Shown, values_of
+from penstock.sardana.pipelines.source import Source
+from penstock.sardana.pipelines.tally import STATES, Tally
+
+WAIT: Final = 0.5
+"""Seconds for which one question may wait for news: bounds how long `close` takes."""
+POLL: Final = 0.02
+"""Least seconds between two questions."""
+ABSENT: Final = 5
+"""Code of frames that the receiver does not have."""
+NOT_DELIVERED: Final = 10.0
+"""Seconds after the end of its exposure in which the one frame of a point must be out of the detector: after
+that its trigger is taken for lost, and its result is awaited as if the frame had come."""
+AGAIN: Final = 1.0
+"""Seconds for which the next points wait once one was given up, until one is in time again: a pipeline that
+hangs must not make a scan of a hundred points wait a hundred times."""
+
+
+class FrameResults:
+    """The channels of one pipeline.
+
+    Args:
+        source: the detector and the pipeline.
+        result_seconds: for which the results of a scan's last frames are awaited.
+        clock: monotonic seconds.
+    """
+
+    def __init__(
+        self, source: Source, result_seconds: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._source = source
+        self._result_seconds = result_seconds
+        self._clock = clock
+        self._changed = threading.Condition()
+        self._closing = False
+        self._thread: threading.Thread | None = None
+        self._acquisition: Acquisition | None = None
+        self._axes: dict[int, Shown] = {}
+        self._points: dict[str, int] = {}
+        self._in_scan = False
+        self._tally = Tally("pipeline")
+
+    # Axes ---------------------------------------------------------------------------------------
+
+    def add(self, axis: int) -> None:
+        """Add a channel without a result. The first one starts the thread, not a measurement: see
+        `penstock.sardana.shelter`."""
+        self._axes.setdefault(axis, Shown())
+        if self._thread is None:
+            self._closing = False
+            self._thread = threading.Thread(target=self._run, name="penstock-results", daemon=True)
+            self._thread.start()
+
+    def remove(self, axis: int) -> None:
+        """Forget a channel; without any, the thread ends."""
+        self._axes.pop(axis, None)
+        if not self._axes:
+            self.close()
+
+    def axis(self, axis: int) -> Shown:
+        """Return what a channel shows."""
+        return self._axes[axis]
+
+    def show(self, axis: int, result: str) -> None:
+        """Choose the result that a channel shows, from the next acquisition on."""
+        self._axes[axis] = Shown(result.strip(), self._axes[axis].shape)
+
+    def set_points(self, axis: int, points: int) -> None:
+        """Say how many points a curve has; 0: any number."""
+        self._axes[axis] = Shown(self._axes[axis].result, (points,) if points else None)
+
+    def points_of(self, axis: int) -> int:
+        """Return how many points the channel's result has in the newest series that has it; 0: unknown.
+
+        A series that has just been armed has no results yet.
+        """
+        name = self._axes[axis].result
+        try:
+            found = next((each for each in self._source.results() if each.name == name), None)
+        except SourceError:
+            found = None
+        if found is not None and len(found.shape) == 1:
+            self._points[name] = found.shape[0]
+        return self._points.get(name, 0)
+
+    # A scan -------------------------------------------------------------------------------------
+
+    @property
+    def in_scan(self) -> bool:
+        """Whether what is missing is counted over several acquisitions; setting it begins to count anew."""
+        return self._in_scan
+
+    @in_scan.setter
+    def in_scan(self, value: bool) -> None:
+        if value:
+            self._tally = Tally("pipeline")
+        self._in_scan = value
+
+    @property
+    def warning(self) -> str:
+        """Which frames have no value, and why, in lines; "" if all have theirs."""
+        return self._tally.text(self._result_seconds)
+
+    # An acquisition -----------------------------------------------------------------------------
+
+    def prepare(self, per_start: int, seconds: float) -> None:
+        """Expect a new series, which may have been armed just now; never raises.
+
+        Args:
+            per_start: frames per start.
+            seconds: of one exposure.
+        """
+        last = "" if self._acquisition is None else self._acquisition.id or self._acquisition.last
+        before, fault, name = None, "", "pipeline"
+        try:
+            before = self._source.look()
+            status = self._source.status(None, 0.0)
+            name = status.pipeline or name
+            if status.state == "error":
+                fault = f"pipeline {name} is in error: {status.error}"
+        except SourceError as error:
+            fault = str(error)
+        with self._changed:
+            if self._in_scan:
+                self._tally.next_series()
+            else:
+                self._tally = Tally(name)
+            self._tally.name(name)
+            self._acquisition = Acquisition(per_start, seconds, before, dict(self._axes), last, fault=fault)
+
+    def start(self) -> None:
+        """Expect the next frames, which have been, or are about to be, triggered; never raises."""
+        with self._changed:
+            acquisition = self._acquisition
+            if acquisition is None:
+                return
+            acquisition.due += acquisition.per_start
+            acquisition.started, acquisition.over_since = self._clock(), None
+            self._tally.expect(acquisition.due)
+            self._changed.notify_all()
+
+    def state(self, axis: int) -> tuple[str, str]:
+        """Return the name of Sardana's state, and a sentence."""
+        shown, acquisition = self._axes[axis], self._acquisition
+        if not shown.result:
+            return "Fault", "no result: write the name of one to the attribute Result"
+        if acquisition is None or acquisition.stopped:
+            return "On", f"{shown.result}: idle"
+        if acquisition.fault:
+            return "Fault", acquisition.fault
+        done = f"{shown.result}: {min(acquisition.upto, acquisition.due)} of {acquisition.due} values"
+        if acquisition.busy:
+            return "Moving", f"{done}; {acquisition.note}" if acquisition.note else done
+        return "On", self.warning or done
+
+    def value(self, axis: int) -> Any:
+        """Return the value of the frame that was started last; NaN if it has none, or none yet."""
+        acquisition = self._acquisition
+        if acquisition is None:
+            return self._axes[axis].blank()
+        values, index = acquisition.values.get(axis, []), acquisition.due - 1
+        return values[index] if 0 <= index < len(values) else self._used(acquisition, axis).blank()
+
+    def new_values(self, axis: int) -> list[Any]:
+        """Return those that were not given yet, in the order of the frames; NaN for each without one."""
+        acquisition = self._acquisition
+        if acquisition is None:
+            return []
+        upto = min(acquisition.upto, acquisition.due)
+        first, values = acquisition.given.get(axis, 0), acquisition.values.get(axis, [])
+        found = values[first:upto]
+        if acquisition.fault and not acquisition.stopped:
+            blank = self._used(acquisition, axis).blank()
+            found = found + [blank] * (acquisition.due - first - len(found))
+        acquisition.given[axis] = first + len(found)
+        return found
+
+    def stop(self) -> None:
+        """Wait for no further values."""
+        with self._changed:
+            if self._acquisition is not None:
+                self._acquisition.stopped = True
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        """Stop, and end the thread; takes as long as the current question."""
+        self.stop()
+        with self._changed:
+            self._closing = True
+            thread, self._thread = self._thread, None
+            self._changed.notify_all()
+        if thread is not None:
+            thread.join(WAIT + 1.0)
+
+    # The thread ---------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                while not self._closing and (self._acquisition is None or not self._acquisition.busy):
+                    self._changed.wait()
+                if self._closing:
+                    return
+                acquisition = self._acquisition
+            assert acquisition is not None
+            try:
+                if not self._step(acquisition):
+                    with self._changed:
+                        self._changed.wait(POLL)
+            except SourceError as error:
+                acquisition.fault = str(error)
+            except Exception as error:  # else Sardana would wait for a thread that has gone
+                acquisition.fault = f"the results cannot be read: {type(error).__name__}: {error}"
+
+    def _step(self, acquisition: Acquisition) -> bool:
+        """Look for news once; return whether there were some."""
+        if not acquisition.id:
+            acquisition.id = armed_series(
+                self._source, acquisition.before, acquisition.last, "results are those of"
+            )
+            return bool(acquisition.id)
+        due = acquisition.due
+        codes = self._codes(acquisition, due)
+        if codes is not None:
+            pending = np.flatnonzero(~np.isin(codes, list(STATES)))
+            ready = int(pending[0]) if len(pending) else len(codes)
+            if ready and self._store(acquisition, codes[:ready]):
+                acquisition.behind = False
+                return True
+        if self._is_due(acquisition):
+            unknown = np.zeros(due - acquisition.upto, np.uint8)
+            rest = unknown.copy()
+            if codes is not None:
+                rest[: len(codes)] = codes
+            if not self._store(acquisition, rest):
+                self._store(acquisition, unknown)
+            acquisition.behind = True
+        return False
+
+    def _codes(self, acquisition: Acquisition, due: int) -> np.ndarray[Any, Any] | None:
+        """Return the states of the frames that are awaited; `None` if nothing is known of them."""
+        try:
+            status = self._source.status(acquisition.seen, WAIT)
+            acquisition.seen = status.version
+            series, acquisition.note = _found(status, acquisition.id)
+            if series is None or series.result_file is None:
+                return None
+            states = self._source.states(acquisition.upto, due)
+        except SourceError as error:
+            acquisition.note, acquisition.seen = str(error), None
+            return None
+        if states.series != acquisition.id:
+            acquisition.note = "another series has begun"
+            return None
+        codes = states.codes[: due - acquisition.upto]
+        if series.active:
+            return codes
+        # What a series that is over does not have, nobody will ever see.
+        return np.concatenate([codes, np.full(due - acquisition.upto - len(codes), ABSENT, codes.dtype)])
+
+    def _store(self, acquisition: Acquisition, codes: np.ndarray[Any, Any]) -> bool:
+        """Take the values of the next frames; those whose state is not final are given up.
+
+        Returns:
+            False, and nothing is taken, if the pipeline does not answer.
+
+        Raises:
+            SourceError: a result is not what the channel shows.
+        """
+        read: dict[str, Rows | None] = {}
+        if DONE in codes:
+            try:
+                read = self._read(acquisition, int(np.flatnonzero(codes == DONE)[-1]) + 1)
+                there = (
+                    [each.name for each in self._source.results()] if None in read.values() else list(read)
+                )
+            except SourceError as error:
+                if error.kind != "away":
+                    raise
+                acquisition.note, acquisition.seen = str(error), None
+                return False
+        new = {
+            axis: values_of(shown, codes, read.get(shown.result)) for axis, shown in acquisition.axes.items()
+        }
+        for axis, values in new.items():
+            acquisition.values.setdefault(axis, []).extend(values)
+        for frame, code in enumerate(codes.tolist(), acquisition.upto):
+            if code not in STATES:
+                self._tally.late(frame, acquisition.note)
+            elif code != DONE:
+                self._tally.state(frame, code)
+            else:
+                for name, rows in read.items():
+                    if rows is None or not rows.has[frame - acquisition.upto]:
+                        self._tally.without(frame, name, there)
+        acquisition.upto += len(codes)  # last: all below it is present
+        return True
+
+    def _read(self, acquisition: Acquisition, count: int) -> dict[str, Rows | None]:
+        """Return the rows of the next `count` frames by result, `None` for one that no frame has yet."""
+        first, found = acquisition.upto, dict[str, Rows | None]()
+        for name in {shown.result for shown in acquisition.axes.values() if shown.result}:
+            rows = found[name] = self._source.rows(name, first, first + count)
+            if rows is not None and (rows.series != acquisition.id or len(rows.has) != count):
+                raise SourceError("away", "another series has begun")
+        return found
+
+    def _is_due(self, acquisition: Acquisition) -> bool:
+        """Return whether to give up frames without a result: still the same series, all frames taken?"""
+        look = self._source.look()
+        if look.series != acquisition.id:
+            raise SourceError(
+                "another_series",
+                f"{self._source.name} has another series by now: its server was restarted, or somebody else "
+                "has armed it",
+            )
+        if look.state == "FAULT":
+            raise SourceError("fault", look.status)
+        now = self._clock()
+        taken = not look.active or look.acquired >= acquisition.due
+        if not taken and acquisition.per_start == 1:
+            taken = now - acquisition.started > acquisition.seconds + NOT_DELIVERED
+        with self._changed:
+            if not taken:
+                acquisition.over_since = None
+                return False
+            if acquisition.over_since is None:
+                acquisition.over_since = now
+            limit = min(AGAIN, self._result_seconds) if acquisition.behind else self._result_seconds
+            return now - acquisition.over_since >= limit
+
+    def _used(self, acquisition: Acquisition, axis: int) -> Shown:
+        """Return what the channel showed when the acquisition was prepared."""
+        return acquisition.axes.get(axis, self._axes[axis])
+
+
+def _found(status: Status, series: str) -> tuple[PipelineSeries | None, str]:
+    """Return a series of the pipeline, and what it waits for; `None` if the pipeline has not got it."""
+    for each in (status.series, *status.others):
+        if each is not None and each.id == series:
+            unstored = "" if each.result_file else "it stores no results of this series: set results_root"
+            return each, status.error or status.waits_for or each.reason or unstored
+    return None, status.error or status.waits_for or "the pipeline has not got this series"

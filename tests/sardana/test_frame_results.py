@@ -1,0 +1,393 @@
+"""Results of a pipeline as channels, over a detector and a pipeline that the test moves by hand."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from penstock.processing.client import Rows, States
+from penstock.processing.models import FINAL, Result, Series, Status
+from penstock.sardana.armed_series import Look, SourceError
+from penstock.sardana.controllers.penstock_pipeline import PenstockPipelineCurve
+from penstock.sardana.pipelines import frame_results
+from penstock.sardana.pipelines.frame_results import FrameResults
+
+REFERENCE = Path(__file__).resolve().parents[2] / "docs/reference/sardana.md"
+NUMBER, CURVE = 1, 2
+PATIENCE = 5.0
+RESULT_SECONDS = 0.3
+
+
+class StandIn:
+    """A detector, and a pipeline: frame n has the number n and the curve n, n + 1, n + 2."""
+
+    name = "my/det/1"
+
+    def __init__(self) -> None:
+        self.changed = threading.Condition()
+        self.state, self.series, self.acquired = "ON", "before", 0
+        self.known, self.active, self.file = "before", False, True
+        self.codes: list[int] = []
+        self.without: set[int] = set()
+        self.away = False
+        self.version = 0
+        self.error = ""
+        self.points = 3
+        self.asked = 0
+
+    def publish(self, **changes: object) -> None:
+        with self.changed:
+            for name, value in changes.items():
+                setattr(self, name, value)
+            self.version += 1
+            self.changed.notify_all()
+
+    def arm(self, series: str = "new") -> None:
+        self.publish(state="RUNNING", series=series, acquired=0)
+
+    def begin(self) -> None:
+        """The pipeline has got the series."""
+        self.publish(known=self.series, active=True, codes=[])
+
+    def take(self, *states: str) -> None:
+        """Frames come out of the detector, and end so; "pending" is no end."""
+        codes = [1 + FINAL.index(state) if state in FINAL else 255 for state in states]
+        self.publish(acquired=self.acquired + len(states), codes=self.codes + codes)
+
+    def look(self) -> Look:
+        return Look(self.state, "The camera is on fire.", self.series, self.acquired)
+
+    def status(self, seen: int | None, wait: float) -> Status:
+        with self.changed:
+            self.asked += 1
+            self._check()
+            self.changed.wait_for(lambda: self.version != seen or self.away, wait)
+            self._check()
+            series = Series(id=self.known, active=self.active, result_file="/a.h5" if self.file else None)
+            return Status(
+                state="error" if self.error else "running", error=self.error, pipeline="rings",
+                series=series, version=self.version,
+            )  # fmt: skip
+
+    def _check(self) -> None:
+        if self.away:
+            raise SourceError("away", "no pipeline answers at http://…")
+
+    def results(self) -> list[Result]:
+        self._check()
+        return [
+            Result(name="n", kind="value", dtype="int64", shape=[]),
+            Result(name="I", kind="value", dtype="float32", shape=[self.points]),
+        ]
+
+    def states(self, first: int, end: int) -> States:
+        self._check()
+        return States(self.known, first, np.array(self.codes[first:end], np.uint8))
+
+    def rows(self, name: str, first: int, end: int) -> Rows | None:
+        self._check()
+        if name not in ("n", "I"):
+            return None
+        frames = range(first, min(end, len(self.codes)))
+        has = [self.codes[frame] == 1 and frame not in self.without for frame in frames]
+        values: Any = [frame if name == "n" else frame + np.arange(self.points) for frame in frames]
+        codes = np.array(self.codes[first:end], np.uint8)
+        return Rows(self.known, first, 1, codes, np.array(has, bool), np.array(values))
+
+
+@pytest.fixture
+def source() -> StandIn:
+    return StandIn()
+
+
+@pytest.fixture
+def results(source: StandIn, monkeypatch: pytest.MonkeyPatch) -> Iterator[FrameResults]:
+    monkeypatch.setattr(frame_results, "WAIT", 0.05)
+    found = FrameResults(source, RESULT_SECONDS)
+    found.add(NUMBER)
+    found.show(NUMBER, "n")
+    found.add(CURVE)
+    found.show(CURVE, "I")
+    found.set_points(CURVE, 3)
+    yield found
+    found.close()
+
+
+def wait(until: Callable[[], Any]) -> None:
+    limit = threading.Event()
+    for _ in range(int(PATIENCE / 0.005)):
+        if until():
+            return
+        limit.wait(0.005)
+    raise AssertionError("it has not come")
+
+
+def idle(results: FrameResults, axis: int = NUMBER) -> None:
+    wait(lambda: results.state(axis)[0] == "On")
+
+
+def test_each_point_of_a_step_scan_has_the_result_of_its_own_frame(
+    results: FrameResults, source: StandIn
+) -> None:
+    results.prepare(1, 0.1)
+    source.arm()
+    source.begin()
+    for point in range(3):
+        results.start()
+        assert results.state(NUMBER)[0] == "Moving"
+        assert math.isnan(results.value(NUMBER)), "the value of the frame before is none of this one"
+        assert np.isnan(results.value(CURVE)).tolist() == [True] * 3
+        source.take("done")
+        idle(results)
+        assert results.value(NUMBER) == point
+        assert results.value(CURVE).tolist() == [point, point + 1, point + 2]
+    assert results.warning == ""
+
+
+def test_values_come_in_the_order_of_the_frames_and_those_without_are_nan(
+    results: FrameResults, source: StandIn
+) -> None:
+    results.prepare(6, 0.1)
+    source.arm()
+    results.start()
+    source.begin()
+    source.take("done", "failed", "pending", "done")
+    wait(lambda: "2 of 6" in results.state(NUMBER)[1])
+    assert str(results.new_values(NUMBER)) == "[0.0, nan]"
+    assert results.new_values(NUMBER) == []
+    source.codes[2] = 3
+    source.take("dropped", "done")
+    idle(results)
+    assert str(results.new_values(NUMBER)) == "[nan, 3.0, nan, 5.0]"
+    assert [curve[0] for curve in results.new_values(CURVE)][-1] == 5
+    assert results.warning == "rings: 3 of 6 frames without a result: 1 failed; 2 lost; 4 dropped"
+    assert results.state(NUMBER) == ("On", results.warning)
+
+
+def test_a_series_that_is_over_ends_the_wait_for_what_it_does_not_have(
+    results: FrameResults, source: StandIn
+) -> None:
+    results.prepare(5, 0.1)
+    source.arm()
+    results.start()
+    source.begin()
+    source.take("done", "absent")
+    source.publish(state="ON", active=False)
+    idle(results)
+    assert str(results.new_values(NUMBER)) == "[0.0, nan, nan, nan, nan]"
+    assert results.warning == "rings: 4 of 5 frames without a result: 1 to 4 absent"
+
+
+def test_a_scan_waits_so_many_seconds_after_its_last_frame_and_no_longer(
+    results: FrameResults, source: StandIn
+) -> None:
+    results.prepare(4, 0.1)
+    source.arm()
+    results.start()
+    source.begin()
+    source.take("done", "pending", "done")
+    asked = source.asked
+    wait(lambda: source.asked > asked + 2 * RESULT_SECONDS / frame_results.WAIT)
+    assert results.state(NUMBER)[0] == "Moving", "its last frame has not come"
+    source.take("pending")
+    idle(results)
+    assert str(results.new_values(NUMBER)) == "[0.0, nan, 2.0, nan]", "what has come by then is shown"
+    assert results.warning == (
+        "rings: 2 of 4 frames without a result: 1, 3 pending 0.3 s after the last frame"
+    )
+
+
+def test_after_a_point_was_given_up_the_next_ones_wait_less_until_one_is_in_time(
+    results: FrameResults, source: StandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(frame_results, "AGAIN", 0.0)
+    results.prepare(1, 0.1)
+    source.arm()
+    source.begin()
+    results.start()
+    source.take("pending")
+    idle(results)
+    monkeypatch.setattr(results, "_result_seconds", 1000.0)
+    results.start()
+    source.take("pending")
+    idle(results)
+    results.start()
+    source.take("done")
+    idle(results)
+    assert results.value(NUMBER) == 2
+    results.start()
+    source.take("pending")
+    asked = source.asked
+    wait(lambda: source.asked > asked + 5)
+    assert results.state(NUMBER)[0] == "Moving", "the pipeline had caught up"
+
+
+def test_a_frame_whose_trigger_was_lost_does_not_hold_a_step_scan(
+    results: FrameResults, source: StandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(frame_results, "NOT_DELIVERED", 0.1)
+    results.prepare(1, 0.05)
+    source.arm()
+    source.begin()
+    results.start()
+    idle(results)
+    assert math.isnan(results.value(NUMBER))
+    assert "0 pending" in results.warning
+
+
+def test_a_pipeline_that_goes_away_leaves_nan_and_says_so(results: FrameResults, source: StandIn) -> None:
+    results.prepare(3, 0.1)
+    source.arm()
+    results.start()
+    source.begin()
+    source.take("done")
+    wait(lambda: "1 of 3" in results.state(NUMBER)[1])
+    source.publish(away=True)
+    source.take("done", "done")
+    idle(results)
+    assert str(results.new_values(NUMBER)) == "[0.0, nan, nan]"
+    assert results.warning.endswith(
+        "1 to 2 pending 0.3 s after the last frame: no pipeline answers at http://…"
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"known": "another"}, "the pipeline has not got this series"),
+        ({"file": False}, "it stores no results of this series: set results_root"),
+    ],
+)
+def test_why_there_are_no_results_is_said(
+    results: FrameResults, source: StandIn, changes: dict[str, object], says: str
+) -> None:
+    results.prepare(1, 0.1)
+    source.arm()
+    source.begin()
+    source.publish(**changes)
+    results.start()
+    source.publish(acquired=1)
+    idle(results)
+    assert results.warning.endswith(f"0 pending 0.3 s after the last frame: {says}")
+
+
+def test_a_result_that_frames_do_not_have_is_nan_and_the_others_are_named(
+    results: FrameResults, source: StandIn
+) -> None:
+    results.show(NUMBER, "m")
+    results.prepare(3, 0.1)
+    source.without = {1}
+    source.arm()
+    results.start()
+    source.begin()
+    source.take("done", "done", "done")
+    idle(results)
+    assert str(results.new_values(NUMBER)) == "[nan, nan, nan]"
+    assert "3 of 3 frames done without m (0 to 2); results of the series: n, I" in results.warning
+    assert "1 of 3 frames done without I (1)" in results.warning
+
+
+def fault(results: FrameResults, axis: int = NUMBER) -> str:
+    results.start()
+    wait(lambda: results.state(axis)[0] == "Fault")
+    return results.state(axis)[1]
+
+
+def test_a_result_of_another_kind_is_said(results: FrameResults, source: StandIn) -> None:
+    results.show(NUMBER, "I")
+    results.prepare(1, 0.1)
+    source.arm()
+    source.begin()
+    source.take("done")
+    assert "I is no number, it has the shape (3,)" in fault(results)
+    assert math.isnan(results.value(NUMBER))
+    results.show(NUMBER, "n")
+    results.prepare(1, 0.1)
+    source.arm("next")
+    source.begin()
+    source.points = 4
+    source.take("done")
+    assert "I has 4 points, and the scan was begun for 3" in fault(results)
+    results.set_points(CURVE, 0)
+    results.prepare(1, 0.1)
+    source.arm("third")
+    source.begin()
+    results.start()
+    source.take("done")
+    idle(results)
+    assert results.value(CURVE).tolist() == [0, 1, 2, 3], "any length, where none was said"
+
+
+def test_what_ends_an_acquisition_is_said(results: FrameResults, source: StandIn) -> None:
+    results.show(CURVE, "")
+    assert results.state(CURVE) == ("Fault", "no result: write the name of one to the attribute Result")
+    results.prepare(1, 0.1)
+    assert "results are those of the frames that its own channel takes, so add that" in fault(results)
+    source.away = True
+    results.prepare(1, 0.1)
+    assert fault(results) == "no pipeline answers at http://…"
+    source.away, source.error = False, "100 frames have failed in a row."
+    results.prepare(1, 0.1)
+    assert fault(results) == "pipeline rings is in error: 100 frames have failed in a row."
+    source.error = ""
+    results.prepare(2, 0.1)
+    source.arm()
+    source.publish(state="FAULT")
+    assert fault(results) == "The camera is on fire."
+    assert str(results.new_values(NUMBER)) == "[nan, nan]"
+
+
+def test_what_is_missing_is_counted_over_the_series_of_a_scan(results: FrameResults, source: StandIn) -> None:
+    def point(series: str, state: str) -> None:
+        results.prepare(1, 0.1)
+        source.arm(series)
+        source.begin()
+        results.start()
+        source.take(state)
+        idle(results)
+
+    point("a", "failed")
+    results.in_scan = True
+    assert results.warning == ""
+    for series, state in zip("bcd", ("done", "lost", "lost"), strict=True):
+        point(series, state)
+    assert results.warning == "rings: 2 of 3 frames without a result: 1 to 2 lost"
+    results.in_scan = False
+    assert "2 of 3" in results.warning, "it stays readable"
+    point("e", "absent")
+    assert results.warning == "rings: 1 of 1 frame without a result: 0 absent"
+
+
+def test_stop_ends_it_at_once_and_close_leaves_no_thread(results: FrameResults, source: StandIn) -> None:
+    results.prepare(5, 0.1)
+    source.arm()
+    results.start()
+    source.begin()
+    source.take("done", "done")
+    wait(lambda: "2 of 5" in results.state(NUMBER)[1])
+    results.stop()
+    assert results.state(NUMBER)[0] == "On"
+    assert results.new_values(NUMBER) == [0.0, 1.0], "no values for frames that nobody takes"
+    results.close()
+    assert not any(thread.name == "penstock-results" for thread in threading.enumerate())
+
+
+def test_every_property_and_attribute_of_the_controllers_is_described() -> None:
+    _, _, page = REFERENCE.read_text().partition("## Results of a pipeline")
+    for name in [*PenstockPipelineCurve.ctrl_properties, *PenstockPipelineCurve.axis_attributes]:
+        assert f"`{name}` |" in page, name
+
+
+def test_the_length_of_a_curve_is_remembered(results: FrameResults, source: StandIn) -> None:
+    assert results.points_of(CURVE) == 3
+    results.show(CURVE, "unknown")
+    assert results.points_of(CURVE) == 0
+    results.show(CURVE, "I")
+    source.away = True
+    assert results.points_of(CURVE) == 3
