@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 StateName = Literal["idle", "running", "error"]
-WorkerState = Literal["starting", "ready", "working", "refused"]
+WorkerState = Literal["starting", "ready", "preparing", "working", "refused"]
 FINAL = ("done", "failed", "lost", "dropped", "absent")
 """States in which a frame ends."""
 
@@ -69,6 +69,9 @@ class Worker:
     host: str
     pid: int
     state: WorkerState
+    doing: str = ""
+    """What it prepares for a series that has begun, while the state is "preparing": such as "preparing
+    geometry"; "" if the class does not say so."""
     frames: int = 0
     """Processed since it joined."""
     seconds_per_frame: float | None = None

@@ -146,12 +146,16 @@ class Processor:
     ordered: ClassVar[bool] = False
     """Whether frames come in ascending order of their index, to one worker alone."""
 
+    preparation: ClassVar[str] = ""
+    """What `start` does, if it takes long: for the status, such as "preparing geometry"."""
+
     def configure(self) -> None:
         """Prepare what follows from the parameters; called before `start`, and whenever they change.
 
-        On a change it is called on a copy that has the new parameters, while frames are still processed with
-        the old ones; the attributes that it assigns are taken over when all workers have prepared theirs. So
-        assign, and change nothing in place. An exception refuses the parameters, and the old ones hold.
+        On a change it is called on a copy that has the new parameters, in another thread, while frames are
+        still processed with the old ones; the attributes that it assigns are taken over when all workers have
+        prepared theirs. So assign, and change nothing in place. An exception refuses the parameters, and the
+        old ones hold.
         """
 
     def start(self, series: Series) -> None:

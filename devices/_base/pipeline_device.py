@@ -74,7 +74,7 @@ STATUS_ATTRIBUTES: tuple[StatusAttribute[Snapshot], ...] = (
     entry("Rate", 0.0, "Frames per second that become done, over the last two seconds.",
           lambda s: s.rate, "Hz", "%.1f"),
     entry("Workers", 0, "Workers that are ready or at work.",
-          lambda s: sum(each.state in ("ready", "working") for each in s.status.workers)),
+          lambda s: sum(each.state in ("ready", "preparing", "working") for each in s.status.workers)),
     entry("WorkerDeaths", 0, "Workers that were lost without a goodbye since the distributor was started.",
           lambda s: s.status.deaths),
     entry("WaitsFor", "", "What the pipeline waits for.", lambda s: s.status.waits_for),

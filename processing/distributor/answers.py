@@ -58,6 +58,7 @@ class Answers:
         Raises:
             WireError: the parts are not what the message describes.
         """
+        self._schedule.started(member.number, message.series)
         run = self.runs.get(message.series)
         try:
             plots = descriptions.plots(message.plots, parts)
@@ -75,6 +76,13 @@ class Answers:
             "series %s: worker %s describes its results otherwise than the first one did, whose description "
             "stays: describe() has to say the same in every worker", run.name, member.name,
         )  # fmt: skip
+
+    def refused(self, message: wire.Refused) -> None:
+        """Take that a worker's classes do not take a series: its frames fail there."""
+        run = self.runs.get(message.series)
+        if run is not None and message.why not in run.said:
+            log.error("series %s: %s", run.name, message.why)
+            run.said.append(message.why)
 
     def done(self, member: Member, message: wire.Done, parts: Sequence[Any], now: float) -> None:
         """Take the results of a bunch.

@@ -101,8 +101,11 @@ class Flow:
                 self.staff.ready_for(member, message)
             case wire.Refused():
                 self.staff.refused(member, message)
-                self._say_once(member, message.why)
-                self._give_up(message.why)
+                if message.what == "start":
+                    self._answers.refused(message)
+                else:
+                    self._say_once(member, message.why)
+                    self._give_up(message.why)
             case wire.Finished():
                 self._answers.finished(member, message, parts)
             case wire.Bye():

@@ -7,8 +7,9 @@ from itertools import islice
 
 from penstock.processing import models
 from penstock.processing.distributor.flow import Flow
-from penstock.processing.distributor.series_run import Phase
+from penstock.processing.distributor.series_run import Phase, Run
 from penstock.processing.distributor.staff import Member
+from penstock.stins.texts import plural
 
 VERSION = version("penstock")  # which reads a file, and a status is made fifty times per second
 MOST_WORKERS, MOST_SERIES = 200, 10
@@ -24,7 +25,10 @@ def status(flow: Flow, waits_for: str = "") -> models.Status:
         waits_for: what its sockets wait for; a sentence, or "".
     """
     receiver = flow.config.receiver
-    running = [run.status(receiver) for run in islice(reversed(flow.series.runs.values()), MOST_SERIES)]
+    running = [
+        run.status(receiver, _prepares(flow, run))
+        for run in islice(reversed(flow.series.runs.values()), MOST_SERIES)
+    ]
     series = [*running, *flow.series.past][:MOST_SERIES]
     is_busy = any(run.phase is not Phase.OVER for run in flow.series.runs.values())
     return models.Status(
@@ -65,14 +69,29 @@ def _waits_for(flow: Flow) -> str:
     return ""
 
 
+def _prepares(flow: Flow, run: Run) -> str:
+    """Return that all workers prepare for a series, and how many frames wait; "" if one has started it."""
+    preparing = flow.schedule.preparing
+    ready, numbers = flow.staff.ready, run.numbers
+    if not ready or not all(any((each.number, number) in preparing for number in numbers) for each in ready):
+        return ""
+    counts = run.account.counts
+    n = counts.queued + counts.in_work
+    waiting = f", {plural(n, 'frame')} {'waits' if n == 1 else 'wait'}" if n else ""
+    return f"{ready[0].preparation or 'preparing: its workers start the class'}{waiting}"
+
+
 def _worker(flow: Flow, member: Member) -> models.Worker:
     found = flow.schedule.workers.get(member.number)
     state = member.state
-    if state == "ready" and found is not None and found.work:
+    if state == "ready" and any(number == member.number for number, _ in flow.schedule.preparing):
+        state = "preparing"
+    elif state == "ready" and found is not None and found.work:
         state = "working"
     return models.Worker(
         name=member.name, host=member.host, pid=member.pid, state=state,
         frames=0 if found is None else found.frames,
         seconds_per_frame=None if found is None else found.seconds,
+        doing=member.preparation if state == "preparing" else "",
         last_error=member.last_error[:MOST_CHARACTERS], shares=member.shares,
     )  # fmt: skip

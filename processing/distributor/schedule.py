@@ -51,6 +51,8 @@ class Schedule:
         """Worker and number of frames of the last bunches that were taken from workers, by number."""
         self.duplicates = 0
         """Frames that came twice, or that nobody had planned."""
+        self.preparing: set[tuple[int, int]] = set()
+        """Worker and series, of workers that have been told of a series, and have not begun with it."""
         self._queues: dict[int, Queue] = {}
         self._bunches = 0
         self._room: tuple[dict[int, None], ...] = tuple({} for _ in range(CREDITS))
@@ -66,6 +68,7 @@ class Schedule:
     def end(self, series: int) -> None:
         """Forget a series, none of whose frames waits or is in work."""
         del self._queues[series]
+        self.preparing = {pair for pair in self.preparing if pair[1] != series}
 
     def come(self, series: int, items: Sequence[Item], *, from_file: bool = False) -> list[Item]:
         """Queue frames that have come; return those that were not expected, which are counted."""
@@ -188,9 +191,18 @@ class Schedule:
             again += bunch.items
         self.again(number, list(worker.held.values()))
         del self.workers[number]
+        self.preparing = {pair for pair in self.preparing if pair[0] != number}
         for room in self._room:
             room.pop(number, None)
         return [Left(series, tuple(again), tuple(lost)) for series, (again, lost) in found.items()]
+
+    def prepares(self, worker: int, series: int) -> None:
+        """A worker is told of a series: it gets frames of it once it has started."""
+        self.preparing.add((worker, series))
+
+    def started(self, worker: int, series: int) -> None:
+        """A worker has started a series, or has refused to: its frames fail there."""
+        self.preparing.discard((worker, series))
 
     # -- work ------------------------------------------------------------------------------------------
 
@@ -333,14 +345,17 @@ class Schedule:
         if len(worker.work) < CREDITS and not any(bunch.alone for bunch in worker.work.values()):
             self._room[len(worker.work)][worker.number] = None
 
-    def _free(self, most: int) -> Worker | None:
-        """Return the worker with the fewest bunches, at most `most`."""
+    def _free(self, most: int, series: int) -> Worker | None:
+        """Return the worker with the fewest bunches, at most `most`, that has started a series."""
         if self.ordered and self.workers:
             worker = next(iter(self.workers.values()))
+            if (worker.number, series) in self.preparing:
+                return None
             return worker if any(worker.number in room for room in self._room[: most + 1]) else None
         for room in self._room[: most + 1]:
-            if room:
-                return self.workers[next(iter(room))]
+            for number in room:
+                if (number, series) not in self.preparing:
+                    return self.workers[number]
         return None
 
     @property
@@ -350,7 +365,7 @@ class Schedule:
         return 0 if any(queue.alone for queue in self._queues.values()) else CREDITS - 1
 
     def _live(self, series: int, queue: Queue, now: float) -> Bunch | None:
-        worker = self._free(self._most)
+        worker = self._free(self._most, series)
         if worker is None:
             return None
         if queue.alone:
@@ -358,7 +373,7 @@ class Schedule:
         return self._give(series, queue, worker, self._taken(queue.fresh, worker), now)
 
     def _rest(self, series: int, queue: Queue, now: float) -> Bunch | None:
-        worker = self._free(self._most)
+        worker = self._free(self._most, series)
         if worker is None:
             return None
         return self._give(series, queue, worker, self._taken(queue.rest, worker), now)

@@ -299,10 +299,15 @@ class Run:
             return "a worker to make the results of the series as a whole"
         return ""
 
-    def status(self, receiver: str) -> models.Series:
-        """Return its status."""
+    def status(self, receiver: str, prepares: str = "") -> models.Series:
+        """Return its status.
+
+        Args:
+            receiver: whose series it is.
+            prepares: what its workers prepare before its first frame; a sentence, or "".
+        """
         waits = self.waits_for(receiver)
-        reason = "; ".join(self.said[-3:]) or (f"waits for {waits}" if waits else "")
+        reason = "; ".join(self.said[-3:]) or (f"waits for {waits}" if waits else prepares)
         return models.Series(
             id=self.name, active=self.phase is not Phase.OVER, file=self.file, planned=self.account.planned,
             counts=self.account.counts, from_file=self.from_file,

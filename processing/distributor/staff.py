@@ -43,6 +43,8 @@ class Member(msgspec.Struct):
     """Whether it has the code, and uses the parameters that came with it."""
     spoiled: set[int] = msgspec.field(default_factory=set)
     """Bunches of which frames have failed here, but are in its accumulated values."""
+    preparation: str = ""
+    """What `start` of its classes does, for people; "" if nobody has said so."""
     asked: set[int] = msgspec.field(default_factory=set)
     """Series whose accumulated values it is handing over, since it was asked to."""
 
@@ -104,12 +106,16 @@ class Staff:
     def say(self, member: Member, message: wire.MessageOfDistributor, parts: Sequence[Any] = ()) -> None:
         """Send a message; if the worker is gone, `Connections.gone` tells."""
         self.connections.send(member.peer, [wire.encode(message), *parts])
+        if isinstance(message, wire.Begin):
+            self.schedule.prepares(member.number, message.series)
 
     def say_all(self, message: wire.MessageOfDistributor, parts: Sequence[Any] = ()) -> None:
         """Send a message to all that are ready."""
         first = wire.encode(message)
         for member in self.ready:
             self.connections.send(member.peer, [first, *parts])
+            if isinstance(message, wire.Begin):
+                self.schedule.prepares(member.number, message.series)
 
     def former(self, message: wire.Hello) -> int | None:
         """Return the number that a worker had before it lost its connection; `None` if it had none here."""
@@ -153,6 +159,7 @@ class Staff:
         if not member.has_loaded:
             member.has_loaded = True
             member.shares, member.ordered, member.batch = message.shares, message.ordered, message.batch
+            member.preparation = message.preparation
         else:
             self.say(member, wire.Use(version=message.version))
         if message.version != self.versions.version:
@@ -174,6 +181,8 @@ class Staff:
             self.versions.answered(member.number, message.version, message.why)
             return
         member.last_error = message.why
+        if message.what == "start":
+            self.schedule.started(member.number, message.series)
         if message.what != "start":
             member.state = "refused"
 

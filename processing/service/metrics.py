@@ -55,7 +55,7 @@ def _processed(scrape: Scrape) -> dict[str, int]:
 
 def _workers(scrape: Scrape) -> dict[str, int]:
     states = [each.state for each in scrape.status.workers]
-    return {name: states.count(name) for name in ("starting", "ready", "working", "refused")}
+    return {name: states.count(name) for name in ("starting", "ready", "preparing", "working", "refused")}
 
 
 def _from_file(scrape: Scrape) -> int:

@@ -66,10 +66,10 @@ function pipelineFacts() {
 }
 
 // A worker, and below it the last error, which may be long.
-function workerRows({ name, host, state, frames, seconds_per_frame: seconds, last_error: error }) {
+function workerRows({ name, host, state, doing, frames, seconds_per_frame: seconds, last_error: error }) {
   const row = document.createElement("tr");
   const time = seconds === null ? "" : `${number(seconds * 1000)} ms`;
-  for (const [text, kind] of [[name, ""], [host, ""], [state, ""], [number(frames), "number"], [time, "number"]]) {
+  for (const [text, kind] of [[name, ""], [host, ""], [doing || state, ""], [number(frames), "number"], [time, "number"]]) {
     const cell = document.createElement("td");
     cell.textContent = text;
     cell.className = kind;

@@ -258,7 +258,7 @@ class Supervisor(Parent[Snapshot]):
     def _look_for_refusal(self, status: Status) -> None:
         """Give up if all workers refuse the class or its parameters from the start: others will, too."""
         refused = [each for each in status.workers if each.state == "refused"]
-        self._is_taken |= any(each.state in ("ready", "working") for each in status.workers)
+        self._is_taken |= any(each.state in ("ready", "preparing", "working") for each in status.workers)
         if not self._is_taken and not self.refusal and len(refused) >= self.config.workers:
             self.refusal = refused[0].last_error
             self.finished.set()

@@ -98,6 +98,8 @@ class Ready(FromWorker, frozen=True, kw_only=True, omit_defaults=True):
     """A step wants the frames in ascending order, and so only one worker."""
     batch: int = 1
     """Frames that a step wants together: a bunch should have so many, where so many wait."""
+    preparation: str = ""
+    """What `start` of a step does, if it takes long, for the status."""
 
 
 class Refused(FromWorker, frozen=True, kw_only=True, omit_defaults=True):

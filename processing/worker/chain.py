@@ -58,6 +58,8 @@ class Chain:
         """Frames that are processed together; 1 if no step takes several."""
         self.batch_seconds = min((kind.batch_seconds for kind in self.kinds if is_batch(kind)), default=0.0)
         self.ordered = any(kind.ordered for kind in self.kinds)
+        self.preparation_text = next((kind.preparation for kind in self.kinds if kind.preparation), "")
+        """What `start` does, for the status."""
         self.version = -1
         """Of the parameters in use; -1: none are yet."""
         self._values: list[Changes] = [{} for _ in self.kinds]
@@ -79,17 +81,31 @@ class Chain:
             ParameterError: a value is not taken.
             Refusal: `configure` of a step has raised.
         """
-        split = parameters.split(self.kinds, values)
-        if self.version < 0:
-            self._spare = _Instances(self._made(split))
-            found = {self._spare: _nothing(split)}
-        else:
-            if self._spare is None and not self._running:
-                self._spare = _Instances(self._made(self._values))
-            found = {each: self._configured(each.steps, split) for each in self._every}
-        for each, changes in found.items():
-            each.prepared[version] = changes
-        self._prepared[version] = split
+        preparation = self.preparation(version, values)
+        preparation.run()
+        self.take(preparation)
+
+    def preparation(self, version: int, values: Mapping[str, Any]) -> Preparation:
+        """Return what `prepare` does, in two parts: `run`, which may take long, in any thread; then `take`.
+
+        Raises:
+            ParameterError: a value is not taken.
+        """
+        return Preparation(self, version, parameters.split(self.kinds, values), self._every)
+
+    def take(self, preparation: Preparation) -> None:
+        """Take what was prepared.
+
+        Raises:
+            Refusal: `configure` of a step has raised.
+        """
+        if preparation.refusal is not None:
+            raise preparation.refusal
+        if self._spare is None:
+            self._spare = preparation.spare
+        for each, changes in preparation.found.items():
+            each.prepared[preparation.version] = changes
+        self._prepared[preparation.version] = preparation.split
 
     def use(self, version: int) -> dict[int, str]:
         """Use prepared parameters from now on; those of earlier versions are forgotten.
@@ -109,7 +125,7 @@ class Chain:
         for each in self._every:
             try:
                 if (changes := each.prepared.get(version)) is None:
-                    changes = self._configured(each.steps, self._values)
+                    changes = self.configured(each.steps, self._values)
             except Refusal as error:
                 refused |= {series: str(error) for series, other in self._running.items() if other is each}
                 self._spare = None if each is self._spare else self._spare
@@ -129,7 +145,7 @@ class Chain:
         Raises:
             Refusal: a step has raised.
         """
-        instances, self._spare = self._spare or _Instances(self._made(self._values)), None
+        instances, self._spare = self._spare or _Instances(self.made(self._values)), None
         self._running[number] = instances
         for instance in instances.steps:
             try:
@@ -175,7 +191,17 @@ class Chain:
     def _every(self) -> list[_Instances]:
         return [*self._running.values(), *([] if self._spare is None else [self._spare])]
 
-    def _made(self, split: Sequence[Changes]) -> list[Processor]:
+    @property
+    def values(self) -> list[Changes]:
+        """The parameters of each step in use; those that are prepared are not yet."""
+        return self._values
+
+    def made(self, split: Sequence[Changes]) -> list[Processor]:
+        """Return new instances, configured with these parameters.
+
+        Raises:
+            Refusal: `configure` of a step has raised.
+        """
         made = []
         for kind, values in zip(self.kinds, split, strict=True):
             try:
@@ -187,7 +213,12 @@ class Chain:
             made.append(instance)
         return made
 
-    def _configured(self, instances: Sequence[Processor], split: Sequence[Changes]) -> list[Changes]:
+    def configured(self, instances: Sequence[Processor], split: Sequence[Changes]) -> list[Changes]:
+        """Return what `configure` assigns with these parameters: on copies, so that these stay as they are.
+
+        Raises:
+            Refusal: it has raised.
+        """
         found = []
         for instance, values in zip(instances, split, strict=True):
             trial, before = copy.copy(instance), dict(vars(instance))
@@ -207,13 +238,50 @@ class Chain:
         return found
 
 
+class Preparation:
+    """New parameters that steps prepare for, beside the frames that they process.
+
+    Args:
+        chain: of the steps.
+        version: of the parameters.
+        split: all parameters of each step.
+        instances: those that there are now.
+    """
+
+    def __init__(
+        self, chain: Chain, version: int, split: list[Changes], instances: Sequence[_Instances]
+    ) -> None:
+        self.version = version
+        self.split = split
+        self.found: dict[_Instances, list[Changes]] = {}
+        """What `configure` of the copies has assigned."""
+        self.spare: _Instances | None = None
+        """New instances, if there were none."""
+        self.refusal: Refusal | None = None
+        self.is_done = False
+        self._chain = chain
+        self._instances = instances
+
+    def run(self) -> None:
+        """Call `configure`; the instances in use stay as they are."""
+        chain = self._chain
+        try:
+            if chain.version < 0:
+                self.spare = _Instances(chain.made(self.split))
+                self.found = {self.spare: [{} for _ in self.split]}
+            else:
+                if not self._instances:
+                    self.spare = _Instances(chain.made(chain.values))
+                    self._instances = [self.spare]
+                self.found = {each: chain.configured(each.steps, self.split) for each in self._instances}
+        except Refusal as error:
+            self.refusal = error
+        self.is_done = True
+
+
 def is_batch(kind: type[Processor]) -> bool:
     """Return whether a class takes several frames at once."""
     return kind.process_batch is not Processor.process_batch
-
-
-def _nothing(split: Sequence[Changes]) -> list[Changes]:
-    return [{} for _ in split]
 
 
 def _name(instance: Processor) -> str:

@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from enum import Enum, auto
 from functools import partial
+from threading import Thread
 from typing import Any, TypeAlias
 
 from penstock.processing import wire
@@ -23,7 +24,7 @@ from penstock.processing.series import from_start
 from penstock.processing.wire import descriptions
 from penstock.processing.wire.shared_frames import SharedFrames, SharedMemoryError
 from penstock.processing.worker import packing
-from penstock.processing.worker.chain import Chain, Refusal
+from penstock.processing.worker.chain import Chain, Preparation, Refusal
 from penstock.processing.worker.loading import LoadingError
 from penstock.processing.worker.packing import ResultError
 from penstock.processing.worker.parameters import ParameterError
@@ -56,9 +57,13 @@ class Session:
     Args:
         send: sends a message, with arrays as raw parts.
         is_trusted: whether nobody else can send through the connection, so that source text may be executed.
+        wake: called in another thread when `take_prepared` has something to do; by default parameters are
+            prepared at once, and nothing else is done until then.
     """
 
-    def __init__(self, send: Callable[..., None], is_trusted: bool) -> None:
+    def __init__(
+        self, send: Callable[..., None], is_trusted: bool, wake: Callable[[], None] | None = None
+    ) -> None:
         self.state = State.GREETED
         self.why = ""
         """Why the distributor has stopped this worker; a sentence, or "" if it is not the worker's fault."""
@@ -79,6 +84,11 @@ class Session:
         self._waiting = Waiting(1, 0.0)
         self._unfinished: set[int] = set()
         """Numbers of bunches that are not answered yet."""
+        self._wake = wake
+        self._changes: deque[wire.Configure] = deque()
+        """Changes of parameters that are not prepared yet."""
+        self._preparation: Preparation | None = None
+        """The one that is being prepared."""
 
     def take(self, parts: Parts) -> None:
         """Take a message.
@@ -152,6 +162,7 @@ class Session:
         self._send(
             wire.Ready(
                 version=message.version, parameters=chain.described, ordered=chain.ordered, batch=chain.batch,
+                preparation=chain.preparation_text,
                 shares=message.shared is not None and self._open(message.shared) is not None,
             )
         )  # fmt: skip
@@ -260,12 +271,42 @@ class Session:
         self._layouts.pop(message.series, None)
 
     def _configure(self, message: wire.Configure, parts: Parts) -> None:
+        self._changes.append(message)
+        self._prepare_next()
+
+    def _prepare_next(self) -> None:
+        """Begin with the next change; frames are processed with the old parameters meanwhile."""
+        while self._preparation is None and self._changes:
+            message = self._changes.popleft()
+            try:
+                self._preparation = self._known_chain.preparation(message.version, message.parameters)
+            except ParameterError as error:
+                self._send(wire.Refused(what="parameters", why=str(error), version=message.version))
+                continue
+            if self._wake is None:
+                self._preparation.run()
+                self.take_prepared()
+            else:
+                Thread(target=self._run, args=(self._preparation, self._wake), daemon=True).start()
+
+    @staticmethod
+    def _run(preparation: Preparation, wake: Callable[[], None]) -> None:
+        preparation.run()
+        wake()
+
+    def take_prepared(self) -> None:
+        """Answer that parameters are prepared, or refused, if they are."""
+        preparation = self._preparation
+        if preparation is None or not preparation.is_done:
+            return
+        self._preparation = None
         try:
-            self._known_chain.prepare(message.version, message.parameters)
-        except (ParameterError, Refusal) as error:
-            self._send(wire.Refused(what="parameters", why=str(error), version=message.version))
+            self._known_chain.take(preparation)
+        except Refusal as error:
+            self._send(wire.Refused(what="parameters", why=str(error), version=preparation.version))
         else:
-            self._send(wire.Ready(version=message.version))
+            self._send(wire.Ready(version=preparation.version))
+        self._prepare_next()
 
     def _use(self, message: wire.Use, parts: Parts) -> None:
         self._flush()  # they came before

@@ -6,6 +6,7 @@ worker. Without a distributor it waits for one, and for its return.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import signal
@@ -30,6 +31,8 @@ SAY_FIRST, SAY_AGAIN = 5.0, 60.0
 
 
 WITH_PARENT = "with-parent"
+PREPARED = b"\0"
+"""What wakes the loop, besides the numbers of signals: new parameters are prepared."""
 
 
 class Worker:
@@ -39,7 +42,8 @@ class Worker:
         address: endpoint of the distributor.
         name: its name in status and result file; by default the host's with the process number.
         key: key of the pipeline, see `keys.read`.
-        wake: descriptor that is readable when the worker is to leave.
+        wake: descriptor that brings the number of a signal when the worker is to leave.
+        waker: the other end of it, to which signals are written.
         has_parent: whether the distributor writes into the same log, and says why this worker refuses.
 
     Raises:
@@ -47,10 +51,11 @@ class Worker:
     """
 
     def __init__(
-        self, address: str, name: str, key: bytes | None, wake: int, *, has_parent: bool = False
+        self, address: str, name: str, key: bytes | None, wake: int, waker: int, *, has_parent: bool = False
     ) -> None:
         self.name = name or f"{socket.gethostname()}-{os.getpid()}"
         self._dealer = Dealer(address, key, wake)
+        self._wake, self._waker = wake, waker
         self._session: Session | None = None
         """`None` while there is no connection."""
         self._former, self._done = "", tuple[int, ...]()
@@ -67,13 +72,11 @@ class Worker:
         """Work until the distributor stops it, or the descriptor is readable; return the exit status."""
         try:
             while self._status is None:
-                has_messages, has_changed, is_to_leave = self._dealer.wait(self._seconds_left)
+                has_messages, has_changed, is_woken = self._dealer.wait(self._seconds_left)
                 if has_changed:
                     self._take_changes()
-                elif is_to_leave:
-                    if self._session is not None:
-                        self._session.leave()
-                    self._status = 0
+                elif is_woken:
+                    self._wake_up()
                 elif has_messages and self._session is not None:
                     self._take_message(self._session)
                 self._do_what_is_due()
@@ -81,11 +84,24 @@ class Worker:
             self._dealer.close()
         return self._status
 
+    def _wake_up(self) -> None:
+        if os.read(self._wake, 4096).strip(PREPARED):  # the numbers of signals
+            if self._session is not None:
+                self._session.leave()
+            self._status = 0
+        elif self._session is not None:
+            self._session.take_prepared()
+
+    def _tell_prepared(self) -> None:
+        """Wake the loop, from another thread."""
+        with contextlib.suppress(BlockingIOError):  # then it is woken anyhow
+            os.write(self._waker, PREPARED)
+
     def _take_changes(self) -> None:
         while self._status is None and (change := self._dealer.change()) is not None:
             if change is Change.CONNECTED:
                 self._has_said_ended = False
-                self._session = Session(self._send, self._dealer.is_trusted)
+                self._session = Session(self._send, self._dealer.is_trusted, self._tell_prepared)
                 self._send(
                     wire.Hello(
                         name=self.name,
@@ -177,7 +193,7 @@ def run(address: str, *, name: str = "", key: Path | None = None, has_parent: bo
     signal.set_wakeup_fd(theirs.fileno(), warn_on_full_buffer=False)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda _number, _frame: None)
-    return Worker(address, name, secret, ours.fileno(), has_parent=has_parent).run()
+    return Worker(address, name, secret, ours.fileno(), theirs.fileno(), has_parent=has_parent).run()
 
 
 def _leave_with_parent() -> None:

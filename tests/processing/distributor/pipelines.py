@@ -100,7 +100,10 @@ class Pipeline:
         self.workers += found
         pids = {process.pid for process in found}
         self.wait(
-            lambda status: pids <= {each.pid for each in status.workers if each.state in ("ready", "working")}
+            lambda status: (
+                pids
+                <= {each.pid for each in status.workers if each.state in ("ready", "preparing", "working")}
+            )
         )
         return found
 

@@ -444,3 +444,21 @@ def test_at_random_the_counts_add_up_after_each_step(seed: int) -> None:
         hand_over()
         check()
     assert set(model.values()) <= {"done", "failed", "lost"} and len(model) == 400
+
+
+def test_a_worker_gets_no_frame_of_a_series_before_it_has_started_it() -> None:
+    schedule, account = scheduled(workers=2)
+    schedule.begin(2, Account(10))
+    for worker in (1, 2):
+        schedule.prepares(worker, 1)
+    schedule.come(1, items(0, 1))
+    schedule.come(2, items(5))
+    (other,) = given(schedule)
+    assert other.series == 2  # which both have started
+
+    schedule.started(2, 1)
+
+    assert {(bunch.worker, bunch.series) for bunch in given(schedule)} == {(2, 1)}
+    schedule.leave(1)
+    assert not schedule.preparing
+    assert account.counts.in_work == 2

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import random
 import re
+import threading
 import typing
 from pathlib import Path
+from textwrap import dedent
 from typing import Any
 
 import numpy as np
@@ -183,3 +185,45 @@ def test_what_results_mean_is_said_once_the_steps_have_started(wrong: str, says:
     else:
         assert isinstance(message, wire.Started) and message.plots[0].axes[0].unit == "1/nm"
         assert arrays[0].tolist() == [0, 1, 2]
+
+
+SLOW = """
+    from threading import Event
+    class Mine(Processor):
+        go: ClassVar = Event()
+        value: int = 1
+        def configure(self):
+            if self.value > 1:
+                assert self.go.wait(20)
+            assert self.value != 3, "no three"
+        def process(self, frame): return {"value": self.value}
+    """
+
+
+def test_frames_are_processed_while_parameters_are_prepared() -> None:
+    said: list[Any] = []
+    woken = threading.Semaphore(0)
+    source = "from typing import ClassVar\n" + dedent(SLOW)
+    session = Session(lambda message, arrays=(): said.append((message, arrays)), True, woken.release)
+    session.take([wire.encode(wire.Welcome(pipeline="p", steps=(step(source),), version=1, parameters={}))])
+    session.take([wire.encode(wire.Begin(series=1, header=Header(filename=""))), b"{}"])
+
+    def value(bunch: int) -> int:
+        given = frame(np.zeros((2, 2), np.uint16), bunch)
+        work = wire.Work(series=1, bunch=bunch, indices=(bunch,), parts=(len(given),))
+        session.take([wire.encode(work), *given])
+        return int(said[-1][1][0][0])
+
+    for version, number in ((2, 2), (3, 3)):
+        session.take([wire.encode(wire.Configure(version=version, parameters={"value": number}))])
+    assert value(1) == 1  # and nobody has waited for `configure`
+    session._known_chain.kinds[0].go.set()  # type: ignore[attr-defined]
+    answers = []
+    for _ in range(2):
+        assert woken.acquire(timeout=20)
+        session.take_prepared()
+        answers.append(said[-1][0])
+    session.take([wire.encode(wire.Use(version=2))])
+
+    assert [type(answer) for answer in answers] == [wire.Ready, wire.Refused]
+    assert "no three" in answers[1].why and value(2) == 2

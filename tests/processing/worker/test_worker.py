@@ -817,4 +817,4 @@ def test_a_worker_imports_nothing_that_would_make_it_start_slowly() -> None:
 @pytest.mark.parametrize("address", ["10.0.0.1:5", "tcp://10.0.0.1", "nonsense"])
 def test_an_address_that_is_none_is_said_at_once(address: str) -> None:
     with pytest.raises(ValueError, match=f"^{address} is no address of a distributor .*tcp://HOST:PORT"):
-        Worker(address, "", None, 0)
+        Worker(address, "", None, 0, 0)
