@@ -17,13 +17,12 @@ import zmq
 from zmq.utils.monitor import recv_monitor_message
 
 from penstock.processing import wire
-from penstock.processing.wire import keys, sockets
+from penstock.processing.wire import keys, local, sockets
 from penstock.stins.messages import Buffer
 
 Context: TypeAlias = "zmq.Context[zmq.Socket[bytes]]"
-LOCAL = "tcp://127.0.0.1:*"
 LOCAL_PORT = 0
-"""Number of the port of that address."""
+"""Number of the port for workers on this machine."""
 MOST = 256
 """Messages that are taken at once, so that other sockets have their turn."""
 LEAVE_MS = 1000
@@ -163,7 +162,14 @@ class Connections:
 
     def __init__(self, context: Context, listen: str = "", key: Path | None = None) -> None:
         secret = None if key is None else keys.read(key)
-        self._ports = [_Port(context, LOCAL, None)]
+        try:
+            self._folder = local.make_folder()
+        except OSError as error:
+            raise CannotListen(
+                f"no folder can be made where workers of this machine connect: {error}; set TMPDIR to one "
+                "that can be written"
+            ) from error
+        self._ports = [_Port(context, local.endpoint(self._folder), None)]
         if listen:
             try:
                 self._ports.append(_Port(context, listen, secret))
@@ -171,7 +177,7 @@ class Connections:
                 self.close()
                 raise
         self.address = self._ports[0].endpoint
-        """For workers on this machine, which are not encrypted."""
+        """For workers on this machine and of this user: nobody else may connect there."""
         self.listen = self._ports[1].endpoint if listen else ""
 
     @property
@@ -223,3 +229,4 @@ class Connections:
         """Close the sockets; the last messages have a second to leave."""
         for port in self._ports:
             port.close()
+        local.remove_folder(self._folder)

@@ -22,7 +22,7 @@ from penstock.processing.distributor.link import Command, Setup, Snapshot
 from penstock.processing.models import FINAL, Changed, Counts, Series, Status
 from penstock.processing.service.kept_series import KeptSeries
 from penstock.processing.service.local_workers import LocalWorkers
-from penstock.processing.wire import Step
+from penstock.processing.wire import Step, local
 from penstock.receiver.models import Health
 from penstock.receiver.service.child import Child
 from penstock.receiver.service.parent import Parent
@@ -279,6 +279,7 @@ class Supervisor(Parent[Snapshot]):
         assert self._child is not None
         asyncio.get_running_loop().remove_reader(self._child.link.fileno)
         code, how = self._child.close(QUIT_SECONDS if self._closing or self._snapshot.finished else 1.0)
+        local.remove(self._snapshot.status.address)
         sentence = f"the distributor of {self.config.name} ended {how}"
         if code != 0:
             log.error("%s", sentence)

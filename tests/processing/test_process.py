@@ -183,6 +183,8 @@ def test_a_killed_distributor_goes_on_where_it_was_and_takes_the_rest_from_the_f
         made.wait(lambda status: status.series is not None and status.series.counts.done == 20)
         assert made.client.change({"threshold": 9}).version == 2
         old = child_of(made.process.pid, "processing.distributor")
+        folder = Path(made.client.status().address.removeprefix("ipc://")).parent
+        assert folder.is_dir()
         os.kill(old, signal.SIGKILL)
         for number in range(20, 60):
             streamer.frame(number)
@@ -194,6 +196,7 @@ def test_a_killed_distributor_goes_on_where_it_was_and_takes_the_rest_from_the_f
         assert (status.parameters.values, status.parameters.version) == ({"threshold": 9}, 2)
         made.wait(lambda status: [each.state for each in status.workers] == ["ready"] * 2)
         assert child_of(made.process.pid, "processing.distributor") != old
+        assert not folder.exists(), "what it has left is removed"
 
 
 @pytest.mark.parametrize("same_port", [True, False], ids=["same port", "another port"])

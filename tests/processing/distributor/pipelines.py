@@ -23,7 +23,7 @@ from penstock.processing.config.pipeline_config import PipelineConfig, StepConfi
 from penstock.processing.distributor.link import Command, Setup, Snapshot
 from penstock.processing.models import Changed, Series, Status
 from penstock.processing.results import layout
-from penstock.processing.wire import Step
+from penstock.processing.wire import Step, local
 from tests.receiver.processes import ReceiverProcess
 
 DEADLINE = 60.0
@@ -151,9 +151,10 @@ class Pipeline:
         return self.distributor.wait(DEADLINE)
 
     def kill(self) -> None:
-        """Kill the distributor."""
+        """Kill the distributor, and remove what it leaves, as its parent does."""
         self.distributor.kill()
         self.distributor.wait()
+        local.remove(self.status.address)
         self._link.close()
 
     def close(self) -> None:
@@ -161,6 +162,7 @@ class Pipeline:
         for process in [*self.workers, self.distributor]:
             process.kill()
             process.wait()
+        local.remove(self.status.address)
         self._link.close()
 
     def _receive(self) -> None:

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,10 +29,12 @@ while True:
 """
 
 
-@pytest.fixture
-def connections() -> Iterator[Connections]:
+@pytest.fixture(params=["ipc", "tcp"])
+def connections(request: pytest.FixtureRequest) -> Iterator[Connections]:
+    """Workers of this machine connect to one of both; those of the tests to `address`."""
     with zmq.Context() as context:
-        made = Connections(context)
+        made = Connections(context, "" if request.param == "ipc" else "tcp://127.0.0.1:*")
+        made.address = made.listen or made.address
         try:
             yield made
         finally:
@@ -160,6 +163,45 @@ def test_without_the_key_nothing_comes_and_the_refusal_is_counted(tmp_path: Path
         connections.close()
 
 
-def test_an_address_that_cannot_be_bound_is_a_sentence(connections: Connections) -> None:
-    with zmq.Context() as context, pytest.raises(CannotListen, match=r"tcp://127\.0\.0\.1:\d+.*listen"):
-        Connections(context, connections.address)
+def test_an_address_that_cannot_be_bound_is_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with zmq.Context() as context:
+        first = Connections(context, "tcp://127.0.0.1:*")
+        with pytest.raises(CannotListen, match=r"tcp://127\.0\.0\.1:\d+.*choose another address for listen"):
+            Connections(context, first.listen)
+        first.close()
+        monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "none"))
+        monkeypatch.setattr("penstock.processing.wire.local.MOST", 1000)
+        with pytest.raises(
+            CannotListen, match="no folder can be made .* set TMPDIR to one that can be written"
+        ):
+            Connections(context)
+
+
+def test_a_folder_with_a_long_name_is_not_taken_for_a_socket(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    far = tmp_path / ("x" * 100)
+    far.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(far))
+    with zmq.Context() as context:
+        connections = Connections(context)
+        assert connections.address.startswith("ipc:///tmp/penstock-workers-")
+        connections.close()
+
+
+def test_workers_on_this_machine_connect_where_no_other_user_can(tmp_path: Path) -> None:
+    with zmq.Context() as context:
+        connections = Connections(context)
+        socket_file = Path(connections.address.removeprefix("ipc://"))
+        assert socket_file.is_socket() and socket_file.parent.stat().st_mode & 0o777 == 0o700
+        if os.geteuid() == 0:
+            code = "import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])"
+            other = subprocess.run(
+                [sys.executable, "-P", "-I", "-c", code, str(socket_file)], user=65534, cwd="/",
+                capture_output=True, text=True,
+            )  # fmt: skip
+            assert "PermissionError" in other.stderr
+        connections.close()
+        assert not socket_file.parent.exists()

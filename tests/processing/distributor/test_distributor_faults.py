@@ -340,7 +340,7 @@ def test_workers_that_come_after_the_end_get_all_frames(receiver: ReceiverProces
     with pipeline(NUMBER, receiver) as made:
         with sending(sender, str(receiver.root / "a.h5"), 300, 3000) as name:
             receiver.ended(name)
-        made.wait(lambda status: "penstock worker tcp://" in status.waits_for)
+        made.wait(lambda status: "penstock worker ipc://" in status.waits_for)
         made.work(2)
         series = made.over(name)
         assert series.counts.done == 300
