@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
-from importlib import metadata
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -84,23 +81,14 @@ class StopRequest:
 def create_app(supervisor: Supervisor) -> FastAPI:
     """Return the API of one pipeline; it starts and stops the pipeline's processes with itself."""
 
-    @asynccontextmanager
-    async def life(_: FastAPI) -> AsyncIterator[None]:
+    async def start() -> None:
         try:
             await supervisor.start()
-            yield
-        finally:
+        except BaseException:
             await supervisor.close()
+            raise
 
-    app = FastAPI(
-        title="Penstock pipeline",
-        version=metadata.version("penstock"),
-        description=DESCRIPTION,
-        openapi_tags=TAGS,
-        lifespan=life,
-        docs_url=None,
-        redoc_url=None,
-    )
+    app = web.make("pipeline", DESCRIPTION, TAGS, start, supervisor.close)
     web.furnish(app, ASSETS, (Refused, NoResults))
 
     @app.get("/status", tags=["status"], responses=_refusals(422))
@@ -110,59 +98,7 @@ def create_app(supervisor: Supervisor) -> FastAPI:
         """Return the pipeline's status; with `seen`, wait for another version."""
         return supervisor.status if seen is None else await supervisor.status_after(seen, wait)
 
-    @app.get("/results", tags=["results"], responses=_refusals(404, 409, 422))
-    def results(series: SeriesId | Absent = None) -> list[Result]:
-        """Return what results the running or last series has by now, or one of the last hundred by its id."""
-        return ResultValues(supervisor.series(series)).names()
-
-    @app.get("/states", tags=["results"], response_class=Response, responses={
-        200: {"content": {NPZ: _BINARY}}, **_refusals(404, 409, 422),
-    })  # fmt: skip
-    def states(frames: Frames | Absent = None, series: SeriesId | Absent = None) -> Response:
-        """Return the states of frames, uint8 with the numbers of the result file, as an .npz file.
-
-        It has `series`, `first`, `step` and `states`. `frames` as for the values of a result.
-        """
-        return Response(ResultValues(supervisor.series(series)).states(frames), media_type=NPZ)
-
-    @app.get("/results/{name}", tags=["results"], response_model=None, responses=_either(Values, NPY, NPZ))
-    def values(
-        name: Name,
-        frames: Frames | Absent = None,
-        format: Format = "json",
-        values: bool = True,
-        series: SeriesId | Absent = None,
-    ) -> Response:
-        """Return the values of frames from a on and before b; the last 1000 if `frames` is not given.
-
-        `frames=a:b` as in Python: both may be left out, and negative ones count from the last. `a:b:c` is
-        every c-th of them.
-
-        .npy: (frames, *shape), NaN or 0 where there is no value; of events all, one after the other. .npz:
-        these `values` with `series`, `first`, `step`, the `states` of the frames, whether each `has` a value,
-        and of events their `counts`; with `values=false` without the values.
-        """
-        found = ResultValues(supervisor.series(series))
-        if format == "npz":
-            return Response(found.rows(name, frames, values=values), media_type=NPZ)
-        if format == "npy":
-            return Response(found.array(name, frames), media_type=NPY)
-        return _json(found.values(name, frames))
-
-    @app.get(
-        "/results/{name}/latest", tags=["results"], response_model=None, responses=_either(Latest, NPY, NPZ)
-    )
-    def latest(name: Name, format: Format = "json", series: SeriesId | Absent = None) -> Response:
-        """Return the value of the highest frame that is done and has one, or an accumulated value.
-
-        .npz: the `value` with `series`, `frame`, and the number `n` of frames in it; -1 where there is none.
-        """
-        found = ResultValues(supervisor.series(series))
-        if format == "npz":
-            return Response(found.newest(name), media_type=NPZ)
-        if format == "npy":
-            return Response(found.latest_array(name), media_type=NPY)
-        return _json(found.latest(name))
+    _add_results(app, supervisor)
 
     @app.get("/parameters", tags=["parameters"])
     async def parameters() -> Parameters:
@@ -226,6 +162,64 @@ def create_app(supervisor: Supervisor) -> FastAPI:
     )
 
     return app
+
+
+def _add_results(app: FastAPI, supervisor: Supervisor) -> None:
+    """Add the calls that answer with results."""
+
+    @app.get("/results", tags=["results"], responses=_refusals(404, 409, 422))
+    def results(series: SeriesId | Absent = None) -> list[Result]:
+        """Return what results the running or last series has by now, or one of the last hundred by its id."""
+        return ResultValues(supervisor.series(series)).names()
+
+    @app.get("/states", tags=["results"], response_class=Response, responses={
+        200: {"content": {NPZ: _BINARY}}, **_refusals(404, 409, 422),
+    })  # fmt: skip
+    def states(frames: Frames | Absent = None, series: SeriesId | Absent = None) -> Response:
+        """Return the states of frames, uint8 with the numbers of the result file, as an .npz file.
+
+        It has `series`, `first`, `step` and `states`. `frames` as for the values of a result.
+        """
+        return Response(ResultValues(supervisor.series(series)).states(frames), media_type=NPZ)
+
+    @app.get("/results/{name}", tags=["results"], response_model=None, responses=_either(Values, NPY, NPZ))
+    def values(
+        name: Name,
+        frames: Frames | Absent = None,
+        format: Format = "json",
+        values: bool = True,
+        series: SeriesId | Absent = None,
+    ) -> Response:
+        """Return the values of frames from a on and before b; the last 1000 if `frames` is not given.
+
+        `frames=a:b` as in Python: both may be left out, and negative ones count from the last. `a:b:c` is
+        every c-th of them.
+
+        .npy: (frames, *shape), NaN or 0 where there is no value; of events all, one after the other. .npz:
+        these `values` with `series`, `first`, `step`, the `states` of the frames, whether each `has` a value,
+        and of events their `counts`; with `values=false` without the values.
+        """
+        found = ResultValues(supervisor.series(series))
+        if format == "npz":
+            return Response(found.rows(name, frames, values=values), media_type=NPZ)
+        if format == "npy":
+            return Response(found.array(name, frames), media_type=NPY)
+        return _json(found.values(name, frames))
+
+    @app.get(
+        "/results/{name}/latest", tags=["results"], response_model=None, responses=_either(Latest, NPY, NPZ)
+    )
+    def latest(name: Name, format: Format = "json", series: SeriesId | Absent = None) -> Response:
+        """Return the value of the highest frame that is done and has one, or an accumulated value.
+
+        .npz: the `value` with `series`, `frame`, and the number `n` of frames in it; -1 where there is none.
+        """
+        found = ResultValues(supervisor.series(series))
+        if format == "npz":
+            return Response(found.newest(name), media_type=NPZ)
+        if format == "npy":
+            return Response(found.latest_array(name), media_type=NPY)
+        return _json(found.latest(name))
 
 
 def _json(value: Any) -> Response:

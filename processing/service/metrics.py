@@ -63,10 +63,6 @@ def _from_file(scrape: Scrape) -> int:
     return 0 if series is None else series.from_file
 
 
-def _resident(scrape: Scrape) -> dict[str, float]:
-    return {name: resident_bytes(pid) for name, pid in scrape.processes.items()}
-
-
 METRICS = (
     Row(GAUGE, "up", "1 if the distributor lives and answers", "", attrgetter("healthy")),
     Row(GAUGE, "state", "1 for the state that the pipeline is in", "state", _states),
@@ -88,5 +84,6 @@ METRICS = (
         "", attrgetter("status.queue_bytes")),
     Row(GAUGE, "parameters_version", "Version of the parameters in use",
         "", attrgetter("status.parameters.version")),
-    Row(GAUGE, "resident_memory_bytes", "Memory of a process, shared memory included", "process", _resident),
+    Row(GAUGE, "resident_memory_bytes", "Memory of a process, shared memory included",
+        "process", lambda scrape: resident_bytes(scrape.processes)),
 )  # fmt: skip

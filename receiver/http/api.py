@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from importlib import metadata
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -119,24 +116,9 @@ Requested = Annotated[answers.FrameRequest, Depends(_requested)]
 
 def create_app(supervisor: Supervisor) -> FastAPI:
     """Return the API of one receiver; it starts and stops the data process with itself."""
-
-    @asynccontextmanager
-    async def life(_: FastAPI) -> AsyncIterator[None]:
-        await supervisor.start()
-        yield
-        await supervisor.close()
-
     frames = Frames(supervisor)
     masks = Masks(frames)
-    app = FastAPI(
-        title="Penstock receiver",
-        version=metadata.version("penstock"),
-        description=DESCRIPTION,
-        openapi_tags=TAGS,
-        lifespan=life,
-        docs_url=None,
-        redoc_url=None,
-    )
+    app = web.make("receiver", DESCRIPTION, TAGS, supervisor.start, supervisor.close)
     web.furnish(app, ASSETS, (Refused, FrameRefused, ViewError, rectangles.BadRegionError))
 
     @app.get("/status", tags=["status"], responses=refusals(422))

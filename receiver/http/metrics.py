@@ -5,7 +5,6 @@ docs/reference/http.md has the table of metrics; a test compares the two.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from itertools import accumulate
@@ -68,11 +67,6 @@ def _memory_bound(scrape: Scrape) -> int | None:
     return scrape.status.series.memory_bytes if scrape.status.series is not None else None
 
 
-def _resident(scrape: Scrape) -> dict[str, float]:
-    memory = {name: resident_bytes(pid) for name, pid in scrape.processes.items()}
-    return {name: value for name, value in memory.items() if not math.isnan(value)}
-
-
 METRICS = (
     Row(GAUGE, "state", "1 for the state of the receiver", "state",
         lambda scrape: {state.value: scrape.status.state == state for state in State}),
@@ -113,7 +107,8 @@ METRICS = (
     Row(COUNTER, "cpu_seconds", "Processor time of the data process", "", attrgetter("status.cpu_seconds")),
     Row(GAUGE, "memory_bound_bytes", "Most that the data process may hold", "", _memory_bound),
     Row(GAUGE, "memory_budget_bytes", "Memory that it may hold, as configured", "", attrgetter("budget")),
-    Row(GAUGE, "resident_memory_bytes", "Memory of a process, shared memory included", "process", _resident),
+    Row(GAUGE, "resident_memory_bytes", "Memory of a process, shared memory included",
+        "process", lambda scrape: resident_bytes(scrape.processes)),
 )  # fmt: skip
 
 

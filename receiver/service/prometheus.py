@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
+import contextlib
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -64,10 +64,15 @@ class Scrape(Collector):
         return generate_latest(registry).decode()
 
 
-def resident_bytes(pid: int) -> float:
-    """Return the resident memory of a process, including shared memory; NaN if the process has ended."""
-    try:
-        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-    except (OSError, IndexError):
-        return math.nan
-    return float(pages * os.sysconf("SC_PAGE_SIZE"))
+def resident_bytes(processes: Mapping[str, int]) -> dict[str, float]:
+    """Return the resident memory of processes by name, shared memory included; without those that are gone.
+
+    Args:
+        processes: ids by name.
+    """
+    found = {}
+    for name, pid in processes.items():
+        with contextlib.suppress(OSError, IndexError):
+            pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+            found[name] = float(pages * os.sysconf("SC_PAGE_SIZE"))
+    return found

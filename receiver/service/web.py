@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
+from importlib import metadata
 from typing import Any
 
 import fastapi
@@ -33,6 +35,32 @@ _RETRY_AFTER = {
     "description": "Seconds after which to ask again",
     "schema": {"type": "integer", "minimum": 1},
 }
+
+
+def make(
+    what: str, description: str, tags: list[dict[str, str]], start: Callable[[], Awaitable[None]],
+    close: Callable[[], Awaitable[None]],
+) -> FastAPI:  # fmt: skip
+    """Return the API of a service, which starts and closes the service's processes with itself.
+
+    Args:
+        what: the service, such as "receiver".
+        description: for the OpenAPI document.
+        tags: groups of calls, for the same.
+        start: starts the processes.
+        close: closes them, once they were started.
+    """
+
+    @asynccontextmanager
+    async def life(_: FastAPI) -> AsyncIterator[None]:
+        await start()
+        yield
+        await close()
+
+    return FastAPI(
+        title=f"Penstock {what}", version=metadata.version("penstock"), description=description,
+        openapi_tags=tags, lifespan=life, docs_url=None, redoc_url=None,
+    )  # fmt: skip
 
 
 def furnish(app: FastAPI, pages: Mapping[str, Asset], refusals: Iterable[type[Exception]]) -> None:
