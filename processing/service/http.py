@@ -25,6 +25,7 @@ _OURS = "penstock.processing.service"
 ASSETS = {
     "/": Asset(_OURS, "page.html", "text/html"),
     "/assets/pipeline.js": Asset(_OURS, "pipeline.js", "text/javascript"),
+    "/assets/plot.js": Asset(_OURS, "plot.js", "text/javascript"),
     "/assets/pipeline.css": Asset(_OURS, "pipeline.css", "text/css"),
     **SHARED,
 }

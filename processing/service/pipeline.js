@@ -3,11 +3,11 @@
 import {
   ask, awaySentence, bytes, element, followStatus, number, setText, showCounts, showList, showState, sleep, visible,
 } from "./shown.js";
+import { plot } from "./plot.js";
 
 const PICTURE = 1_000; // ms between two looks at the results at least
 const MOST = 24; // results that are shown
 const HISTORY = 500; // frames in the curve of a number
-const POINTS = 1_000; // of a curve: more than there are columns of pixels
 const FINAL = ["done", "failed", "lost", "dropped", "absent"];
 const FATES = [...FINAL, "held", "in_work", "queued", "pending"];
 const ALWAYS = ["frames", "done"];
@@ -123,8 +123,10 @@ async function json(path) {
 async function showResults() {
   const shown = [];
   try {
-    const results = (await json("results")).filter(({ kind }) => kind !== "axis").slice(0, MOST);
-    for (const result of results) shown.push(await article(result));
+    const all = await json("results");
+    const results = all.filter(({ kind }) => kind !== "axis").slice(0, MOST);
+    const axes = {}; // by name: several results may have one
+    for (const result of results) shown.push(await article(result, all, axes));
   } catch (error) {
     shown.push(line(refused(error), "bad"));
   }
@@ -139,19 +141,20 @@ function refused(error) {
   throw error;
 }
 
-async function article(result) {
+async function article(result, all, axes) {
   const node = document.createElement("article"), head = document.createElement("h3");
   head.textContent = result.name;
   node.append(head);
   try {
-    node.append(...await parts(result));
+    node.append(...await parts(result, all, axes));
   } catch (error) {
     node.append(line(refused(error), "bad"));
   }
   return node;
 }
 
-async function parts({ name, kind, shape, dtype }) {
+async function parts(result, all, axes) {
+  const { name, kind, shape, dtype, label, unit } = result;
   const path = `results/${encodeURIComponent(name)}`;
   const size = shape.reduce((product, length) => product * length, 1);
   if (kind !== "events" && size > 100_000) return [line(`${shape.join(" × ")} ${dtype}`, "")];
@@ -159,46 +162,41 @@ async function parts({ name, kind, shape, dtype }) {
   const whose = n !== null ? `of ${number(n)} frames` : frame !== null ? `frame ${number(frame)}` : kind === "whole" ? "of the series" : "";
   if (value === null) return [line("no value yet", "")];
   if (kind === "events") return [line(number(value.length), "value"), line(`events, ${whose}`, "")];
-  if (shape.length === 1 && shape[0] > 1) return [curve(value), line(`${shape[0]} points, ${whose}`, "")];
+  if (shape.length === 1 && shape[0] > 1) {
+    const title = unit || (label && label !== name) ? label || name : "";
+    const [drawn, spread] = [await axisOf(result, all, axes), await spreadOf(result, all, frame)];
+    return [plot({ values: value, label: title, unit, spread, ...drawn }), line(`${shape[0]} points, ${whose}`, "")];
+  }
   if (shape.length) return [line(`${shape.join(" × ")} ${dtype}, ${whose}`, "")];
-  const newest = line(typeof value === "number" ? number(value) : String(value), "value");
+  const newest = line(`${typeof value === "number" ? number(value) : value}${unit ? ` ${unit}` : ""}`, "value");
   if (kind !== "value") return [newest, line(whose, "")];
   const { values, first } = await json(`${path}?frames=-${HISTORY}:`);
-  return [newest, curve(values), line(`frames ${number(first)} to ${number(first + values.length - 1)}; the value is that of ${whose}`, "")];
+  const at = values.map((_, index) => first + index);
+  const history = plot({ values, at, label: label === name ? "" : label, axis: "frame" });
+  return [newest, history, line(`frames ${number(first)} to ${number(first + values.length - 1)}; the value is that of ${whose}`, "")];
+}
+
+// What a curve is drawn over: the axis that its class has given it, or the number of the point.
+async function axisOf({ name, shape, axes: own }, all, axes) {
+  const names = own.length ? own : all.find(({ errors }) => errors === name)?.axes ?? [];
+  const axis = all.find((each) => each.name === names[0] && each.shape[0] === shape[0]);
+  if (!axis) return { at: Array.from({ length: shape[0] }, (_, index) => index), axis: "point" };
+  axes[axis.name] ??= (await json(`results/${encodeURIComponent(axis.name)}/latest`)).value;
+  return { at: axes[axis.name], axis: axis.label || axis.name, axisUnit: axis.unit };
+}
+
+// The standard deviations of a frame's curve; null if there are none, or those of another frame by now.
+async function spreadOf({ errors, shape }, all, frame) {
+  const found = errors && frame !== null && all.find((each) => each.name === errors && each.shape[0] === shape[0]);
+  if (!found) return null;
+  const latest = await json(`results/${encodeURIComponent(errors)}/latest`);
+  return latest.frame === frame ? latest.value : null;
 }
 
 function line(text, kind) {
   const node = document.createElement("p");
   node.textContent = text;
   node.className = kind;
-  return node;
-}
-
-// A curve, with the range of its values; a value that is null leaves a gap.
-function curve(values) {
-  const known = values.filter((value) => typeof value === "number");
-  const node = document.createElement("div");
-  if (!known.length) return node;
-  const low = known.reduce((a, b) => Math.min(a, b)), high = known.reduce((a, b) => Math.max(a, b));
-  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-  svg.setAttribute("viewBox", `-1 -5 ${Math.max(values.length, 2) + 1} 110`);
-  svg.setAttribute("preserveAspectRatio", "none");
-  const step = Math.ceil(values.length / POINTS);
-  let points = [];
-  const end = () => {
-    const drawn = document.createElementNS(svg.namespaceURI, "polyline");
-    if (points.length === 1) points.push(points[0]);
-    drawn.setAttribute("points", points.join(" "));
-    if (points.length) svg.append(drawn);
-    points = [];
-  };
-  for (let at = 0; at < values.length; at += step) {
-    const value = values[at];
-    if (typeof value !== "number") end();
-    else points.push(`${at},${high > low ? 100 - (100 * (value - low)) / (high - low) : 50}`);
-  }
-  end();
-  node.append(svg, line(`${number(low)} to ${number(high)}`, ""));
   return node;
 }
 

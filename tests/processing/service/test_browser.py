@@ -13,11 +13,34 @@ from tests import browser
 from tests.browser import Browser
 from tests.processing.service.pipeline_process import PipelineProcess
 from tests.processing.service.stand_in_distributor import FRAMES
+from tests.processing.test_process import running
+from tests.receiver.processes import ReceiverProcess
+from tests.streams import Streamer
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(browser.CHROMIUM is None, reason="Chromium is missing: apt-get install chromium"),
 ]
+DRAWN = """\
+import numpy as np
+from penstock.processing import Axis, Plot, Processor
+
+
+class Spots(Processor):
+    threshold: int = 2
+
+    def describe(self):
+        q = Axis("q", np.linspace(10, 35, 2000), unit="1/nm")
+        return [Plot("I", errors="I_errors", axes=(q,), unit="counts", label="intensity")]
+
+    def process(self, frame):
+        if frame.index in (3, 4):
+            raise ValueError("no")
+        curve = np.full(2000, 100.0)
+        curve[1000] = 900
+        curve[500:600] = np.nan
+        return {"I": curve, "I_errors": np.full(2000, 5.0), "total": frame.index / 8}
+"""
 HOSTILE = "<img src=x onerror=alert(1)>"
 
 
@@ -74,3 +97,24 @@ def test_the_page_shows_states_workers_and_latest_values_and_follows_them(tmp_pa
         chromium.shows("away", "Pipeline away since", "What stands below is what it said last.")
         address = running.client.url
         assert all(url.startswith((f"{address}/", "blob:", "data:")) for url in chromium.requested)
+
+
+def test_curves_have_the_axis_and_the_errors_that_their_class_has_given_them(
+    receiver: ReceiverProcess, sender: Streamer, tmp_path: Path
+) -> None:
+    lines = "[...document.querySelectorAll('article:first-child polyline')]"
+    points = f"{lines}.map((each) => each.points.length)"
+    highest = f"Math.min(...{lines}.flatMap((each) => [...each.points].map((point) => point.y)))"
+    ticks = "[...document.querySelectorAll('article:first-child .tick.x')].map((each) => each.textContent)"
+    with closing(Browser(tmp_path / "profile")) as chromium, running(tmp_path, receiver, DRAWN) as made:
+        made.wait(lambda status: [each.state for each in status.workers] == ["ready"] * 2)
+        chromium.open(f"{made.client.url}/")
+        made.over(sender.series_of(str(receiver.root / "drawn.h5"), 9))
+        chromium.shows("I", "intensity (counts)", "q (1/nm)", "2000 points, frame 8", "frames 0 to 8")
+        assert chromium.value(ticks) == ["10", "15", "20", "25", "30", "35"]
+        before, after = chromium.value(points)
+        assert before + after <= 1200, "as many points as there are columns"
+        assert chromium.value(highest) < 30, "a spike of one point is seen, however many there are"
+        assert chromium.value("document.querySelectorAll('article:first-child polygon').length") == 2
+        assert chromium.value("document.querySelectorAll('article:last-child polyline').length") == 2, "a gap"
+        assert chromium.value("document.querySelectorAll('article:last-child .value')[0].textContent") == "1"

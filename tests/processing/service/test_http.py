@@ -267,7 +267,9 @@ def test_all_that_the_page_needs_comes_from_the_pipeline(pipeline: PipelineProce
 
 def test_the_script_and_the_page_know_the_same_elements_and_the_status() -> None:
     folder = files("penstock.processing.service")
-    page, script = (folder.joinpath(name).read_text() for name in ("page.html", "pipeline.js"))
+    page, script, plot = (
+        folder.joinpath(name).read_text() for name in ("page.html", "pipeline.js", "plot.js")
+    )
     shared = SHARED["/assets/shown.js"].read().decode()
     wanted = set(re.findall(r'element\("([\w-]+)"\)', script + shared))
     assert wanted == set(re.findall(r'id="([\w-]+)"', page))
@@ -277,7 +279,7 @@ def test_the_script_and_the_page_know_the_same_elements_and_the_status() -> None
     used = set(re.findall(r"\b(?:status|series|parameters)\??\.([a-z]\w*)", script))
     assert len(used) > 5
     assert used <= known
-    for text in (script, page):
+    for text in (script, plot, page):
         assert not re.search(
             r"innerHTML|outerHTML|document\.write|eval\(|https?:(?!//www\.w3\.org/2000/svg)", text
         )
