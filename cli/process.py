@@ -168,6 +168,8 @@ def _check_files(raw: Path, pipeline: Path, config: PipelineConfig) -> None:
 
 def _with_values(config: PipelineConfig, given: list[str]) -> tuple[Any, ...]:
     """Return the steps with other values of their parameters."""
+    from penstock.processing.config import built_in
+
     steps = list(config.steps)
     for each in given:
         key, mark, text = each.partition("=")
@@ -182,7 +184,9 @@ def _with_values(config: PipelineConfig, given: list[str]) -> tuple[Any, ...]:
             value = json.loads(text)
         except ValueError:
             value = text
-        steps[step] = _replaced(steps[step], parameters={**steps[step].parameters, name: value})
+        # On the command line a path is relative to where one is, in the file to the file's folder.
+        changed = built_in.with_files(steps[step].processor, {name: value}, Path.cwd())
+        steps[step] = _replaced(steps[step], parameters=steps[step].parameters | changed)
     return tuple(steps)
 
 

@@ -104,6 +104,8 @@ def test_the_shipped_class_flips_and_its_attribute_is_a_number(pvapy: Path) -> N
     assert not made.errors and made.of("output_count") == [1] * len(IMAGES)
     np.testing.assert_array_equal(made.of("image"), IMAGES[:, ::-1])
     assert made.of("first") == IMAGES[:, -1, 0].tolist()
+    made.change(config={"factor": 3})
+    assert made.take(IMAGES[:1], 7).of("first")[-1] == 3 * IMAGES[0, -1, 0]
 
 
 @pytest.mark.slow

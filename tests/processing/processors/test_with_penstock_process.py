@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -40,10 +41,10 @@ def taken(receiver: ReceiverProcess, streamer: Streamer, images: np.ndarray[Any,
     return raw
 
 
-def processed(folder: Path, name: str, raw: Path, **keys: Any) -> int:
+def processed(folder: Path, name: str, raw: Path, *options: str, **keys: Any) -> int:
     path = folder / f"{name}.yaml"
     path.write_text(json.dumps({"processor": name, "http": "127.0.0.1:0", "workers": 1, **keys}))
-    return main(["process", str(path), str(raw)])
+    return main(["process", str(path), str(raw), *options])
 
 
 def test_regions_have_the_figures_that_the_receiver_has_written(
@@ -68,9 +69,10 @@ def test_regions_have_the_figures_that_the_receiver_has_written(
 
 
 def electrons(folder: Path, raw: Path, scan: list[int] | None, **keys: Any) -> int:
-    saved(folder / "dark.npy", np.full(SHAPE, 2.6, np.float32))
+    dark = saved(folder / "dark.npy", np.full(SHAPE, 2.6, np.float32))
     return processed(
-        folder, "electrons", raw, parameters={"dark": "dark.npy", "background": 18.5, "xray": 1000},
+        folder, "electrons", raw, "--set", f"dark={os.path.relpath(dark)}",
+        parameters={"background": 18.5, "xray": 1000},
         exports=[{"as": "stempy"} | ({"scan": scan} if scan else {})], **keys,
     )  # fmt: skip
 
