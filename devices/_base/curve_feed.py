@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from penstock.processing.client import Rows
-from penstock.processing.models import FINAL, Latest
+from penstock.processing.client import Newest, Rows
+from penstock.processing.models import FINAL
 
 PER_SECOND = 20.0
 """Curves per second, over a longer time, at most."""
@@ -41,10 +41,10 @@ class Curve(NamedTuple):
 class Client(Protocol):
     """What is asked of a pipeline; each call may raise `NoAnswer`."""
 
-    def latest(self, name: str) -> Latest:
+    def newest(self, name: str, *, series: str | None = None) -> Newest:
         """Return the newest value of a result."""
 
-    def rows(self, name: str, frames: str) -> Rows:
+    def rows(self, name: str, frames: str, *, series: str | None = None) -> Rows:
         """Return the values of frames a:b, with their states."""
 
 
@@ -78,7 +78,7 @@ class CurveFeed:
         Raises:
             NoAnswer: the pipeline is away, or has no such result now.
         """
-        latest = self._client.latest(self.name)
+        latest = self._client.newest(self.name)
         if latest.series != self._series:
             self._series, self._next, self._held_since = latest.series, 0, None
         self.owes = False
@@ -98,10 +98,7 @@ class CurveFeed:
         return found
 
     def _each(self, end: int) -> list[Curve]:
-        answer = self._client.rows(self.name, f"{self._next}:{end}")
-        if answer.series != self._series:
-            self.owes = True
-            return []
+        answer = self._client.rows(self.name, f"{self._next}:{end}", series=self._series)
         found = []
         for frame, (state, has, value) in enumerate(
             zip(answer.states.tolist(), answer.has.tolist(), answer.values, strict=True), answer.first

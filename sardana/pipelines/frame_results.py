@@ -264,14 +264,11 @@ class FrameResults:
             series, acquisition.note = _found(status, acquisition.id)
             if series is None or series.result_file is None:
                 return None
-            states = self._source.states(acquisition.upto, due)
+            codes = self._source.states(acquisition.id, acquisition.upto, due).codes
         except SourceError as error:
             acquisition.note, acquisition.seen = str(error), None
             return None
-        if states.series != acquisition.id:
-            acquisition.note = "another series has begun"
-            return None
-        codes = states.codes[: due - acquisition.upto]
+        codes = codes[: due - acquisition.upto]
         if series.active:
             return codes
         # What a series that is over does not have, nobody will ever see.
@@ -291,7 +288,9 @@ class FrameResults:
             try:
                 read = self._read(acquisition, int(np.flatnonzero(codes == DONE)[-1]) + 1)
                 there = (
-                    [each.name for each in self._source.results()] if None in read.values() else list(read)
+                    [each.name for each in self._source.results(acquisition.id)]
+                    if None in read.values()
+                    else list(read)
                 )
             except SourceError as error:
                 if error.kind != "away":
@@ -319,9 +318,7 @@ class FrameResults:
         """Return the rows of the next `count` frames by result, `None` for one that no frame has yet."""
         first, found = acquisition.upto, dict[str, Rows | None]()
         for name in {shown.result for shown in acquisition.axes.values() if shown.result}:
-            rows = found[name] = self._source.rows(name, first, first + count)
-            if rows is not None and (rows.series != acquisition.id or len(rows.has) != count):
-                raise SourceError("away", "another series has begun")
+            found[name] = self._source.rows(acquisition.id, name, first, first + count)
         return found
 
     def _is_due(self, acquisition: Acquisition) -> bool:

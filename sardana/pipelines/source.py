@@ -28,14 +28,14 @@ class Source(Detector, Protocol):
     def status(self, seen: int | None, wait: float) -> Status:
         """Return the pipeline's status; with `seen`, wait up to `wait` seconds for another version."""
 
-    def results(self) -> list[Result]:
-        """Return what results the newest series has; none yet."""
+    def results(self, series: str | None = None) -> list[Result]:
+        """Return what results a series has, the newest one if none is named; none yet."""
 
-    def states(self, first: int, end: int) -> States:
-        """Return the states of frames of the newest series, as many as there are."""
+    def states(self, series: str, first: int, end: int) -> States:
+        """Return the states of frames of a series, as many as there are."""
 
-    def rows(self, name: str, first: int, end: int) -> Rows | None:
-        """Return the values of frames of the newest series; `None` if it has no result of this name yet."""
+    def rows(self, series: str, name: str, first: int, end: int) -> Rows | None:
+        """Return the values of frames of a series; `None` if it has no result of this name yet."""
 
 
 class TangoSource(TangoDetector):
@@ -58,10 +58,10 @@ class TangoSource(TangoDetector):
         except NoAnswer as error:
             raise self._error(error) from error
 
-    def results(self) -> list[Result]:
+    def results(self, series: str | None = None) -> list[Result]:
         """See `Source`."""
         try:
-            return self._reached().results()
+            return self._reached().results(series=series)
         except PipelineRefused as error:
             if error.kind in NOT_YET:
                 return []
@@ -69,17 +69,17 @@ class TangoSource(TangoDetector):
         except NoAnswer as error:
             raise self._error(error) from error
 
-    def states(self, first: int, end: int) -> States:
+    def states(self, series: str, first: int, end: int) -> States:
         """See `Source`."""
         try:
-            return self._reached().states(f"{first}:{end}")
+            return self._reached().states(f"{first}:{end}", series=series)
         except NoAnswer as error:
             raise self._error(error) from error
 
-    def rows(self, name: str, first: int, end: int) -> Rows | None:
+    def rows(self, series: str, name: str, first: int, end: int) -> Rows | None:
         """See `Source`."""
         try:
-            return self._reached().rows(name, f"{first}:{end}")
+            return self._reached().rows(name, f"{first}:{end}", series=series)
         except PipelineRefused as error:
             if error.kind in NOT_YET:
                 return None

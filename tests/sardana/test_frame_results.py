@@ -79,19 +79,21 @@ class StandIn:
         if self.away:
             raise SourceError("away", "no pipeline answers at http://…")
 
-    def results(self) -> list[Result]:
+    def results(self, series: str | None = None) -> list[Result]:
         self._check()
         return [
             Result(name="n", kind="value", dtype="int64", shape=[]),
             Result(name="I", kind="value", dtype="float32", shape=[self.points]),
         ]
 
-    def states(self, first: int, end: int) -> States:
+    def states(self, series: str, first: int, end: int) -> States:
         self._check()
+        assert series == self.known
         return States(self.known, first, np.array(self.codes[first:end], np.uint8))
 
-    def rows(self, name: str, first: int, end: int) -> Rows | None:
+    def rows(self, series: str, name: str, first: int, end: int) -> Rows | None:
         self._check()
+        assert series == self.known
         if name not in ("n", "I"):
             return None
         frames = range(first, min(end, len(self.codes)))

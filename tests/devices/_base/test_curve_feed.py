@@ -7,8 +7,8 @@ import pytest
 
 from penstock.devices._base import curve_feed
 from penstock.devices._base.curve_feed import BURST, LATE, PER_SECOND, CurveFeed
-from penstock.processing.client import Rows
-from penstock.processing.models import FINAL, Latest
+from penstock.processing.client import Newest, PipelineRefused, Rows
+from penstock.processing.models import FINAL
 
 POINTS = 3
 
@@ -25,14 +25,14 @@ class StandIn:
     def finish(self, *states: str) -> None:
         self.states += states
 
-    def latest(self, name: str) -> Latest:
+    def newest(self, name: str, *, series: str | None = None) -> Newest:
         done = [n for n, state in enumerate(self.states) if state == "done" and n not in self.without]
-        frame = done[-1] if done else None
-        return Latest(
-            name=name, series=self.series, frame=frame, value=None if frame is None else self._value(frame)
-        )
+        if not done:
+            raise PipelineRefused("no_results", "no frame has a value yet")
+        return Newest(self.series, done[-1], None, np.array(self._value(done[-1]), dtype=float))
 
-    def rows(self, name: str, frames: str) -> Rows:
+    def rows(self, name: str, frames: str, *, series: str | None = None) -> Rows:
+        assert series == self.series
         self.asked.append(frames)
         first, end = map(int, frames.split(":"))
         codes = [1 + FINAL.index(state) if state in FINAL else 255 for state in self.states[first:end]]
@@ -145,7 +145,8 @@ def test_a_new_series_begins_anew(feed: CurveFeed, pipeline: StandIn) -> None:
     pipeline.finish("done", "done")
     assert frames(feed) == [0, 1]
     pipeline.series, pipeline.states = "b", []
-    assert frames(feed) == []
+    with pytest.raises(PipelineRefused):
+        feed.next()
     pipeline.finish("done")
     found = feed.next()
     assert [(each.series, each.frame) for each in found] == [("b", 0)]
