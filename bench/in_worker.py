@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -37,16 +38,20 @@ class InWorker:
         parameters: of it.
         shape: rows and columns of the frames.
         dtype: their type.
+        metadata: of the start message.
     """
 
     def __init__(
-        self, processor: str, parameters: Mapping[str, Any], shape: tuple[int, int], dtype: str
-    ) -> None:
+        self, processor: str, parameters: Mapping[str, Any], shape: tuple[int, int], dtype: str,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> None:  # fmt: skip
         step = StepConfig(processor=processor, parameters=dict(parameters))
         chain = Chain(classes.steps(PipelineConfig(name="bench", steps=(step,))))
         chain.prepare(1, step.parameters)
         chain.use(1)
-        series = from_start(Header(filename="", shape=shape, type=dtype), [b"{}"])
+        series = from_start(
+            Header(filename="", shape=shape, type=dtype), [json.dumps(metadata or {}).encode()]
+        )
         self.steps = chain.begin(1, series)
         """The instance of the processor."""
         self._run = Run(1, chain, self.steps)

@@ -13,6 +13,7 @@ from importlib import import_module
 Progress = Callable[[str], None]
 
 PARTS = {
+    "azimuthal": "penstock.bench.reductions_azimuthal",
     "electrons": "penstock.bench.reductions_electrons",
     "pvapy": "penstock.bench.reductions_pvapy",
 }

@@ -20,6 +20,7 @@ import msgspec
 import numpy as np
 
 from penstock.processing.azimuthal import matrix as file_of
+from penstock.processing.azimuthal.matrix import BINS, COUNTS, small
 from penstock.processing.azimuthal.plan import Images, Plan
 from penstock.receiver.geometry import NO_ENERGY
 
@@ -64,16 +65,13 @@ def build(plan: Plan, images: Images, folder: Path) -> tuple[file_of.Matrix, str
     exact = weights.astype(np.float64)
     by_pixel = weights.tocsc()
     counts = np.diff(by_pixel.indptr)
-    return file_of.Matrix(
-        by_pixel.data.astype("<f4"), _small(by_pixel.indices, "<i2", "<i4"), _small(counts, "u1", "<u4"),
-        norm=exact @ divisor.ravel(), dark=exact @ dark if dark.size else np.zeros(weights.shape[0]),
-        divisor=divisor.ravel(), dark_image=dark, radial=radial, azimuth=azimuth,
-    ), _poni(ai)  # fmt: skip
-
-
-def _small(numbers: np.ndarray[Any, Any], *kinds: str) -> np.ndarray[Any, Any]:
-    """Return integers in the first type that holds them."""
-    return numbers.astype(next(kind for kind in kinds if numbers.max(initial=0) <= np.iinfo(kind).max))
+    made = file_of.Matrix(
+        weights=by_pixel.data.astype("<f4"), bins=by_pixel.indices.astype(small(weights.shape[0], BINS)),
+        counts=counts.astype(small(int(counts.max()), COUNTS)), norm=exact @ divisor.ravel(),
+        dark=exact @ dark if dark.size else np.zeros(weights.shape[0]), divisor=divisor.ravel(),
+        dark_image=dark, radial=radial, azimuth=azimuth,
+    )  # fmt: skip
+    return made, _poni(ai)
 
 
 def _geometry(plan: Plan, folder: Path) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,6 +14,15 @@ import numpy as np
 MAGIC = b"penstock azimuthal\n"
 ALIGNED = 64
 """Bytes: each array begins at a multiple of it."""
+
+
+BINS, COUNTS = ("<i2", "<i4"), ("u1", "<u4")
+"""Types of bins and of counts; the first that holds all numbers is taken."""
+
+
+def small(highest: int, kinds: Sequence[str]) -> str:
+    """Return the first of some types of integers that holds a number."""
+    return next(kind for kind in kinds if highest <= np.iinfo(kind).max)
 
 
 class DamagedFileError(Exception):

@@ -7,11 +7,14 @@ takes twice as long: each entry of the matrix is a look into the image.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Thread
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from penstock.processing.azimuthal.matrix import Matrix
+from penstock.processing.azimuthal.matrix import BINS, COUNTS, Matrix, small
 from penstock.processing.compiled import compiled
 
 NOTHING = (np.inf, np.inf)
@@ -53,6 +56,33 @@ def integrate(
             return Curve(intensity, None)
         sigma = np.sqrt(sums[:, 1]) * inverse
     return Curve(intensity, sigma.astype(np.float32).reshape(matrix.shape))
+
+
+@contextmanager
+def loading(kind: np.dtype[Any], bins: int) -> Iterator[None]:
+    """Compile for frames of a type, or load what is compiled, in another thread; wait for it at the end.
+
+    Args:
+        kind: type of the pixels.
+        bins: of the matrix.
+    """
+
+    def load() -> None:
+        pixels, floats, places, counts = (
+            np.zeros(0, it) for it in (kind, "f4", small(bins, BINS), COUNTS[0])
+        )
+        for array in (pixels, floats, places, counts):
+            array.flags.writeable = False  # as those of a frame and of a file
+        add(pixels, floats, places, counts, floats, floats, 0.0, 0.0, np.zeros((0, 4)))
+
+    thread = Thread(target=load)
+    if kind.kind in "iuf":
+        thread.start()
+    try:
+        yield
+    finally:
+        if thread.ident is not None:
+            thread.join()
 
 
 def _sums(matrix: Matrix, pixels: np.ndarray[Any, Any], marks: tuple[float, float]) -> np.ndarray[Any, Any]:

@@ -110,12 +110,13 @@ class Azimuthal(Processor):
         self._check_geometry(series)
         shape = series.header.shape
         if shape is not None and len(shape) >= 2:
-            self._prepare((shape[-2], shape[-1]))
-            if (kind := series.header.type) is not None and np.dtype(kind).kind in "biuf":
-                # Compiled functions are loaded now, and not while the first frame waits.
-                empty = np.zeros(self._shape, kind)
-                empty.flags.writeable = False  # as that of a frame
-                self._integrate(empty)
+            kind = series.header.type
+            if kind is None:
+                self._prepare((shape[-2], shape[-1]))
+                return
+            # Compiled while the matrix is made by another process.
+            with product.loading(np.dtype(kind), self.points * max(1, self.azimuth_points)):
+                self._prepare((shape[-2], shape[-1]))
 
     def describe(self) -> list[Plot]:
         """Axes, errors, and the definition of NeXus."""

@@ -59,3 +59,10 @@ def test_a_short_measurement_has_figures(name: str) -> None:
     (found,) = measured([name], 1, lambda text: None)
     assert isinstance(found, reductions.Figure) and found.found > 0
     assert all(len(rounds) == 1 for rounds in found.values.values())
+
+
+@pytest.mark.slow
+def test_azimuthal_integration_is_measured_beside_pyfai_and_is_equal() -> None:
+    found = list(measured(["azimuthal"], 1, lambda text: None))
+    assert len(found) == 4
+    assert all(isinstance(each, Figure) and each.found >= 0 for each in found)
