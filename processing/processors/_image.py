@@ -41,7 +41,28 @@ def image_of(frame: Frame, series: Series, who: str) -> np.ndarray[Any, Any] | N
             f"{who} needs frames of one image, these are {len(pixels)} separate modules; put "
             "{type: assemble} into the receiver's transforms"
         )
-    return None if 0 in frame.missing else pixels[0]
+    is_missing = frame.partial if len(pixels) == 1 else 0 in frame.missing
+    return None if is_missing else pixels[0]
+
+
+def native(image: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return an image of a type that compiled code takes: of this machine's byte order, no float16 or bool.
+
+    numba takes big-endian pixels for little-endian ones, without a word, where it has seen such before.
+    """
+    kind = native_type(image.dtype)
+    if kind == image.dtype:
+        return image
+    found = image.astype(kind)
+    found.flags.writeable = image.flags.writeable  # or it would be compiled once more
+    return found
+
+
+def native_type(kind: np.dtype[Any] | str) -> np.dtype[Any]:
+    """Return the type that `native` makes of another one."""
+    kind = np.dtype(kind).newbyteorder("=")
+    others: dict[str, np.dtype[Any]] = {"float16": np.dtype(np.float32), "bool": np.dtype(np.uint8)}
+    return others.get(kind.name, kind)
 
 
 def masked_of(series: Series, shape: tuple[int, ...], who: str) -> np.ndarray[Any, Any] | None:

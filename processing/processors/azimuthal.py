@@ -16,7 +16,7 @@ from penstock.processing.azimuthal.plan import UNITS, Images, Plan, Splitting, U
 from penstock.processing.describe import Axis, Plot, Value
 from penstock.processing.processor import CannotProcess, Frame, Processor, Result
 from penstock.processing.processors import _files
-from penstock.processing.processors._image import image_of, masked_of
+from penstock.processing.processors._image import image_of, masked_of, native, native_type
 from penstock.processing.series import Series
 from penstock.receiver import geometry as header_geometry
 from penstock.stins.texts import plain_text
@@ -115,7 +115,7 @@ class Azimuthal(Processor):
                 self._prepare((shape[-2], shape[-1]))
                 return
             # Compiled while the matrix is made by another process.
-            with product.loading(np.dtype(kind), self.points * max(1, self.azimuth_points)):
+            with product.loading(native_type(kind), self.points * max(1, self.azimuth_points)):
                 self._prepare((shape[-2], shape[-1]))
 
     def describe(self) -> list[Plot]:
@@ -155,7 +155,7 @@ class Azimuthal(Processor):
                     f"the frame has {list(image.shape)} pixels, and the series {list(self._shape)}"
                 )
             self._prepare((image.shape[0], image.shape[1]))
-        curve = self._integrate(image)
+        curve = self._integrate(native(image))
         return {"I": curve.intensity, "I_errors": curve.sigma}
 
     # -- within ----------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from penstock.processing.accumulate import Events, Sum
 from penstock.processing.describe import Plot
 from penstock.processing.processor import Frame, Processor, Result
 from penstock.processing.processors import _files
-from penstock.processing.processors._image import image_of, masked_of
+from penstock.processing.processors._image import image_of, masked_of, native, native_type
 from penstock.processing.processors._maxima import strict_maxima, threshold_floats, threshold_integers
 from penstock.processing.series import Series
 
@@ -53,7 +53,7 @@ class Electrons(Processor):
         shape, kind = series.header.shape, series.header.type
         self._shape = None if shape is None or len(shape) < 2 else tuple(shape[-2:])
         if kind is not None and np.dtype(kind).kind in "biuf":
-            tiny = np.zeros((1, 1), kind)
+            tiny = np.zeros((1, 1), native_type(kind))
             tiny.flags.writeable = False  # as pixels are
             self._count(tiny, _Prepared(self, tiny, None, None, None))
 
@@ -67,6 +67,7 @@ class Electrons(Processor):
         image = image_of(frame, self._series, NAME)
         if image is None:
             return None
+        image = native(image)
         if self._ready != (image.shape, image.dtype):
             self._prepare(image)
         found = self._count(image, self._prepared)

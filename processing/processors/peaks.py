@@ -11,7 +11,7 @@ import numpy as np
 from penstock.processing.accumulate import Events
 from penstock.processing.describe import Plot
 from penstock.processing.processor import Frame, Processor, Result
-from penstock.processing.processors._image import image_of, masked_of
+from penstock.processing.processors._image import image_of, masked_of, native, native_type
 from penstock.processing.processors._maxima import highest_around
 from penstock.processing.series import Series
 
@@ -50,7 +50,7 @@ class Peaks(Processor):
         self._shape = ()
         kind = series.header.type
         if kind is not None and np.dtype(kind).kind in "biuf":
-            tiny = np.zeros((1, 1), kind)
+            tiny = np.zeros((1, 1), native_type(kind))
             tiny.flags.writeable = False  # as pixels are
             self._count(tiny, np.zeros((0, 0), bool))
 
@@ -63,6 +63,7 @@ class Peaks(Processor):
         image = image_of(frame, self._series, NAME)
         if image is None:
             return None
+        image = native(image)
         if image.shape != self._shape:
             masked = masked_of(self._series, image.shape, NAME)
             self._masked = np.zeros((0, 0), bool) if masked is None else masked
