@@ -29,7 +29,8 @@ class Accumulated:
 
 
 class Sum(Accumulated):
-    """The sum over the frames: uint64 or int64 of integers, exact; float64 of floating-point numbers."""
+    """The sum over the frames: uint64 or int64 of integers, exact; float64 as soon as one of the values is a
+    floating-point number."""
 
     __slots__ = ()
     kind = "sum"
@@ -92,8 +93,12 @@ class Total:
         """Take the value of one more frame, or that of n which another worker has accumulated.
 
         Args:
-            value: of the same shape, and of a type that the total's can hold.
+            value: of the same shape. If the total's type cannot hold it, the total gets one that can: an
+                integer and a floating-point number become float64.
         """
+        dtype = merged_type(self.kind, self.value.dtype, value.dtype)
+        if dtype != self.value.dtype:
+            self.value = self.value.astype(dtype)
         if self.kind in ("sum", "mean"):
             np.add(self.value, value, out=self.value, casting="unsafe", dtype=self.value.dtype)
         else:
@@ -105,6 +110,18 @@ class Total:
     def result(self) -> np.ndarray[Any, Any]:
         """What it is for the user: a mean is float64."""
         return np.asarray(self.value / self.n) if self.kind == "mean" else self.value
+
+
+def merged_type(kind: str, total: np.dtype[Any], value: np.dtype[Any]) -> np.dtype[Any]:
+    """Return the type of a total that takes a value of another type."""
+    if total == value:
+        return total
+    if kind not in ("sum", "mean"):
+        return np.result_type(total, value).newbyteorder("<")
+    other = _SUMS[value.kind]
+    if other == total:
+        return total
+    return _SUMS["f" if "f" in (total.kind, other.kind) else "i"]
 
 
 def total_type(kind: str, dtype: np.dtype[Any]) -> np.dtype[Any]:

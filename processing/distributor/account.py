@@ -16,8 +16,10 @@ from penstock.processing.models import Counts
 
 Indices: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 """Of frames, each once."""
-MOST_FRAMES = 2**31
-"""Frames with a higher index are not counted: no detector has sent them."""
+REACH = 2**24
+"""How far beyond the highest index a frame may be if nobody says how many will come: a wrong index must not
+take memory. A receiver that was told the number has this limit, too, and else a lower one; but not all of its
+frames come here."""
 FIRST = 4096
 """Frames for which there is room at first, if nobody says how many will come."""
 
@@ -156,7 +158,9 @@ class Account:
             return []
         highest = max(indices)
         if highest >= self._frames and self.planned is None:
-            self.extend(min(highest + 1, MOST_FRAMES))
+            # Of those that lie too far beyond, none makes room for the others.
+            limit = self._frames + REACH
+            self.extend(max((index + 1 for index in indices if index < limit), default=0))
         if min(indices) >= 0 and highest < self._frames and len(set(indices)) == len(indices):
             states = self._states[np.fromiter(indices, np.int64, len(indices))]
             return (states == State.PENDING).tolist()  # type: ignore[no-any-return]

@@ -109,8 +109,9 @@ class Ending:
                     self.hand_over(member, number)
 
     def _finish(self, run: Run) -> None:
-        """Let one worker make the results of the series as a whole."""
-        if run.broken or not run.account.counts.done or run.finish_attempts >= FINISHERS:
+        """Let one worker make the results of the series as a whole, if a class makes any."""
+        makes_none = run.broken or not run.account.counts.done or not self._staff.finishes
+        if makes_none or run.finish_attempts >= FINISHERS:
             if run.finish_attempts >= FINISHERS:
                 run.has_no_whole(f"finish was not done: {FINISHERS} workers have died in it")
             self._complete(run)

@@ -94,6 +94,8 @@ class Flow:
                 self._answers.done(member, message, parts, now)
                 self._relieve(member)
             case wire.Started():
+                if message.shares:
+                    self.staff.shares(member)
                 self._answers.started(member, message, parts)
             case wire.HandedOver():
                 self._answers.handed_over(member, message, parts)

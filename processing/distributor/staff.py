@@ -71,6 +71,8 @@ class Staff:
         self.members: dict[int, Member] = {}
         self.deaths = 0
         """Workers that were gone without saying goodbye."""
+        self.finishes = True
+        """Whether a class makes results of the series as a whole, as far as a worker has said."""
         self.shared: Callable[[], SharedMemory | None] = lambda: None
         """Returns the memory that a new worker is to try."""
         self.begun: Callable[[], Iterable[tuple[wire.Begin, Sequence[Any]]]] = lambda: ()
@@ -157,7 +159,7 @@ class Staff:
             self.versions.answered(member.number, message.version)
             return
         if not member.has_loaded:
-            member.has_loaded = True
+            member.has_loaded, self.finishes = True, message.finishes
             member.shares, member.ordered, member.batch = message.shares, message.ordered, message.batch
             member.preparation = message.preparation
         else:
@@ -174,6 +176,12 @@ class Staff:
             self._ask(member)
         self.schedule.ordered = self.schedule.ordered or member.ordered
         self.schedule.join(member.number, shares=member.shares, batch=member.batch)
+
+    def shares(self, member: Member) -> None:
+        """A worker has opened the shared memory, perhaps later than at `Welcome`."""
+        member.shares = True
+        if (worker := self.schedule.workers.get(member.number)) is not None:
+            worker.shares = True
 
     def refused(self, member: Member, message: wire.Refused) -> None:
         """A worker has refused something."""

@@ -28,7 +28,7 @@ class Totals:
         """Take what a worker has handed over: all of it, or nothing.
 
         Raises:
-            Unlike: a value is of another kind, type or shape than that of other workers.
+            Unlike: a value is of another kind or shape than that of other workers.
         """
         for array in arrays:
             total, value = self._totals.get(array.name), values[array.name]
@@ -41,7 +41,8 @@ class Totals:
                     (array.kind, value.dtype, value.shape),
                 )
             )
-            if known != new:
+            # Types may differ: 0 from one worker, and 0.5 from another.
+            if (total.kind, total.value.shape) != (array.kind, value.shape):
                 raise Unlike(
                     f"result {array.name} is {new}; other workers have {known}, and all have to be alike"
                 )

@@ -85,6 +85,9 @@ def add_result(file: Any, array: Array, rows: int) -> None:
     if array.kind not in ("value", "events"):
         kind = np.dtype("<f8") if array.kind == "mean" else dtype
         path, count = total_paths(array.name)
+        for each in (path, count):
+            if each in file:  # of a type that cannot hold what has come now
+                del file[each]
         made = add(file, Column(path, kind, array.shape), 1, lone=True, about=f"{array.kind} over frames")
         made.attrs["result"] = array.name
         if len(array.shape) == 2:

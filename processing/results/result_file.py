@@ -18,6 +18,7 @@ from penstock.processing.results import accumulated, contents, described, finish
 from penstock.processing.results.account_rows import AccountRows
 from penstock.processing.results.accumulated import Totals
 from penstock.processing.results.begun import Begun, Code
+from penstock.processing.results.columns import Column
 from penstock.processing.results.errors import ResultError
 from penstock.processing.results.open_result import OpenResult
 from penstock.processing.wire import Array
@@ -254,13 +255,8 @@ class ResultFile(AccountRows):
             shape, dtype = array.shape[1:], array.dtype
             is_like = (f"{where}/count" in self._open.columns) == (array.kind == "events")
         else:
-            path, shape = layout.total_paths(array.name)[0], array.shape
-            dtype, is_like = "<f8" if array.kind == "mean" else array.dtype, True
-        if (other := self._stored.setdefault(path, array.name)) != array.name:
-            raise ResultError(
-                "unlike", f"results {array.name} and {other} would have one name in the file: rename one"
-            )
-        column = self._open.columns.get(path)
+            return self._is_known_total(array)
+        column = self._column(path, array.name)
         if column is None:
             return False
         # As in a worker, which knows only its own frames: a smaller type will do, and is converted.
@@ -273,6 +269,34 @@ class ResultFile(AccountRows):
                 "float(…) of each",
             )
         return True
+
+    def _is_known_total(self, array: Array) -> bool:
+        """Return whether there is a dataset for an accumulated value; one of another type is made anew.
+
+        Raises:
+            ResultError: it is of another shape.
+        """
+        dtype = np.dtype("<f8" if array.kind == "mean" else array.dtype)
+        column = self._column(layout.total_paths(array.name)[0], array.name)
+        if column is not None and column.shape != tuple(array.shape):
+            raise ResultError(
+                "unlike",
+                f"result {array.name} is {array.kind} of shape {list(array.shape)}, and its first value was "
+                f"of {list(column.shape)}: all have to be alike",
+            )
+        return column is not None and bool(column.dtype == dtype)
+
+    def _column(self, path: str, name: str) -> Column | None:
+        """Return the dataset of a name; `None` if there is none yet.
+
+        Raises:
+            ResultError: it is that of another name.
+        """
+        if (other := self._stored.setdefault(path, name)) != name:
+            raise ResultError(
+                "unlike", f"results {name} and {other} would have one name in the file: rename one"
+            )
+        return self._open.columns.get(path)
 
     def _add_events(self, array: Array, indices: np.ndarray[Any, Any], values: np.ndarray[Any, Any]) -> None:
         where, path = layout.place_of(array.name)

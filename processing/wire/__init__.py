@@ -100,6 +100,8 @@ class Ready(FromWorker, frozen=True, kw_only=True, omit_defaults=True):
     """Frames that a step wants together: a bunch should have so many, where so many wait."""
     preparation: str = ""
     """What `start` of a step does, if it takes long, for the status."""
+    finishes: bool = False
+    """A step makes results of the series as a whole: without one, `Finish` is not said."""
 
 
 class Refused(FromWorker, frozen=True, kw_only=True, omit_defaults=True):
@@ -121,6 +123,9 @@ class Started(FromWorker, frozen=True, kw_only=True, omit_defaults=True):
     series: int
     plots: tuple[PlotText, ...] = ()
     """What the results mean; see `descriptions`."""
+    shares: bool = False
+    """It can read the shared memory of this series: where the receiver was not there at `Welcome`, this is
+    known only now."""
 
 
 class Done(FromWorker, frozen=True, kw_only=True, omit_defaults=True):

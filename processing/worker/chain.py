@@ -60,6 +60,8 @@ class Chain:
         self.ordered = any(kind.ordered for kind in self.kinds)
         self.preparation_text = next((kind.preparation for kind in self.kinds if kind.preparation), "")
         """What `start` does, for the status."""
+        self.finishes = any(kind.finish is not Processor.finish for kind in self.kinds)
+        """Whether one of them makes results of the series as a whole."""
         self.version = -1
         """Of the parameters in use; -1: none are yet."""
         self._values: list[Changes] = [{} for _ in self.kinds]

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from penstock.processing.accumulate import Accumulated, Events, Total, total_type
+from penstock.processing.accumulate import Accumulated, Events, Total
 from penstock.processing.describe import NAME
 from penstock.processing.pixels import Pixels, Place
 from penstock.processing.wire import Array
@@ -245,8 +245,8 @@ def _fits(form: Form, known: Form, array: np.ndarray[Any, Any]) -> bool:
     floating-point numbers."""
     if form.kind != known.kind or form.shape != known.shape:
         return False
-    if known.kind in ("sum", "mean"):
-        return np.can_cast(form.dtype, total_type(known.kind, known.dtype), "safe")
+    if known.kind in ("sum", "mean", "max", "min"):
+        return True  # the total gets a type that holds both
     if np.can_cast(form.dtype, known.dtype, "safe"):
         return True
     # Python's int is int64: among uint64, say, it fits if it is no negative one.

@@ -164,6 +164,7 @@ class Session:
                 version=message.version, parameters=chain.described, ordered=chain.ordered, batch=chain.batch,
                 preparation=chain.preparation_text,
                 shares=message.shared is not None and self._open(message.shared) is not None,
+                finishes=chain.finishes,
             )
         )  # fmt: skip
 
@@ -184,7 +185,7 @@ class Session:
             self._break(run, str(error))
             return
         self._runs[number] = Run(number, chain, steps)
-        self._send(wire.Started(series=number, plots=plots), axes)
+        self._send(wire.Started(series=number, plots=plots, shares=number in self._layouts), axes)
 
     def _break(self, run: Run, why: str) -> None:
         run.broken = why

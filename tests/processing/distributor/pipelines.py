@@ -53,18 +53,19 @@ class Pipeline:
     Args:
         source: of the class `Mine`.
         receiver: whose frames are processed.
+        url: of a receiver that is not there yet.
         file: that is processed in place of a receiver's series.
         parameters: of the class.
         keys: further ones of the configuration.
     """
 
     def __init__(
-        self, source: str, receiver: ReceiverProcess | None = None, *, file: str = "",
+        self, source: str, receiver: ReceiverProcess | None = None, *, file: str = "", url: str = "",
         parameters: dict[str, Any] | None = None, **keys: Any,
     ) -> None:  # fmt: skip
         step = StepConfig(processor="mine.py:Mine", parameters=parameters or {})
         self.config = PipelineConfig(
-            name="mine", steps=(step,), receiver="" if receiver is None else receiver.client.url, **keys
+            name="mine", steps=(step,), receiver=url if receiver is None else receiver.client.url, **keys
         )
         self._setup = Setup(config=self.config, steps=(step_of(source),), since=time.time(), file=file)
         self.workers: list[subprocess.Popen[bytes]] = []

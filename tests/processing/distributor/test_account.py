@@ -74,14 +74,6 @@ def test_a_frame_is_expected_once_and_within_the_plan() -> None:
     assert account.expected([]) == []
 
 
-def test_an_index_that_no_detector_sends_takes_no_memory() -> None:
-    account = Account(None)
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("penstock.processing.distributor.account.MOST_FRAMES", 1000)
-        assert account.expected([2**52]) == [False]
-    assert account.frames == 1000
-
-
 def test_states_of_an_earlier_distributor_are_taken_over_if_they_are_final() -> None:
     account = Account(None)
     account.restore(np.array([1, 2, 255, 16, 5, 255, 255], np.uint8))
@@ -98,3 +90,11 @@ def test_the_page_shows_the_table() -> None:
     assert sorted(row for row in rows if row in expected) == sorted(expected)
     of_states = [row for row in rows if len(row) == 3 and row[2] in words.values()]
     assert len(of_states) == len(expected)
+
+
+def test_an_index_far_beyond_all_others_takes_no_memory_and_is_not_expected() -> None:
+    account = Account(None)
+    assert account.expected([0, 2**31 - 1, 5]) == [True, False, True]
+    assert account.frames == 6 and len(account.states) == 6
+    assert account.expected([2**40]) == [False] and account.frames == 6
+    assert account.expected([5 + 2**24]) == [True], "as far as a receiver takes them"

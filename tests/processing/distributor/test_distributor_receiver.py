@@ -173,3 +173,23 @@ def test_a_live_series_that_a_killed_receiver_does_not_know_any_more_is_over_at_
         send(streamer, range(20))
         streamer.end(reason="complete", triggered=20, sent=20)
         assert made.over(other).counts.done == 20
+
+
+def test_a_worker_that_was_there_before_the_receiver_reads_its_memory_once_a_series_has_begun(
+    tmp_path: Path, streamer: Streamer
+) -> None:
+    with restarted(tmp_path, streamer) as receiver:
+        url = receiver.now.client.url
+        receiver.kill()
+        with pipeline(SUM, url=url) as made:
+            made.wait(lambda status: url.removeprefix("http://") in status.waits_for)
+            made.work()
+            assert not made.status.workers[0].shares
+            receiver.start()
+            receiver.now.wait(lambda status: status.consumers[0].connected > 0)
+            name = begin(streamer, str(receiver.now.root / "a.h5"), 20)
+            made.wait(lambda status: status.workers[0].shares)
+            send(streamer, range(20))
+            streamer.end(reason="complete", triggered=20, sent=20)
+            series = made.over(name)
+            assert (series.counts.done, series.from_file) == (20, 0)

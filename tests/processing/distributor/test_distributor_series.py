@@ -270,6 +270,41 @@ def test_results_of_the_series_as_a_whole_and_events_and_batches(
             assert column(file, "n").max() == 8
 
 
+def test_an_integer_of_one_worker_and_a_floating_point_number_of_another_are_one_sum(
+    receiver: ReceiverProcess, sender: Streamer
+) -> None:
+    source = """
+    class Mine(Processor):
+        def process(self, frame):
+            value = 0 if frame.index < 40 else 0.5
+            return {"sum": Sum(value), "greatest": Max(value)}
+    """
+    with pipeline(source, receiver, workers=2, hand_over_seconds=0.05) as made:
+        name = send(sender, receiver.root / "a.h5", range(40), frames=80)
+        made.wait(lambda status: status.series is not None and status.series.counts.done == 40)
+        for number in range(40, 80):
+            sender.frame(number)
+        sender.end(reason="complete", triggered=80, sent=80)
+        series = made.over(name)
+        assert series.counts.done == 80, series
+        with results(series) as file:
+            assert float(np.squeeze(file["/entry/accumulated/sum"])) == 20.0
+            assert float(np.squeeze(file["/entry/accumulated/greatest"])) == 0.5
+            assert frames_in(file, "sum") == 80
+
+
+def test_without_finish_a_series_is_over_although_no_worker_is_left(
+    receiver: ReceiverProcess, sender: Streamer
+) -> None:
+    with pipeline(NUMBER, receiver, workers=1) as made:
+        name = send(sender, receiver.root / "a.h5", range(20), frames=20)
+        made.wait(lambda status: status.series is not None and status.series.counts.done == 20)
+        made.workers[0].kill()
+        made.wait(lambda status: not status.workers)
+        sender.end(reason="complete", triggered=20, sent=20)
+        assert made.over(name).counts.done == 20
+
+
 def test_a_frame_whose_result_is_unlike_that_of_another_worker_fails(
     receiver: ReceiverProcess, sender: Streamer
 ) -> None:

@@ -26,6 +26,29 @@ def test_values_are_added_and_compared() -> None:
     assert [each.n for each in totals.arrays] == [6] * 4
 
 
+@pytest.mark.parametrize(
+    ("kind", "first", "second", "dtype", "found"),
+    [
+        ("sum", np.int64(0), np.float64(0.5), "<f8", 0.5),
+        ("sum", np.float64(0.5), np.int64(1), "<f8", 1.5),
+        ("mean", np.uint64(2), np.float64(0.5), "<f8", 2.5),
+        ("sum", np.uint64(3), np.int64(-5), "<i8", -2),
+        ("max", np.int64(3), np.float64(2.5), "<f8", 3.0),
+        ("min", np.float64(2.5), np.int64(3), "<f8", 2.5),
+        ("max", np.uint8(3), np.uint16(700), "<u2", 700),
+    ],
+)
+def test_values_of_unlike_types_get_one_that_holds_both(
+    kind: str, first: np.generic, second: np.generic, dtype: str, found: float
+) -> None:
+    totals = Totals()
+    for value in map(np.asarray, (first, second)):
+        totals.add([array("a", kind, value, 1)], {"a": value})
+    (described,), (value,) = totals.arrays, totals.values
+    assert (described.dtype, described.n) == (dtype, 2) and value.dtype == dtype
+    assert value == found
+
+
 def test_what_is_unlike_is_refused_as_a_whole() -> None:
     totals = Totals()
     one = np.ones(3, "<f8")
