@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib import import_module
 
 import pytest
 
@@ -35,13 +36,11 @@ def test_a_part_that_cannot_be_measured_is_said_and_the_others_are_measured(
     assert "not measured: a: there is no b" in said.err and "MISSED" in said.err
 
 
-@pytest.mark.parametrize("name", PARTS)
+@pytest.mark.parametrize("name", ["electrons", "pvapy"])
 def test_a_part_without_the_programs_of_others_says_what_installs_them(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    module = pytest.importorskip(PARTS[name])
-    if not hasattr(module, "judges_path"):
-        pytest.skip("this part compares with nobody from the judges")
+    module = import_module(PARTS[name])
     monkeypatch.setattr(module, "judges_path", lambda: None)
     with pytest.raises(NotMeasured, match="make judges installs it"):
         list(module.measure(1, lambda text: None))

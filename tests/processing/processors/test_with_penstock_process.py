@@ -21,6 +21,8 @@ from penstock.processing.results.read import Results
 from penstock.receiver.config.rectangles import Rectangle
 from tests.processing.processors.built_in import saved
 from tests.processing.processors.test_electrons import SHAPE, frames, plainly
+from tests.processing.service.pipeline_process import wait_until
+from tests.processing.test_process import ENTRY, running
 from tests.receiver.processes import ReceiverProcess
 from tests.streams import Streamer
 from tests.third_party import program_of
@@ -149,3 +151,35 @@ def test_stempy_reads_the_file(raw: Path, tmp_path: Path, scan: list[int] | None
     each = -(-FRAMES // (rows * columns))
     expected = truth() + [[]] * (rows * columns * each - FRAMES)
     assert json.loads(told.stdout) == [[rows, columns], list(SHAPE), [rows * columns, each], expected]
+
+
+@pytest.mark.slow
+def test_series_that_follow_each_other_live_each_have_a_file_for_stempy(
+    start_receiver: Callable[..., ReceiverProcess], streamer: Streamer, tmp_path: Path
+) -> None:
+    receiver = start_receiver(forward=[ENTRY])
+    receiver.connected()
+    parameters, exports = {"background": 18.5, "xray": 1000}, [{"as": "stempy", "scan": [4, 6]}]
+    images = frames(FRAMES)
+    with running(tmp_path, receiver, processor="electrons", parameters=parameters, exports=exports) as made:
+        made.wait(lambda status: [each.state for each in status.workers] == ["ready"] * 2)
+        for number in range(3):
+            raw = receiver.root / f"{number}.h5"
+            series = streamer.start(str(raw), frames=FRAMES, shape=SHAPE, type="uint16")
+            for index in range(FRAMES - number):  # some of the later series do not come
+                streamer.frame(index, images[index])
+            streamer.end(reason="complete", triggered=FRAMES, sent=FRAMES)
+        made.over(series)
+        files = [receiver.root / f"{number}.spots.stempy.h5" for number in range(3)]
+        wait_until(lambda: all(file.exists() for file in files), made.log.read_text())
+        made.wait(
+            lambda status: (
+                status.series is not None
+                and status.series.reason.endswith("what is missing is empty: 2 frames not done")
+            )
+        )
+    for number, file in enumerate(files):
+        expected = [plainly(image, None, None, 18.5, 1000) for image in images[: FRAMES - number]]
+        with h5py.File(file) as opened:
+            found = [each.tolist() for each in opened["electron_events/frames"][:]]
+        assert found == expected + [[]] * number
