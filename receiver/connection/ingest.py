@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterator, Sequence, Set
 
 import zmq
 
 from penstock.receiver.config import SourceConfig
 from penstock.receiver.connection.connecting import REFUSED_AFTER, Connecting, keep_alive
+from penstock.receiver.connection.pace import Pace
 from penstock.receiver.models import Connection
 from penstock.receiver.sources import KINDS
 from penstock.stins.addresses import is_ipv6
@@ -40,6 +42,12 @@ class Ingest:
         self._by_endpoint = [
             [each for each in self._all if each.endpoint == endpoint] for endpoint in config.endpoints
         ]
+        # A publisher drops what a socket has no room for, and of several sockets none may get ahead.
+        gathers = len(self._all) == 1 and not KINDS[config.type].published
+        self._pace = Pace(config.high_water_mark if gathers else 0)
+        self._watched = -1
+        self.is_called = False
+        """Whether the descriptor that is watched could be read when `wait` returned last."""
         self.number = 0
         """Number of the socket whose message was read last; with joined modules, number of the module."""
         self.idle = [False] * len(self._sockets)
@@ -60,12 +68,13 @@ class Ingest:
 
     def watch(self, descriptor: int) -> None:
         """Let `wait` return when this file descriptor can be read."""
+        self._watched = descriptor
         self._poller.register(descriptor, zmq.POLLIN)
 
     def wait(
         self, seconds: float, *, writable: Sequence[zmq.Socket[bytes]] = (), paused: bool = False
     ) -> None:
-        """Wait until something has arrived, for this time at most.
+        """Wait until something has arrived, for this time at most; let small messages gather before.
 
         Args:
             seconds: maximum waiting time.
@@ -75,11 +84,16 @@ class Ingest:
         if paused != self._paused:
             self._paused = paused
             self._poll_sockets()
+        if seconds and not paused and (rest := self._pace.rest(time.monotonic())):
+            time.sleep(min(rest, seconds))
         for socket in writable:
             self._poller.register(socket, zmq.POLLOUT)
+        self.is_called = False
         for ready, _ in self._poller.poll(math.ceil(seconds * 1000)):
             if ready in self._monitors:
                 self._monitors[ready].observe()
+            elif ready == self._watched:
+                self.is_called = True
         for socket in writable:
             self._poller.unregister(socket)
 
@@ -103,11 +117,12 @@ class Ingest:
         if len(self._sockets) > 1:
             yield from self._in_turn()
             return
-        receive, at_once = self._sockets[0].recv, int(zmq.NOBLOCK)
-        for _ in range(BURST):
+        receive, at_once, now = self._sockets[0].recv, int(zmq.NOBLOCK), time.monotonic()
+        for number in range(BURST):
             try:
                 part = receive(at_once, False)
             except zmq.Again:
+                self._pace.turn(now, number)
                 return
             parts = [part.buffer]
             # Like `recv_multipart`, without asking the socket after each part, which would take a
@@ -136,6 +151,11 @@ class Ingest:
             elif all(done):
                 self.is_behind = False
                 return
+
+    @property
+    def connected(self) -> int:
+        """Number of sockets that are connected."""
+        return sum(each.is_connected for each in self._all)
 
     def connections(self) -> list[Connection]:
         """Return the connected sockets per endpoint, and how long its host has not answered."""

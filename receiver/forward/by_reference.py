@@ -26,6 +26,8 @@ from penstock.stins.shared import NOBODY, Reference
 
 BUNCH = 64
 """Most frames in one message."""
+EARLY = 0.001
+"""So many seconds before it is due, a bunch is sent with frames that have just come, not on its own."""
 HEADER_BYTES, HEADER_BYTES_PER_BLOB = 1024, 128
 """Room for the header of a frame in its slot: checksums and positions of modules count per blob."""
 FIRST_SLOTS = 64
@@ -58,6 +60,7 @@ class SharingConsumer(Consumer):
         self._gather_seconds = config.gather_seconds
         self._bunch: list[Reference] = []
         self._due = 0.0  # when the bunch is sent, full or not
+        self._last = 0.0  # when the last frames came, or the series has begun
         self._largest = 0  # frame of the series, header included
         self._announced = False  # whether a consumer was told of the series
         self._token = self._gone = NOBODY
@@ -80,7 +83,7 @@ class SharingConsumer(Consumer):
 
     def begin(self, header: Header, metadata: Buffer, *, resumed: bool = False) -> None:
         """Announce a series; see `Consumer.begin`."""
-        self._announced = False
+        self._announced, self._last = False, time.monotonic()
         super().begin(header, metadata, resumed=resumed)
 
     def frame(self, index: int, frame: Frame) -> None:
@@ -111,11 +114,13 @@ class SharingConsumer(Consumer):
                 bunch.append(Reference(index, slot, len(header), sizes))
                 if len(bunch) == BUNCH:
                     self._flush()
+        now = time.monotonic()
+        since, self._last = now - self._last, now
         if bunch:
-            now = time.monotonic()
             if self._due == 0.0:
                 self._due = now + self._gather_seconds
-            if now >= self._due:
+            # Where frames come more rarely than that, a bunch would be one frame that is sent later.
+            if now >= self._due - EARLY or since >= self._gather_seconds:
                 self._flush()
 
     def end(self, end: SeriesEnd) -> None:

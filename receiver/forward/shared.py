@@ -93,6 +93,7 @@ class SharedSlots:
         self._write_nonce()
         self._states = self._pixels[PAGE : PAGE + self.layout.slots]
         self._free: list[int] = []  # free slots that were looked up, the lowest last
+        self._holder: tuple[bytes, Holder] | None = None  # as last read, with its token
         self._full_until = 0.0  # when all slots are looked through again
 
     def lay_out(self, frame_bytes: int) -> None:
@@ -160,7 +161,14 @@ class SharedSlots:
     @property
     def holder(self) -> Holder | None:
         """Who holds the memory, or was killed while holding it."""
-        return None if self.token == NOBODY else shared.holder_in(self._page)
+        token = self.token
+        if token == NOBODY:
+            return None
+        if self._holder is None or self._holder[0] != token:
+            found = shared.holder_in(self._page)
+            self._holder = None if found is None else (token, found)
+            return found
+        return self._holder[1]
 
     @property
     def is_locked(self) -> bool:

@@ -28,7 +28,9 @@ from penstock.resources.version import version
 log = logging.getLogger("penstock.receiver.process.data_process")  # run with -m, so that __name__ is __main__
 
 TICK = 0.05
-"""Seconds between two looks at clocks, connections and commands."""
+"""Longest time in seconds between two looks at clocks, connections and commands."""
+TELL = 0.1
+"""Seconds between two snapshots, unless the state has changed or a command was carried out."""
 
 
 def run(link: Link, last_frame: LastFrame, requested_frame: LastFrame, rois: RegionMemory) -> None:
@@ -51,7 +53,7 @@ def run(link: Link, last_frame: LastFrame, requested_frame: LastFrame, rois: Reg
         while True:
             pipeline.step(TICK)
             fresh = pipeline.machine.state is not state
-            for command in link.commands():
+            for command in link.commands() if pipeline.ingest.is_called else ():
                 if command.action == "request":
                     pipeline.outputs.requested.ask(command.number, command.request)
                     continue
@@ -82,7 +84,7 @@ def run(link: Link, last_frame: LastFrame, requested_frame: LastFrame, rois: Reg
             now = time.monotonic()
             if fresh or now >= tell_due:
                 link.send(pipeline, now, fresh=fresh)
-                tell_due = now + TICK
+                tell_due = now + TELL
     finally:
         pipeline.close(why)
         while link.send(pipeline, time.monotonic(), fresh=True) and pipeline.ended:

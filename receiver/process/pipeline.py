@@ -144,8 +144,7 @@ class Pipeline:
             self._pass_on(self._arrivals.on_reconnect(), at)
             self._drain(at)
             self._collector.on_reconnect()
-        connections = sum(item.connections for item in ingest.connections())
-        self._guarded(lambda: self._collector.tick(at, connections))
+        self._guarded(lambda: self._collector.tick(at, ingest.connected))
         self._guarded(lambda: outputs.flush_if_due(now))
         outputs.step(self._collector.series, now)
 

@@ -62,15 +62,16 @@ START_SECONDS, RESERVED_PER_SECOND = 30.0, 100.0
 
 ALLOCATOR = {
     "MALLOC_ARENA_MAX": "1",
-    "MALLOC_MMAP_THRESHOLD_": str(2**25),
+    "MALLOC_MMAP_MAX_": "0",
     "MALLOC_TRIM_THRESHOLD_": str(2**32),
     "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",
 }
 """Settings that keep the memory of received frames for later ones instead of returning it to the kernel,
 which causes page faults: a tenth to a fifth of the processor time at 2 MB per frame, nothing at 200 kB and
-less. 32 MB is the largest threshold that glibc accepts (mallopt(3)). One arena, since ZeroMQ's thread
-allocates the memory and the loop frees it. Huge pages (glibc 2.35 and later), so that new memory causes one
-fault per 2 MB: half of the loop's processor time at 20 MB per frame."""
+less. No block is mapped on its own: those of more than 32 MB would be whatever the threshold (mallopt(3)),
+anew for each frame. One arena, since ZeroMQ's thread allocates the memory and the loop frees it. Huge pages
+(glibc 2.35 and later), so that new memory causes one fault per 2 MB: half of the loop's processor time at
+20 MB per frame."""
 
 
 class Supervisor(Parent[Snapshot]):

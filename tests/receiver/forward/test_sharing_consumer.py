@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -96,6 +97,22 @@ def test_bunches_are_sent_when_they_are_full_or_due_and_at_the_end(
     assert isinstance(first, Referenced) and isinstance(second, Referenced)
     assert [len(first.references), len(second.references)] == [BUNCH, 3]
     assert [each.frame for each in second.references] == [64, 65, 66]
+    stream.close()
+
+
+def test_frames_that_come_more_rarely_than_bunches_are_due_are_sent_at_once(
+    forwarder: Forwarder, consumer: SharingConsumer, context: zmq.Context[zmq.Socket[bytes]]
+) -> None:
+    consumer._gather_seconds = 0.001
+    stream = connected(consumer, context)
+    begin(forwarder)
+    for index in range(3):
+        time.sleep(0.002)
+        forwarder.frame(index, frame(index))
+        assert forwarder.soonest(5.0) == 5.0, "nothing waits"
+    forwarder.end(SeriesEnd())
+    _, *referenced, _ = events(forwarder, stream, 5)
+    assert all(isinstance(each, Referenced) and len(each.references) == 1 for each in referenced)
     stream.close()
 
 
