@@ -157,7 +157,8 @@ class Status:
     totals: dict[str, int] = field(default_factory=dict)
     """Frames that have come into each final state since the distributor started, of all series."""
     longest_pause: float = 0.0
-    """Longest time in seconds for which frames waited, since the distributor started, because it was busy."""
+    """Longest time in seconds between two bunches that were given, while frames waited and there was a
+    worker, since the distributor started: where all are busy, as long as they need for a bunch."""
     queue_bytes: int = 0
     """Bytes of frames that wait or are in work in the distributor's own memory, not in shared memory."""
     penstock: str = ""

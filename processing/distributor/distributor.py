@@ -69,6 +69,7 @@ class Distributor:
         self._flow = Flow(setup, self._connections)
         self._flow.staff.shared = self._memory
         self._stream: Stream | None = None
+        self._is_full = False  # whether nothing is read of the stream until there is room
         self._monitor: zmq.Socket[Any] | None = None
         self._hold: Hold | None = None
         self._entry: Entry | None = None
@@ -106,7 +107,9 @@ class Distributor:
             flow.message(peer, parts, now)
         for peer in self._connections.gone():
             flow.gone(peer)
-        if self._stream is not None:
+        if self._stream is not None and (
+            self._stream.socket in found or self._monitor in found or self._is_full
+        ):
             self._read(self._stream, self._monitor in found)
         if self._watch is not None and self._watch.fileno in found:
             self._hear(self._watch)
@@ -157,8 +160,9 @@ class Distributor:
                     if may_be_over:
                         self._observe()
                     break
-        # Whoever does not read is not woken up.
-        self._poller.register(stream.socket, 0 if flow.series.is_full else zmq.POLLIN)
+        if flow.series.is_full != self._is_full:  # who does not read is not woken up
+            self._is_full = flow.series.is_full
+            self._poller.register(stream.socket, 0 if self._is_full else zmq.POLLIN)
 
     def _observe(self) -> None:
         """Notice that the connection has ended, once everything is read that came before: the receiver sends
@@ -185,6 +189,7 @@ class Distributor:
                 return
         self._stream = Stream(entry.endpoint, self._context)
         self._monitor = self._stream.socket.get_monitor_socket(zmq.EVENT_DISCONNECTED)
+        self._is_full = False
         self._poller.register(self._stream.socket, zmq.POLLIN)
         self._poller.register(self._monitor, zmq.POLLIN)
 

@@ -26,7 +26,10 @@ class Giving:
         self.is_over = False
         """Whether no more frames are given."""
         self.longest_pause = 0.0
-        """Longest time in seconds for which a frame waited although a worker had room."""
+        """Longest time in seconds between two bunches that were given, while frames waited and there was a
+        worker for them."""
+        self._waiting_since: float | None = None
+        """When the last bunch was given, or frames came; `None` if none waits now."""
         self._series = series
         self._schedule = series.schedule
         self._staff = series.staff
@@ -41,10 +44,8 @@ class Giving:
             if run.phase is Phase.BEGINNING
             for number in run.numbers
         }
-        if self._schedule.waiting():
-            # Nothing was given since the loop has woken up: so long it may have waited.
-            self.longest_pause = max(self.longest_pause, time.monotonic() - now)
         while (bunch := self._schedule.next(now, held_back)) is not None:
+            self._end_pause(now)
             run = self._series.answers.runs[bunch.series]
             part = run.part(bunch.series)
             if part.is_stale and any(item.shared for item in bunch.items):
@@ -52,6 +53,18 @@ class Giving:
                 continue
             run.next_frame = max(run.next_frame, int(bunch.indices.max()) + 1)
             self._send(run, part, bunch)
+        if not self._schedule.has_waiting(held_back):
+            self._waiting_since = None
+        elif self._waiting_since is None:
+            self._waiting_since = now
+
+    def _end_pause(self, now: float) -> None:
+        """Take note of a bunch that is given: frames may have waited since the one before, or, if none did,
+        since the loop has woken up."""
+        moment = time.monotonic()
+        since = now if self._waiting_since is None else self._waiting_since
+        self.longest_pause = max(self.longest_pause, moment - since)
+        self._waiting_since = moment
 
     def _send(self, run: Run, part: Part, bunch: Bunch) -> None:
         member = self._staff.members[bunch.worker]

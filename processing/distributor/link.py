@@ -20,7 +20,7 @@ from penstock.receiver.service.datagrams import Datagrams
 
 HEARTBEAT = 0.5
 """Longest time in seconds between two snapshots, so that the parent notices a hanging process."""
-LEAST = 0.1
+LEAST = 0.2
 """Shortest time in seconds between two, unless a command was carried out: counts change with every bunch."""
 
 

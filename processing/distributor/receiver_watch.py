@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 
 LEAST_SECONDS = 0.1
 """Between two looks at the status of a receiver."""
-SERIES_SECONDS = 0.5
+SERIES_SECONDS = 1.0
 """The same within a series, of which nothing is to be learned but its end: the stream tells of that, too,
 unless the receiver is killed."""
 WAIT_SECONDS = 0.5

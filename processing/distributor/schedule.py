@@ -8,7 +8,7 @@ one, by workers that have nothing else, so that a frame that kills its worker ta
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 import msgspec
 import numpy as np
@@ -19,6 +19,8 @@ from penstock.processing.wire import CREDITS
 
 MOST_FRAMES, MOST_BYTES, MOST_SECONDS = 64, 2_000_000, 0.020
 """Limits of one bunch: frames, bytes if it goes by value, and time that the worker needs for it."""
+WORTH_SECONDS = 0.001
+"""Time of a worker that is worth a message: frames that it needs less for are not divided among several."""
 ATTEMPTS = 3
 """Workers that may die with a frame before it is lost."""
 REMEMBERED = 1000
@@ -54,6 +56,7 @@ class Schedule:
         self.preparing: set[tuple[int, int]] = set()
         """Worker and series, of workers that have been told of a series, and have not begun with it."""
         self._queues: dict[int, Queue] = {}
+        self._spare: int | None = None  # worker that is to have nothing soon, so that frames are tried alone
         self._bunches = 0
         self._room: tuple[dict[int, None], ...] = tuple({} for _ in range(CREDITS))
         """Workers by the number of bunches that they have, if it is below `CREDITS`; who waits longest is
@@ -89,6 +92,19 @@ class Schedule:
         if series is not None:
             return len(self._queues[series])
         return sum(map(len, self._queues.values()))
+
+    def has_waiting(self, held_back: Container[int] = ()) -> bool:
+        """Return whether frames wait, and there is a worker that could take them.
+
+        Args:
+            held_back: series of which nothing is given yet.
+        """
+        return any(
+            len(queue)
+            and series not in held_back
+            and any((worker, series) not in self.preparing for worker in self.workers)
+            for series, queue in self._queues.items()
+        )
 
     def take_back(self, series: int) -> None:
         """Let frames in shared memory, which the receiver has taken back, be pending again; of those in work
@@ -345,35 +361,45 @@ class Schedule:
         if len(worker.work) < CREDITS and not any(bunch.alone for bunch in worker.work.values()):
             self._room[len(worker.work)][worker.number] = None
 
-    def _free(self, most: int, series: int) -> Worker | None:
-        """Return the worker with the fewest bunches, at most `most`, that has started a series."""
+    def _free(self, most: int, series: int, spare: int | None = None) -> Worker | None:
+        """Return the worker with the fewest bunches, at most `most`, that has started a series, and is not
+        the spare one."""
         if self.ordered and self.workers:
             worker = next(iter(self.workers.values()))
-            if (worker.number, series) in self.preparing:
+            if worker.number == spare or (worker.number, series) in self.preparing:
                 return None
             return worker if any(worker.number in room for room in self._room[: most + 1]) else None
         for room in self._room[: most + 1]:
             for number in room:
-                if (number, series) not in self.preparing:
+                if number != spare and (number, series) not in self.preparing:
                     return self.workers[number]
         return None
 
-    @property
-    def _most(self) -> int:
-        """Bunches that a worker may have at most to get another one. While frames are to be tried alone,
-        nobody gets a second bunch, so that somebody has none soon."""
-        return 0 if any(queue.alone for queue in self._queues.values()) else CREDITS - 1
+    def _find_spare(self) -> int | None:
+        """Return the worker that gets no other frames while some are to be tried alone, so that it has none
+        soon; `None` if there are no such frames, or nobody can take them yet."""
+        alone = [series for series, queue in self._queues.items() if queue.alone]
+        if not alone:
+            self._spare = None
+            return None
+        able = [
+            worker for worker in (list(self.workers.values())[:1] if self.ordered else self.workers.values())
+            if any((worker.number, series) not in self.preparing for series in alone)
+        ]  # fmt: skip
+        if self._spare not in (worker.number for worker in able):
+            fewest = min(able, key=lambda each: len(each.work), default=None)
+            self._spare = None if fewest is None else fewest.number
+        return self._spare
 
     def _live(self, series: int, queue: Queue, now: float) -> Bunch | None:
-        worker = self._free(self._most, series)
-        if worker is None:
-            return None
-        if queue.alone:
+        if queue.alone and (worker := self._free(0, series)) is not None:
             return self._give(series, queue, worker, [queue.alone.popleft()], now, alone=True)
+        if not queue.fresh or (worker := self._free(CREDITS - 1, series, self._find_spare())) is None:
+            return None
         return self._give(series, queue, worker, self._taken(queue.fresh, worker), now)
 
     def _rest(self, series: int, queue: Queue, now: float) -> Bunch | None:
-        worker = self._free(self._most, series)
+        worker = self._free(CREDITS - 1, series, self._find_spare())
         if worker is None:
             return None
         return self._give(series, queue, worker, self._taken(queue.rest, worker), now)
@@ -397,8 +423,9 @@ class Schedule:
         if worker.seconds is None:
             return worker.batch
         share = -(-waiting // (1 if self.ordered else len(self.workers)))
-        quick = int(MOST_SECONDS / worker.seconds) if worker.seconds > 0 else MOST_FRAMES
-        return max(1, min(MOST_FRAMES, share, quick), min(worker.batch, waiting))
+        each = max(worker.seconds, 1e-9)
+        quick, worth = int(MOST_SECONDS / each), int(WORTH_SECONDS / each)
+        return max(1, min(MOST_FRAMES, quick, max(share, worth)), min(worker.batch, waiting))
 
     def _give(
         self, series: int, queue: Queue, worker: Worker, items: list[Item], now: float, alone: bool = False

@@ -58,10 +58,21 @@ def test_a_bunch_is_what_lies_there() -> None:
 
 def test_the_queue_is_shared_between_the_workers() -> None:
     schedule, _ = scheduled(workers=4)
+    for worker in schedule.workers.values():
+        worker.seconds = 0.002
     schedule.come(1, items(*range(8)))
     found = given(schedule)
     assert {bunch.worker for bunch in found[:4]} == {1, 2, 3, 4}
     assert [len(bunch.items) for bunch in found] == [2, 2, 1, 1, 1, 1]
+
+
+@pytest.mark.parametrize(("seconds", "sizes"), [(0.0, [64, 36]), (0.0001, [25, 19, 14, 11, 10, 10, 10, 1])])
+def test_frames_that_take_next_to_no_time_are_not_divided(seconds: float, sizes: list[int]) -> None:
+    schedule, _ = scheduled(workers=4)
+    for worker in schedule.workers.values():
+        worker.seconds = seconds
+    schedule.come(1, items(*range(100)))
+    assert [len(bunch.items) for bunch in given(schedule)] == sizes
 
 
 def test_the_first_bunch_has_one_frame_and_slow_workers_get_few() -> None:
@@ -103,6 +114,25 @@ def test_a_copy_and_a_frame_that_nobody_planned_are_counted_and_come_back() -> N
     others = schedule.come(1, items(1, 2, 3))
     assert [item.index for item in others] == [1, 3] and schedule.duplicates == 2
     assert account.counts.queued == 3
+
+
+def test_while_frames_are_tried_alone_one_worker_is_spared_for_them_and_the_others_go_on() -> None:
+    schedule, _ = scheduled(workers=3)
+    for worker in schedule.workers.values():
+        worker.seconds = 0.02
+    schedule.come(1, items(*range(100)))
+    busy = given(schedule)
+    assert Counter(bunch.worker for bunch in busy) == {1: 2, 2: 2, 3: 2}
+    schedule.leave(1)
+    done = [bunch for bunch in busy if bunch.worker != 1]
+    found: list[Bunch] = []
+    while sum(bunch.alone for bunch in found) < 2:
+        schedule.settle(done.pop(0), seconds=0.02)
+        now = given(schedule)
+        found, done = found + now, done + now
+    alone, others = ({bunch.worker for bunch in found if bunch.alone is so} for so in (True, False))
+    assert [bunch.items[0].index for bunch in found if bunch.alone] == [0, 3]
+    assert len(alone) == 1 and others == {2, 3} - alone
 
 
 def test_frames_of_a_dead_worker_are_tried_again_alone_and_before_others() -> None:
