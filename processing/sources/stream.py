@@ -9,6 +9,7 @@ import zmq
 
 from penstock.stins import codec, shared
 from penstock.stins.addresses import is_ipv6
+from penstock.stins.buffers import kept
 from penstock.stins.errors import RemoteError
 from penstock.stins.messages import Buffer, Frame, Header, SeriesEnd, Start
 from penstock.stins.shared import Reference
@@ -35,7 +36,7 @@ class ByValue(msgspec.Struct, frozen=True):
     """A frame that came as a message: of a consumer without shared memory, or one that fits no slot."""
 
     index: int
-    parts: list[memoryview]
+    parts: list[Buffer]
     """Its header, and its blobs."""
 
 
@@ -81,7 +82,7 @@ class Stream:
         if isinstance(message, Frame):
             if message.image.frame is None:
                 raise RemoteError("missing_key", "a frame without number: this is no receiver's stream")
-            return ByValue(message.image.frame, parts)
+            return ByValue(message.image.frame, [kept(part) for part in parts])
         if isinstance(message, Start):
             return Began(message.header, message.part or b"{}")
         return Ended(message)

@@ -20,6 +20,7 @@ from penstock.receiver.connection.connecting import keep_alive
 from penstock.receiver.forward.queued import Passage, Queued
 from penstock.receiver.models import ConsumerStatus
 from penstock.stins.addresses import is_ipv6
+from penstock.stins.buffers import kept
 from penstock.stins.connections import HANDSHAKE_MS, Connections
 from penstock.stins.messages import Buffer, Frame, Header, Image, SeriesEnd
 from penstock.stins.series import SeriesEncoder, SeriesState
@@ -221,6 +222,8 @@ class Consumer:
         self._queue.append(item)
         self.waiting_bytes += item.nbytes
         self.step()
+        if item.rest and self._queue and self._queue[-1] is item:  # it waits
+            self._queue[-1] = msgspec.structs.replace(item, rest=[kept(part) for part in item.rest])
 
     def _make_room(self, nbytes: int) -> bool:
         """Return whether so many bytes may be queued; an empty queue takes any single message."""
