@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -15,7 +15,7 @@ from penstock.streamer.generator_faults import FaultLog, Faults
 from penstock.streamer.generator_pixels import make_pool
 from penstock.streamer.generator_plan import Plan, module
 from penstock.streamer.patterns import powder_geometry
-from penstock.streamer.push_socket import PushSocket
+from penstock.streamer.push_socket import Part, PushSocket
 
 EXPOSURE = 1e-3
 """Exposure time in seconds that frames claim if no rate is given."""
@@ -63,6 +63,7 @@ class Stream:
         self._odd = self._faults.frames
         self._encoder = SeriesEncoder()
         self._pool = make_pool(plan, number)
+        self._lasting = [[push.lasting(blob) for blob in blobs] for blobs in self._pool]
         self._sums = [checksums(plan.checksum, blobs) if plan.checksum else None for blobs in self._pool]
         place = module(plan, number)
         self._place: dict[str, Any] = {} if place is None else msgspec.structs.asdict(place)
@@ -126,16 +127,15 @@ class Stream:
         if self.log.died_at is not None:
             return True
         turn = frame % len(self._pool)
-        blobs = self._pool[turn]
         image = self._kind(
             shape=self._plan.shape, type=self._plan.dtype, compression=self._plan.compression, frame=frame,
             chunks=self._chunks, series=self._series, trigger=frame, timestamp=time.time(),
             checksums=self._sums[turn], **self._place,
         )  # fmt: skip
         if frame in self._odd:
-            sent = self._mistreat(frame, image, blobs)
+            sent = self._mistreat(frame, image, self._pool[turn])
         else:
-            sent = self._send([self._encoder.image(image), *blobs])
+            sent = self._send([self._encoder.image(image), *self._lasting[turn]])
         if self._held:
             sent = sent and self._release(frame)
         return sent
@@ -203,7 +203,7 @@ class Stream:
         self._held = [held for held in self._held if held.after > frame or held.due > now]
         return all(self._send(held.parts) for held in ready)
 
-    def _send(self, parts: list[bytes]) -> bool:
+    def _send(self, parts: Sequence[Part]) -> bool:
         """Wait for room and send; return false if told to stop before."""
         while self._push.try_send(parts) is None:
             if not self._push.wait_writable(TICK) and self._stopping():

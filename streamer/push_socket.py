@@ -11,6 +11,7 @@ import os
 import socket
 from collections.abc import Callable, Sequence
 from threading import Condition, Thread
+from typing import TypeAlias
 
 import zmq
 from zmq.utils.monitor import recv_monitor_message
@@ -23,6 +24,8 @@ from penstock.streamer.slices import call
 
 log = logging.getLogger(__name__)
 
+Part: TypeAlias = "Buffer | zmq.Frame"
+"""A part of a message; see `PushSocket.lasting`."""
 COPY_BELOW = 65536
 """Bytes below which a copy costs less than the tracking of a shared buffer."""
 LARGE_FRAME = 2 * 2**20
@@ -96,11 +99,17 @@ class PushSocket:
             ) from error
         self.endpoint: str = self._socket.getsockopt_string(zmq.LAST_ENDPOINT)
 
-    def try_send(self, parts: Sequence[Buffer]) -> Tracker | None:
+    @staticmethod
+    def lasting(blob: Buffer) -> Part:
+        """Return memory that is sent many times and never written again, as a part for `try_send`: without
+        a copy, and without anybody being told each time that ZeroMQ has read it, which takes a thread."""
+        return blob if len(blob) < COPY_BELOW else zmq.Frame(blob, track=False, copy=False)
+
+    def try_send(self, parts: Sequence[Part]) -> Tracker | None:
         """Pass one message to ZeroMQ if a peer has room for it.
 
         Return `None` if no peer has room and nothing was sent; otherwise a tracker that tells when the memory
-        of the parts may be written again.
+        of the parts may be written again; not that of `lasting` parts.
         """
         # A connection that is known to be lost still takes messages until ZeroMQ has removed it. That happens
         # once the next one has shaken hands (with one I/O thread) and ZeroMQ has processed its commands,
@@ -116,7 +125,9 @@ class PushSocket:
         try:
             for number, part in enumerate(parts):
                 flags = NOBLOCK_MORE if number < last else zmq.NOBLOCK
-                if len(part) < COPY_BELOW:
+                if type(part) is zmq.Frame:
+                    send(part, flags, copy=False)
+                elif len(part) < COPY_BELOW:
                     send(part, flags)
                 else:
                     shared.append(send(part, flags, copy=False, track=True))
