@@ -42,8 +42,8 @@ MOST_DROPPED = 0.01
 """Share of dropped frames from which on figures say nothing."""
 
 CASES = (
-    Frames(name="20 kB", shape=(100, 100), count=50_000),
-    Frames(name="262 kB", shape=(362, 362), count=6_000),
+    Frames(name="20 kB", shape=(100, 100), count=30_000),
+    Frames(name="262 kB", shape=(362, 362), count=4_000),
     Frames(name="4.2 MB", shape=(1448, 1448), count=400),
     Frames(name="16.8 MB", shape=(2896, 2896), count=100),
 )
@@ -141,8 +141,8 @@ def _turn(kind: str, receiver: Receiver, consumer: Loop | Pipeline | None, found
         return receiver.seconds() | ({} if consumer is None else consumer.seconds())
 
     frames, dropped = found.frames, receiver.dropped
-    before = seconds()
-    receiver.take(frames)
+    with receiver.taking(frames):
+        before = seconds()
     if consumer is not None:
         consumer.over()
     spent = difference(seconds(), before)
@@ -225,12 +225,12 @@ def sharing(folder: Path, rounds: int, progress: Callable[[str], None], scale: f
                     found.shares.append([(after[name] - before[name]) / equal for name in after])
     with ExitStack() as processes:
         progress("workers that compute start")
-        frames = Frames(name="20 kB", shape=(100, 100), count=round(4000 * scale))
+        frames = Frames(name="20 kB", shape=(100, 100), count=round(2000 * scale))
         receiver, pipeline = _pipeline(folder, frames, COMPUTES, min(2, os.cpu_count() or 1), processes)
         for number in range(1, rounds + 1):
             progress(f"workers that compute, round {number} of {rounds}")
-            first = receiver.seconds() | pipeline.seconds()
-            receiver.take(frames)
+            with receiver.taking(frames):
+                first = receiver.seconds() | pipeline.seconds()
             _all_done(pipeline, frames)
             spent = difference(receiver.seconds() | pipeline.seconds(), first)
             found.around.append({name: each / frames.count * 1e3 for name, each in spent.items()})

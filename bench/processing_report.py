@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import statistics
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -26,7 +27,11 @@ from penstock.bench.processing import (
     costs,
     sharing,
 )
-from penstock.bench.processing_others import Chain, Events
+from penstock.bench.processing_kills import EVERY, PAUSE_BAR, WORKERS, Kills, kills
+from penstock.bench.processing_others import Events
+from penstock.bench.processing_pvapy import Chain, Spent, chains
+
+PARTS = ("cost", "sharing", "kills", "dranspose", "pvapy")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,40 +50,62 @@ class Verdict:
         return self.found >= self.bar if self.least else self.found <= self.bar
 
 
-def report(folder: Path | None, rounds: int, as_json: bool) -> int:
-    """Measure and print tables; return the exit status: 1 if a bar is not reached."""
+def report(folder: Path | None, rounds: int, as_json: bool, only: Sequence[str] = ()) -> int:
+    """Measure and print tables; return the exit status: 1 if a bar is not reached.
+
+    Args:
+        folder: for configurations.
+        rounds: turns of each.
+        as_json: whether standard output gets nothing but JSON.
+        only: some of `PARTS`; all, if there are none.
+    """
     console = Console(stderr=as_json, highlight=False)
+    parts = [part for part in PARTS if part in (only or PARTS)]
+    found: dict[str, list[Any]] = {}
+    others = processing_others.environment()
     with (
         tempfile.TemporaryDirectory(dir=folder, prefix="penstock-bench-") as text,
         Console(stderr=True).status("starting", refresh_per_second=1) as status,
     ):
-        place = Path(text)
-        found = list(costs(place, rounds, status.update))
-        shared = sharing(place, rounds, status.update)
-        others = processing_others.environment()
-        events = processing_others.dranspose(place, rounds, status.update, others)
-        chains = processing_others.pvapy(place, rounds, status.update, others)
-    console.print(_costs(found))
-    if events:
-        console.print(_events(events))
-    if chains:
-        console.print(_chains(chains))
-    if others is None or not events:
-        console.print(f"not compared with others: {processing_others.MISSING}")
-    verdicts = [
-        *cost_verdicts(found), *sharing_verdicts(shared), *event_verdicts(events), *chain_verdicts(chains)
-    ]  # fmt: skip
+        place, tell = Path(text), status.update
+        for part in parts:
+            match part:
+                case "cost":
+                    found[part] = list(costs(place, rounds, tell))
+                case "sharing":
+                    found[part] = [sharing(place, rounds, tell)]
+                case "kills":
+                    found[part] = [kills(place, tell)]
+                case "dranspose":
+                    found[part] = processing_others.dranspose(place, rounds, tell, others)
+                case "pvapy":
+                    found[part] = chains(place, rounds, tell, others)
+    for part, table in (("cost", _costs), ("dranspose", _events), ("pvapy", _chains)):
+        if found.get(part):
+            console.print(table(found[part]))
+    missing = [part for part in ("dranspose", "pvapy") if part in found and not found[part]]
+    if missing:
+        console.print(f"not compared with {' and '.join(missing)}: {processing_others.MISSING}")
+    verdicts = list(verdicts_of(found))
     console.print(_verdicts(verdicts))
     if as_json:
-        content = {
-            "costs": [asdict(each) for each in found],
-            "sharing": asdict(shared),
-            "dranspose": [asdict(each) for each in events],
-            "pvapy": [asdict(each) for each in chains],
-            "bars": [asdict(each) | {"reached": each.reached} for each in verdicts],
+        content: dict[str, Any] = {
+            part: [asdict(each) for each in results] for part, results in found.items()
         }
+        content["bars"] = [asdict(each) | {"reached": each.reached} for each in verdicts]
         print(json.dumps(content))
     return int(not all(each.reached for each in verdicts))
+
+
+def verdicts_of(found: Mapping[str, list[Any]]) -> Iterator[Verdict]:
+    """Say of each bar of the parts that were measured whether it is reached."""
+    yield from cost_verdicts(found.get("cost", []))
+    for each in found.get("sharing", []):
+        yield from sharing_verdicts(each)
+    for each in found.get("kills", []):
+        yield from kill_verdicts(each)
+    yield from event_verdicts(found.get("dranspose", []))
+    yield from chain_verdicts(found.get("pvapy", []))
 
 
 def cost_verdicts(found: list[Cost]) -> Iterator[Verdict]:
@@ -99,6 +126,15 @@ def sharing_verdicts(found: Sharing) -> Iterator[Verdict]:
     yield Verdict(text="unlike share of one of them", found=found.unlike, bar=SHARE_BAR)
     around = f"receiver and distributor, share of workers that compute {COMPUTE * 1e3:g} ms per frame"
     yield Verdict(text=around, found=found.ratio, bar=AROUND_BAR)
+
+
+def kill_verdicts(found: Kills) -> Iterator[Verdict]:
+    """Say whether frames wait too long while workers are killed."""
+    text = (
+        f"{WORKERS} workers, {found.kills} kills, one every {EVERY:g} s: longest time in s between two "
+        "bunches given, while frames wait"
+    )
+    yield Verdict(text=text, found=found.longest_pause, bar=PAUSE_BAR)
 
 
 def event_verdicts(found: list[Events]) -> Iterator[Verdict]:
@@ -157,12 +193,21 @@ def _events(found: list[Events]) -> Table:
 
 def _chains(found: list[Chain]) -> Table:
     table = Table(title="µs of processor time per frame of the whole chain, sender included (medians)")
-    for column in ("frames", "per second", "PvaPy", "penstock"):
-        table.add_column(column, justify="left" if column == "frames" else "right")
+    for column in ("frames", "per second", "process", "PvaPy", "penstock"):
+        table.add_column(column, justify="left" if column in ("frames", "process") else "right")
     for each in found:
-        times = (f"{statistics.median(spent):,.0f}" for spent in (each.pvapy, each.penstock))
-        table.add_row(each.frames.name, f"{each.frames.rate:g}", *times)
+        rows = [*((name, True) for name in each.pvapy[0]), *((name, False) for name in each.penstock[0])]
+        for name, is_theirs in rows:
+            spent = each.pvapy if is_theirs else each.penstock
+            time = f"{statistics.median(turn[name] for turn in spent):,.0f}"
+            table.add_row("", "", name, *((time, "") if is_theirs else ("", time)))
+        totals = (f"{statistics.median(map(_total, spent)):,.0f}" for spent in (each.pvapy, each.penstock))
+        table.add_row(each.frames.name, f"{each.frames.rate:g}", "all", *totals, end_section=True)
     return table
+
+
+def _total(spent: Spent) -> float:
+    return sum(spent.values())
 
 
 def _verdicts(verdicts: list[Verdict]) -> Table:

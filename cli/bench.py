@@ -22,7 +22,8 @@ Examples:
   penstock bench --viewer --dir /dev/shm      instead: what a viewer costs the data path
   penstock bench --rois --rounds 10           instead: what regions of interest cost
   penstock bench --consumers --rounds 5       instead: what a consumer costs the receiver
-  penstock bench --processing --rounds 5      instead: what live processing costs; a quarter of an hour
+  penstock bench --processing --rounds 5      instead: what live processing costs; ten minutes
+  penstock bench --processing --only pvapy    instead: one of its comparisons
   penstock bench --reductions --part pvapy    instead: what the built-in processors cost, or one part of it
 """
 
@@ -70,7 +71,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--disk", type=Path, metavar="DIR", help="folder on a disk (default: the temporary one)"
     )
     figures.add_argument("--again", action="store_true", help="measure again what was measured already")
-    figures.add_argument("--part", action="append", metavar="PART", help="only this part; may be repeated")
+    figures.add_argument(
+        "--part", "--only", action="append", metavar="PART",
+        help="only this part, also of --processing and --reductions; may be repeated",
+    )  # fmt: skip
     parser.add_argument(
         "--viewer", action="store_true", help="instead: frames of 4 million pixels, with and without a viewer"
     )
@@ -138,14 +142,21 @@ def run(args: argparse.Namespace) -> int:
 
             return report_consumers(args.dir, args.rounds, args.json)
         if args.processing:
-            from penstock.bench.processing_report import report as report_processing
-
-            return report_processing(args.dir, args.rounds, args.json)
+            return _processing(args)
         if args.reductions:
             return _reductions(args)
         return _figures(args) if args.figures is not None else _compare(args)
     except (ProcessFailed, RuntimeError) as error:
         raise UserError(f"no figures: {error}") from error
+
+
+def _processing(args: argparse.Namespace) -> int:
+    from penstock.bench.processing_report import PARTS, report
+    from penstock.cli.main import UserError
+
+    if unknown := set(args.part or ()) - set(PARTS):
+        raise UserError(f"--only {min(unknown)}; give one of {', '.join(PARTS)}")
+    return report(args.dir, args.rounds, args.json, args.part or ())
 
 
 def _reductions(args: argparse.Namespace) -> int:

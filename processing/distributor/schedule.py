@@ -386,7 +386,7 @@ class Schedule:
             worker for worker in (list(self.workers.values())[:1] if self.ordered else self.workers.values())
             if any((worker.number, series) not in self.preparing for series in alone)
         ]  # fmt: skip
-        if self._spare not in (worker.number for worker in able):
+        if self._spare not in [worker.number for worker in able]:
             fewest = min(able, key=lambda each: len(each.work), default=None)
             self._spare = None if fewest is None else fewest.number
         return self._spare

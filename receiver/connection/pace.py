@@ -10,6 +10,8 @@ REST_SECONDS = 0.0025
 """Longest rest; messages that come more rarely than this are not waited for."""
 SHARE = 4
 """At most one in so many of the messages that a socket holds may gather: the sender never waits for room."""
+LEAST = 4
+"""If that is fewer messages than this they are large, and it does not matter what a wake-up takes."""
 
 
 class Pace:
@@ -31,7 +33,7 @@ class Pace:
             now: monotonic seconds at its begin.
             messages: their number.
         """
-        if not messages or self._most < 2:
+        if not messages or self._most < LEAST:
             return
         since, self._last = now - self._last, now
         if since < REST_SECONDS * messages:

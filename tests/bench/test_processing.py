@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import os
+import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from penstock.bench import processing, processing_others
+from penstock.bench import processing, processing_kills, processing_others, processing_pvapy
+from penstock.bench.contenders import process_seconds
 from penstock.bench.pipeline import Frames
 from penstock.bench.processing import CASES, KINDS, WAITERS, Cost, Sharing
-from penstock.bench.processing_others import DRANSPOSE, EVENT_CASES, Chain, Events
+from penstock.bench.processing_kills import FRAMES, Kills
+from penstock.bench.processing_others import DRANSPOSE, EVENT_CASES, Events
+from penstock.bench.processing_pvapy import Chain
 from penstock.bench.processing_report import (
     Verdict,
     chain_verdicts,
     cost_verdicts,
     event_verdicts,
+    kill_verdicts,
     sharing_verdicts,
+    verdicts_of,
 )
 from tests.third_party import program_of
 
@@ -71,9 +79,39 @@ def test_rates_have_a_least_and_times_a_most() -> None:
         frames=frames, bars=bars, rates={DRANSPOSE: [1000.0], "by reference": [6000.0], "by TCP": [2000.0]}
     )
     assert [verdict.reached for verdict in event_verdicts([events])] == [True, False]
-    chain = Chain(frames=replace(frames, rate=10.0), bar=0.7, pvapy=[100.0, 100.0], penstock=[60.0, 80.0])
-    assert [verdict.reached for verdict in chain_verdicts([chain])] == [True]
+    theirs, ours = (
+        {"source": 60.0, "consumer": 40.0},
+        [{"receiver": 60.0}, {"receiver": 50.0, "workers": 30.0}],
+    )
+    chain = Chain(frames=replace(frames, rate=10.0), bar=0.7, pvapy=[theirs, theirs], penstock=ours)
+    (verdict,) = chain_verdicts([chain])
+    assert verdict.found == pytest.approx(0.7) and verdict.reached
     assert not Verdict(text="", found=0.9, bar=1.0, least=True).reached
+
+
+def test_of_parts_that_were_not_measured_nothing_is_said() -> None:
+    (verdict,) = verdicts_of({"kills": [Kills(frames=10_000, kills=16, longest_pause=0.2)], "dranspose": []})
+    assert [verdict] == list(kill_verdicts(Kills(frames=10_000, kills=16, longest_pause=0.2)))
+    assert not verdict.reached and "16 kills" in verdict.text
+
+
+def test_the_time_of_a_process_has_that_of_threads_that_have_ended() -> None:
+    def busy() -> None:
+        due = time.thread_time() + 0.05
+        while time.thread_time() < due:
+            pass
+
+    before = process_seconds(os.getpid())
+    thread = threading.Thread(target=busy)
+    thread.start()
+    thread.join()
+    assert process_seconds(os.getpid()) - before >= 0.05
+
+
+@pytest.mark.slow
+def test_workers_are_killed_and_frames_do_not_wait(tmp_path: Path) -> None:
+    found = processing_kills.kills(tmp_path, silent, FRAMES.of(2000))
+    assert found.kills >= 1 and 0 < found.longest_pause < 2.0
 
 
 @pytest.mark.slow
@@ -99,10 +137,10 @@ def test_workers_that_wait_and_workers_that_compute_are_measured(tmp_path: Path)
 def test_programs_of_others_are_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     few = [(frames.of(2000), 500, bars) for frames, _, bars in EVENT_CASES[:1]]
     monkeypatch.setattr(processing_others, "EVENT_CASES", few)
-    short = [(frames.of(round(frames.rate)), bar) for frames, bar in processing_others.CHAIN_CASES[1:]]
-    monkeypatch.setattr(processing_others, "CHAIN_CASES", short)
+    short = [(frames.of(round(frames.rate)), bar) for frames, bar in processing_pvapy.CASES[1:]]
+    monkeypatch.setattr(processing_pvapy, "CASES", short)
     programs = program_of("processing", "dranspose").parent
     for events in processing_others.dranspose(tmp_path, 1, silent, programs):
         assert all(rate > 0 for rates in events.rates.values() for rate in rates)
-    (chain,) = processing_others.pvapy(tmp_path, 1, silent, programs)
-    assert chain.pvapy[0] > 0 and chain.penstock[0] > 0
+    (chain,) = processing_pvapy.chains(tmp_path, 1, silent, programs)
+    assert all(spent > 0 for turn in (*chain.pvapy, *chain.penstock) for spent in turn.values())
