@@ -127,7 +127,7 @@ bench-light: $(STAMPS)/develop ## the light streamer: 250 CBF files of 2.5 MB pe
 	@python -m penstock.bench.light $(ARGS)
 
 .PHONY: bench-window
-bench-window: $(STAMPS)/develop ## does the live window keep up with 4 and 16 million pixels, and does it ever stall; seven minutes
+bench-window: $(STAMPS)/develop ## do the live windows keep up with 4 and 16 million pixels and 100 curves per second, and do they ever stall; 14 minutes
 	@python -m penstock.bench.window $(ARGS)
 
 .PHONY: figures

@@ -170,6 +170,7 @@ class Pipeline:
         source: of the class `Bench`.
         workers: how many.
         processes: in which it is started, and ended with.
+        keys: further ones of its file.
 
     Raises:
         ProcessFailed: it did not start.
@@ -177,12 +178,12 @@ class Pipeline:
     """
 
     def __init__(
-        self, folder: Path, receiver: Receiver, source: str, workers: int, processes: ExitStack
+        self, folder: Path, receiver: Receiver, source: str, workers: int, processes: ExitStack, **keys: Any
     ) -> None:
         config = folder / f"pipeline-{free_port()}.yaml"
         program = config.with_suffix(".py")
         program.write_text(source)
-        content = {"processor": f"{program}:Bench", "consumer": ENTRY, "workers": workers}
+        content = {"processor": f"{program}:Bench", "consumer": ENTRY, "workers": workers, **keys}
         config.write_text(json.dumps(content))
         argv = (
             *PENSTOCK, "process", str(config), "--receiver", receiver.url, "--http", "127.0.0.1:0", "--json",

@@ -6,12 +6,14 @@ pixels, one region of interest and its curve on show. Twice in each run the rece
 
 What is measured is how many frames are drawn; how late the window's event loop gets to what is posted to it
 every 10 ms, which is what a hand on the mouse feels; and the processor time of the window's thread. Several
-runs, and the median counts. Then a file of 100,000 frames is written and opened.
+runs, and the median counts. Then a file of 100,000 frames is written and opened; and the window of live
+results follows a pipeline (`results_window`).
 Exit status: 0 every bar is reached, 1 one is not, 2 it cannot be measured here.
 
 Examples:
-  python -m penstock.bench.window                        three runs of a minute for each size: seven minutes
+  python -m penstock.bench.window                        three runs of a minute for each part: 14 minutes
   python -m penstock.bench.window --runs 1 --seconds 20  a short look
+  python -m penstock.bench.window --only results         live results: seven minutes
 """
 
 from __future__ import annotations
@@ -23,7 +25,6 @@ import signal
 import statistics
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -33,8 +34,9 @@ from typing import Any
 
 import numpy as np
 
-from penstock.bench import opening
+from penstock.bench import opening, results_window
 from penstock.bench.contenders import line_with
+from penstock.bench.delays import Delays
 from penstock.bench.viewer import DEADLINE, Receiver, receiving
 from penstock.devices._base.processes import PENSTOCK, Child, ProcessFailed, free_port
 from penstock.receiver.models import Rectangle
@@ -42,8 +44,6 @@ from penstock.receiver.models import Rectangle
 SIZE = (1920, 1080)
 RATE = 10.0
 """Frames per second that the detector sends, and that the window asks for at most."""
-PERIOD = 0.01
-"""Seconds between two events that are posted to the window's loop."""
 WARM_UP = 3.0
 """Seconds before the measurement begins: the first frames make fonts and layouts."""
 REGION = Rectangle(x=500, y=500, width=400, height=300)
@@ -102,41 +102,6 @@ class Result:
             and self.median("worst") <= MOST_EVER
             and self.median("busy") <= MOST_BUSY
         )
-
-
-class Delays:
-    """How late the event loop gets to what a thread posts to it on a fixed schedule.
-
-    The schedule counts, not the moment of posting: also a thread that cannot post is a delay.
-    """
-
-    def __init__(self) -> None:
-        from silx.gui import qt
-
-        class Bell(qt.QObject):  # type: ignore[misc]
-            rung = qt.Signal(float)
-
-        self._bell = Bell()
-        self._bell.rung.connect(self._note, qt.Qt.QueuedConnection)
-        self._late: list[float] = []
-        self._ends = threading.Event()
-        self._thread = threading.Thread(target=self._ring, daemon=True)
-        self._thread.start()
-
-    def end(self) -> list[float]:
-        """Stop, and return seconds late of each event that was due."""
-        self._ends.set()
-        self._thread.join()
-        return self._late
-
-    def _ring(self) -> None:
-        due = time.monotonic()
-        while not self._ends.wait(max(0.0, due - time.monotonic())):
-            self._bell.rung.emit(due)
-            due += PERIOD
-
-    def _note(self, due: float) -> None:
-        self._late.append(time.monotonic() - due)
 
 
 def measure(
@@ -251,37 +216,43 @@ def main(argv: Sequence[str] | None = None) -> int:
         default=10.0,
         help="seconds for which the receiver is stopped (%(default)g)",
     )
+    parser.add_argument("--only", choices=("frames", "results"), help="one of the two windows")
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args(argv)
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda number, frame: sys.exit(128 + number))  # and end what was started
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
-    with tempfile.TemporaryDirectory(prefix="penstock-bench-") as folder:
+
+    def say(what: str) -> None:
+        print(what, file=sys.stderr, flush=True)
+
+    results, opened, curves = [], None, None
+    with tempfile.TemporaryDirectory(prefix="penstock-bench-") as name:
+        folder = Path(name)
         try:
-            results = [
-                measure(
-                    Path(folder), case, args.runs, args.seconds, args.pause,
-                    lambda what: print(what, file=sys.stderr, flush=True),
-                )
-                for case in CASES
-            ]  # fmt: skip
-            opened = opening.measure(
-                Path(folder), args.runs, lambda what: print(what, file=sys.stderr, flush=True)
-            )
+            if args.only != "results":
+                results = [measure(folder, case, args.runs, args.seconds, args.pause, say) for case in CASES]
+                opened = opening.measure(folder, args.runs, say)
+            if args.only != "frames":
+                curves = results_window.measure(folder, args.runs, args.seconds, say)
         except (ProcessFailed, RuntimeError) as error:
             print(f"bench-window: {error}", file=sys.stderr)
             return 2
-    reached = [opened.reached, *(result.reached for result in results)]
+    every = [each for each in (opened, curves, *results) if each is not None]
     if args.json:
-        figures = [asdict(opened), *map(asdict, results)]
-        print(json.dumps([{**each, "reached": ok} for each, ok in zip(figures, reached, strict=True)]))
+        print(json.dumps([{**asdict(each), "reached": each.reached} for each in every]))
     else:
         _print(results)
-        print(opening.text(opened))
-    return 0 if all(reached) else 1
+        for part in ([] if opened is None else [opening.text(opened)]) + (
+            [] if curves is None else [results_window.text(curves)]
+        ):
+            print(part)
+    return 0 if all(each.reached for each in every) else 1
 
 
 def _print(results: Sequence[Result]) -> None:
+    if not results:
+        return
     print(
         f"Window of {SIZE[0]} x {SIZE[1]}, {RATE:g} frames/s sent and asked for; medians of "
         f"{len(results[0].runs)} (each run):"

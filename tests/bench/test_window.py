@@ -13,8 +13,9 @@ pytest.importorskip("silx.gui.plot", reason="the window needs the extra gui")
 from silx.gui import qt
 
 from penstock.bench import opening
+from penstock.bench.delays import PERIOD, Delays
 from penstock.bench.opening import Opening
-from penstock.bench.window import PERIOD, Case, Delays, Result, Run, measure
+from penstock.bench.window import Case, Result, Run, measure
 
 CASE = Case(name="small", side=200, least=4.0)
 
