@@ -72,6 +72,7 @@ class ImagePlot(PlotWidget):
     ) -> None:
         super().__init__(parent, backend=backend)
         self._compact = compact
+        self._margins = _COMPACT if compact else _TITLED
         self.look = Look(self)
         self.make_whole: Callable[[LastFrame], Whole] = Whole
         """Makes of a frame what is drawn and measured."""
@@ -357,7 +358,7 @@ class ImagePlot(PlotWidget):
         if self._bare:
             self.setAxesMargins(0, 0, 0, 0)
         else:
-            left, upper, right, lower = _COMPACT if self._compact else _TITLED
+            left, upper, right, lower = self._margins
             self.setAxesMargins(left / width, upper / height, right / width, lower / height)
         self._order_soon()
         # silx has kept pixels square with the margins of before, and zooms out with each change of shape.

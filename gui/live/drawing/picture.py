@@ -15,6 +15,8 @@ from penstock.gui.live.drawing.whole import Whole
 from penstock.gui.live.levels import Histogram, Levels, Percentiles, Scale, autoscale, histogram
 from penstock.gui.live.pixels import Flag
 
+MARK = 7
+"""Pixels of the screen that the mark of a row is wide."""
 Colour = tuple[int, int, int, int]
 """Red, green, blue, alpha."""
 
@@ -40,6 +42,8 @@ class Style:
     reduction: Reduction
     marks: Mapping[Flag, Colour]
     """Colours of pixels without a count, which else have the lowest one, and of saturated ones."""
+    row_mark: Colour | None = None
+    """Colour at the left edge of marked rows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,4 +81,13 @@ def draw(whole: Whole, port: Port | None, style: Style) -> Picture:
     colours = cmap(values, style.table, *levels, style.scale.value)
     for flag, colour in style.marks.items():
         colours[flags == flag] = colour
+    if whole.marked_rows is not None and style.row_mark is not None:
+        colours[_with_marks(whole.marked_rows, port.rows), :MARK] = style.row_mark
     return Picture(whole, port, colours, levels, found)
+
+
+def _with_marks(marked: npt.NDArray[np.bool_], rows: Span) -> npt.NDArray[np.bool_]:
+    """Return which rows of the screen have a marked row of the frame."""
+    before = np.concatenate(([0], np.cumsum(marked)))
+    tops, bottoms = rows.blocks()
+    return np.asarray(before[bottoms] > before[tops])

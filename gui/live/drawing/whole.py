@@ -43,6 +43,11 @@ class Whole:
         return self.scale
 
     @property
+    def marked_rows(self) -> npt.NDArray[np.bool_] | None:
+        """Rows that have a mark at the left edge, also where several share a pixel of the screen; (rows,)."""
+        return None
+
+    @property
     def is_reduced(self) -> bool:
         """Whether its pixels were reduced before they came: then none of its counts is a pixel's."""
         return self.frame.downsample > 1

@@ -39,6 +39,8 @@ PATIENCE = 0.5
 """Seconds of drawing after which the status is asked for in between."""
 FIRST_RETRY, LAST_RETRY = 0.25, 2.0
 """Seconds until a source that does not answer is asked again."""
+AT_ONCE = 3
+"""Ranges of frames that are asked for in one step."""
 SHARE, LARGE_SHARE = 3.0, 9.0
 """Seconds of rest per second that an answer took; of images, which are large."""
 
@@ -235,7 +237,7 @@ class ResultsFeed(WaitingThread):
         before = grid.rows, grid.step
         grid.reach(0 if newest is None else newest + 1)
         missing, changed = grid.missing(codes), (grid.rows, grid.step) != before
-        for first, end in missing[:1]:
+        for first, end in missing[:AT_ONCE]:
             rows = self._source.rows(wish.name, first, end, grid.step, values=result.kind != "events")
             if rows.series != mine.id:
                 self._status_due = 0.0
@@ -251,7 +253,7 @@ class ResultsFeed(WaitingThread):
         )
         if is_it and not changed:
             return shown
-        loading = len(missing) > 1
+        loading = len(missing) > AT_ONCE
         if wish.page is Page.OVER_FRAMES:
             return OverFrames(
                 series=mine.id, name=wish.name, page=wish.page, values=grid.values()[:, 0].copy(),

@@ -83,6 +83,14 @@ def gaps(codes: Codes) -> tuple[Range, ...]:
     )
 
 
+def rows_with_gaps(codes: Codes, rows: int, step: int) -> npt.NDArray[np.bool_]:
+    """Return which rows of `step` frames have one that has ended otherwise than done, (rows,)."""
+    lost = np.zeros(rows * step, np.bool_)
+    part = codes[: len(lost)]
+    lost[: len(part)] = (part > DONE) & (part <= len(FINAL))
+    return np.asarray(lost.reshape(rows, step).any(1))
+
+
 def runs(indices: npt.NDArray[np.intp], most: int) -> list[tuple[int, int]]:
     """Return ranges (first, end) that have these ascending numbers, each at most `most` long; those that are
     near each other are one."""

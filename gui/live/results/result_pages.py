@@ -14,6 +14,7 @@ from penstock.gui.live.drawing.picture import Picture as Drawn
 from penstock.gui.live.histogram import LevelsTool
 from penstock.gui.live.regions.curve import Curve, RegionCurve
 from penstock.gui.live.results.curve_plot import CurvePlot, Line, Names
+from penstock.gui.live.results.held import rows_with_gaps
 from penstock.gui.live.results.result_plot import ResultPlot
 from penstock.gui.live.results.save import Table, file_name
 from penstock.gui.live.results.sentences import why_nothing
@@ -174,8 +175,10 @@ class ResultPages(qt.QStackedWidget):
         planned = None
         if series is not None and series.id == shown.series:
             planned = series.planned if series.active else series.counts.frames
+        is_of_it = shown.series == self._snapshot.series
+        marked = rows_with_gaps(self._snapshot.codes, len(shown.values), shown.step) if is_of_it else None
         self.image.show_rows(
-            shown.values, shown.step, shown.series, self._names(), self._axis(0), planned
+            shown.values, shown.step, shown.series, self._names(), self._axis(0), planned, marked
         )  # fmt: skip
         return ""
 

@@ -15,6 +15,8 @@ from penstock.gui.live.results.curve_plot import Names
 from penstock.gui.live.results.ticks import Places, axes, number
 from penstock.receiver.client import LastFrame
 
+_MARGINS = (84, 8, 18, 46)
+"""Left, upper, right and lower margin around the axes: numbers of frames are long."""
 LEAST = 64
 """Frames for which there is room at first."""
 
@@ -24,9 +26,15 @@ class _Computed(Whole):
 
     has_counts = False
 
-    def __init__(self, frame: LastFrame, step: int) -> None:
+    def __init__(self, frame: LastFrame, step: int, marked: npt.NDArray[np.bool_] | None) -> None:
         super().__init__(frame)
         self._step = step
+        self._marked = marked if marked is not None and len(marked) == self.shape[0] else None
+
+    @property
+    def marked_rows(self) -> npt.NDArray[np.bool_] | None:
+        """Rows of which a frame has ended otherwise than done."""
+        return self._marked
 
     @property
     def row_scale(self) -> float:
@@ -55,12 +63,14 @@ class ResultPlot(ImagePlot):
         self._dressed: tuple[object, ...] = ()
         self._values: tuple[object, ...] = ()
         self._number = 0
-        self.make_whole = lambda frame: _Computed(frame, self._step)
+        self._marked: npt.NDArray[np.bool_] | None = None
+        self._margins = _MARGINS
+        self.make_whole = lambda frame: _Computed(frame, self._step, self._marked)
         self.sigPlotSignal.connect(self._look_for_choice)
 
     def show_rows(
         self, values: npt.NDArray[Any], step: int, series: str, names: Names,
-        axis: npt.NDArray[Any] | None, planned: int | None,
+        axis: npt.NDArray[Any] | None, planned: int | None, marked: npt.NDArray[np.bool_] | None = None,
     ) -> None:  # fmt: skip
         """Show curves, (rows, points), of every `step`-th frame.
 
@@ -71,9 +81,10 @@ class ResultPlot(ImagePlot):
             names: of the axis of the curves, and of their values.
             axis: (points,); `None` if it is not known.
             planned: frames of the series.
+            marked: rows that have a mark at the left edge, (rows,).
         """
         self._dress(True, names, axis, None, values.shape)
-        self._step, self._planned = step, planned
+        self._step, self._planned, self._marked = step, planned, marked
         self.show_frame(self._frame(values, 0, series))
 
     def show_image(
@@ -91,7 +102,7 @@ class ResultPlot(ImagePlot):
             along: (rows,), likewise.
         """
         self._dress(False, names, across, along, values.shape)
-        self._step, self._planned = 1, None
+        self._step, self._planned, self._marked = 1, None, None
         self.show_frame(self._frame(values, frame or 0, series))
 
     def reading(self, pixel: Pixel | None) -> str:

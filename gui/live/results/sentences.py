@@ -14,6 +14,7 @@ from penstock.stins.texts import plural
 
 WRONG = ("failed", "lost", "dropped", "absent")
 """States of frames that are said where there are any."""
+_ENDED = {"failed": "failed", "lost": "is lost", "dropped": "was dropped", "absent": "is absent"}
 NOT_DRAWN = "has too many dimensions to be drawn"
 OLD, EARLIER = "▲ OLD · last series", "not the newest frame"
 
@@ -123,7 +124,7 @@ def why_nothing(frame: int, name: str, snapshot: Snapshot) -> str:
     if state == "done":
         return f"Frame {frame:,} is done, and has no {name}."
     why = f": {snapshot.sentence}" if snapshot.sentence else "."
-    return f"Frame {frame:,} has no {name}: it is {state}{why}"
+    return f"Frame {frame:,} has no {name}: it {_ENDED.get(state, 'is not done yet')}{why}"
 
 
 def describe(result: Result, results: Sequence[Result] = ()) -> str:
@@ -136,7 +137,8 @@ def describe(result: Result, results: Sequence[Result] = ()) -> str:
     size = " × ".join(f"{each:,}" for each in result.shape)
     if result.kind == "value":
         return {0: "number", 1: f"curve of {size}", 2: f"image of {size}"}.get(len(result.shape), size)
-    return f"{'accumulated' if result.kind == 'accumulated' else 'whole series'}, {size or 'number'}"
+    what = {0: "number", 1: "curve", 2: "image"}.get(len(result.shape), size)
+    return f"accumulated {what}" if result.kind == "accumulated" else f"{what} of the series"
 
 
 def labelled(label: str, name: str, unit: str) -> str:

@@ -75,6 +75,8 @@ class ResultsView(qt.QMainWindow):
         self.prefers: Page | None = None
         """How results are shown of which the user has not said it, where they can be."""
         self._drawn, self._began = 0, 0.0
+        self._drawing = False
+        """Whether what was shown last is not on the screen yet."""
         self._progress = Progress()
         self._frames_per_second = 0.0
         self.opens: Callable[[str], None] = self._open_elsewhere
@@ -191,8 +193,8 @@ class ResultsView(qt.QMainWindow):
         return self._page
 
     def is_loading(self) -> bool:
-        """Return whether more of what is wanted is known to be there."""
-        return bool(getattr(self._shown, "loading", False))
+        """Return whether what is wanted is not all on the screen yet, as far as is known."""
+        return self._drawing or bool(getattr(self._shown, "loading", False))
 
     def why_never(self) -> str:
         """Return why a file that nobody writes any more will never show what is wanted; "" if it will."""
@@ -327,13 +329,13 @@ class ResultsView(qt.QMainWindow):
             self._say_nothing(result)
             return
         if shown is not self._shown or again:
-            self._began = time.thread_time()
+            self._began, self._drawing = time.thread_time(), True
             self.plots.show_values(self._snapshot, result, errors=self.tools.errors.isChecked())
             self._shown = shown
         self._show_caption()
 
     def _say_nothing(self, result: Result | None) -> None:
-        self._shown = None
+        self._shown, self._drawing = None, False
         self.plots.say(nothing(self._snapshot, result))
         self.caption.show_caption(None)
         self._feed.drawn()
@@ -348,6 +350,7 @@ class ResultsView(qt.QMainWindow):
 
     def _note_drawn(self) -> None:
         self._drawn += 1
+        self._drawing = False
         self._idle.wait(time.thread_time() - self._began)
         self.steps.drawn()
         self.frame_drawn.emit(self._drawn)

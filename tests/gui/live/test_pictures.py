@@ -20,6 +20,8 @@ IN_ONE = (
     "viewer_away", "viewer_never-there", "measure_figures", "measure_beam", "measure_profile",
     "measure_corrections",
 )  # fmt: skip
+RESULTS = ("running", "gap", "accumulated", "waiting", "no-series", "error", "10000-frames")
+RESULTS_IN_ONE = ("numbers", "held", "failed-frame", "away", "10000-numbers")
 
 
 @pytest.mark.slow
@@ -33,6 +35,18 @@ def test_the_viewer_is_drawn_in_every_state(tmp_path: Path) -> None:
         assert {f"{name}_1280_{look}.png" for name in IN_ONE} <= names
         for width in (960, 1280, 1920):
             assert {f"viewer_{state}_{width}_{look}.png" for state in IN_ALL_SIZES} <= names
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_the_window_of_live_results_is_drawn_in_every_state(tmp_path: Path) -> None:
+    out = Path(os.environ.get("PENSTOCK_PICTURES", tmp_path / "pictures"))
+    draw("tests.gui.live.results_pictures", out, "1920x1080")
+    names = {file.name for file in out.glob("*.png")}
+    for look in LOOKS:
+        assert {f"results_{state}_1280_{look}.png" for state in RESULTS_IN_ONE} <= names
+        for width in (960, 1280, 1920):
+            assert {f"results_{state}_{width}_{look}.png" for state in RESULTS} <= names
 
 
 @pytest.mark.slow

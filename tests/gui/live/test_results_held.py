@@ -10,7 +10,17 @@ import pytest
 pytest.importorskip("silx.gui.plot", reason="the viewer needs the extra gui")
 
 from penstock.gui.live.results.curve_plot import _is_out, _range
-from penstock.gui.live.results.held import Account, Grid, One, Ones, gaps, newest_done, runs, state_of
+from penstock.gui.live.results.held import (
+    Account,
+    Grid,
+    One,
+    Ones,
+    gaps,
+    newest_done,
+    rows_with_gaps,
+    runs,
+    state_of,
+)
 from penstock.gui.live.results.progress import Progress
 from penstock.gui.live.results.sentences import account, describe, message
 from penstock.gui.live.results.snapshot import Page, Snapshot, pages
@@ -51,6 +61,13 @@ def test_gaps_are_ranges_of_one_state_and_what_is_pending_is_none() -> None:
     assert gaps(codes()) == () and gaps(codes(DONE, PENDING)) == ()
     assert (newest_done(known), newest_done(codes(FAILED))) == (6, None)
     assert [state_of(known, frame) for frame in (0, 5, 6, 99)] == ["failed", "pending", "done", "pending"]
+
+
+def test_rows_of_several_frames_are_marked_if_one_of_them_is_lost() -> None:
+    known = codes(DONE, FAILED, DONE, DONE, PENDING, DONE, LOST)
+    assert rows_with_gaps(known, 4, 2).tolist() == [True, False, False, True]
+    assert rows_with_gaps(known, 5, 1).tolist() == [False, True, False, False, False]
+    assert rows_with_gaps(known[:1], 3, 4).tolist() == [False] * 3
 
 
 def test_numbers_become_ranges_that_are_joined_where_they_are_near() -> None:
@@ -162,10 +179,10 @@ def result(kind: str, *shape: int, **keys: str) -> Result:
         (result("value", 20, 30), (Page.PICTURE,), "image of 20 × 30"),
         (result("value", 2, 20, 30), (), "2 × 20 × 30"),
         (result("events", 2), (Page.OVER_FRAMES,), "events"),
-        (result("accumulated", 20, 30), (Page.PICTURE,), "accumulated, 20 × 30"),
-        (result("accumulated", 20), (Page.CURVE,), "accumulated, 20"),
-        (result("whole"), (Page.NUMBER,), "whole series, number"),
-        (result("axis", 20), (), "whole series, 20"),
+        (result("accumulated", 20, 30), (Page.PICTURE,), "accumulated image"),
+        (result("accumulated", 20), (Page.CURVE,), "accumulated curve"),
+        (result("whole"), (Page.NUMBER,), "number of the series"),
+        (result("axis", 20), (), "curve of the series"),
     ],
 )
 def test_each_kind_of_result_has_its_ways_to_be_shown(

@@ -13,6 +13,7 @@ pytest.importorskip("silx.gui.plot", reason="the viewer needs the extra gui")
 
 from silx.gui import qt
 
+from penstock.gui import theme
 from penstock.gui.live.app import Options, open_window, sources_of
 from penstock.gui.live.receiver_source import ReceiverSource
 from penstock.gui.live.results.feed import ResultsFeed
@@ -152,6 +153,10 @@ def test_rows_of_frames_that_are_not_done_are_a_gap_and_no_zero(
     plot = view.plots.image
     qtbot.waitUntil(plot.is_current, timeout=DEADLINE)
     assert view.plots.image.flags()[:, 0].tolist() == [0, 0, 0, 1, 1, 0, 0]
+    drawn = plot._picture.picture().colours
+    marks = (drawn[:, 0] == qt.QColor(theme.current().bad).getRgb()).all(-1)
+    grey = (drawn[:, 100] == qt.QColor(theme.current().invalid_pixel).getRgb()).all(-1)
+    assert marks.sum() == grey.sum() > 0 and not marks[:5].any() and not marks[-5:].any()
     assert plot.getYAxis().getLabel() == "frame" and plot.getXAxis().getLabel() == "q (1/nm)"
     assert plot.reading(plot.pixel_at(0.5, 3.5)) == "frame 3   q 0.5 1/nm   intensity no value"
     assert plot.reading(plot.pixel_at(49.5, 6.5)) == "frame 6   q 25 1/nm   intensity 7,049"
@@ -215,7 +220,7 @@ def test_any_frame_can_be_gone_to_and_one_that_is_not_done_says_why(
     view.bar.moved.emit(1)
     shows(qtbot, view, Curves, lambda shown: shown.frame == 2)
     qtbot.waitUntil(lambda: "no beam" in view.says(), timeout=DEADLINE)
-    assert view.says() == "Frame 2 has no I: it is failed: ValueError: no beam (mine.py, line 3)"
+    assert view.says() == "Frame 2 has no I: it failed: ValueError: no beam (mine.py, line 3)"
     view.bar.moved.emit(1)
     shows(qtbot, view, Curves, lambda shown: shown.frame == 3)
     assert view.says() == ""
@@ -291,7 +296,7 @@ def test_a_pipeline_is_told_from_a_receiver_by_its_answer_and_shown_in_a_tab(
     assert shown.frame == FRAMES - 1 and shown.curves[-1].y[0] == FRAMES - 1
     assert f"{FRAMES - 1} of {FRAMES} frames done · 1 failed" in view.banner.text()
     view.steps.go(FAILED)
-    qtbot.waitUntil(lambda: view.says() == f"Frame {FAILED} has no curve: it is failed.", timeout=DEADLINE)
+    qtbot.waitUntil(lambda: view.says() == f"Frame {FAILED} has no curve: it failed.", timeout=DEADLINE)
     view.choose("mean")
     assert shows(qtbot, view, Picture).n == FRAMES - 1
     assert window.tabs.tabText(0) == "spots – idle"
