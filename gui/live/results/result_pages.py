@@ -108,7 +108,7 @@ class ResultPages(qt.QStackedWidget):
         self._held = None
         if on and isinstance(shown, Curves) and shown.curves:
             last = self._lines(shown)[-1]
-            self._held = Line(f"{last.name} held", last.x, last.y, held=True)
+            self._held = Line(f"{last.name} on hold", last.x, last.y, held=True)
         return "" if self._held is None else self._held.name
 
     def table(self, picture: qt.QImage) -> Table | None:

@@ -104,13 +104,13 @@ def test_the_last_curves_are_drawn_over_each_other_and_one_is_held(
     view = opened(written.path)
     shows(qtbot, view, Curves)
     view.hold()
-    assert view.plots.curve.lines()[0].held and view._legend.whole() == "▬ frame 7 held"
+    assert view.plots.curve.lines()[0].held and view._legend.whole() == "▬ frame 7 on hold"
     view.tools.last.setValue(3)
     shows(qtbot, view, Curves, lambda shown: len(shown.curves) == 3)
     written.done([8])
     shows(qtbot, view, Curves, lambda shown: shown.frame == 8)
     assert [line.name for line in view.plots.curve.lines()] == [
-        "frame 7 held",
+        "frame 7 on hold",
         "frame 6",
         "frame 7",
         "frame 8",
