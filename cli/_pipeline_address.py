@@ -37,7 +37,7 @@ def pipeline_url(args: argparse.Namespace) -> str:
     if "://" in given:
         return given
     if given.endswith((".yaml", ".yml")):
-        return _of_file(Path(given))
+        return address_in(Path(given))
     if not given and args.receiver == args.usual and not args.config:
         return USUAL
     _, mark, port = given.rpartition(":")
@@ -51,7 +51,12 @@ def pages(status: Status) -> list[str]:
     return [each.page for each in status.consumers if each.page]
 
 
-def _of_file(path: Path) -> str:
+def address_in(path: Path) -> str:
+    """Return the address that a pipeline has by its file.
+
+    Raises:
+        UserError: it is no such file, or leaves the address open.
+    """
     from penstock.processing.config.pipeline_file import PipelineError, load
 
     try:

@@ -1,9 +1,9 @@
 """Watch receivers and pipelines live, and look at what was taken.
 
 Each argument is a receiver, a pipeline or a file. One with :// is an address, which tells by itself whether
-it is a receiver's or a pipeline's; a name in the configuration comes before a file of this name; ./NAME is
-always a file. Files: Penstock's own, also while they are written, those of scans, any NXdata, master files
-of DECTRIS, CBF, TIFF, EDF, and result files of pipelines.
+it is a receiver's or a pipeline's; a pipeline's YAML file has its address; a name in the configuration comes
+before a file of this name; ./NAME is always a file. Files: Penstock's own, also while they are written, those
+of scans, any NXdata, master files of DECTRIS, CBF, TIFF, EDF, and result files of pipelines.
 
 Examples:
   penstock view http://127.0.0.1:5000            the receiver at this address
@@ -15,6 +15,7 @@ Examples:
   penstock view sim-1 --log --rate 5             logarithmic colours, five frames per second at most
   penstock view sim-1 --downsample 4             blocks of 4 x 4 pixels: a large detector over a slow network
   penstock view http://127.0.0.1:5100            the results of the pipeline at this address
+  penstock view azim.yaml                        the pipeline of this file, with its usual address
   penstock view scan-0007.azim.h5 --all-frames   a result file, its curves as rows of one image
   penstock view sim-1 --screenshot now.png       a picture of the window after one frame; needs no screen
 
@@ -39,6 +40,7 @@ from pathlib import Path
 
 from penstock.cli._address import is_file, receiver_url
 from penstock.cli._numbers import real, whole
+from penstock.cli._pipeline_address import address_in
 from penstock.cli.main import UserError
 
 
@@ -105,10 +107,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Show the window until it is closed."""
-    files = [is_file(each, args.config) for each in args.what]
+    what = [address_in(Path(each)) if each.endswith((".yaml", ".yml")) else each for each in args.what]
+    files = [is_file(each, args.config) for each in what]
     names = [
         os.path.abspath(os.path.expanduser(each)) if file else receiver_url(each, args.config)
-        for each, file in zip(args.what, files, strict=True)
+        for each, file in zip(what, files, strict=True)
     ]
     missing = [name for name, file in zip(names, files, strict=True) if file and not os.path.exists(name)]
     if missing:

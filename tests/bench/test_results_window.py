@@ -18,7 +18,8 @@ def run(**changes: Any) -> Run:
 
 
 @pytest.mark.parametrize(
-    ("changes", "reached"), [({}, True), ({"p99": 0.051}, False), ({"rates": (100.0, 98.0)}, False)]
+    ("changes", "reached"),
+    [({}, True), ({"p99": 0.051}, False), ({"rates": (100.0, 98.0)}, False), ({"drawn": 4.9}, False)],
 )
 def test_the_median_of_each_figure_must_reach_its_bar(changes: dict[str, Any], reached: bool) -> None:
     assert Result(runs=[run(), run(**changes), run(**changes)]).reached is reached

@@ -202,10 +202,10 @@ class ResultsFeed(WaitingThread):
             mine.results = tuple(self._source.results())
             self._list_due = now + (LIST if mine.results else STATUS)
         all_of_them = now >= self._all_due
-        first = mine.account.first_open(all_of_them=all_of_them)
+        first, end = mine.account.open(all_of_them=all_of_them)
         if not is_active and first == len(mine.account.codes) and first:
             return
-        states = self._source.states(first)
+        states = self._source.states(first, end)
         if states.series != mine.id:  # another series has begun
             self._status_due = 0.0
             return

@@ -75,10 +75,10 @@ class ResultFileSource:
                 for each in self._results.names()
             ]
 
-    def states(self, first: int) -> States:
-        """Return the states of the frames from `first` on."""
+    def states(self, first: int, end: int | None = None) -> States:
+        """Return the states of the frames from `first` on, and before `end`."""
         with _translated():
-            return States(self._series, first, self._results.states(first))
+            return States(self._series, first, self._results.states(first, end))
 
     def rows(self, name: str, first: int, end: int, step: int = 1, *, values: bool = True) -> Rows:
         """Return values of frames."""

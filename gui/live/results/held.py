@@ -17,8 +17,9 @@ from penstock.processing.models import FINAL
 
 DONE = 1
 PENDING = 255
-RECENT = 512
-"""Frames behind the newest one whose states are asked for each time: workers end them in any order."""
+RECENT, AHEAD = 512, 16384
+"""Frames behind and before the newest that has ended whose states are asked for each time: workers end them
+in any order."""
 MOST_ROWS = 4096
 """Rows of the image of all frames; a screen has no more."""
 MOST_BYTES = 1 << 26
@@ -42,11 +43,18 @@ class Account:
     def __init__(self) -> None:
         self.codes: Codes = np.zeros(0, np.uint8)
 
-    def first_open(self, *, all_of_them: bool) -> int:
-        """Return the first frame whose state may still change; unless all are wanted, near the newest."""
+    def open(self, *, all_of_them: bool) -> tuple[int, int | None]:
+        """Return the frames whose states may still change, as (first, end); `None`: to the end.
+
+        Unless all are wanted, those near the newest one that has ended.
+        """
         is_open = self.codes > len(FINAL)
         first = int(np.argmax(is_open)) if is_open.any() else len(self.codes)
-        return first if all_of_them else max(first, len(self.codes) - RECENT)
+        if all_of_them:
+            return first, None
+        ended = np.flatnonzero(~is_open)
+        newest = int(ended[-1]) if len(ended) else -1
+        return max(first, newest + 1 - RECENT), newest + 1 + AHEAD
 
     def take(self, first: int, codes: npt.NDArray[Any]) -> bool:
         """Note the states of the frames from `first` on; return whether any has changed."""

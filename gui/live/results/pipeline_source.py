@@ -59,10 +59,10 @@ class PipelineSource:
                     raise
                 return []
 
-    def states(self, first: int) -> States:
-        """Return the states of the frames from `first` on."""
+    def states(self, first: int, end: int | None = None) -> States:
+        """Return the states of the frames from `first` on, and before `end`."""
         with _translated():
-            return self._client.states(f"{first}:")
+            return self._client.states(f"{first}:{'' if end is None else end}")
 
     def rows(self, name: str, first: int, end: int, step: int = 1, *, values: bool = True) -> Rows:
         """Return values of frames."""

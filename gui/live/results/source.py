@@ -28,8 +28,8 @@ class ResultSource(Protocol):
     def results(self) -> list[Result]:
         """Return what results there are by now; nothing if the series has none yet."""
 
-    def states(self, first: int) -> States:
-        """Return the states of the frames from `first` on."""
+    def states(self, first: int, end: int | None = None) -> States:
+        """Return the states of the frames from `first` on, and before `end`."""
 
     def rows(self, name: str, first: int, end: int, step: int = 1, *, values: bool = True) -> Rows:
         """Return values of the frames from `first` on and before `end`, of every `step`-th.

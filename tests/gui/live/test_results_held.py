@@ -42,17 +42,26 @@ def rows_of(first: int, step: int, states: np.ndarray, values: np.ndarray) -> Ro
 
 def test_only_what_may_still_change_is_asked_for_again() -> None:
     known = Account()
-    assert known.first_open(all_of_them=True) == 0
+    assert known.open(all_of_them=True) == (0, None)
     assert known.take(0, codes(DONE, PENDING, DONE, FAILED))
     assert not known.take(2, codes(DONE, FAILED)), "nothing is new"
-    assert known.first_open(all_of_them=True) == 1
+    assert known.open(all_of_them=True) == (1, None)
     before = known.codes
     assert known.take(1, codes(LOST))
     assert (before[1], known.codes[1]) == (PENDING, LOST), "who holds the old one sees no change"
-    assert known.first_open(all_of_them=True) == 4
-    known.take(4, np.full(2000, DONE, np.uint8))
-    known.take(2004, codes(PENDING))
-    assert known.take(4, codes(PENDING)) and known.first_open(all_of_them=False) == 2005 - 512
+    assert known.open(all_of_them=True) == (4, None)
+
+
+def test_the_states_of_frames_that_are_done_now_are_asked_for_also_if_many_more_are_planned() -> None:
+    known = Account()
+    planned = np.full(1_000_000, PENDING, np.uint8)
+    planned[:3000] = DONE
+    planned[5] = PENDING
+    known.take(0, planned)
+    assert known.open(all_of_them=True) == (5, None)
+    assert known.open(all_of_them=False) == (3000 - 512, 3000 + 16384)
+    assert known.take(2990, np.full(20, DONE, np.uint8)) and len(known.codes) == 1_000_000
+    assert known.open(all_of_them=False)[0] == 3010 - 512
 
 
 def test_gaps_are_ranges_of_one_state_and_what_is_pending_is_none() -> None:
