@@ -24,6 +24,7 @@ from penstock.stins.texts import plain_text
 REFERENCE = "pyFAI: G. Ashiotis et al., J. Appl. Cryst. 48 (2015) 510, doi:10.1107/S1600576715004306"
 KEV = 12.398419843320026
 """h c in keV angstrom."""
+UNKNOWN = "unknown"
 MOST_BINS = 1_000_000
 FILES = ("dark", "flat", "mask")
 
@@ -230,9 +231,10 @@ class Azimuthal(Processor):
             "normalization_applied": True,
             "instrument/name": _said(said, "instrument_name", "instrument", "beamline"),
             "instrument/source/name": _said(said, "source.name", "source_name", "source"),
-            "instrument/source/type": _said(said, "source.type"),
             "instrument/source/probe": _said(said, "source.probe", default="x-ray"),
         }  # fmt: skip
+        if (kind := _said(said, "source.type")) != UNKNOWN:
+            fields["instrument/source/type"] = kind
         wavelength = _wavelength_of(self._poni) or _wavelength(said)
         if wavelength:
             fields["instrument/monochromator/wavelength"] = (wavelength * 1e10, "angstrom")
@@ -304,9 +306,13 @@ def _wavelength_of(poni: str) -> float | None:
     return None
 
 
-def _said(metadata: dict[str, Any], *names: str, default: str = "unknown") -> str:
+def _said(metadata: dict[str, Any], *names: str, default: str = UNKNOWN) -> str:
     for name in names:
-        found: Any = metadata.get("user")
+        user = metadata.get("user")
+        found: Any = user.get(name) if isinstance(user, dict) else None
+        if isinstance(found, str) and found:
+            return plain_text(found)
+        found = user
         for part in name.split("."):
             found = found.get(part) if isinstance(found, dict) else None
         if isinstance(found, str) and found:

@@ -17,7 +17,7 @@ from penstock.codecs.pixel_type import name_of
 from penstock.processing.sources.stored_blobs import NONE, StoredBlobs
 from penstock.receiver.hdf5_frames import Hdf5Frames
 from penstock.receiver.models import FrameStatus
-from penstock.receiver.reader import ReaderError, SeriesFile, linked_frames
+from penstock.receiver.reader import ReaderError, SeriesFile, linked_frames, text
 from penstock.stins import codec
 from penstock.stins.messages import Buffer, Header, Image
 
@@ -194,15 +194,16 @@ class FileFrames:
         return CODECS[compression].decompress(blob, prod(shape), dtype).tobytes()
 
     def _metadata(self) -> dict[str, Any]:
+        found = {} if self._series is None else _written(self._series)
         said = self._any.geometry()
         if said is None:
-            return {}
+            return found
         names = (
             "beam_center_x", "beam_center_y", "distance", "x_pixel_size", "y_pixel_size", "wavelength",
             "detector_orientation", "sensor_thickness", "sensor_material",
         )  # fmt: skip
         known = {name: getattr(said, name) for name in names} | {"incident_energy": said.energy}
-        return {name: value for name, value in known.items() if value is not None}
+        return found | {name: value for name, value in known.items() if value is not None}
 
     def _mask(self) -> np.ndarray[Any, Any] | None:
         masks = [self._any.mask(channel) for channel in self._any.channels or (None,)]
@@ -217,6 +218,23 @@ class FileFrames:
         if found is None or found.ndim != 1 or len(found) < self._frames:
             return None
         return np.asarray(found[...])
+
+
+def _written(series: SeriesFile) -> dict[str, Any]:
+    """Return what a file of a receiver says that classes ask for: whether a flat field was applied, and the
+    names of instrument and source."""
+    found: dict[str, Any] = {}
+    if (applied := series.group.get("flatfield_applied")) is not None:
+        found["flatfield_applied"] = bool(applied[()])
+    user = {}
+    for key, path in (
+        ("instrument_name", "name"),
+        ("source.name", "source/name"),
+        ("source.type", "source/type"),
+    ):
+        if (value := series.group.parent.get(path)) is not None and value.shape == ():
+            user[key] = text(value[()])
+    return found | ({"user": user} if user else {})
 
 
 def _series(path: Path) -> SeriesFile | None:

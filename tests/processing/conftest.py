@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +15,11 @@ from tests.receiver.processes import ReceiverProcess
 from tests.streams import Streamer
 
 __all__ = ["start_receiver", "streamer"]
+
+# What numba compiles is kept by these tests for each other, and for the next time: else each compiles anew.
+os.environ.setdefault(
+    "NUMBA_CACHE_DIR", str(Path(tempfile.gettempdir(), f"penstock-tests-{os.getuid()}-numba"))
+)
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyFAI
 
-from penstock.processing.azimuthal import product
+from penstock.processing.azimuthal import matrix, product
 from penstock.processing.azimuthal.build import build
 from penstock.processing.azimuthal.matrix import Matrix
 from penstock.processing.azimuthal.plan import Images, Plan
@@ -17,6 +17,11 @@ from penstock.receiver.geometry import Geometry, poni
 TYPES = ("uint16", "uint32", "int32", "float32")
 SPLITTINGS = ("no", "bbox", "full")
 TOLERANCE = 1e-6
+
+
+def make_here(plan: Plan, images: Images, path: Path) -> None:
+    """Make a matrix in this process, in place of `kept._make`: another process would import pyFAI again."""
+    matrix.write(path, *build(plan, images, path.parent))
 
 
 class Case(NamedTuple):

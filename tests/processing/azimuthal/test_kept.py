@@ -13,6 +13,7 @@ from penstock.processing.azimuthal import kept
 from penstock.processing.azimuthal.build import CannotBuildError, build
 from penstock.processing.azimuthal.plan import Images, Plan
 from penstock.receiver.geometry import Geometry, poni
+from tests.processing.azimuthal.compared import make_here
 
 SHAPE = (40, 50)
 
@@ -37,6 +38,7 @@ def test_one_matrix_is_made_for_all_and_made_anew_if_it_is_damaged(
         found = [pool.submit(kept.get, plan(), Images()) for _ in range(3)]
     radials = [each.result()[0].radial.tolist() for each in found]
     assert radials[0] == radials[1] == radials[2] and len(radials[0]) == 20 and len(made) == 1
+    make = make_here
     (name,) = names(cache)
     path = cache / "azimuthal" / name
     os.truncate(path, path.stat().st_size - 100)
@@ -48,6 +50,7 @@ def test_one_matrix_is_made_for_all_and_made_anew_if_it_is_damaged(
 def test_the_one_that_was_not_used_for_longest_goes_and_whoever_has_it_keeps_it(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(kept, "_make", make_here)
     first, _ = kept.get(plan(), Images())
     size = (cache / "azimuthal" / names(cache)[0]).stat().st_size
     monkeypatch.setenv("PENSTOCK_CACHE_GB", str(size * 1.5 / 1e9))

@@ -18,9 +18,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from penstock.processing.azimuthal import kept
 from penstock.processing.models import Status
 from penstock.receiver import geometry
 from penstock.receiver.geometry import NEEDED
+from tests.processing.azimuthal.compared import make_here
 from tests.processing.distributor.pipelines import Pipeline, column, kill, pipeline, results
 from tests.processing.processors.built_in import begun
 from tests.receiver.processes import ReceiverProcess
@@ -88,6 +90,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Matrices:
     matrices = Matrices(folder / "azimuthal", Path())
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PENSTOCK_CACHE", os.fspath(folder))
+        patch.setattr(kept, "_make", make_here)
         run = begun("azimuthal", PARAMETERS, GEOMETRY, **HEADER)
         matrices.note()
         run.change(**PARAMETERS, poni=poni(0.12))

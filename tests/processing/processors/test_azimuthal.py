@@ -10,6 +10,7 @@ import numpy as np
 import pyFAI
 import pytest
 
+from penstock.processing.azimuthal import kept
 from penstock.processing.processors.azimuthal import Azimuthal
 from penstock.processing.worker.chain import Refusal
 from penstock.receiver import geometry
@@ -17,6 +18,7 @@ from penstock.receiver.geometry import NEEDED, NO_ENERGY
 from penstock.stins import codec
 from penstock.streamer.patterns import powder, powder_geometry
 from tests import rings
+from tests.processing.azimuthal.compared import make_here
 from tests.processing.processors.built_in import Made, begun
 from tests.processing.worker.worker_process import frame
 from tests.streams import image as head
@@ -32,6 +34,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """One folder of matrices for these tests: each is made once."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PENSTOCK_CACHE", str(tmp_path_factory.mktemp("cache")))
+        patch.setattr(kept, "_make", make_here)
         yield
 
 
