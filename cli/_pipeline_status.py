@@ -63,6 +63,10 @@ def lines(status: Status, *, finished: bool = False) -> Iterator[str]:
         yield f"  {values} (version {status.parameters.version}, from frame {since})"
     if finished:
         return
+    for channel in status.channels:
+        how = f", {channel.how}" if channel.how else ""
+        so_far = f"{plural(channel.values, 'value')} of {channel.attribute}{how}"
+        yield f"  channel {channel.name}: {channel.problem or so_far}"
     yield f"  {plural(len(status.workers), 'worker') if status.workers else 'NO worker'}"
     for worker in status.workers:
         seconds = worker.seconds_per_frame
@@ -86,6 +90,9 @@ def _series(series: Series, error: str) -> Iterator[str]:
     yield f"    {plural(counts.frames, 'frame')}: {', '.join(shown)}"
     if series.from_file:
         yield f"    {plural(series.from_file, 'frame')} of them from the file, not taken live"
+    for name, frames in series.unmatched.items():
+        if frames:
+            yield f"    {plural(frames, 'frame')} without a value of {name}"
     yield f"    results: {series.result_file or 'not stored'}"
 
 

@@ -57,6 +57,8 @@ class Series:
     """What it waits for, or why it is not as it should be; a sentence."""
     result_file: str | None = None
     """`None` if the results are not stored."""
+    unmatched: dict[str, int] = field(default_factory=dict)
+    """Of each channel: frames that have come and have no value of it, so far."""
     whole_error: str = ""
     """Why there are no results of the series as a whole, which `finish` of the class makes; a sentence."""
 
@@ -93,6 +95,20 @@ class Gone:
     """Those that it had in work, and that are tried again."""
     seconds: float | None
     """From then until the last of these was with another worker; `None` as long as one is not."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Channel:
+    """A channel, whose values are joined to the frames."""
+
+    name: str
+    attribute: str
+    how: str = ""
+    """How it is read, such as "events"; "" as long as it is not."""
+    problem: str = ""
+    """Why there are no values of it now; a sentence."""
+    values: int = 0
+    """Recorded since the pipeline was started."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,6 +158,7 @@ class Status:
     listen: str = ""
     """Where all others do; "" if nowhere."""
     parameters: Parameters = field(default_factory=Parameters)
+    channels: list[Channel] = field(default_factory=list)
     waits_for: str = ""
     """What the pipeline waits for, such as a receiver that does not answer; a sentence."""
     deaths: int = 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, ClassVar, TypeAlias
 
 import msgspec
@@ -23,6 +24,9 @@ class CannotProcess(ValueError):
     """Raised by a processor whose sentence says all: it is shown without class and line."""
 
 
+NO_CHANNELS: Mapping[str, float] = MappingProxyType({})
+
+
 class FrameIsOver(RuntimeError):
     """Pixels of a frame were asked for when it was over."""
 
@@ -36,11 +40,13 @@ class Frame:
         pool: buffers for unpacked pixels.
     """
 
-    __slots__ = ("__weakref__", "_image", "_parts", "_pixels", "_pool", "_replaced", "index")
+    __slots__ = ("__weakref__", "_image", "_parts", "_pixels", "_pool", "_replaced", "channels", "index")
 
     def __init__(self, index: int, parts: Parts | Callable[[], Parts], pool: Pool) -> None:
         self.index = index
         """Index in the series, from 0."""
+        self.channels: Mapping[str, float] = NO_CHANNELS
+        """Values of the channels in `needs`, by name; NaN where there is none."""
         self._parts: Parts | Callable[[], Parts] | None = parts
         self._pool = pool
         self._image: Image | None = None
@@ -143,6 +149,9 @@ class Processor:
     and at the end."""
     batch_seconds: ClassVar[float] = 0.5
     """Longest time that the first frame of a batch waits for others, in seconds."""
+    needs: ClassVar[tuple[str, ...]] = ()
+    """Names of channels of the pipeline whose values a frame has to have before it is processed:
+    `frame.channels`. Frames wait for them, as long as late values are waited for, and no longer."""
     ordered: ClassVar[bool] = False
     """Whether frames come in ascending order of their index, to one worker alone."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -29,6 +30,52 @@ class ExportConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """Name of the events that are written."""
     scan: tuple[Length, Length] | None = None
     """Positions of the scan, [rows, cols]; `None`: one row of all frames."""
+
+
+MOST_TOLERANCE = 60.0
+"""In s, of what may come later than its frame."""
+
+
+class ChannelConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A Tango attribute whose values are joined to the frames."""
+
+    name: str
+    """Of the result that has its values."""
+    attribute: str
+    """DOMAIN/FAMILY/MEMBER/ATTRIBUTE, of the database of TANGO_HOST; or with tango://HOST:PORT/ before it."""
+    by: Literal["time", "frame"] = "time"
+    """"frame": a value that is an array of two numbers says to which frame it belongs, [frame, value]; single
+    numbers are counted from the begin of the series on, the first belongs to frame 0."""
+    how: Literal["exact", "nearest", "hold"] = "nearest"
+    """Which value is a frame's, by time: see `channels.join`."""
+    tolerance: Annotated[float, msgspec.Meta(ge=0, le=1e9)] | None = None
+    """In s; `None`: 1 µs for exact, 0.1 s for nearest, without limit for hold."""
+    offset: Annotated[float, msgspec.Meta(ge=-60, le=60)] = 0.0
+    """In s: how much later than a frame its value was taken."""
+    poll: Annotated[float, msgspec.Meta(ge=0.001, le=3600)] = 0.1
+    """Seconds between two readings of an attribute without change events."""
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,53}", self.name):
+            raise ValueError(
+                f'channel "{self.name}" needs another name: at most 54 letters, digits and _, the first of '
+                "them a letter or _"
+            )
+        if not re.fullmatch(r"(tango://)?([^/\s]+/){1,4}[^/\s]+", self.attribute):
+            raise ValueError(
+                f'attribute of channel {self.name} is "{self.attribute}"; give '
+                "DOMAIN/FAMILY/MEMBER/ATTRIBUTE, such as sys/tg_test/1/double_scalar"
+            )
+        if self.how != "hold" and (self.tolerance or 0.0) > MOST_TOLERANCE:
+            raise ValueError(
+                f"tolerance of channel {self.name} is {self.tolerance:g} s; give at most "
+                f"{MOST_TOLERANCE:g} s, for which frames wait to be joined, or how: hold"
+            )
+        if self.by == "frame" and (self.how != "nearest" or self.tolerance is not None or self.offset):
+            raise ValueError(
+                f"channel {self.name} is joined by frame, and how, tolerance and offset are for times: "
+                "remove them, or give by: time"
+            )
 
 
 class PipelineConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -66,6 +113,10 @@ class PipelineConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """Whether a result file of the same name is replaced."""
     exports: tuple[ExportConfig, ...] = ()
     """Files for others that are made beside the result file."""
+    channels: tuple[ChannelConfig, ...] = ()
+    """Tango attributes whose values are joined to the frames."""
+    late_seconds: Annotated[float, msgspec.Meta(ge=0, le=3600)] = 2.0
+    """Seconds for which values may come later than their frames."""
     http: str = "127.0.0.1:5100"
     """HOST:PORT of the pipeline's HTTP API."""
 

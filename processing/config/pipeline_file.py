@@ -71,6 +71,9 @@ class PipelineFile(PipelineConfig, frozen=True, kw_only=True, forbid_unknown_fie
             raise ValueError(f'listen is "{self.listen}"; give tcp://HOST:PORT, such as tcp://0.0.0.0:5101')
         if self.results_root and not self.results_root.startswith("/"):
             raise ValueError(f'results_root is "{self.results_root}"; give an absolute path')
+        names = [name for each in self.channels for name in (each.name, f"{each.name}_matched")]
+        if twice := next((name for place, name in enumerate(names) if name in names[:place]), ""):
+            raise ValueError(f"two channels would have results {twice}: give one of them another name")
         if not self.workers and not self.listen:
             raise ValueError(
                 "workers is 0 and there is no listen, so that nobody could process a frame; give one of them"

@@ -38,6 +38,8 @@ class Item(msgspec.Struct):
     """Workers that have died with it."""
     departure: Departure | None = None
     """Of the worker that had it, until another one has it."""
+    channels: tuple[float | None, ...] = ()
+    """Values of the channels that a step needs, in their order."""
 
 
 class Bunch(msgspec.Struct, frozen=True, eq=False):
@@ -115,10 +117,12 @@ class Queue:
     def __init__(self, account: Account) -> None:
         self.account = account
         self.fresh: deque[Item] = deque()
+        self.early: dict[int, Item] = {}
+        """Those that wait for values of channels, by index, in the order in which they came."""
         self.alone: deque[Item] = deque()
         """Those that a worker has died with."""
         self.rest: deque[Item] = deque()
         """Those that come from the file: they take no memory, and so wait for all that do."""
 
     def __len__(self) -> int:
-        return len(self.fresh) + len(self.alone) + len(self.rest)
+        return len(self.fresh) + len(self.early) + len(self.alone) + len(self.rest)

@@ -101,8 +101,10 @@ class Distributor:
     # -- the loop --------------------------------------------------------------------------------------
 
     def _step(self) -> None:
-        found = dict(self._poller.poll(int(TICK * 1000)))
-        now, flow = time.monotonic(), self._flow
+        flow = self._flow
+        seconds = flow.series.channels.poll_seconds(flow.series.runs.values(), TICK)
+        found = dict(self._poller.poll(int(seconds * 1000)))
+        now = time.monotonic()
         for peer, parts in self._connections.receive(found):
             flow.message(peer, parts, now)
         for peer in self._connections.gone():
@@ -117,6 +119,7 @@ class Distributor:
             self._commands.extend(self._link.commands())
         self._carry_out()
         flow.hanging(now)
+        flow.series.channels.step(list(flow.series.runs.values()), now)
         flow.ending.step()
         flow.giving.give(now)
         if self._link.due(now):
@@ -309,6 +312,7 @@ class Distributor:
         if self._watch is not None:
             self._watch.close()
         self._disconnect()
+        self._flow.series.channels.flush(self._flow.series.runs.values())
         self._flow.series.close()
         self._flow.ending.exports.wait(LEAVE_SECONDS)
         self._connections.close()

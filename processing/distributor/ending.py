@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 
 import numpy as np
 
@@ -49,7 +50,7 @@ class Ending:
                 run.fill()
                 if self._waits_for_held(run):
                     self._collect(run)
-                if run.is_settled:
+                if run.is_settled and (run.broken or run.joining is None or not run.joining.waits):
                     self._finish(run)
             if run.phase is Phase.FINISHING:
                 self._await_finish(run)
@@ -95,7 +96,10 @@ class Ending:
         return bool(counts.held) and not counts.queued and not counts.in_work
 
     def _settle(self, run: Run) -> None:
+        if run.joining is not None:
+            run.rest_after = time.monotonic() + run.joining.wait
         pairs = run.settle()
+        self._series.channels.after_end(run, time.monotonic())
         try:
             absent_and_others(run, pairs)
         except ResultError as error:

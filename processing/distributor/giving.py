@@ -68,11 +68,18 @@ class Giving:
 
     def _send(self, run: Run, part: Part, bunch: Bunch) -> None:
         member = self._staff.members[bunch.worker]
+        channels = self._series.channels.of(bunch.items) if self._series.channels.needs else {}
         if not bunch.by_value:
             references = tuple(item.content for item in bunch.items)
             self._staff.say(
                 member,
-                wire.Work(series=bunch.series, bunch=bunch.number, references=references, alone=bunch.alone),
+                wire.Work(
+                    series=bunch.series,
+                    bunch=bunch.number,
+                    references=references,
+                    alone=bunch.alone,
+                    channels=channels,
+                ),
             )
             return
         counts: list[int] = []
@@ -96,7 +103,7 @@ class Giving:
             member,
             wire.Work(
                 series=bunch.series, bunch=bunch.number, indices=tuple(bunch.indices.tolist()),
-                parts=tuple(counts), alone=bunch.alone,
+                parts=tuple(counts), alone=bunch.alone, channels=channels,
             ),
             parts,
         )  # fmt: skip

@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from penstock.processing.channels.recording import Places
 from penstock.processing.config.pipeline_config import PipelineConfig
 from penstock.processing.models import Changed, Parameters, Status
 from penstock.processing.wire import Step
@@ -35,6 +36,8 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
     are taken from their files if nobody has yet."""
     file: str = ""
     """Frames are those of this file, and not a receiver's."""
+    recording: Places | None = None
+    """Where the values of channels are; `None` if there are none."""
     parameters: Parameters | None = None
     """Those in use when an earlier distributor died; `None`: those of the configuration."""
 

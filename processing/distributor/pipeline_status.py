@@ -39,6 +39,7 @@ def status(flow: Flow, waits_for: str = "") -> models.Status:
         parameters=models.Parameters(
             version=flow.versions.version, values=flow.versions.values, from_frame=flow.from_frame
         ),
+        channels=flow.series.channels.status(),
         waits_for=waits_for or _waits_for(flow), deaths=flow.staff.deaths,
         gone=[
             models.Gone(

@@ -6,6 +6,8 @@ import time
 from importlib.metadata import version
 from pathlib import Path
 
+from penstock.processing.channels.joining import Channel, Joining
+from penstock.processing.config.pipeline_config import PipelineConfig
 from penstock.processing.distributor.answers import Answers
 from penstock.processing.distributor.link import Setup
 from penstock.processing.distributor.receiver_news import Begun as SaidToBegin
@@ -18,6 +20,17 @@ from penstock.processing.results.errors import ResultError
 from penstock.processing.results.place import path_for
 from penstock.processing.results.read import Results
 from penstock.processing.results.result_file import ResultFile
+
+
+def _channels(config: PipelineConfig) -> dict[str, dict[str, str | float]]:
+    """Return what the file says of the channels."""
+    found: dict[str, dict[str, str | float]] = {}
+    for channel in map(Channel, config.channels):
+        said: dict[str, str | float] = {"attribute": channel.config.attribute, "by": channel.config.by}
+        if channel.rule is not None:
+            said |= channel.rule._asdict()
+        found[channel.name] = said
+    return found
 
 
 class ResultPlaces:
@@ -71,6 +84,8 @@ class ResultPlaces:
         if file is not None:
             run.was_resumed = True
             run.account.restore(file.states)
+            if run.joining is not None:
+                self._know(run.joining, file)
             # Frames that have come before it was known that they were done.
             for number in run.numbers:
                 self._answers.release(number, self._schedule.forget_final(number))
@@ -79,10 +94,13 @@ class ResultPlaces:
                 series=run.name, planned=run.account.planned, pipeline=self._config.name, steps=self._codes,
                 version=version("penstock"), version_of_parameters=self._versions.version,
                 parameters=self._versions.values, raw=None if said.file is None else Path(said.file),
-                detector=said.detector, started=said.started or time.time(),
+                channels=_channels(self._config), detector=said.detector, started=said.started or time.time(),
             )  # fmt: skip
             file = ResultFile.create(path, begun, overwrite=self._config.overwrite)
         run.store = Store(file)
+        if run.joining is not None:
+            names = run.joining.unmatched
+            run.store.channel_names = frozenset((*names, *(f"{name}_matched" for name in names)))
 
     def _resumed(self, path: Path, run: Run) -> ResultFile | None:
         """Return the file that an earlier distributor has left; `None` if a new one is to be made.
@@ -103,6 +121,13 @@ class ResultPlaces:
             if not is_other and not (error.kind == "finished" and self._setup.file):
                 raise
         return None
+
+    def _know(self, joining: Joining, file: ResultFile) -> None:
+        """Take over what an earlier distributor has joined."""
+        joined = file.joined(list(joining.unmatched))
+        for name, (indices, unmatched) in joined.items():
+            joining.know(indices)
+            joining.unmatched[name] += unmatched
 
     def _show_finished(self, run: Run, path: Path) -> None:
         """Show what became of a series that an earlier distributor has processed up to its end."""

@@ -8,7 +8,7 @@ one, by workers that have nothing else, so that a frame that kills its worker ta
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 import msgspec
 import numpy as np
@@ -73,8 +73,17 @@ class Schedule:
         del self._queues[series]
         self.preparing = {pair for pair in self.preparing if pair[1] != series}
 
-    def come(self, series: int, items: Sequence[Item], *, from_file: bool = False) -> list[Item]:
-        """Queue frames that have come; return those that were not expected, which are counted."""
+    def come(
+        self, series: int, items: Sequence[Item], *, from_file: bool = False, early: bool = False
+    ) -> list[Item]:
+        """Queue frames that have come; return those that were not expected, which are counted.
+
+        Args:
+            series: of the frames.
+            items: the frames.
+            from_file: they wait for all others.
+            early: they are not given to workers before they are `released`.
+        """
         queue = self._queues[series]
         expected = queue.account.expected([item.index for item in items])
         if all(expected):
@@ -84,8 +93,23 @@ class Schedule:
             others = [item for item, is_new in zip(items, expected, strict=True) if not is_new]
             self.duplicates += len(others)
         queue.account.happens(Event.COMES, _indices(new))
-        (queue.rest if from_file else queue.fresh).extend(new)
+        if early:
+            queue.early |= {item.index: item for item in new}
+        else:
+            (queue.rest if from_file else queue.fresh).extend(new)
         return others
+
+    def release(self, series: int, values: Mapping[int, tuple[float | None, ...]] | None = None) -> None:
+        """Let frames be given to workers that have come early: all, or those to which values belong."""
+        queue = self._queues[series]
+        if values is None:
+            queue.fresh.extend(queue.early.values())
+            queue.early.clear()
+            return
+        for index, row in values.items():
+            if (item := queue.early.pop(index, None)) is not None:
+                item.channels = row
+                queue.fresh.append(item)
 
     def waiting(self, series: int | None = None) -> int:
         """Return how many frames of a series, or of all, wait for a worker."""
@@ -110,6 +134,10 @@ class Schedule:
         """Let frames in shared memory, which the receiver has taken back, be pending again; of those in work
         their workers tell."""
         queue = self._queues[series]
+        early = [item for item in queue.early.values() if item.shared]
+        queue.account.happens(Event.TAKEN_BACK, _indices(early))
+        for item in early:
+            del queue.early[item.index]
         for items in (queue.fresh, queue.alone):
             gone = [item for item in items if item.shared]
             if gone:
@@ -123,6 +151,8 @@ class Schedule:
         them."""
         queue, found = self._queues[series], list[Item]()
         states = queue.account.states
+        for item in [item for item in queue.early.values() if states[item.index] in FINAL]:
+            found.append(queue.early.pop(item.index))
         for items in (queue.fresh, queue.alone, queue.rest):
             gone = [item for item in items if states[item.index] in FINAL]
             if gone:
@@ -135,7 +165,8 @@ class Schedule:
     def drop_waiting(self, series: int) -> list[Item]:
         """Drop the frames of a series that wait for a worker; return them."""
         queue = self._queues[series]
-        gone = [*queue.fresh, *queue.alone, *queue.rest]
+        gone = [*queue.fresh, *queue.early.values(), *queue.alone, *queue.rest]
+        queue.early.clear()
         for items in (queue.fresh, queue.alone, queue.rest):
             items.clear()
         queue.account.happens(Event.DROPPED, _indices(gone))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -18,6 +19,7 @@ from penstock.processing import wire
 from penstock.processing.distributor.account import FINAL, State
 from penstock.processing.distributor.answers import Answers
 from penstock.processing.distributor.bunches import Item
+from penstock.processing.distributor.channels import Channels
 from penstock.processing.distributor.link import Setup
 from penstock.processing.distributor.receiver_news import Begun as SaidToBegin
 from penstock.processing.distributor.receiver_news import Over
@@ -76,6 +78,8 @@ class SeriesList:
         """Asks the receiver for the end of a series of which the stream brings no more."""
         self._ended: dict[tuple[str, float], None] = {}
         """Id and begin of series that are over: the receiver may tell of their end once more."""
+        self.channels = Channels(setup.config, setup.recording, schedule, self.break_off)
+        staff.channels, staff.needs = tuple(self.channels.names), self.channels.learn
         self._places = ResultPlaces(setup, schedule, staff.versions, self.answers)
         self._memory: SharedFrames | None = None
         """In which the stream's frames come."""
@@ -92,6 +96,7 @@ class SeriesList:
         run = self.runs.get(name)
         if run is None:
             run = self.runs[name] = Run(name, self.schedule, header.frames)
+            self._join(run, 0.0)
             if self.error:
                 run.broken = self.error
                 run.said.append(f"it began while the pipeline was in Error: {self.error}")
@@ -112,6 +117,8 @@ class SeriesList:
         if run.phase is not Phase.BEGINNING:
             return
         run.file, run.mask, run.started, run.phase = said.file, said.mask, said.started, Phase.LIVE
+        if run.joining is not None and said.started:
+            run.joining.started = said.started
         if not run.broken:
             try:
                 self._places.open(run, said)
@@ -173,7 +180,7 @@ class SeriesList:
         items = [
             Item(each.frame, each, each.header_bytes + sum(each.blob_bytes), True) for each in references
         ]
-        unwanted = items if run is None else run.come(items)
+        unwanted = items if run is None else self._come(run, items)
         if unwanted and self._memory is not None:
             self._memory.free([item.content.slot for item in unwanted])
 
@@ -183,8 +190,16 @@ class SeriesList:
         if run is None:
             return
         nbytes = sum(map(len, parts))
-        if not run.come([Item(index, parts, nbytes)]):
+        if not self._come(run, [Item(index, parts, nbytes)]):
             self.answers.value_bytes += nbytes
+
+    def _come(self, run: Run, items: list[Item]) -> list[Item]:
+        """Queue frames; return those that are not wanted."""
+        unwanted = run.come(items, early=self.channels.hold)
+        if run.joining is not None and len(unwanted) < len(items):
+            wanted = [item for item in items if item not in unwanted] if unwanted else items
+            self.channels.come(run, run.parts[-1], wanted, time.monotonic())
+        return unwanted
 
     @property
     def is_full(self) -> bool:
@@ -289,6 +304,12 @@ class SeriesList:
             memory = self._memory = SharedFrames(path, nonce)
         return memory
 
+    def _join(self, run: Run, started: float) -> None:
+        """Let values of channels be joined to the frames of a series."""
+        self.channels.begin(run, started)
+        run.may_fill = lambda: self.channels.may_fill(run, time.monotonic())
+        run.from_file_come = lambda items: self.channels.come_from_file(run, items, time.monotonic())
+
     def _is_left(self, run: Run) -> None:
         """The stream brings no more of a series, whether or not it has said so."""
         if not run.stream_is_over:
@@ -331,6 +352,7 @@ class SeriesList:
                 mask = None if frames.mask is None else _npy(frames.mask)
                 metadata = msgspec.json.encode(frames.metadata)
         run = self.runs[over.series] = Run(over.series, self.schedule, planned)
+        self._join(run, over.started)
         run.frames, run.over, run.stream_is_over = frames, over, True
         if self.error:
             run.broken = self.error

@@ -14,7 +14,7 @@ Each wait is for somebody who is alive, or whose death is noticed; none is for a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import Any
 
@@ -22,6 +22,7 @@ import msgspec
 import numpy as np
 
 from penstock.processing import models
+from penstock.processing.channels.joining import Joining
 from penstock.processing.distributor.account import Account, Event, Indices, State
 from penstock.processing.distributor.bunches import Item
 from penstock.processing.distributor.receiver_news import Over
@@ -113,6 +114,14 @@ class Run:
         self.whole: list[Any] = []
         self.whole_error = ""
         """Why there are no results of the series as a whole; a sentence."""
+        self.joining: Joining | None = None
+        """Of values of channels to its frames."""
+        self.rest_after = 0.0
+        """Monotonic time before which frames of the file are not joined to values that they need."""
+        self.may_fill: Callable[[], bool] = lambda: True
+        """Returns whether frames of the file may be queued by now."""
+        self.from_file_come: Callable[[Sequence[Item]], None] = lambda _items: None
+        """Is told of them."""
         self._schedule = schedule
         self._rest: Indices = np.zeros(0, np.int64)
         self._rest_bytes = 0
@@ -139,11 +148,12 @@ class Run:
 
     # -- frames ----------------------------------------------------------------------------------------
 
-    def come(self, items: Sequence[Item]) -> list[Item]:
-        """Take frames from the stream; return those that are not wanted."""
+    def come(self, items: Sequence[Item], *, early: bool = False) -> list[Item]:
+        """Take frames from the stream; return those that are not wanted. If they are early, they wait for
+        values of channels."""
         if self.broken or self.phase not in (Phase.BEGINNING, Phase.LIVE):
             return list(items)
-        return self._schedule.come(self.number, items)
+        return self._schedule.come(self.number, items, early=early)
 
     def take_back(self) -> None:
         """Let frames be pending again whose shared memory the receiver has taken back."""
@@ -232,11 +242,14 @@ class Run:
         if self.is_stopped:  # the receiver may have taken frames back that workers had
             self.store.final(self._drop_pending(), State.DROPPED)
             return
+        if not self.may_fill():
+            return
         room = AHEAD - self._schedule.waiting(self.number)
         if not len(self._rest) or room < AHEAD // 2:
             return
         some, self._rest = self._rest[:room], self._rest[room:]
         items = [Item(index, None, self._rest_bytes) for index in some.tolist()]
+        self.from_file_come(items)
         self._schedule.come(self.number, items, from_file=True)
         self.from_file += len(items)
 
@@ -276,6 +289,8 @@ class Run:
         ]
         reason = "; ".join([*self.said, *([", ".join(bad)] if bad else [])])
         self.phase = Phase.OVER
+        if self.joining is not None:
+            self.store.unmatched(self.joining.unmatched)
         said = self.store.finish(final, reason, self.raw_stored(), self.whole)
         if said:
             self.said.append(said)
@@ -295,6 +310,10 @@ class Run:
             return f"what the receiver at {receiver} says of it"
         if self.phase is Phase.ENDED:
             return f"the receiver at {receiver} to close its file"
+        if (joining := self.joining) is not None and joining.needs and (held := joining.held):
+            return f"values of {', '.join(joining.needs)}, which {plural(held, 'frame')} need"
+        if self.phase is Phase.REST and self.is_settled and self.joining is not None and self.joining.waits:
+            return f"late values of its channels, for {self.joining.wait:g} s at most"
         if self.phase is Phase.FINISHING:
             return "a worker to make the results of the series as a whole"
         return ""
@@ -313,4 +332,5 @@ class Run:
             counts=self.account.counts, from_file=self.from_file,
             reason=reason[:500], result_file=self.store.path or self.finished,
             whole_error=self.whole_error[:500],
+            unmatched={} if self.joining is None else dict(self.joining.unmatched),
         )  # fmt: skip

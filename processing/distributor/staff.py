@@ -77,6 +77,10 @@ class Staff:
         """Returns the memory that a new worker is to try."""
         self.begun: Callable[[], Iterable[tuple[wire.Begin, Sequence[Any]]]] = lambda: ()
         """Returns the series that have begun, for a worker that is new."""
+        self.needs: Callable[[tuple[str, ...]], None] = lambda _names: None
+        """Is told by each new worker which channels its frames need."""
+        self.channels: tuple[str, ...] = ()
+        """Names of the pipeline's channels."""
         self._pipeline = pipeline
         self._steps = tuple(steps)
         self._hand_over_seconds = hand_over_seconds
@@ -149,7 +153,8 @@ class Staff:
         welcome = wire.Welcome(
             pipeline=self._pipeline, steps=steps, version=self.versions.version,
             parameters=self.versions.values, shared=self.shared(),
-            hand_over_seconds=self._hand_over_seconds, mark=f"{self._mark}-{member.number}",
+            channels=self.channels, hand_over_seconds=self._hand_over_seconds,
+            mark=f"{self._mark}-{member.number}",
         )  # fmt: skip
         self.say(member, welcome)
 
@@ -160,6 +165,7 @@ class Staff:
             return
         if not member.has_loaded:
             member.has_loaded, self.finishes = True, message.finishes
+            self.needs(message.needs)
             member.shares, member.ordered, member.batch = message.shares, message.ordered, message.batch
             member.preparation = message.preparation
         else:

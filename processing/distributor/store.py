@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from penstock.processing import wire
+from penstock.processing.channels.joining import Joined
 from penstock.processing.describe import Plot
 from penstock.processing.distributor.account import Indices, State
 from penstock.processing.distributor.bunches import Bunch
@@ -32,6 +33,8 @@ class Store:
     def __init__(self, file: ResultFile | None) -> None:
         self.file = file
         self.totals = Totals()
+        self.channel_names: frozenset[str] = frozenset()
+        """Names that results of channels have."""
         self._named: set[int] = set()
         self._plots: tuple[Plot, ...] | None = None
         self._before = 0
@@ -61,6 +64,33 @@ class Store:
                 self.file.describe(plots)
         return plots == self._plots
 
+    def channels(self, joined: Joined) -> None:
+        """Write the values of channels that belong to frames, and where there are none.
+
+        Raises:
+            ResultError: they cannot be written.
+        """
+        if self.file is None:
+            return
+        n, found = len(joined.indices), []
+        for name, column in joined.columns.items():
+            found.append((Array(name=name, dtype="<f8", shape=(n,)), column.values))
+            flags = Array(name=f"{name}_matched", dtype="|u1", shape=(n,))
+            found.append((flags, column.matched.astype(np.uint8)))
+        self.file.prepare([array for array, _ in found])
+        order = np.argsort(joined.indices, kind="stable")
+        for array, values in found:
+            self.file.rows(array, joined.indices[order], values[order])
+
+    def unmatched(self, counts: Mapping[str, int]) -> None:
+        """Write how many frames have no value of each channel.
+
+        Raises:
+            ResultError: they cannot be written.
+        """
+        if self.file is not None:
+            self.file.unmatched(counts)
+
     def rows(self, bunch: Bunch, arrays: Sequence[Array], values: Values) -> dict[int, str]:
         """Write the rows of a bunch.
 
@@ -80,6 +110,10 @@ class Store:
                 if error.kind != "unlike":
                     raise
         for array in arrays:
+            if array.name in self.channel_names:
+                places = range(len(bunch.items)) if array.places is None else array.places
+                failed |= dict.fromkeys(places, f"result {array.name} has the name of a channel; rename one")
+                continue
             indices = bunch.indices if array.places is None else bunch.indices[list(array.places)]
             try:
                 self.file.rows(array, indices, values[array.name])

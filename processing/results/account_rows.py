@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -88,6 +88,26 @@ class AccountRows:
     def lost(self, index: int, worker: str) -> None:
         """Write which worker had a frame that is lost; of the first thousand."""
         self._list("lost", "worker", index, worker)
+
+    def unmatched(self, counts: Mapping[str, int]) -> None:
+        """Write how many frames have no value of each channel."""
+        for name, count in counts.items():
+            path = f"{layout.UNMATCHED}/{name}"
+            if path in self._open.columns:  # not if the channel is new since the file was begun
+                self._do("the account", lambda path=path, count=count: self._put(path, count))  # type: ignore[misc]
+
+    def joined(self, names: Sequence[str]) -> dict[str, tuple[np.ndarray[Any, Any], int]]:
+        """Return by name of a channel the frames that were joined with all of them, and how many of them have
+        no value of it."""
+        found = {}
+        paths = [layout.valid_path(f"{name}_matched") for name in names]
+        if any(path not in self._open.columns for path in paths):
+            return {}
+        has = np.logical_and.reduce([self._open.read(path) == 1 for path in paths])
+        for name in names:
+            matched = self._open.read(layout.place_of(f"{name}_matched")[1])
+            found[name] = np.flatnonzero(has), int(np.count_nonzero(has & (matched == 0)))
+        return found
 
     def _find_account(self) -> None:
         """Find out what a distributor had written that was killed."""

@@ -39,6 +39,8 @@ class Begun:
     version_of_parameters: int = 1
     parameters: dict[str, Any] = field(default_factory=dict)
     """The parameters from frame 0 on, by name."""
+    channels: dict[str, dict[str, str | float]] = field(default_factory=dict)
+    """What is said of each channel, by its name: attribute, and how it is joined."""
     raw: Path | None = None
     """File of the series; `None` if it has none."""
     detector: str = ""

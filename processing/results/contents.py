@@ -33,6 +33,7 @@ from penstock.processing.results.layout import (
     SETS,
     STATUS,
     TOTAL_FRAMES,
+    UNMATCHED,
     VALID,
     WHOLE,
     WORKERS,
@@ -70,6 +71,7 @@ def create(path: Path, target: Path, begun: Begun) -> None:
         _account(file, begun)
         group(file, ACCUMULATED, "NXcollection")
         _process(file, begun)
+        _channels(file, begun)
         _links(entry, target, begun)
 
 
@@ -149,6 +151,10 @@ def _account(file: Any, begun: Begun) -> None:
     group(file, COUNTED, "NXcollection")
     for name in COUNTS:
         add(file, Column(f"{COUNTED}/{name}", np.dtype("<i8")), 1, lone=True)
+    for name in begun.channels:
+        group(file, UNMATCHED, "NXcollection")
+        about = f"frames that have come and have no value of {name}; from the end on"
+        add(file, Column(f"{UNMATCHED}/{name}", np.dtype("<i8")), 1, lone=True, about=about)
     for name, nbytes in (("state", 16), ("reason", REASON)):
         add(file, Column(f"{ACCOUNT}/{name}", text_type(nbytes)), 1, lone=True)
     for name, column, nbytes in (("errors", "sentence", SENTENCE), ("lost", "worker", NAME)):
@@ -199,6 +205,15 @@ def _process(file: Any, begun: Begun) -> None:
         about="frame; -1: no set of parameters",
     )
     add(file, Column(f"{where}/values", text_type(width)), SETS, about="JSON")
+
+
+def _channels(file: Any, begun: Begun) -> None:
+    for name, said in begun.channels.items():
+        channel = group(file, f"{PROCESS}/channels/{name}", "NXcollection")
+        for key, value in said.items():
+            channel.create_dataset(key, data=value, track_times=False)
+    if begun.channels:
+        group(file, f"{PROCESS}/channels", "NXcollection")
 
 
 def _links(entry: Any, target: Path, begun: Begun) -> None:

@@ -23,7 +23,7 @@ ENTRY, INSTRUMENT = "/entry", "/entry/instrument"
 ACCOUNT, ACCUMULATED, PROCESS = f"{ENTRY}/account", f"{ENTRY}/accumulated", f"{ENTRY}/process"
 TOTAL_FRAMES = f"{ENTRY}/accumulated_frames"
 WHOLE, SEGMENTS, VALID = f"{ENTRY}/whole", f"{ENTRY}/segments", f"{ACCOUNT}/valid"
-STATUS, COUNTED = f"{ACCOUNT}/frame_status", f"{ACCOUNT}/counts"
+STATUS, COUNTED, UNMATCHED = f"{ACCOUNT}/frame_status", f"{ACCOUNT}/counts", f"{ACCOUNT}/unmatched"
 PER_FRAME = (
     STATUS, f"{ACCOUNT}/parameters_version", f"{ACCOUNT}/worker", f"{ACCOUNT}/raw_stored"
 )  # fmt: skip

@@ -58,6 +58,19 @@ def _workers(scrape: Scrape) -> dict[str, int]:
     return {name: states.count(name) for name in ("starting", "ready", "preparing", "working", "refused")}
 
 
+def _unmatched(scrape: Scrape) -> dict[str, int]:
+    series = scrape.status.series
+    return {} if series is None else series.unmatched
+
+
+def _channel_values(scrape: Scrape) -> dict[str, int]:
+    return {each.name: each.values for each in scrape.status.channels}
+
+
+def _channel_answers(scrape: Scrape) -> dict[str, bool]:
+    return {each.name: bool(each.how) and not each.problem for each in scrape.status.channels}
+
+
 def _from_file(scrape: Scrape) -> int:
     series = scrape.status.series
     return 0 if series is None else series.from_file
@@ -84,6 +97,12 @@ METRICS = (
         "", attrgetter("status.queue_bytes")),
     Row(GAUGE, "parameters_version", "Version of the parameters in use",
         "", attrgetter("status.parameters.version")),
+    Row(GAUGE, "channel_answers", "1 if values of a channel can be recorded now", "channel",
+        _channel_answers),
+    Row(COUNTER, "channel_values", "Values of a channel that were recorded since the pipeline started",
+        "channel", _channel_values),
+    Row(GAUGE, "unmatched_frames", "Frames of the running or last series without a value of a channel",
+        "channel", _unmatched),
     Row(GAUGE, "resident_memory_bytes", "Memory of a process, shared memory included",
         "process", lambda scrape: resident_bytes(scrape.processes)),
 )  # fmt: skip

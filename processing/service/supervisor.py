@@ -22,6 +22,7 @@ from penstock.processing.distributor.link import Command, Setup, Snapshot
 from penstock.processing.models import FINAL, Changed, Counts, Series, Status
 from penstock.processing.service.kept_series import KeptSeries
 from penstock.processing.service.local_workers import LocalWorkers
+from penstock.processing.service.recorder import Recorder
 from penstock.processing.wire import Step, local
 from penstock.receiver.models import Health
 from penstock.receiver.service.child import Child
@@ -75,6 +76,8 @@ class Supervisor(Parent[Snapshot]):
         self._worked: set[int] = set()  # processes of local workers that have processed a frame
         self._series = KeptSeries()
         self._is_taken = bool(file) or bool(config.listen)  # whether a worker has taken the class, or may yet
+        # Of a file the past would be wanted, which nobody has recorded.
+        self._recorder = Recorder(config.channels) if config.channels and not file else None
         self._watch: asyncio.Task[None] | None = None
         self.workers = LocalWorkers(
             config.workers, config.threads, config.key, lambda pid: pid in self._worked, once=bool(file)
@@ -90,9 +93,18 @@ class Supervisor(Parent[Snapshot]):
             RuntimeError: the distributor ended at once; its log says why.
         """
         known = self._snapshot.status.parameters if self._child is not None else None
+        if self._recorder is not None:
+            self._recorder.start()
         self._child = Child(self._module, os.environ, own_session=True)
         self._child.link.send(
-            Setup(config=self.config, steps=self._steps, since=self._since, file=self._file, parameters=known)
+            Setup(
+                config=self.config,
+                steps=self._steps,
+                since=self._since,
+                file=self._file,
+                parameters=known,
+                recording=None if self._recorder is None else self._recorder.places,
+            )
         )
         self._sent, self._silent = 0, 0.0
         asyncio.get_running_loop().add_reader(self._child.link.fileno, self._readable)
@@ -120,6 +132,8 @@ class Supervisor(Parent[Snapshot]):
                 log.error("the distributor did not end within %g s and was killed", QUIT_SECONDS)
             self._readable()  # its last snapshot
         await self.workers.close()
+        if self._recorder is not None:
+            await self._recorder.close()
 
     # -- questions and commands ----------------------------------------------------------------
 
@@ -153,7 +167,8 @@ class Supervisor(Parent[Snapshot]):
     def processes(self) -> dict[str, int]:
         """Ids of the running processes on this machine, by name."""
         distributor = {"distributor": self._child.pid} if self._child is not None and self.alive else {}
-        return {"http": os.getpid(), **distributor, **self.workers.processes}
+        recorder = {} if self._recorder is None else self._recorder.processes
+        return {"http": os.getpid(), **distributor, **recorder, **self.workers.processes}
 
     @property
     def _has_told(self) -> bool:

@@ -88,6 +88,11 @@ class FileFrames:
             return np.arange(self._frames)
         return np.flatnonzero(np.isin(self._status[: self._frames], IN_FILE))
 
+    @property
+    def times(self) -> np.ndarray[Any, Any] | None:
+        """Timestamp of each place, in s since 1970, float64, NaN where it is unknown; `None`: of all."""
+        return self._times
+
     def stored(self, index: int) -> bool:
         """Return whether the file has a frame."""
         if not 0 <= index < self._frames:

@@ -20,7 +20,7 @@ from penstock.processing.wire.descriptions import PlotText
 from penstock.stins.messages import Buffer, Header, SharedMemory
 from penstock.stins.shared import Reference
 
-WIRE = 2
+WIRE = 3
 """Version of these messages."""
 CREDITS = 2
 """Most bunches that a worker has at a time; it waits for no more frames of a batch once it has them."""
@@ -96,6 +96,8 @@ class Ready(FromWorker, frozen=True, kw_only=True, omit_defaults=True):
     """After `Begin`'s memory was seen at `Welcome`: it can read the shared memory."""
     ordered: bool = False
     """A step wants the frames in ascending order, and so only one worker."""
+    needs: tuple[str, ...] = ()
+    """Names of the channels whose values a step needs with each frame."""
     batch: int = 1
     """Frames that a step wants together: a bunch should have so many, where so many wait."""
     preparation: str = ""
@@ -207,6 +209,8 @@ class Welcome(FromDistributor, frozen=True, kw_only=True, omit_defaults=True):
     """Memory that the worker tries to open; its layout comes with `Begin`."""
     mark: str = ""
     """By which the distributor knows this worker again if it loses the connection."""
+    channels: tuple[str, ...] = ()
+    """Names of the pipeline's channels."""
     hand_over_seconds: float = 1.0
     """Accumulated values are handed over after this time at the latest."""
 
@@ -230,6 +234,8 @@ class Work(FromDistributor, frozen=True, kw_only=True, omit_defaults=True):
     """By value: the index of each frame."""
     parts: tuple[int, ...] = ()
     """By value: how many raw parts each frame has; the first is its STINS header."""
+    channels: dict[str, tuple[float | None, ...]] = {}
+    """Values of the channels that a step needs, one per frame; `None`: there is none."""
     alone: bool = False
     """Tried once more after a worker has died with it: hand over at once."""
 

@@ -57,6 +57,10 @@ class Chain:
         self.batch = max(kind.batch if is_batch(kind) else 1 for kind in self.kinds)
         """Frames that are processed together; 1 if no step takes several."""
         self.batch_seconds = min((kind.batch_seconds for kind in self.kinds if is_batch(kind)), default=0.0)
+        # A lone name is a text, which would be taken for a list of letters.
+        needs = [[kind.needs] if isinstance(kind.needs, str) else kind.needs for kind in self.kinds]
+        self.needs = tuple(dict.fromkeys(name for names in needs for name in names))
+        """Names of channels whose values come with the frames."""
         self.ordered = any(kind.ordered for kind in self.kinds)
         self.preparation_text = next((kind.preparation for kind in self.kinds if kind.preparation), "")
         """What `start` does, for the status."""

@@ -11,9 +11,10 @@ from __future__ import annotations
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum, auto
 from functools import partial
+from math import nan
 from threading import Thread
 from typing import Any, TypeAlias
 
@@ -147,6 +148,7 @@ class Session:
                     "name the class by an installed module"
                 )
             self._chain = chain = Chain(message.steps)
+            _check(chain, message.channels)
         except (LoadingError, ParameterError) as error:
             self._refuse("code", str(error))
             return
@@ -163,6 +165,7 @@ class Session:
             wire.Ready(
                 version=message.version, parameters=chain.described, ordered=chain.ordered, batch=chain.batch,
                 preparation=chain.preparation_text,
+                needs=chain.needs,
                 shares=message.shared is not None and self._open(message.shared) is not None,
                 finishes=chain.finishes,
             )
@@ -199,6 +202,8 @@ class Session:
             self._send(done)
             return
         jobs = self._jobs(message, parts)
+        if message.channels:
+            _give(jobs, message.channels)
         self._unfinished.add(message.bunch)
         if chain.batch == 1:
             for job in jobs:
@@ -343,6 +348,34 @@ class Session:
                 log.info("frames come by TCP: %s", error)
                 return None
         return self._memory
+
+
+def _check(chain: Chain, channels: Sequence[str]) -> None:
+    """Refuse classes that need other channels than there are.
+
+    Raises:
+        LoadingError: one does.
+    """
+    for name in chain.needs:
+        if name not in channels:
+            has = ", ".join(channels) or "none"
+            raise LoadingError(
+                f"{chain.names} needs the channel {name}, and the pipeline has {has}: add it to channels in "
+                "the pipeline's file"
+            )
+
+
+def _give(jobs: Sequence[Job], channels: Mapping[str, Sequence[float | None]]) -> None:
+    """Give frames the values of channels that they need.
+
+    Raises:
+        WireError: there is not one for each frame.
+    """
+    if any(len(values) != len(jobs) for values in channels.values()):
+        raise wire.WireError("frames of a bunch, and values of channels, do not agree")
+    for place, job in enumerate(jobs):
+        found = {name: values[place] for name, values in channels.items()}
+        job.frame.channels = {name: nan if value is None else value for name, value in found.items()}
 
 
 TABLE: Mapping[tuple[State, type], Callable[[Session, Any, Parts], None]] = {

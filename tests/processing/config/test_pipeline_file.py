@@ -25,6 +25,8 @@ class Spots(Processor):
 """
 
 
+D = "attribute: a/b/c/d"
+CHANNEL = "processor: a:B\nchannels: [{name: e"
 THREE_LINES = "processor: spots.py:Spots\nparameters: {threshold: 500}\nworkers: 4\n"
 
 
@@ -66,6 +68,12 @@ def test_steps_are_files_and_modules_in_their_order(tmp_path: Path) -> None:
         ("processor: spots.py\n", 'processor is "spots.py"; give FILE.py:CLASS, such as spots.py:Spots'),
         ("processor: region\n", 'processor is "region"; is regions meant? give FILE.py:CLASS'),
         ("steps: [{processor: x}]\n", "or one of those that come with Penstock: "),
+        (f"{CHANNEL}, attribute: energy}}]\n", 'attribute of channel e is "energy"; give DOMAIN/FAMILY'),
+        (f"{CHANNEL}, {D}}}, {{name: e, {D}}}]\n", "two channels would have results e"),
+        (f"{CHANNEL}, {D}, tolerance: 61}}]\n", "tolerance of channel e is 61 s; give at most 60"),
+        (f"{CHANNEL}, {D}, by: frame, offset: 1}}]\n", "channel e is joined by frame, and how"),
+        (f"{CHANNEL}, {D}, how: next}}]\n", "give exact, hold or nearest"),
+        ("processor: a:B\nchannels: [{name: 3d, attribute: a/b/c/d}]\n", 'channel "3d" needs another name'),
         ("workers: 4\n", "processor is missing; give processor: FILE.py:CLASS"),
         ("processor: a:B\nsteps: [{processor: a:B}]\n", "processor and steps are both given"),
         ("steps: [{processor: a:B}]\nparameters: {x: 1}\n", "with steps write each step's below it"),

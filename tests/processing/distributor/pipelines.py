@@ -19,6 +19,7 @@ import h5py
 import msgspec
 import numpy as np
 
+from penstock.processing.channels.recording import Places
 from penstock.processing.config.pipeline_config import PipelineConfig, StepConfig
 from penstock.processing.distributor.link import Command, Setup, Snapshot
 from penstock.processing.models import Changed, Series, Status
@@ -56,18 +57,21 @@ class Pipeline:
         url: of a receiver that is not there yet.
         file: that is processed in place of a receiver's series.
         parameters: of the class.
+        recording: of the values of channels.
         keys: further ones of the configuration.
     """
 
     def __init__(
         self, source: str, receiver: ReceiverProcess | None = None, *, file: str = "", url: str = "",
-        parameters: dict[str, Any] | None = None, **keys: Any,
+        parameters: dict[str, Any] | None = None, recording: Places | None = None, **keys: Any,
     ) -> None:  # fmt: skip
         step = StepConfig(processor="mine.py:Mine", parameters=parameters or {})
         self.config = PipelineConfig(
             name="mine", steps=(step,), receiver=url if receiver is None else receiver.client.url, **keys
         )
-        self._setup = Setup(config=self.config, steps=(step_of(source),), since=time.time(), file=file)
+        self._setup = Setup(
+            config=self.config, steps=(step_of(source),), since=time.time(), file=file, recording=recording
+        )
         self.workers: list[subprocess.Popen[bytes]] = []
         self._sent = 0
         self.snapshot: Snapshot
@@ -85,6 +89,12 @@ class Pipeline:
         self._link = ours
         ours.send(msgspec.json.encode(self._setup))
         self._receive()
+
+    def start_worker(self) -> subprocess.Popen[bytes]:
+        """Start a worker, which need not become ready."""
+        command = [sys.executable, "-P", "-m", "penstock.processing.worker.worker", self.status.address]
+        self.workers.append(subprocess.Popen(command))
+        return self.workers[-1]
 
     def work(self, count: int = 1, address: str = "", *arguments: str) -> list[subprocess.Popen[bytes]]:
         """Start workers, and wait until they are ready."""

@@ -1,0 +1,111 @@
+"""The process that records the channels: started with the pipeline, again when it dies, and ended with it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+
+import msgspec
+
+from penstock.processing.channels.recording import News, Places, Recording, Writer
+from penstock.processing.config.pipeline_config import ChannelConfig
+from penstock.receiver.service.child import ending
+
+log = logging.getLogger(__name__)
+
+RECORDER = "penstock.processing.channels.recorder"
+FIRST_PAUSE, LONGEST_PAUSE = 0.5, 10.0
+"""Seconds before it is started again; they double up to the longest, and begin anew after a life of that."""
+LEAVE_SECONDS = 5.0
+
+
+class Recorder:
+    """The process, and the recording, which outlives it and every distributor.
+
+    Args:
+        channels: that it records.
+        module: which it runs.
+    """
+
+    def __init__(self, channels: Sequence[ChannelConfig], module: str = RECORDER) -> None:
+        self._channels = tuple(channels)
+        self._module = module
+        self._recording = Recording()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def places(self) -> Places:
+        """Where the values are found."""
+        return self._recording.places
+
+    @property
+    def processes(self) -> dict[str, int]:
+        """Its process id, if it runs."""
+        process = self._process
+        return {} if process is None or process.poll() is not None else {"recorder": process.pid}
+
+    def start(self) -> None:
+        """Start it, unless it runs already."""
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._keep())
+
+    async def close(self) -> None:
+        """End it, and let go of what it has recorded."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        if self._process is not None:
+            await asyncio.to_thread(_end, self._process)
+        self._recording.close()
+
+    async def _keep(self) -> None:
+        loop, pause = asyncio.get_running_loop(), FIRST_PAUSE
+        writer = Writer(self.places)
+        try:
+            while True:
+                began = loop.time()
+                settings = {"places": self.places, "channels": self._channels}
+                self._process = process = subprocess.Popen(
+                    [sys.executable, "-P", "-m", self._module, msgspec.json.encode(settings).decode()],
+                    stdin=subprocess.PIPE, start_new_session=True, env=os.environ,
+                )  # fmt: skip
+                await _gone(process)
+                how = ending(process.returncode)
+                pause = FIRST_PAUSE if loop.time() - began > LONGEST_PAUSE else pause
+                log.error("the recorder of channels ended %s; it is started again in %g s", how, pause)
+                for place in range(len(self._channels)):
+                    writer.say(News(place, problem=f"the process that records it ended {how}"))
+                await asyncio.sleep(pause)
+                pause = min(LONGEST_PAUSE, 2 * pause)
+        finally:
+            writer.close()
+
+
+async def _gone(process: subprocess.Popen[bytes]) -> None:
+    """Wait for the end of a process."""
+    loop, gone = asyncio.get_running_loop(), asyncio.Event()
+    descriptor = os.pidfd_open(process.pid)
+    try:
+        loop.add_reader(descriptor, gone.set)
+        await gone.wait()
+    finally:
+        loop.remove_reader(descriptor)
+        os.close(descriptor)
+    assert process.stdin is not None
+    process.stdin.close()
+    process.wait()
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    assert process.stdin is not None
+    process.stdin.close()
+    try:
+        process.wait(LEAVE_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

@@ -1,0 +1,150 @@
+"""The process that records, with a real device of a Tango database: events, readings, a device that dies."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import tango
+
+from penstock.devices._base.embedded_database import start_database
+from penstock.devices._base.registration import register
+from penstock.processing.channels.recorder import Settings
+from penstock.processing.channels.recording import News, Reader, Recording
+from penstock.processing.config.pipeline_config import ChannelConfig
+from tests.system.beamline import until as until_it_is
+
+DEVICE = "test/motor/1"
+MOTOR = Path(__file__).with_name("tango_motor.py")
+
+
+def until(condition: Callable[[], Any]) -> None:
+    until_it_is(condition, "what the recorder has said and recorded", 60)
+
+
+class Laboratory:
+    """A database, a motor, and the recorder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.database = start_database(folder)
+        self.host = f"127.0.0.1:{self.database.answer}"
+        self.environment = {**os.environ, "TANGO_HOST": self.host}
+        register(tango.Database("127.0.0.1", self.database.answer), "tango_motor/1", "Motor", DEVICE, {})
+        self.recording = Recording()
+        self.reader = Reader(self.recording.places)
+        self.news: dict[int, News] = {}
+        self.values: dict[int, list[tuple[int, float, float]]] = {}
+        self.motor: subprocess.Popen[bytes] | None = None
+        self.recorder: subprocess.Popen[bytes] | None = None
+        self.start_motor()
+
+    def start_motor(self) -> None:
+        self.motor = subprocess.Popen([sys.executable, "-P", str(MOTOR)], env=self.environment)
+        until(self._answers)
+
+    def _answers(self) -> bool:
+        try:
+            self.device.ping()
+        except tango.DevFailed:
+            return False
+        return True
+
+    @property
+    def device(self) -> tango.DeviceProxy:
+        return tango.DeviceProxy(f"tango://{self.host}/{DEVICE}")
+
+    def record(self, *channels: ChannelConfig) -> None:
+        settings = msgspec.json.encode(Settings(self.recording.places, channels)).decode()
+        self.recorder = subprocess.Popen(
+            [sys.executable, "-P", "-m", "penstock.processing.channels.recorder", settings],
+            stdin=subprocess.PIPE, env=self.environment,
+        )  # fmt: skip
+
+    def read(self) -> None:
+        for news in self.reader.news():
+            self.news[news.channel] = news
+        for channel, number, moment, value in self.reader.values().tolist():
+            self.values.setdefault(channel, []).append((number, moment, value))
+
+    def says(self, channel: int, text: str) -> bool:
+        self.read()
+        news = self.news.get(channel)
+        return news is not None and text in f"{news.how}|{news.problem}"
+
+    def has(self, channel: int, count: int) -> bool:
+        self.read()
+        return len(self.values.get(channel, [])) >= count
+
+    def close(self) -> None:
+        if self.recorder is not None:
+            assert self.recorder.stdin is not None
+            self.recorder.stdin.close()
+            assert self.recorder.wait(20) == 0
+        if self.motor is not None:
+            self.motor.kill()
+            self.motor.wait()
+        self.database.stop()
+        self.recording.close()
+
+
+@pytest.fixture
+def laboratory(tmp_path: Path) -> Iterator[Laboratory]:
+    made = Laboratory(tmp_path / "database")
+    yield made
+    made.close()
+
+
+def channel(name: str, attribute: str, **keys: Any) -> ChannelConfig:
+    return ChannelConfig(name=name, attribute=f"{DEVICE}/{attribute}", poll=0.02, **keys)
+
+
+def test_values_are_recorded_with_the_time_of_the_device_and_who_is_silent_is_said(
+    laboratory: Laboratory,
+) -> None:
+    far = ChannelConfig(name="far", attribute=f"tango://{laboratory.host}/{DEVICE}/position")
+    laboratory.record(
+        channel("position", "position"), channel("counter", "counter"), channel("text", "text"),
+        channel("said", "said", by="frame"), channel("none", "none"), far,
+    )  # fmt: skip
+    until(lambda: laboratory.says(0, "events|") and laboratory.says(3, "events|"))
+    moments = [time.time() + number / 1000 for number in range(50)]
+    laboratory.device.Move([each for number, moment in enumerate(moments) for each in (moment, number / 4)])
+    laboratory.device.Say([7, 1.25])
+    until(lambda: laboratory.has(0, 51) and laboratory.has(5, 51) and laboratory.has(3, 2))
+    for place in (0, 5):
+        first, *others = laboratory.values[place]
+        assert first[2] == 0.5 and [value for _, _, value in others] == [n / 4 for n in range(50)]
+        # Tango's times have whole microseconds.
+        assert [moment for _, moment, _ in others] == pytest.approx(moments, abs=2e-6)
+    assert laboratory.values[3][-1][0] == 7 and laboratory.values[3][-1][2] == 1.25
+
+    until(
+        lambda: (
+            laboratory.says(1, "read every 0.02 s, since it has no change events|") and laboratory.has(1, 5)
+        )
+    )
+    counted = [value for _, _, value in laboratory.values[1]]
+    assert counted == sorted(set(counted))
+    until(lambda: laboratory.says(2, "test/motor/1/text is scalar of devstring; a channel is one number"))
+    until(lambda: laboratory.says(4, "test/motor/1/none does not answer since 2"))
+
+    assert laboratory.motor is not None
+    laboratory.motor.kill()
+    laboratory.motor.wait()
+    until(lambda: all(laboratory.says(place, "does not answer since 2") for place in (0, 1, 3, 5)))
+    known = len(laboratory.values[0])
+    laboratory.start_motor()
+    until(
+        lambda: all(
+            laboratory.says(place, "|") and not laboratory.news[place].problem for place in (0, 1, 3, 5)
+        )
+    )
+    laboratory.device.Move([time.time(), 42.0])
+    until(lambda: laboratory.has(0, known + 1) and laboratory.values[0][-1][2] == 42.0)
