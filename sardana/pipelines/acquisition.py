@@ -52,8 +52,14 @@ class Acquisition:
     id: str = ""
     upto: int = 0
     """Frames whose values are present, or known to be missing."""
-    seen: int | None = None
-    """Version of the pipeline's status that was seen last."""
+    look_again: float = 0.0
+    """Monotonic time of the next look at the detector."""
+    read: dict[str, Rows] = field(default_factory=dict)
+    """Rows that have come with the states, by result."""
+    over: bool = False
+    """Whether the pipeline has ended with the series."""
+    look_at: float = 0.0
+    """Monotonic time of the next look at the pipeline's status."""
     stopped: bool = False
     fault: str = ""
     note: str = ""
@@ -66,6 +72,11 @@ class Acquisition:
     """By axis, one per frame."""
     given: dict[int, int] = field(default_factory=dict)
     """By axis, the number of values that Sardana was given."""
+
+    @property
+    def names(self) -> list[str]:
+        """The results that are shown."""
+        return sorted({shown.result for shown in self.axes.values() if shown.result})
 
     @property
     def busy(self) -> bool:

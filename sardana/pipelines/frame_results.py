@@ -18,13 +18,19 @@ from penstock.processing.models import Series as PipelineSeries
 from penstock.processing.models import Status
 from penstock.sardana.armed_series import SourceError, armed_series
 from penstock.sardana.pipelines.acquisition import DONE, Acquisition, Shown, values_of
-from penstock.sardana.pipelines.source import Source
+from penstock.sardana.pipelines.source import NOT_YET, Source
 from penstock.sardana.pipelines.tally import STATES, Tally
 
-WAIT: Final = 0.5
-"""Seconds for which one question may wait for news: bounds how long `close` takes."""
-POLL: Final = 0.02
-"""Least seconds between two questions."""
+SOON: Final = 0.03
+"""Seconds from the end of an exposure to the first question for its result: none is sooner."""
+POLL, ROW_POLL = 0.03, 0.1
+"""Seconds between two questions, for one point of a step scan and for a row of frames. They are for states,
+which are in the result file at once, and not for the status, which follows ten times per second."""
+LOOK_SECONDS: Final = 0.25
+"""Seconds between two looks at the detector and at the pipeline's status: have all frames been taken, why are
+there no results, and is the series over?"""
+CLOSE_SECONDS: Final = 2.0
+"""Seconds that a question may last that runs while the thread is to end."""
 ABSENT: Final = 5
 """Code of frames that the receiver does not have."""
 NOT_DELIVERED: Final = 10.0
@@ -133,7 +139,7 @@ class FrameResults:
         before, fault, name = None, "", "pipeline"
         try:
             before = self._source.look()
-            status = self._source.status(None, 0.0)
+            status = self._source.status()
             name = status.pipeline or name
             if status.state == "error":
                 fault = f"pipeline {name} is in error: {status.error}"
@@ -155,6 +161,7 @@ class FrameResults:
                 return
             acquisition.due += acquisition.per_start
             acquisition.started, acquisition.over_since = self._clock(), None
+            acquisition.look_again = acquisition.started + acquisition.seconds + LOOK_SECONDS
             self._tally.expect(acquisition.due)
             self._changed.notify_all()
 
@@ -209,7 +216,7 @@ class FrameResults:
             thread, self._thread = self._thread, None
             self._changed.notify_all()
         if thread is not None:
-            thread.join(WAIT + 1.0)
+            thread.join(CLOSE_SECONDS)
 
     # The thread ---------------------------------------------------------------------------------
 
@@ -225,11 +232,17 @@ class FrameResults:
             try:
                 if not self._step(acquisition):
                     with self._changed:
-                        self._changed.wait(POLL)
+                        self._changed.wait(self._pause(acquisition))
             except SourceError as error:
                 acquisition.fault = str(error)
             except Exception as error:  # else Sardana would wait for a thread that has gone
                 acquisition.fault = f"the results cannot be read: {type(error).__name__}: {error}"
+
+    def _pause(self, acquisition: Acquisition) -> float:
+        """Return the seconds until the next question: few for a point that ought to be done."""
+        if acquisition.per_start > 1:
+            return ROW_POLL
+        return max(POLL, acquisition.started + acquisition.seconds + SOON - self._clock())
 
     def _step(self, acquisition: Acquisition) -> bool:
         """Look for news once; return whether there were some."""
@@ -239,6 +252,8 @@ class FrameResults:
             )
             return bool(acquisition.id)
         due = acquisition.due
+        if acquisition.per_start == 1 and self._pause(acquisition) > POLL:
+            return False  # it is still being exposed
         codes = self._codes(acquisition, due)
         if codes is not None:
             pending = np.flatnonzero(~np.isin(codes, list(STATES)))
@@ -246,7 +261,7 @@ class FrameResults:
             if ready and self._store(acquisition, codes[:ready]):
                 acquisition.behind = False
                 return True
-        if self._is_due(acquisition):
+        if self._clock() >= acquisition.look_again and self._is_due(acquisition):
             unknown = np.zeros(due - acquisition.upto, np.uint8)
             rest = unknown.copy()
             if codes is not None:
@@ -258,21 +273,38 @@ class FrameResults:
 
     def _codes(self, acquisition: Acquisition, due: int) -> np.ndarray[Any, Any] | None:
         """Return the states of the frames that are awaited; `None` if nothing is known of them."""
+        over = acquisition.over  # was so before the states are read: nothing of them changes any more
+        codes = None
         try:
-            status = self._source.status(acquisition.seen, WAIT)
-            acquisition.seen = status.version
-            series, acquisition.note = _found(status, acquisition.id)
-            if series is None or series.result_file is None:
-                return None
-            codes = self._source.states(acquisition.id, acquisition.upto, due).codes
+            codes = self._states(acquisition, due)[: due - acquisition.upto]
         except SourceError as error:
-            acquisition.note, acquisition.seen = str(error), None
-            return None
-        codes = codes[: due - acquisition.upto]
-        if series.active:
-            return codes
-        # What a series that is over does not have, nobody will ever see.
-        return np.concatenate([codes, np.full(due - acquisition.upto - len(codes), ABSENT, codes.dtype)])
+            if error.kind not in NOT_YET:
+                acquisition.note = str(error)
+        if codes is not None and over:
+            # What a series that is over does not have, nobody will ever see.
+            rest = due - acquisition.upto - len(codes)
+            codes = np.concatenate([codes, np.full(rest, ABSENT, codes.dtype)])
+        elif self._clock() >= acquisition.look_at:
+            acquisition.look_at = self._clock() + LOOK_SECONDS
+            try:
+                status = self._source.status()
+            except SourceError as error:
+                acquisition.note = str(error)
+            else:
+                series, acquisition.note = _found(status, acquisition.id)
+                acquisition.over = series is not None and not series.active
+        return codes
+
+    def _states(self, acquisition: Acquisition, due: int) -> np.ndarray[Any, Any]:
+        """Return the states of the frames that are awaited; of one frame its first result comes with it."""
+        first, names = acquisition.upto, acquisition.names
+        acquisition.read = {}
+        if due == first + 1 and names:
+            rows = self._source.rows(acquisition.id, names[0], first, due)
+            if rows is not None:
+                acquisition.read = {names[0]: rows}
+                return rows.states
+        return self._source.states(acquisition.id, first, due).codes
 
     def _store(self, acquisition: Acquisition, codes: np.ndarray[Any, Any]) -> bool:
         """Take the values of the next frames; those whose state is not final are given up.
@@ -295,7 +327,7 @@ class FrameResults:
             except SourceError as error:
                 if error.kind != "away":
                     raise
-                acquisition.note, acquisition.seen = str(error), None
+                acquisition.note = str(error)
                 return False
         new = {
             axis: values_of(shown, codes, read.get(shown.result)) for axis, shown in acquisition.axes.items()
@@ -316,13 +348,15 @@ class FrameResults:
 
     def _read(self, acquisition: Acquisition, count: int) -> dict[str, Rows | None]:
         """Return the rows of the next `count` frames by result, `None` for one that no frame has yet."""
-        first, found = acquisition.upto, dict[str, Rows | None]()
-        for name in {shown.result for shown in acquisition.axes.values() if shown.result}:
-            found[name] = self._source.rows(acquisition.id, name, first, first + count)
-        return found
+        first = acquisition.upto
+        return {
+            name: acquisition.read.get(name) or self._source.rows(acquisition.id, name, first, first + count)
+            for name in acquisition.names
+        }
 
     def _is_due(self, acquisition: Acquisition) -> bool:
         """Return whether to give up frames without a result: still the same series, all frames taken?"""
+        acquisition.look_again = self._clock() + LOOK_SECONDS
         look = self._source.look()
         if look.series != acquisition.id:
             raise SourceError(

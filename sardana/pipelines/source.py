@@ -16,17 +16,16 @@ from penstock.processing.models import Result, Status
 from penstock.sardana.armed_series import Detector, SourceError, TangoDetector, property_of
 
 ASK = 1.5
-"""Seconds for one call of the pipeline, in addition to those that it may wait: Sardana gives all channels of
-a group three to prepare."""
-NOT_YET = frozenset({"no_such_result", "no_results", "not_a_result_file"})
-"""Refusals for want of a first frame that is done."""
+"""Seconds for one call of the pipeline: Sardana gives all channels of a group three to prepare."""
+NOT_YET = frozenset({"no_such_series", "no_such_result", "no_results", "not_a_result_file"})
+"""Refusals for want of a series, or of a first frame that is done."""
 
 
 class Source(Detector, Protocol):
     """One detector and a pipeline on its frames; every call is bounded, and raises `SourceError`."""
 
-    def status(self, seen: int | None, wait: float) -> Status:
-        """Return the pipeline's status; with `seen`, wait up to `wait` seconds for another version."""
+    def status(self) -> Status:
+        """Return the pipeline's status."""
 
     def results(self, series: str | None = None) -> list[Result]:
         """Return what results a series has, the newest one if none is named; none yet."""
@@ -51,10 +50,10 @@ class TangoSource(TangoDetector):
         self._pipeline = pipeline
         self._client: PipelineClient | None = None
 
-    def status(self, seen: int | None, wait: float) -> Status:
+    def status(self) -> Status:
         """See `Source`."""
         try:
-            return self._reached().status(seen, wait)
+            return self._reached().status()
         except NoAnswer as error:
             raise self._error(error) from error
 

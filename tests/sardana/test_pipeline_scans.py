@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -44,10 +46,12 @@ class Spots(Processor):
             time.sleep(0.02)
         pixels = frame.pixels.astype(np.int64)
         found = {"edge": pixels[0, :4].sum(), "profile": pixels.sum(axis=1).astype(np.float32)}
+        found["bright"] = np.count_nonzero(pixels > self.threshold)
         if frame.index != self.without:
             found["peak"] = float(pixels[5:13, 10:30].max())
         return found
 """
+HOW_TO = Path(__file__).resolve().parents[2] / "docs/how-to/a-live-result-in-a-scan.md"
 STEPS, FLY, LATE_FLY = "pipesteps", "pipefly", "pipelate"
 COUNTERS = {"edgecount": "edge", "peakcount": "peak"}
 CURVE = "profile1d"
@@ -262,3 +266,32 @@ def test_a_result_of_another_kind_ends_the_scan_with_what_to_do(lab: Laboratory)
         lab.device("peakcount").Result = "peak"
     assert run.ending == "exception"
     assert "profile is no number, it has the shape (32,)" in run.said()
+
+
+@pytest.mark.slow
+def test_the_how_to_works_as_it_is_written(lab: Laboratory, pipeline: Running) -> None:
+    """Its commands, and its Python, with the names of this laboratory."""
+    page = HOW_TO.read_text()
+    for theirs, ours in (
+        ("my/eiger/1", lab.units["sim"].device), ("lab/pipeline/spots", "lab/pipeline/spots"),
+        ("tg_panda", TRIGGERS), ("eiger", "sim"), ("ct01", TIMER), ('DeviceProxy("', f'DeviceProxy("tango://{lab.tango_host}/'),
+        (", 1000\n", ", 32\n"),
+    ):  # fmt: skip
+        page = page.replace(theirs, ours)
+    blocks = re.findall(r"```(\w*)\n(.*?)```", page, re.DOTALL)
+    spock = [text for kind, text in blocks if not kind and re.match(r"\s*def", text)]
+    (python,) = [text for kind, text in blocks if kind == "python"]
+    assert len(spock) == 2
+    for number, block in enumerate(spock):
+        for line in block.strip().splitlines():
+            lab.define(*line.replace("[", "[ ").replace("]", " ]").split())
+        if not number:
+            exec(compile(textwrap.dedent(python), str(HOW_TO), "exec"), {})
+    for group, command in (("spotsgrp", "ascan"), ("spotsfly", "ascanct")):
+        run = take(lab, group, command, "mot01", "0", "1", "5", "0.01")
+        assert run.ending == "finish", (run.error, run.said())
+        found = columns(lab)
+        for point in range(6):
+            frame = frame_of(found["_sim"][point])
+            assert found["bright"][point] == np.count_nonzero(frame > 2)
+            np.testing.assert_array_equal(found["profile"][point], frame.sum(axis=1))
