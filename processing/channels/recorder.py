@@ -134,6 +134,10 @@ class Listener(Thread):
             if not event.err:
                 self._take(event.attr_value)
                 self._say("")
+            elif event.errors[0].reason == "API_MissedEvents":
+                log.warning(
+                    "channel %s: Tango has lost events of %s", self._config.name, self._config.attribute
+                )
             elif not self._since:
                 self._say(f"{self._config.attribute} says: {_first_line(event.errors[0].desc)}")
         except Exception:  # which Tango would print and forget

@@ -49,6 +49,8 @@ function showSeries(series) {
   ];
   if (series.active && series.planned === null) facts.push({ name: "Planned", text: "nobody knows how many will come: so far these" });
   if (series.from_file) facts.push({ name: "From the file", text: `${number(series.from_file)} frames, which were not taken live` });
+  const missing = Object.entries(series.unmatched).filter(([, frames]) => frames);
+  if (missing.length) facts.push({ name: "Unmatched", text: missing.map(([name, frames]) => `${number(frames)} frames without a value of ${name}`).join(", ") });
   showList(element("series"), facts);
 }
 
@@ -59,6 +61,9 @@ function pipelineFacts() {
   if (listen) facts.push({ name: "Other machines", text: `penstock worker ${listen}` });
   if (deaths) facts.push({ name: "Dead workers", text: `${number(deaths)} since it was started`, bad: true });
   if (refused) facts.push({ name: "Refused", text: `${number(refused)} workers without the right key`, bad: true });
+  for (const { name, attribute, how, problem, values } of status.channels) {
+    facts.push({ name: `Channel ${name}`, text: problem || `${number(values)} values of ${attribute}${how ? `, ${how}` : ""}`, bad: !!problem });
+  }
   if (stray) facts.push({ name: "Stray", text: `${number(stray)} frames in results that came too late` });
   if (duplicates) facts.push({ name: "Twice", text: `${number(duplicates)} frames` });
   if (queue) facts.push({ name: "Queue", text: bytes(queue) });

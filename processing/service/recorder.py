@@ -21,6 +21,8 @@ RECORDER = "penstock.processing.channels.recorder"
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 10.0
 """Seconds before it is started again; they double up to the longest, and begin anew after a life of that."""
 LEAVE_SECONDS = 5.0
+EVENTS = "100000"
+"""Events that may wait to be recorded: of more than 1,000 Tango drops the others, unless it is told."""
 
 
 class Recorder:
@@ -72,7 +74,8 @@ class Recorder:
                 settings = {"places": self.places, "channels": self._channels}
                 self._process = process = subprocess.Popen(
                     [sys.executable, "-P", "-m", self._module, msgspec.json.encode(settings).decode()],
-                    stdin=subprocess.PIPE, start_new_session=True, env=os.environ,
+                    stdin=subprocess.PIPE, start_new_session=True,
+                    env={"TANGO_EVENT_BUFFER_HWM": EVENTS, **os.environ},
                 )  # fmt: skip
                 await _gone(process)
                 how = ending(process.returncode)
