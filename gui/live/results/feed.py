@@ -283,15 +283,17 @@ class ResultsFeed(WaitingThread):
         """Values of single frames: the wanted one, and those before it."""
         if mine.ones[0] != wish.name:
             mine.ones = wish.name, Ones()
-        ones, codes = mine.ones[1], mine.account.codes
+        codes = mine.account.codes
         frame = held.newest_done(codes) if wish.frame is None else wish.frame
         if frame is None:
             return None
-        before = np.flatnonzero(codes[: frame + 1] == held.DONE)[-wish.last :]
-        frames = [int(each) for each in before]
-        for first, end in ones.missing(frames):
-            self._fetch(mine, result, first, end, errors=wish.errors)
-        found = tuple(one for each in frames if (one := ones.get(each)) is not None)
+        found = self._fetched(mine, result, frame, wish)
+        if wish.frame is None and not (found and found[-1].frame == frame):
+            # Not every frame has a value of this name.
+            newest = self._source.newest(wish.name)
+            if newest is not None and newest.series == mine.id and newest.frame is not None:
+                frame = newest.frame
+                found = self._fetched(mine, result, frame, wish)
         shown = mine.shown
         if wish.page is Page.PICTURE:
             value = found[-1].y if found and found[-1].frame == frame else None
@@ -307,6 +309,15 @@ class ResultsFeed(WaitingThread):
         if same and isinstance(shown, Curves) and shown.curves == found:
             return shown
         return Curves(series=mine.id, name=wish.name, page=wish.page, frame=frame, curves=found)
+
+    def _fetched(self, mine: _Series, result: Result, frame: int, wish: Wish) -> tuple[One, ...]:
+        """Return the values of a frame and of those before it, as far as they have some."""
+        ones = mine.ones[1]
+        before = np.flatnonzero(mine.account.codes[: frame + 1] == held.DONE)[-wish.last :]
+        frames = [int(each) for each in before]
+        for first, end in ones.missing(frames):
+            self._fetch(mine, result, first, end, errors=wish.errors)
+        return tuple(one for each in frames if (one := ones.get(each)) is not None)
 
     def _fetch(self, mine: _Series, result: Result, first: int, end: int, *, errors: bool) -> None:
         rows = self._source.rows(result.name, first, end)

@@ -27,7 +27,7 @@ from penstock.gui.live.results.snapshot import (
     Shown,
     Snapshot,
 )
-from penstock.gui.live.results.thinned import thinned
+from penstock.gui.live.results.thinned import is_scattered, thinned
 from penstock.processing.models import Result
 
 LEAST_FREE = 20.0
@@ -158,7 +158,10 @@ class ResultPages(qt.QStackedWidget):
     def _draw_numbers(self, shown: OverFrames) -> str:
         frames = np.arange(len(shown.values), dtype=np.int64) * shown.step
         kept, values = thinned(frames, shown.values)
-        curve = Curve(shown.name, kept, kept.astype(np.float64), values, theme.current().accent, True)
+        curve = Curve(
+            shown.name, kept, kept.astype(np.float64), values, theme.current().accent, True,
+            dots_only=is_scattered(shown.values),
+        )  # fmt: skip
         status, result = self._snapshot.status, self._result
         running = status is not None and status.state == "running"
         is_events = result is not None and result.kind == "events"

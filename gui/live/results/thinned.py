@@ -9,6 +9,15 @@ MOST = 4000
 """Numbers that are drawn; the screen has no more columns."""
 
 
+def is_scattered(values: npt.NDArray[np.float64]) -> bool:
+    """Return whether most of the numbers stand alone, so that no line can be drawn."""
+    known = np.isfinite(values)
+    beside = np.zeros(len(known), np.bool_)
+    beside[1:] |= known[:-1]
+    beside[:-1] |= known[1:]
+    return bool(known.any() and (known & ~beside).sum() > known.sum() / 2)
+
+
 def thinned(
     frames: npt.NDArray[np.int64], values: npt.NDArray[np.float64], most: int = MOST
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:

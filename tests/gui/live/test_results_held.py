@@ -24,7 +24,7 @@ from penstock.gui.live.results.held import (
 from penstock.gui.live.results.progress import Progress
 from penstock.gui.live.results.sentences import account, describe, message
 from penstock.gui.live.results.snapshot import Page, Snapshot, pages
-from penstock.gui.live.results.thinned import thinned
+from penstock.gui.live.results.thinned import is_scattered, thinned
 from penstock.gui.live.results.ticks import Places, Ticks
 from penstock.processing.client import Rows
 from penstock.processing.models import Counts, Result, Series, Status
@@ -143,6 +143,15 @@ def test_many_numbers_are_thinned_to_extremes_and_a_gap_stays_a_gap() -> None:
     assert thinned(frames[:4000], values[:4000])[1] is not None
     assert len(thinned(frames[:4000], values[:4000])[0]) == 4000
     assert np.isnan(thinned(frames, np.full(100_000, np.nan))[1]).all()
+
+
+def test_numbers_that_stand_alone_are_dots() -> None:
+    values = np.full(1000, np.nan)
+    assert not is_scattered(values) and not is_scattered(np.zeros(0))
+    values[::10] = 1.0
+    assert is_scattered(values)
+    values[:500] = 1.0
+    assert not is_scattered(values)
 
 
 def test_an_axis_has_round_numbers_where_they_are() -> None:

@@ -121,6 +121,17 @@ def test_the_last_curves_are_drawn_over_each_other_and_one_is_held(
     assert view.plots.curve.lines()[-1].sigma is None
 
 
+def test_the_newest_curve_is_that_of_the_newest_frame_that_has_one(
+    qtbot: Any, opened: Callable[..., ResultsView], written: Written
+) -> None:
+    written.done([0, 1])
+    written.results.status(np.array([2, 3]), 1)  # done, and without results
+    view = opened(written.path)
+    assert shows(qtbot, view, Curves).frame == 1 and view.says() == ""
+    view.steps.go(3)
+    qtbot.waitUntil(lambda: view.says() == "Frame 3 is done, and has no I.", timeout=DEADLINE)
+
+
 def test_axes_may_be_logarithmic_and_a_zoom_stays_until_home_is_pressed(
     qtbot: Any, opened: Callable[..., ResultsView], written: Written
 ) -> None:
