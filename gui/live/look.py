@@ -39,7 +39,7 @@ class Look(qt.QObject):
             levels=self.levels(),
             percentiles=self._percentiles if self._autoscale else None,
             reduction=self._reduction,
-            row_mark=qt.QColor(look.bad).getRgb(),
+            row_mark=qt.QColor(look.ends["failed"]).getRgb(),
             marks={flag: qt.QColor(name).getRgb() for flag, name in marks.items() if self._mask_shown},
         )
 

@@ -15,7 +15,7 @@ from penstock.gui.live.drawing.whole import Whole
 from penstock.gui.live.levels import Histogram, Levels, Percentiles, Scale, autoscale, histogram
 from penstock.gui.live.pixels import Flag
 
-MARK = 7
+MARK = 10
 """Pixels of the screen that the mark of a row is wide."""
 Colour = tuple[int, int, int, int]
 """Red, green, blue, alpha."""
@@ -87,7 +87,12 @@ def draw(whole: Whole, port: Port | None, style: Style) -> Picture:
 
 
 def _with_marks(marked: npt.NDArray[np.bool_], rows: Span) -> npt.NDArray[np.bool_]:
-    """Return which rows of the screen have a marked row of the frame."""
+    """Return which rows of the screen have a marked row of the frame, and those next to them: one pixel is
+    soon overlooked."""
     before = np.concatenate(([0], np.cumsum(marked)))
     tops, bottoms = rows.blocks()
-    return np.asarray(before[bottoms] > before[tops])
+    found = np.asarray(before[bottoms] > before[tops])
+    wide = found.copy()
+    wide[1:] |= found[:-1]
+    wide[:-1] |= found[1:]
+    return wide
