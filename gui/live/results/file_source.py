@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.gui.live.results.held import PENDING
 from penstock.gui.live.source import Away, Refused
 from penstock.processing.client import Newest, Rows, States
 from penstock.processing.models import FINAL, Counts, Result, Series, Status
@@ -34,6 +35,7 @@ class ResultFileSource:
         self._results = Results(self._path)
         self._series = ""
         self._sentences: Mapping[int, str] = {}
+        self._is_planned = True
 
     @property
     def address(self) -> str:
@@ -49,7 +51,8 @@ class ResultFileSource:
         known = {name: int((codes == number).sum()) for number, name in enumerate(FINAL, 1)}
         running = account["state"] == IN_PROGRESS
         planned = account["counts"]["planned"]
-        frames = len(codes) if planned < 0 else planned
+        self._is_planned = planned >= 0
+        frames = int((codes != PENDING).sum()) if planned < 0 else planned
         series = Series(
             id=self._series, active=running, planned=None if planned < 0 else planned,
             reason=account["reason"],
@@ -78,7 +81,11 @@ class ResultFileSource:
     def states(self, first: int, end: int | None = None) -> States:
         """Return the states of the frames from `first` on, and before `end`."""
         with _translated():
-            return States(self._series, first, self._results.states(first, end))
+            codes = self._results.states(first, end)
+        if not self._is_planned:  # there are places for more frames than there will be
+            known = np.flatnonzero(codes != PENDING)
+            codes = codes[: known[-1] + 1 if len(known) else 0]
+        return States(self._series, first, codes)
 
     def rows(self, name: str, first: int, end: int, step: int = 1, *, values: bool = True) -> Rows:
         """Return values of frames."""

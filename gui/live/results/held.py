@@ -167,7 +167,8 @@ class Grid:
         place = slice(first, min(first + len(rows.has), self.rows))
         count = max(0, place.stop - first)
         ended = rows.states[:count] == DONE
-        self._values[place][ended] = np.where(rows.has[:count, np.newaxis], values[:count], np.nan)[ended]
+        with np.errstate(over="ignore"):  # double precision goes farther: infinity, which is no number here
+            self._values[place][ended] = np.where(rows.has[:count, np.newaxis], values[:count], np.nan)[ended]
         self._got[place] |= ended
 
     def values(self) -> npt.NDArray[Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import PurePath
 
-from penstock.gui.live.results.held import state_of
+from penstock.gui.live.results.held import newest_done, state_of
 from penstock.gui.live.results.snapshot import Curves, OverFrames, Picture, Rectangle, Shown, Snapshot
 from penstock.gui.live.sentences import Caption, clock
 from penstock.gui.message import Message
@@ -115,6 +115,8 @@ def nothing(snapshot: Snapshot, result: Result | None) -> str:
         return "Choose a result."
     if result.kind != "axis" and len(result.shape) > 2:
         return f"{result.name} {NOT_DRAWN}: {' × '.join(map(str, result.shape))}."
+    if newest_done(snapshot.codes) is not None:
+        return f"Asking for {result.name} …"
     return f"No frame has a value of {result.name} yet."
 
 
