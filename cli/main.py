@@ -54,7 +54,8 @@ EXTRA_OF = {
     "PIL": "receiver", "cbor2": "receiver", "fastapi": "receiver", "h11": "receiver", "h5py": "receiver",
     "hdf5plugin": "receiver", "prometheus_client": "receiver", "pydantic": "receiver",
     "starlette": "receiver", "uvicorn": "receiver", "ruamel": "receiver",
-    "fabio": "tango", "tango": "tango", "pyFAI": "powder",
+    "fabio": "tango", "tango": "tango", "numba": "processing", "scipy": "processing",
+    "pyFAI": "powder",
     "OpenGL": "gui", "PyQt5": "gui", "matplotlib": "gui", "qtawesome": "gui", "silx": "gui",
     "itango": "sardana", "sardana": "sardana", "taurus": "sardana",
 }  # fmt: skip

@@ -67,18 +67,22 @@ def test_a_checkout_that_is_not_installed_is_named_by_its_package(monkeypatch: p
 ROOT = Path(__file__).resolve().parent.parent.parent
 CORE = {"msgspec", "numpy", "rich", "shtab", "urllib3", "zmq"}
 """Installed with Penstock itself."""
+OTHERS = {"pvaccess", "pvapy", "stempy"}
+"""Imported where somebody has installed them, and in environments that `make judges` makes."""
 
 
 def test_every_package_that_is_imported_anywhere_has_an_extra_that_brings_it() -> None:
     imported: set[str] = set()
-    for folder in ("bench", "cli", "codecs", "devices", "gui", "receiver", "sardana", "stins", "streamer"):
+    for folder in (
+        "bench", "cli", "codecs", "devices", "gui", "processing", "receiver", "sardana", "stins", "streamer",
+    ):  # fmt: skip
         for path in (ROOT / folder).rglob("*.py"):
             for node in ast.walk(ast.parse(path.read_text())):
                 if isinstance(node, ast.Import):
                     imported |= {each.name.partition(".")[0] for each in node.names}
                 elif isinstance(node, ast.ImportFrom) and node.module is not None:
                     imported.add(node.module.partition(".")[0])
-    others = imported - set(sys.stdlib_module_names) - CORE - {"penstock"}
+    others = imported - set(sys.stdlib_module_names) - CORE - OTHERS - {"penstock"}
     assert others <= set(EXTRA_OF), "cli/main.py cannot say how to install these"
     setup = configparser.ConfigParser()
     setup.read(ROOT / "setup.cfg")
