@@ -96,6 +96,7 @@ def test_what_is_copied_from_a_page_passes_make_lint(checkout_of_all_pages: tupl
         pytest.param("tutorial/receive-your-stream.md", marks=pytest.mark.slow),
         "tutorial/first-scan.md",
         pytest.param("tutorial/first-live-result.md", marks=pytest.mark.slow),
+        pytest.param("tutorial/a-curve-for-every-frame.md", marks=pytest.mark.slow),
         pytest.param("how-to/run-on-a-control-unit.md", marks=pytest.mark.slow),
         pytest.param("how-to/set-up-a-beamline.md", marks=pytest.mark.slow),
         pytest.param("how-to/connect-your-eiger.md", marks=pytest.mark.slow),
@@ -120,7 +121,7 @@ def test_what_is_copied_from_a_page_passes_make_lint(checkout_of_all_pages: tupl
     ],
 )
 def test_a_page_works_as_it_is_written(page: str, tmp_path: Path) -> None:
-    run(ROOT / "docs" / page, tmp_path, {})
+    run(ROOT / "docs" / page, tmp_path, {"PENSTOCK_CACHE": str(tmp_path / "cache")})
 
 
 def test_the_tutorial_works_for_whom_make_demo_has_taken_the_first_series(tmp_path: Path) -> None:
