@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
+from penstock.devices._base.briefly import briefly
 from penstock.processing.client import NoAnswer, PipelineClient, PipelineRefused
-
-WAIT: Final = 1.0
-"""Seconds for which the command waits for the outcome."""
 
 
 class ConfigureRefused(Exception):
@@ -39,7 +37,7 @@ class Configuring:
         """What became of the last change: {} before the first."""
 
     def configure(self, text: str) -> dict[str, Any]:
-        """Begin a change, and return its outcome if it is known within `WAIT`.
+        """Begin a change, and return its outcome if it is known within a second.
 
         Args:
             text: a JSON object of names and values.
@@ -62,17 +60,13 @@ class Configuring:
                     "busy", "other parameters are being prepared; wait for ConfigureOutcome"
                 )
             self.busy, self.outcome = True, {"done": False}
-        ended = threading.Event()
-        threading.Thread(
-            target=self._change, args=(values, ended), name="configuring a pipeline", daemon=True
-        ).start()
-        ended.wait(WAIT)
+        briefly(lambda: self._change(values), "configuring a pipeline")
         outcome = self.outcome
         if outcome.get("taken") is False:
             raise ConfigureRefused(outcome["kind"], outcome["sentence"])
         return outcome
 
-    def _change(self, values: dict[str, Any], ended: threading.Event) -> None:
+    def _change(self, values: dict[str, Any]) -> None:
         self._on_change()
         try:
             taken = self._client.change(values)
@@ -87,5 +81,4 @@ class Configuring:
             outcome = {"done": True, "taken": False, "kind": "internal", "sentence": repr(error)}
         with self._lock:
             self.busy, self.outcome = False, outcome
-        ended.set()
         self._on_change()

@@ -13,6 +13,7 @@ from tango.server import Device, attribute, command, device_property
 
 from penstock.devices._base import curve_feed
 from penstock.devices._base.attributes import Unread
+from penstock.devices._base.briefly import briefly
 from penstock.devices._base.configuring_pipeline import Configuring
 from penstock.devices._base.faults import as_tango_error
 from penstock.devices._base.pipeline_record import PipelineRecord, Snapshot
@@ -177,7 +178,14 @@ class PenstockPipeline(Device):
     def Reset(self) -> None:
         """Leave the pipeline's state Error; start its distributor again if it has died."""
         with as_tango_error("Reset"):
-            self._client.reset()
+            briefly(self._client.reset, f"Reset of {self.get_name()}")
+
+    @command
+    def Stop(self) -> None:
+        """End the running series now, with the results so far; frames that nobody has yet are dropped."""
+        name = self.get_name()
+        with as_tango_error("Stop"):
+            briefly(lambda: self._client.stop(f"Stop of the Tango device {name}"), f"Stop of {name}")
 
     # Results ------------------------------------------------------------------------------------
 

@@ -173,6 +173,7 @@ def test_at_ten_per_second_each_curve_comes_as_one_event_with_its_frame(made: Se
         np.testing.assert_array_equal(each.value, frames[each.time.totime()] + np.arange(5.0))
 
 
+@pytest.mark.slow
 def test_at_a_hundred_per_second_the_newest_come_with_ascending_frames(made: Setup, events: Events) -> None:
     frames = 250
     made.over(at_rate(made, frames, 100))
@@ -186,16 +187,21 @@ def test_at_a_hundred_per_second_the_newest_come_with_ascending_frames(made: Set
 def test_curve_and_frame_that_are_read_together_belong_together(made: Setup) -> None:
     thread = threading.Thread(target=at_rate, args=(made, 60, 100))
     thread.start()
-    seen = set()
-    while thread.is_alive():
+    seen = []
+
+    def together() -> bool:
         frame, curve, encoded = made.device.read_attributes(["CurveFrame", "Curve", "CurveEncoded"])
-        if frame.value >= 0 and len(curve.value):
-            np.testing.assert_array_equal(curve.value, frame.value + np.arange(5.0))
-            assert json.loads(encoded.value[0])["frame"] == frame.value
-            assert curve.time.totime() == frame.time.totime()
-            seen.add(frame.value)
+        assert json.loads(encoded.value[0])["frame"] == frame.value
+        if frame.value < 0:
+            return False
+        np.testing.assert_array_equal(curve.value, frame.value + np.arange(5.0))
+        assert curve.time.totime() == frame.time.totime()
+        seen.append(frame.value)
+        return bool(frame.value == 59)
+
+    until(together, "the last one is read")
     thread.join()
-    assert len(seen) > 3
+    assert len(set(seen)) > 1
     made.over(made.streamer.series)
 
 
@@ -216,9 +222,8 @@ def test_the_attributes_are_those_of_the_account(made: Setup, events: Events) ->
     assert set(device.ResultNames) == {"number", "mean", "curve", "other", "position"}
     assert list(device.CurveAxis) == [0.0, 0.5, 1.0, 1.5, 2.0]
     assert list(device.CurveMeaning) == ["height", "counts", "position", "mm"]
-    until(lambda: events.seen("State")[-1].value is tango.DevState.ON, "events say it too")
-    assert tango.DevState.RUNNING in [each.value for each in events.seen("State")]
-    assert events.seen("Done")[-1].value == 19 and events.seen("number")[-1].value == 19.0
+    until(lambda: [each.value for each in events.seen("Done")][-1:] == [19], "events say it too")
+    until(lambda: [each.value for each in events.seen("number")][-1:] == [19.0], "of the numbers")
     assert json.loads(device.Parameters)["threshold"] == 7
 
 
@@ -259,6 +264,22 @@ def test_a_pipeline_in_error_is_fault_and_reset_leaves_it(made: Setup) -> None:
     made.pipeline.wait(lambda status: [each.state for each in status.workers] == ["ready"] * 2)
 
 
+def test_stop_ends_the_running_series_with_its_results(made: Setup, events: Events) -> None:
+    series = made.streamer.start(made.file(), frames=50)
+    for number in range(5):
+        made.streamer.frame(number)
+    until(lambda: made.device.Done == 5 and made.device.SeriesId == series, "five are done")
+    assert made.device.State() is tango.DevState.RUNNING
+    made.device.Stop()
+    until(lambda: made.device.State() is tango.DevState.ON, "it has ended")
+    assert "Stop of the Tango device lab/pipeline/1" in made.device.SeriesReason
+    assert made.device.Done == 5
+    states = [tango.DevState.RUNNING, tango.DevState.ON]
+    until(lambda: [each.value for each in events.seen("State")] == states, "events say it too")
+    made.streamer.end(reason="complete", triggered=5, sent=5)
+    made.receiver.wait(lambda status: status.state == "idle")
+
+
 def children_named(pid: int, module: str) -> list[int]:
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     return [
@@ -270,6 +291,30 @@ def children_named(pid: int, module: str) -> list[int]:
 def signal_quietly(pid: int) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
+
+
+@pytest.mark.slow
+def test_a_pipeline_that_hangs_holds_up_no_client_and_is_followed_again_when_it_goes_on(
+    made: Setup, events: Events
+) -> None:
+    device, process = made.device, made.pipeline.process
+    made.take(3)
+    until(lambda: device.CurveFrame == 2, "the last curve")
+    process.send_signal(signal.SIGSTOP)
+    try:
+        device.set_timeout_millis(1000)  # what is read does not wait for the pipeline
+        until(lambda: device.State() is tango.DevState.UNKNOWN, "it does not answer", deadline=30.0)
+        assert "does not answer" in device.Status()
+        assert (device.Done, device.CurveFrame, len(device.Curve)) == (3, 2, 5), "what it said last"
+    finally:
+        process.send_signal(signal.SIGCONT)
+        device.set_timeout_millis(3000)
+    until(lambda: device.State() is tango.DevState.ON, "it answers again")
+    events.forget()
+    series = made.take(4).series
+    assert series is not None
+    until(lambda: frames_of(events)[-1:] == [3], "curves come again")
+    assert device.SeriesId == series.id
 
 
 def test_a_pipeline_that_is_away_is_said(made: Setup) -> None:
