@@ -20,6 +20,7 @@ import pytest
 from silx.gui import qt
 
 from penstock.gui import theme
+from penstock.gui.live.results.view import ResultsView
 from penstock.gui.live.view import LiveView
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -100,7 +101,10 @@ class Photographer:
             if resize:
                 window.resize(width, height)
             self.process_events()
-            views = [view for view in window.findChildren(LiveView) if view.isVisible() and view.drawn()]
+            views: list[LiveView | ResultsView] = [
+                view for view in window.findChildren(LiveView) if view.isVisible() and view.drawn()
+            ]
+            views += [view for view in window.findChildren(ResultsView) if view.isVisible()]
             self.until(lambda views=views: all(map(_is_drawn, views)), f"{file.name} drawn")
             self.process_events(0.05)
             picture = window.screen().grabWindow(window.winId()) if _on_a_screen() else window.grab()
@@ -116,8 +120,11 @@ class Photographer:
             yield look
 
 
-def _is_drawn(view: LiveView) -> bool:
+def _is_drawn(view: LiveView | ResultsView) -> bool:
     """Whether the picture has the pixels of its present size."""
+    if isinstance(view, ResultsView):
+        image = view.plots.image
+        return not image.isVisible() or image.whole() is None or image.is_current()
     return view.plot.whole() is None or view.plot.is_current()
 
 

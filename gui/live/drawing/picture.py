@@ -76,6 +76,8 @@ def draw(whole: Whole, port: Port | None, style: Style) -> Picture:
         reduction=style.reduction, saturation=whole.drawn_saturation, gaps=whole.gaps,
         counts=whole.has_counts,
     )  # fmt: skip
+    if whole.marked_rows is not None:
+        flags[_mostly_empty(whole.empty_rows, port.rows)] = Flag.INVALID
     # Also of what has no logarithm, or no count.
     np.maximum(values, levels.low, out=values)
     colours = cmap(values, style.table, *levels, style.scale.value)
@@ -84,6 +86,13 @@ def draw(whole: Whole, port: Port | None, style: Style) -> Picture:
     if whole.marked_rows is not None and style.row_mark is not None:
         colours[_with_marks(whole.marked_rows, port.rows), :MARK] = style.row_mark
     return Picture(whole, port, colours, levels, found)
+
+
+def _mostly_empty(empty: npt.NDArray[np.bool_], rows: Span) -> npt.NDArray[np.bool_]:
+    """Return which rows of the screen have mostly empty rows of the frame: they are a gap."""
+    before = np.concatenate(([0], np.cumsum(empty)))
+    tops, bottoms = rows.blocks()
+    return np.asarray(2 * (before[bottoms] - before[tops]) > bottoms - tops)
 
 
 def _with_marks(marked: npt.NDArray[np.bool_], rows: Span) -> npt.NDArray[np.bool_]:

@@ -47,6 +47,11 @@ class Whole:
         """Rows that have a mark at the left edge, also where several share a pixel of the screen; (rows,)."""
         return None
 
+    @cached_property
+    def empty_rows(self) -> npt.NDArray[np.bool_]:
+        """Rows without a single number, (rows,)."""
+        return np.asarray(np.isnan(self.image).all(1))
+
     @property
     def is_reduced(self) -> bool:
         """Whether its pixels were reduced before they came: then none of its counts is a pixel's."""

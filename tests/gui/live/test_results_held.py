@@ -9,6 +9,11 @@ import pytest
 
 pytest.importorskip("silx.gui.plot", reason="the viewer needs the extra gui")
 
+from penstock.gui.live.drawing.blocks import Reduction
+from penstock.gui.live.drawing.picture import Port, Style, draw
+from penstock.gui.live.drawing.span import Span
+from penstock.gui.live.levels import Levels, Scale
+from penstock.gui.live.pixels import Flag
 from penstock.gui.live.results.curve_plot import _is_out, _range
 from penstock.gui.live.results.held import (
     Account,
@@ -22,12 +27,14 @@ from penstock.gui.live.results.held import (
     state_of,
 )
 from penstock.gui.live.results.progress import Progress
+from penstock.gui.live.results.result_plot import _Computed
 from penstock.gui.live.results.sentences import account, describe, message
 from penstock.gui.live.results.snapshot import Page, Snapshot, pages
 from penstock.gui.live.results.thinned import is_scattered, thinned
 from penstock.gui.live.results.ticks import Places, Ticks
 from penstock.processing.client import Rows
 from penstock.processing.models import Counts, Result, Series, Status
+from penstock.receiver.client import LastFrame
 
 DONE, FAILED, LOST, PENDING = 1, 2, 3, 255
 
@@ -143,6 +150,20 @@ def test_many_numbers_are_thinned_to_extremes_and_a_gap_stays_a_gap() -> None:
     assert thinned(frames[:4000], values[:4000])[1] is not None
     assert len(thinned(frames[:4000], values[:4000])[0]) == 4000
     assert np.isnan(thinned(frames, np.full(100_000, np.nan))[1]).all()
+
+
+def test_a_gap_is_seen_also_where_several_rows_share_a_pixel_of_the_screen() -> None:
+    values = np.ones((100, 4), np.float32)
+    values[[10, 11, 12, 50]] = np.nan
+    whole = _Computed(LastFrame(values, 0, "s1", 1, 1), 1, np.isnan(values[:, 0]))
+    rows = Span(0, 100, 0, 50, 0.0, 2.0)  # two frames in each pixel
+    style = Style(
+        table=np.zeros((256, 4), np.uint8), scale=Scale.LIN, levels=Levels(0.0, 2.0), percentiles=None,
+        reduction=Reduction.GREATEST, marks={Flag.INVALID: (9, 9, 9, 255)}, row_mark=(7, 7, 7, 255),
+    )  # fmt: skip
+    drawn = draw(whole, Port(rows, Span(0, 4, 0, 40, 0.0, 0.1)), style).colours
+    assert np.flatnonzero((drawn[:, -1] == 9).any(-1)).tolist() == [5], "of 12 and 50 the neighbour is seen"
+    assert np.flatnonzero((drawn[:, 0] == 7).any(-1)).tolist() == [4, 5, 6, 7, 24, 25, 26], "but marked"
 
 
 def test_numbers_that_stand_alone_are_dots() -> None:
