@@ -41,3 +41,16 @@ def test_what_is_neither_is_refused_with_the_names_that_there_are(config: Path) 
 def test_a_file_that_is_not_there_ends_with_2(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["view", "./gone.h5", "--config", str(config)]) == 2
     assert capsys.readouterr().err == f"penstock view: {config.parent}/gone.h5 does not exist\n"
+
+
+def test_a_pipelines_file_stands_for_its_address(
+    config: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert main(["view", "gone.yaml", "--config", str(config)]) == 2
+    assert "gone.yaml" in capsys.readouterr().err
+    Path("azim.yaml").write_text("processor: azim.py:Azim\nhttp: 127.0.0.1:5177\n")
+    Path("azim.py").write_text("")
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"):
+        monkeypatch.delenv(name, raising=False)
+    assert main(["view", "azim.yaml", "--config", str(config)]) == 2
+    assert "gone" not in capsys.readouterr().err, "it is no file of frames: only the screen is missing"

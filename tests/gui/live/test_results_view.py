@@ -14,7 +14,7 @@ pytest.importorskip("silx.gui.plot", reason="the viewer needs the extra gui")
 from silx.gui import qt
 
 from penstock.gui import theme
-from penstock.gui.live.app import Options, open_window, sources_of
+from penstock.gui.live.app import Options, open_window, run, sources_of
 from penstock.gui.live.receiver_source import ReceiverSource
 from penstock.gui.live.results.feed import ResultsFeed
 from penstock.gui.live.results.file_source import ResultFileSource
@@ -361,3 +361,23 @@ def test_points_without_an_axis_are_counted(qtbot: Any, pipeline: PipelineProces
     shows(qtbot, view, Curves)
     assert view.plots.curve.getXAxis().getLabel() == "point"
     assert view.plots.curve.lines()[-1].x[:3].tolist() == [0, 1, 2] and POINTS != 512
+
+
+def test_a_picture_of_a_result_file_is_taken_or_it_is_said_why_not(
+    qtbot: Any, written: Written, tmp_path: Path
+) -> None:
+    written.done(range(6))
+    written.finish(done=6)
+    (source,) = sources_of([str(written.path)])
+
+    def taken(name: str, **options: Any) -> str | None:
+        return run(Options(sources=(source,), screenshot=tmp_path / name, deadline=60.0, **options))
+
+    assert taken("curve.png") is None and taken("rows.png", all_frames=True) is None
+    assert taken("frame.png", frame=2) is None
+    pictures = [qt.QImage(str(tmp_path / name)) for name in ("curve.png", "rows.png", "frame.png")]
+    assert not any(picture.isNull() for picture in pictures)
+    assert pictures[0] != pictures[1] and pictures[0] != pictures[2]
+    assert taken("no.png", result="nothing") == (
+        f"no picture: {written.path} has no result nothing; it has I, I_errors, spots, total"
+    )
