@@ -141,7 +141,9 @@ class Answers:
             return
         if len(bunches) != len(message.bunches):
             # Without all of them the values are of no use: it was gone meanwhile, or the series was dropped.
-            self._schedule.stray += sum(len(bunch.items) for bunch in bunches) or len(message.bunches)
+            departures = self._schedule.departures
+            departures.stray += sum(len(bunch.items) for bunch in bunches)
+            departures.late(member.number, message.bunches)
             return
         if not bunches:
             return

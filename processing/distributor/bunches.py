@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 from penstock.processing.distributor.account import Account, Indices
+
+SMOOTH = 0.3
+"""Weight of the newest bunch in a worker's seconds per frame."""
 
 
 class Departure(msgspec.Struct):
@@ -97,6 +101,11 @@ class Worker:
         self.since = 0.0
         """When it began with the first of its bunches in work."""
 
+    def took(self, seconds: float) -> None:
+        """Take the seconds per frame of one more bunch into account."""
+        before = self.seconds
+        self.seconds = seconds if before is None else SMOOTH * seconds + (1 - SMOOTH) * before
+
     def hold(self, bunch: Bunch) -> None:
         """Keep a bunch whose accumulated values it has."""
         self.held[bunch.number] = bunch
@@ -123,6 +132,13 @@ class Queue:
         """Those that a worker has died with."""
         self.rest: deque[Item] = deque()
         """Those that come from the file: they take no memory, and so wait for all that do."""
+
+    def again(self, items: Sequence[Item]) -> None:
+        """Take frames back: those that a worker has died with are tried alone, and what was tried most often
+        comes first, so that it is over soon."""
+        self.fresh.extendleft(reversed([item for item in items if not item.deaths]))
+        tried = (*self.alone, *(item for item in items if item.deaths))
+        self.alone = deque(sorted(tried, key=lambda item: (-item.deaths, item.index)))
 
     def __len__(self) -> int:
         return len(self.fresh) + len(self.early) + len(self.alone) + len(self.rest)

@@ -15,10 +15,11 @@ from typing import Any
 from penstock.processing import wire
 from penstock.processing.distributor.bunches import Departure
 from penstock.processing.distributor.connections import LOCAL_PORT, Connections, Peer
+from penstock.processing.distributor.departures import DEPARTURES
 from penstock.processing.distributor.ending import Ending
 from penstock.processing.distributor.giving import Giving
 from penstock.processing.distributor.link import Setup
-from penstock.processing.distributor.schedule import DEPARTURES, Schedule
+from penstock.processing.distributor.schedule import Schedule
 from penstock.processing.distributor.series_list import SeriesList
 from penstock.processing.distributor.staff import Member, Staff
 from penstock.processing.distributor.versions import Versions
@@ -85,7 +86,7 @@ class Flow:
         if (former := self.staff.former(message)) is not None:
             if (member := self.staff.members.get(former)) is not None:
                 self.gone(member.peer)  # the old connection has ended on its side, and soon will on this one
-            self.schedule.late(former, message.done)
+            self.schedule.departures.late(former, message.done)
         self.staff.hello(peer, message)
 
     def _take(self, member: Member, message: wire.MessageOfWorker, parts: Sequence[Any], now: float) -> None:
@@ -133,7 +134,7 @@ class Flow:
             return
         noticed = time.time()
         left = self.schedule.leave(member.number, died=not said_so, now=time.monotonic())
-        departures = self.schedule.departures
+        departures = self.schedule.departures.last
         if departures and departures[-1].number == member.number:
             self.departed.append((member, noticed, departures[-1]))
         self._answers.left(member, left)

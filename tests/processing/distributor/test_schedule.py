@@ -10,8 +10,9 @@ from dataclasses import asdict
 import pytest
 
 from penstock.processing.distributor.account import Account, State
+from penstock.processing.distributor.bunch_size import MOST_FRAMES
 from penstock.processing.distributor.bunches import Bunch, Item
-from penstock.processing.distributor.schedule import ATTEMPTS, MOST_FRAMES, Schedule
+from penstock.processing.distributor.schedule import ATTEMPTS, Schedule
 from penstock.processing.wire import CREDITS
 
 
@@ -247,9 +248,9 @@ def test_what_a_worker_that_is_gone_has_done_is_stray_frame_by_frame_and_once() 
     assert all(bunch is not None for bunch in bunches)
     gone, stays = bunches
     schedule.leave(gone.worker)
-    schedule.late(gone.worker, [gone.number, stays.number, 999])
+    schedule.departures.late(gone.worker, [gone.number, stays.number, 999])
     assert schedule.stray == len(gone.items) == 5
-    schedule.late(gone.worker, [gone.number])
+    schedule.departures.late(gone.worker, [gone.number])
     assert schedule.owned(gone.worker, 1, gone.number) is None
     assert schedule.stray == 5 and account.counts.queued == 20 - len(stays.items)
 
@@ -272,7 +273,7 @@ def test_of_a_worker_that_is_gone_it_is_known_when_others_have_its_frames() -> N
     first, second = schedule.next(now=1.0), schedule.next(now=1.0)
     assert first is not None and second is not None
     schedule.leave(first.worker, now=5.0)
-    (departure,) = schedule.departures
+    (departure,) = schedule.departures.last
     assert (departure.number, departure.frames, departure.waiting) == (first.worker, 2, 2)
     assert schedule.next(now=5.5) is None, "the other one is to have nothing else"
     for now in (6.0, 7.0):
@@ -286,7 +287,7 @@ def test_of_a_worker_that_is_gone_it_is_known_when_others_have_its_frames() -> N
 def test_a_worker_that_says_goodbye_is_not_said_to_be_gone() -> None:
     schedule, _ = scheduled()
     schedule.leave(1, died=False)
-    assert not schedule.departures
+    assert not schedule.departures.last
 
 
 def test_what_the_receiver_has_taken_back_is_pending() -> None:
