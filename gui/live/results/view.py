@@ -21,6 +21,7 @@ from penstock.gui.live.past.bar import PastBar
 from penstock.gui.live.plate import Plate
 from penstock.gui.live.readout import Readout
 from penstock.gui.live.results.feed import ResultsFeed
+from penstock.gui.live.results.held import newest_done
 from penstock.gui.live.results.listing import ResultList
 from penstock.gui.live.results.progress import Progress
 from penstock.gui.live.results.result_pages import ResultPages
@@ -205,7 +206,8 @@ class ResultsView(qt.QMainWindow):
             return f"{snapshot.url} has no results"
         if self._result() is None:
             return f"{snapshot.url} has no result {name}; it has {', '.join(self.results.names())}"
-        return self.says()
+        is_asked = self._shown is None and self._page is not None and newest_done(snapshot.codes) is not None
+        return "" if is_asked else self.says()
 
     def says(self) -> str:
         """Return what is said in place of values; "" where there are some."""
@@ -290,11 +292,11 @@ class ResultsView(qt.QMainWindow):
         self._count(before, snapshot)
         self._show_banner()
         self._remember()
+        self.steps.show_snapshot(snapshot)  # of another series the newest frame is wanted
         known = snapshot.results
         if known != before.results or snapshot.series != before.series:
             self.results.show_results(known, _first(known))
             self._follow_choice()
-        self.steps.show_snapshot(snapshot)
         self._show_values()
         self._show_bar()
         self._show_address()

@@ -243,6 +243,24 @@ def test_any_frame_can_be_gone_to_and_one_that_is_not_done_says_why(
     shows(qtbot, view, Curves, lambda shown: shown.frame == 6)
 
 
+def test_of_another_series_the_newest_frame_is_followed_and_until_then_the_last_curve_is_old(
+    qtbot: Any, opened: Callable[..., ResultsView], written: Written
+) -> None:
+    written.done([0, 1, 2])
+    view = opened(written.path)
+    shows(qtbot, view, Curves, lambda shown: shown.frame == 2)
+    view.steps.go(1)
+    shows(qtbot, view, Curves, lambda shown: shown.frame == 1)
+    written.results.close()
+    other = Written(written.path, series="s2")
+    qtbot.waitUntil(lambda: view.caption.text().endswith("▲ OLD · last series"), timeout=DEADLINE)
+    assert view.plots.curve.lines()[-1].y[0] == 2000.0
+    other.done([0, 1, 2, 3])
+    shows(qtbot, view, Curves, lambda shown: (shown.series, shown.frame) == ("s2", 3))
+    assert view.steps.frame() is None and view.caption.text() == "frame 3 · done · series s2"
+    other.results.close()
+
+
 def test_a_pause_holds_what_is_on_show_and_the_counts_go_on(
     qtbot: Any, opened: Callable[..., ResultsView], written: Written
 ) -> None:
