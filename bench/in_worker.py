@@ -46,7 +46,7 @@ class InWorker:
         metadata: Mapping[str, Any] | None = None,
     ) -> None:  # fmt: skip
         step = StepConfig(processor=processor, parameters=dict(parameters))
-        chain = Chain(classes.steps(PipelineConfig(name="bench", steps=(step,))))
+        self.chain = chain = Chain(classes.steps(PipelineConfig(name="bench", steps=(step,))))
         chain.prepare(1, step.parameters)
         chain.use(1)
         series = from_start(

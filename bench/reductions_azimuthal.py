@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,8 @@ HEADER = {
     "distance": 0.2, "beam_center_x": 1031.5, "beam_center_y": 1012.0, "x_pixel_size": 75e-6,
     "y_pixel_size": 75e-6, "incident_energy": 12_400.0,
 }  # fmt: skip
+RATE, WAIT_MS = 100, 200.0
+"""Frames per second; longest time that one may take while another geometry is prepared."""
 ARM_SECONDS, FIRST_MS, READY_SECONDS = 6.0, 500.0, 1.0
 """From the start message to the first frame; longest time to its curve; longest time to be ready once there
 is a matrix."""
@@ -87,6 +90,8 @@ def measure(rounds: int, progress: Progress) -> Iterator[Figure]:
         warm = _child("ready", str(rounds), folder)
         progress(f"azimuthal, {rounds} rounds of {FRAMES} frames")
         values = _child("cost", str(rounds), folder)
+        progress("azimuthal, another geometry while frames come")
+        waits = _child("change", "1", folder)
     cost = "2048², uint32, bslz4, 1,000 points and sigma, processor time"
     both = [one + other for one, other in zip(values[UNPACKED], values[PRODUCT], strict=True)]
     yield Figure(
@@ -115,6 +120,12 @@ def measure(rounds: int, progress: Progress) -> Iterator[Figure]:
             "start, s": warm["ready"], "imports, s": warm["imports"], "processor time, s": warm["processor"],
             "first frame, ms": warm["first"],
         },
+    )  # fmt: skip
+
+    yield Figure(
+        part="azimuthal", text="1024² at 100/s, beside which another geometry is prepared: longest frame",
+        found=max(waits["frames, ms"]), bar=WAIT_MS, unit="ms",
+        values={name: values if name == "prepared, s" else [max(values)] for name, values in waits.items()},
     )  # fmt: skip
 
 
@@ -227,10 +238,34 @@ def cost(rounds: int) -> dict[str, list[float]]:
     return found
 
 
+def change() -> dict[str, list[float]]:
+    """Return how long each frame takes, at 100 per second, while the worker prepares another geometry, which
+    nobody has made yet."""
+    small = (1024, 1024)
+    worker = InWorker("azimuthal", {"points": POINTS}, small, "uint32", HEADER)
+    frame = parts(image()[: small[0], : small[1]].copy(), 1)
+    worker.process(frame)
+    poni = worker.steps[0]._poni.replace("Rot1: 0.0", "Rot1: 0.01")  # type: ignore[attr-defined]
+    preparation = worker.chain.preparation(2, {"points": POINTS, "poni": poni})
+    thread = Thread(target=preparation.run)
+    begun = time.perf_counter()
+    thread.start()
+    found: list[float] = []
+    while thread.is_alive():
+        time.sleep(max(0.0, begun + len(found) / RATE - time.perf_counter()))
+        came = time.perf_counter()
+        worker.process(frame)
+        found.append((time.perf_counter() - came) * 1000)
+    took = time.perf_counter() - begun
+    worker.chain.take(preparation)
+    return {"frames, ms": found, "prepared, s": [took]}
+
+
 def main() -> None:
-    """`ready`, or `cost ROUNDS`, as JSON."""
+    """`ready`, `change`, or `cost ROUNDS`, as JSON."""
     what, rounds = sys.argv[1], int(sys.argv[2])
-    print(json.dumps(ready() if what == "ready" else cost(rounds)))
+    calls: dict[str, Callable[[], Any]] = {"ready": ready, "change": change, "cost": partial(cost, rounds)}
+    print(json.dumps(calls[what]()))
 
 
 if __name__ == "__main__":

@@ -63,5 +63,5 @@ def test_a_short_measurement_has_figures(name: str) -> None:
 @pytest.mark.slow
 def test_azimuthal_integration_is_measured_beside_pyfai_and_is_equal() -> None:
     found = list(measured(["azimuthal"], 1, lambda text: None))
-    assert len(found) == 4
+    assert len(found) == 5
     assert all(isinstance(each, Figure) and each.found >= 0 for each in found)
