@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import msgspec
 import numpy as np
 
-from penstock.processing.azimuthal import kept, product
+from penstock.processing.azimuthal import facts, kept, product
 from penstock.processing.azimuthal.matrix import Matrix
 from penstock.processing.azimuthal.plan import UNITS, Images, Plan, Splitting, Unit
 from penstock.processing.describe import Axis, Plot, Value
@@ -19,12 +17,10 @@ from penstock.processing.processors import _files
 from penstock.processing.processors._image import image_of, masked_of, native, native_type
 from penstock.processing.series import Series
 from penstock.receiver import geometry as header_geometry
-from penstock.stins.texts import plain_text
 
 REFERENCE = "pyFAI: G. Ashiotis et al., J. Appl. Cryst. 48 (2015) 510, doi:10.1107/S1600576715004306"
 KEV = 12.398419843320026
 """h c in keV angstrom."""
-UNKNOWN = "unknown"
 MOST_BINS = 1_000_000
 FILES = ("dark", "flat", "mask")
 
@@ -88,7 +84,7 @@ class Azimuthal(Processor):
                 f"azimuth_range is {list(turn)}: give degrees from -180 to 180, or from 0 to 360"
             )
         self._images = {name: _files.image(name, file) for name in FILES if (file := getattr(self, name))}
-        self._geometry = _text(self.poni)
+        self._geometry = facts.poni_text(self.poni)
         if self._series is None:
             return
         if self._axes() != self._begun_with:
@@ -163,7 +159,7 @@ class Azimuthal(Processor):
 
     def _integrate(self, image: np.ndarray[Any, Any]) -> product.Curve:
         assert self._matrix is not None
-        marks = _marks(self.mask_value, image.dtype)
+        marks = facts.marks(self.mask_value, image.dtype)
         return product.integrate(self._matrix, image, marks, self.error_model == "poisson")
 
     def _axes(self) -> tuple[Any, ...]:
@@ -198,11 +194,11 @@ class Azimuthal(Processor):
         plan = Plan(
             geometry=self._geometry or (header_geometry.poni(known, shape) if known is not None else ""),
             shape=shape, unit=self.unit, points=self.points, splitting=self.splitting,
-            radial_range=self.radial_range or (None if before is None else _edges(before.radial)),
+            radial_range=self.radial_range or (None if before is None else facts.edges(before.radial)),
             azimuth_points=self.azimuth_points,
-            azimuth_range=self.azimuth_range or (None if before is None else _edges(before.azimuth)),
+            azimuth_range=self.azimuth_range or (None if before is None else facts.edges(before.azimuth)),
             solid_angle=self.solid_angle, polarisation=self.polarisation,
-            wavelength=_wavelength(series.metadata),
+            wavelength=facts.wavelength_in(series.metadata),
         )  # fmt: skip
         mask = masked_of(series, shape, "azimuthal")
         found = {
@@ -229,13 +225,13 @@ class Azimuthal(Processor):
         fields: dict[str, Value] = {
             "solid_angle_applied": self.solid_angle, "polarization_applied": self.polarisation is not None,
             "normalization_applied": True,
-            "instrument/name": _said(said, "instrument_name", "instrument", "beamline"),
-            "instrument/source/name": _said(said, "source.name", "source_name", "source"),
-            "instrument/source/probe": _said(said, "source.probe", default="x-ray"),
+            "instrument/name": facts.text(said, "instrument_name", "instrument", "beamline"),
+            "instrument/source/name": facts.text(said, "source.name", "source_name", "source"),
+            "instrument/source/probe": facts.text(said, "source.probe", default="x-ray"),
         }  # fmt: skip
-        if (kind := _said(said, "source.type")) != UNKNOWN:
+        if (kind := facts.text(said, "source.type")) != facts.UNKNOWN:
             fields["instrument/source/type"] = kind
-        wavelength = _wavelength_of(self._poni) or _wavelength(said)
+        wavelength = facts.wavelength_of(self._poni) or facts.wavelength_in(said)
         if wavelength:
             fields["instrument/monochromator/wavelength"] = (wavelength * 1e10, "angstrom")
             fields["instrument/monochromator/energy"] = (KEV / (wavelength * 1e10), "keV")
@@ -250,71 +246,3 @@ class Azimuthal(Processor):
             if not name.startswith("_") and name not in ("poni", "preparation")
         }
         return {**found, "poni": self._poni, "pyFAI": version("pyFAI"), "reference": REFERENCE}
-
-
-def _text(poni: str) -> str:
-    """Return the text of a .poni file, of which the text or the path is given."""
-    if not poni or "\n" in poni or poni.lstrip().startswith("{"):
-        return poni
-    path = Path(poni)
-    if not path.is_absolute():
-        raise CannotProcess(
-            f"poni is {poni:.200}: workers run in folders of their own; give an absolute path, or the text "
-            "of the file"
-        )
-    try:
-        return path.read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is no text"
-        raise CannotProcess(f"poni: {path}: {why}; the file has to be where the workers run") from error
-
-
-def _marks(mask_value: float | str, kind: np.dtype[Any]) -> tuple[float, float]:
-    """Return the limits of the values of pixels that do not count."""
-    if isinstance(mask_value, int | float) and not math.isnan(mask_value):
-        return float(mask_value), float(mask_value)
-    if mask_value != "auto":
-        return product.NOTHING
-    if kind.kind == "u":
-        return (float(np.iinfo(kind).max),) * 2
-    return (-2.0, -1.0) if kind.kind == "i" else product.NOTHING
-
-
-def _edges(middles: np.ndarray[Any, Any]) -> tuple[float, float] | None:
-    """Return the outer edges of bins of one width; `None` if that is unknown."""
-    if len(middles) < 2:
-        return None
-    half = (middles[-1] - middles[0]) / (len(middles) - 1) / 2
-    return float(middles[0] - half), float(middles[-1] + half)
-
-
-def _wavelength(metadata: dict[str, Any]) -> float | None:
-    """Return the wavelength of a series, in m."""
-    found = header_geometry.known(metadata).wavelength
-    return None if found is None else found * header_geometry.ANGSTROM
-
-
-def _wavelength_of(poni: str) -> float | None:
-    """Return the wavelength in the text of a .poni file, in m."""
-    for line in poni.splitlines():
-        name, _, value = line.partition(":")
-        if name.strip().lower() == "wavelength":
-            try:
-                return float(value)
-            except ValueError:
-                return None
-    return None
-
-
-def _said(metadata: dict[str, Any], *names: str, default: str = UNKNOWN) -> str:
-    for name in names:
-        user = metadata.get("user")
-        found: Any = user.get(name) if isinstance(user, dict) else None
-        if isinstance(found, str) and found:
-            return plain_text(found)
-        found = user
-        for part in name.split("."):
-            found = found.get(part) if isinstance(found, dict) else None
-        if isinstance(found, str) and found:
-            return plain_text(found)
-    return default

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -63,16 +63,18 @@ def test_a_bin_whose_pixels_are_all_marked_has_no_value(small: Case) -> None:
     assert np.isnan(curve.intensity).all() and np.isnan(curve.sigma).all()
 
 
-@cache
-def _large(folder: Path, side: int, splitting: str) -> Case:
-    return case(folder, (side, side), splitting=splitting, points=1000)
+@pytest.fixture(
+    scope="module",
+    params=list(itertools.product((1024, 2048), SPLITTINGS)),
+    ids=lambda given: f"{given[0]}²-{given[1]}",
+)
+def large(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Case:
+    side, splitting = request.param
+    return case(tmp_path_factory.mktemp("case"), (side, side), splitting=splitting, points=1000)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("splitting", SPLITTINGS)
-@pytest.mark.parametrize("side", [1024, 2048], ids=["1M", "4M"])
-def test_curves_of_large_images(tmp_path: Path, side: int, splitting: str) -> None:
-    made = _large(tmp_path, side, splitting)
-    for kind in TYPES:
-        for saturated in (False, True):
-            made.is_equal(*frame((side, side), kind, saturated))
+@pytest.mark.parametrize("saturated", [False, True], ids=["", "saturated"])
+@pytest.mark.parametrize("kind", TYPES)
+def test_curves_of_large_images(large: Case, kind: str, saturated: bool) -> None:
+    large.is_equal(*frame(large.plan.shape, kind, saturated))

@@ -1,0 +1,85 @@
+"""What azimuthal integration takes from a series, from a .poni file, and from parameters."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from penstock.processing.azimuthal import product
+from penstock.processing.processor import CannotProcess
+from penstock.receiver import geometry as header_geometry
+from penstock.stins.texts import plain_text
+
+UNKNOWN = "unknown"
+
+
+def poni_text(poni: str) -> str:
+    """Return the text of a .poni file, of which the text or the path is given."""
+    if not poni or "\n" in poni or poni.lstrip().startswith("{"):
+        return poni
+    path = Path(poni)
+    if not path.is_absolute():
+        raise CannotProcess(
+            f"poni is {poni:.200}: workers run in folders of their own; give an absolute path, or the text "
+            "of the file"
+        )
+    try:
+        return path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is no text"
+        raise CannotProcess(f"poni: {path}: {why}; the file has to be where the workers run") from error
+
+
+def marks(mask_value: float | str, kind: np.dtype[Any]) -> tuple[float, float]:
+    """Return the limits of the values of pixels that do not count."""
+    if isinstance(mask_value, int | float) and not math.isnan(mask_value):
+        return float(mask_value), float(mask_value)
+    if mask_value != "auto":
+        return product.NOTHING
+    if kind.kind == "u":
+        return (float(np.iinfo(kind).max),) * 2
+    return (-2.0, -1.0) if kind.kind == "i" else product.NOTHING
+
+
+def edges(middles: np.ndarray[Any, Any]) -> tuple[float, float] | None:
+    """Return the outer edges of bins of one width; `None` if that is unknown."""
+    if len(middles) < 2:
+        return None
+    half = (middles[-1] - middles[0]) / (len(middles) - 1) / 2
+    return float(middles[0] - half), float(middles[-1] + half)
+
+
+def wavelength_in(metadata: dict[str, Any]) -> float | None:
+    """Return the wavelength of a series, in m."""
+    found = header_geometry.known(metadata).wavelength
+    return None if found is None else found * header_geometry.ANGSTROM
+
+
+def wavelength_of(poni: str) -> float | None:
+    """Return the wavelength in the text of a .poni file, in m."""
+    for line in poni.splitlines():
+        name, _, value = line.partition(":")
+        if name.strip().lower() == "wavelength":
+            try:
+                return float(value)
+            except ValueError:
+                return None
+    return None
+
+
+def text(metadata: dict[str, Any], *names: str, default: str = UNKNOWN) -> str:
+    """Return the first text that the user's part of the metadata has under one of some names."""
+    for name in names:
+        user = metadata.get("user")
+        found: Any = user.get(name) if isinstance(user, dict) else None
+        if isinstance(found, str) and found:
+            return plain_text(found)
+        found = user
+        for part in name.split("."):
+            found = found.get(part) if isinstance(found, dict) else None
+        if isinstance(found, str) and found:
+            return plain_text(found)
+    return default
