@@ -18,6 +18,9 @@ from sardana.pool.controller import (
 
 from penstock.sardana.pipelines.controller import ResultsController
 
+MOST_POINTS = 16 * 1024
+"""Of a 1D channel's Value in Sardana 3.7."""
+
 
 class PenstockPipelineCounter(ResultsController, CounterTimerController):
     """Results that are one number per frame; an axis shows one of them."""
@@ -50,20 +53,23 @@ class PenstockPipelineCurve(ResultsController, OneDController):
         """Return the shape of a curve."""
         if parameter != "shape":
             return super().GetAxisPar(axis, parameter)
-        return [
-            self._length(axis) or 1
-        ]  # the recorder makes no dataset of 0 points; PrepareOne refuses the scan
+        # The recorder makes no dataset of 0 points; PrepareOne refuses the scan.
+        return [self._length(axis) or 1]
 
     def PrepareOne(self, axis: int, value: float, repetitions: int, latency: float, nb_starts: int) -> None:
         """See the base class; curves of an unknown number of points are refused, since scan files need it."""
         for each in self._points:
-            length = self._length(each)
+            length, result = self._length(each), self._results.axis(each).result
             self._results.set_points(each, length)
-            if not length and repetitions * nb_starts > 1:
+            if length > MOST_POINTS:
                 raise ValueError(
-                    f"how many points {self._results.axis(each).result or 'the curve'} has is not known "
-                    "before the first series of the pipeline: write the number to Points of the channel, or "
-                    "take one frame (ct)"
+                    f"{result} has {length:,} points, and a 1D channel of Sardana {MOST_POINTS:,} at most: "
+                    "let the class make fewer"
+                )
+            if result and not length and repetitions * nb_starts > 1:
+                raise ValueError(
+                    f"how many points {result} has is not known before the first series of the pipeline: "
+                    "write the number to Points of the channel, or take one frame (ct)"
                 )
         super().PrepareOne(axis, value, repetitions, latency, nb_starts)
 

@@ -102,6 +102,8 @@ class det_end(Macro):
         """Say once which frames have no result: channels of one pipeline say the same."""
         said = []
         for results in _results(group):
+            if _ended_well(self) and results.state() is tango.DevState.FAULT:
+                self.warning(results.status().replace("\n", ": "))  # of continuous scans nobody else says it
             for warning in str(results.read_attribute("ResultWarning").value).splitlines():
                 if warning not in said:
                     said.append(warning)

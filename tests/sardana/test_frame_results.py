@@ -393,3 +393,22 @@ def test_the_length_of_a_curve_is_remembered(results: FrameResults, source: Stan
     results.show(CURVE, "I")
     source.away = True
     assert results.points_of(CURVE) == 3
+
+
+@pytest.mark.parametrize(
+    ("points", "says"),
+    [(16385, "I has 16,385 points, and a 1D channel of Sardana 16,384 at most"), (0, "is not known before")],
+)
+def test_a_scan_of_curves_that_no_scan_file_could_have_is_refused(points: int, says: str) -> None:
+    keys = {"DetectorDevice": "a/b/c", "Pipeline": "http://127.0.0.1:1", "ResultSeconds": 10.0}
+    controller = PenstockPipelineCurve("curves", keys)
+    controller.AddDevice(1)
+    try:
+        controller.SetAxisExtraPar(1, "Result", "I")
+        controller.SetAxisExtraPar(1, "Points", points)
+        with pytest.raises(ValueError, match=says):
+            controller.PrepareOne(1, 0.1, 1, 0.0, 10)
+        with pytest.raises(ValueError, match="write the number of points"):
+            controller.SetAxisExtraPar(1, "Points", -1)
+    finally:
+        controller.DeleteDevice(1)

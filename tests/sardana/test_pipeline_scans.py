@@ -269,6 +269,18 @@ def test_a_result_of_another_kind_ends_the_scan_with_what_to_do(lab: Laboratory)
 
 
 @pytest.mark.slow
+def test_a_continuous_scan_says_what_is_wrong_with_a_channel(lab: Laboratory) -> None:
+    lab.device(CURVE).Points = 31
+    try:
+        run = take(lab, FLY, "ascanct", "mot01", "0", "1", "5", "0.01", "0.002")
+    finally:
+        lab.device(CURVE).Points = 32
+    assert run.ending == "finish", (run.error, run.said())
+    assert f"{CURVE} is Fault: profile has 32 points, and the scan was begun for 31" in run.said()
+    assert columns(lab)["edgecount"].tolist() == list(range(6)), "the others have theirs"
+
+
+@pytest.mark.slow
 def test_the_how_to_works_as_it_is_written(lab: Laboratory, pipeline: Running) -> None:
     """Its commands, and its Python, with the names of this laboratory."""
     page = HOW_TO.read_text()
