@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -25,6 +26,7 @@ from penstock.processing.distributor.link import Command, Setup, Snapshot
 from penstock.processing.models import Changed, Series, Status
 from penstock.processing.results import layout
 from penstock.processing.wire import Step, local
+from tests.processing.distributor.pauses import Pauses
 from tests.receiver.processes import ReceiverProcess
 
 DEADLINE = 60.0
@@ -79,6 +81,7 @@ class Pipeline:
 
     def start(self) -> None:
         """Start the distributor, perhaps again."""
+        self.pauses = Pauses()
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.distributor = subprocess.Popen(
             [sys.executable, "-P", "-m", "penstock.processing.distributor.distributor", str(theirs.fileno())],
@@ -88,7 +91,7 @@ class Pipeline:
         ours.settimeout(DEADLINE)
         self._link = ours
         ours.send(msgspec.json.encode(self._setup))
-        self._receive()
+        self.snapshot = self._next()
 
     def start_worker(self) -> subprocess.Popen[bytes]:
         """Start a worker, which need not become ready."""
@@ -177,14 +180,20 @@ class Pipeline:
         self._link.close()
 
     def _receive(self) -> None:
-        message = self._link.recv(2**22)
-        assert message, f"the distributor has ended with status {self.distributor.wait(DEADLINE)}"
-        self.snapshot = msgspec.json.decode(message, type=Snapshot)
+        """Take the next snapshot; in each of them the counts add up."""
+        if not select.select([self._link], [], [], 0)[0]:
+            self.pauses.look(self.status, self.distributor.pid)
+        self.snapshot = self._next()
         for series in (self.status.series, *self.status.others):
             if series is not None:
                 counts = vars(series.counts).copy()
                 frames = counts.pop("frames")
                 assert sum(counts.values()) == frames, f"the counts do not add up: {series}"
+
+    def _next(self) -> Snapshot:
+        message = self._link.recv(2**22)
+        assert message, f"the distributor has ended with status {self.distributor.wait(DEADLINE)}"
+        return msgspec.json.decode(message, type=Snapshot)
 
 
 def _all(status: Status, series: str) -> list[Series]:

@@ -113,7 +113,7 @@ def test_workers_that_are_killed_lose_no_frame_and_the_sum_is_exact(
             series = made.over(name)
         assert series.counts.done == frames, series
         assert made.status.deaths == kills
-        assert made.status.longest_pause < 0.5
+        assert made.pauses.own < 0.5, f"{made.status.longest_pause} s with what the machine has taken"
         with results(series) as file:
             assert column(file, "number").tolist() == expected(frames)
             np.testing.assert_array_equal(np.squeeze(file["/entry/accumulated/sum"]), raw_sum(raw))
@@ -218,7 +218,7 @@ def test_the_frames_of_a_stopped_worker_are_with_others_within_3_s_and_its_resul
         with sending(streamer, str(receiver.root / "a.h5"), frames, 1000) as name:
             made.wait(lambda _: here.exists())
             stopped = next(each for each in made.workers if each.pid == int(here.read_text()))
-            began = time.time()
+            began, waited = time.time(), made.pauses.waited
             kill(stopped, signal.SIGSTOP)
             go.touch()
             series = made.over(name)
@@ -226,7 +226,8 @@ def test_the_frames_of_a_stopped_worker_are_with_others_within_3_s_and_its_resul
         # The distributor's own record: when it noticed, and when the last frame was with another worker.
         (gone,) = made.status.gone
         assert gone.name.endswith(f"-{stopped.pid}") and 1 <= gone.frames <= 2
-        assert gone.seconds is not None and gone.noticed + gone.seconds - began < 3.0
+        waited = made.pauses.waited - waited  # for a processor: no fault of the distributor
+        assert gone.seconds is not None and gone.noticed + gone.seconds - began < 3.0 + waited
         assert made.status.stray == 0
         before = results_of(series)
         kill(stopped, signal.SIGCONT)

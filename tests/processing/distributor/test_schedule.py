@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import itertools
 import random
 from collections import Counter
@@ -10,7 +11,7 @@ from dataclasses import asdict
 import pytest
 
 from penstock.processing.distributor.account import Account, State
-from penstock.processing.distributor.bunch_size import MOST_FRAMES
+from penstock.processing.distributor.bunch_size import MOST_FRAMES, MOST_SECONDS
 from penstock.processing.distributor.bunches import Bunch, Item
 from penstock.processing.distributor.schedule import ATTEMPTS, Schedule
 from penstock.processing.wire import CREDITS
@@ -493,3 +494,58 @@ def test_a_worker_gets_no_frame_of_a_series_before_it_has_started_it() -> None:
     schedule.leave(1)
     assert not schedule.preparing
     assert account.counts.in_work == 2
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_while_workers_are_killed_frames_wait_no_longer_than_others_need_for_a_bunch(seed: int) -> None:
+    """1,000 frames per second, of 2 ms each, for three workers, one of which is killed every half second, and
+    replaced 0.4 s later: in the time of the test, so that no machine is too slow for it."""
+    frames, dice = 5000, random.Random(seed)
+    schedule, account = Schedule(), Account(frames)
+    schedule.begin(1, account)
+    names, order = itertools.count(1), itertools.count()
+    coming: list[tuple[float, int, str, int]] = []
+    killed, busy = set[int](), dict[int, Bunch]()
+    now, longest = 0.0, 0.0
+    waiting_since: float | None = None
+
+    def plan(seconds: float, what: str, number: int = 0) -> None:
+        heapq.heappush(coming, (now + seconds, next(order), what, number))
+
+    def work(worker: int) -> None:
+        bunch = next(iter(schedule.workers[worker].work.values()), None)
+        if bunch is not None and worker not in busy and worker not in killed:
+            busy[worker] = bunch
+            plan(0.002 * len(bunch.items), "done", worker)
+
+    for index in range(frames):
+        plan(0.001 * index, "comes", index)
+    for _ in range(3):
+        plan(0.0, "joins")
+    for kill in range(1, 10):
+        plan(0.5 * kill + 0.1 * dice.random(), "dies")
+    while coming:
+        now, _, what, number = heapq.heappop(coming)
+        if what == "comes":
+            schedule.come(1, items(number))
+        elif what == "joins":
+            schedule.join(next(names), shares=True)
+        elif what == "dies":
+            killed.add(victim := dice.choice(sorted(schedule.workers)))
+            plan(0.005, "is gone", victim)
+            plan(0.4, "joins")
+        elif what == "is gone":
+            schedule.leave(number, now=now)
+        elif number not in killed:
+            bunch = busy.pop(number)
+            schedule.settle(bunch, seconds=0.002 * len(bunch.items), now=now)
+            work(number)
+        while (given := schedule.next(now)) is not None:
+            longest = max(longest, 0.0 if waiting_since is None else now - waiting_since)
+            waiting_since = now
+            work(given.worker)
+        waiting_since = (
+            None if not schedule.has_waiting() else now if waiting_since is None else waiting_since
+        )
+    assert account.counts.done == frames and len(killed) == 9
+    assert longest <= MOST_SECONDS + 1e-9
