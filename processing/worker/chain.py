@@ -32,6 +32,8 @@ class _Instances:
 
     def __init__(self, steps: list[Processor]) -> None:
         self.steps = steps
+        self.has_begun = False
+        """Whether they have a series."""
         self.prepared: dict[int, list[Changes]] = {}
         """Changes of each step by the version of the parameters."""
 
@@ -110,7 +112,8 @@ class Chain:
         if self._spare is None:
             self._spare = preparation.spare
         for each, changes in preparation.found.items():
-            each.prepared[preparation.version] = changes
+            if each.has_begun == (each in preparation.begun):
+                each.prepared[preparation.version] = changes
         self._prepared[preparation.version] = preparation.split
 
     def use(self, version: int) -> dict[int, str]:
@@ -152,6 +155,8 @@ class Chain:
             Refusal: a step has raised.
         """
         instances, self._spare = self._spare or _Instances(self.made(self._values)), None
+        # What was prepared without a series is not what `configure` makes within one: `use` calls it again.
+        instances.has_begun, instances.prepared = True, {}
         self._running[number] = instances
         for instance in instances.steps:
             try:
@@ -228,6 +233,7 @@ class Chain:
         found = []
         for instance, values in zip(instances, split, strict=True):
             trial, before = copy.copy(instance), dict(vars(instance))
+            trial.__class__, assigned = _noting(type(instance))
             vars(trial).update(copy.deepcopy(values))
             try:
                 trial.configure()
@@ -238,7 +244,7 @@ class Chain:
                 {
                     name: value
                     for name, value in after.items()
-                    if name not in before or before[name] is not value
+                    if name in assigned or name not in before or before[name] is not value
                 }
             )
         return found
@@ -265,6 +271,8 @@ class Preparation:
         """New instances, if there were none."""
         self.refusal: Refusal | None = None
         self.is_done = False
+        self.begun = frozenset(each for each in instances if each.has_begun)
+        """Those that had a series when this was asked for: `start` has run, and does not run meanwhile."""
         self._chain = chain
         self._instances = instances
 
@@ -288,6 +296,22 @@ class Preparation:
 def is_batch(kind: type[Processor]) -> bool:
     """Return whether a class takes several frames at once."""
     return kind.process_batch is not Processor.process_batch
+
+
+def _noting(kind: type[Processor]) -> tuple[type[Processor], set[str]]:
+    """Return a class like this one, and the names of the attributes that its instance is assigned.
+
+    What is assigned the value that it has may have another one when the parameters are used: frames are
+    processed meanwhile.
+    """
+    names: set[str] = set()
+
+    def note(instance: Any, name: str, value: Any) -> None:
+        names.add(name)
+        kind.__setattr__(instance, name, value)
+
+    noting = type(kind.__name__, (kind,), {"__setattr__": note, "__module__": kind.__module__})
+    return noting, names
 
 
 def _name(instance: Processor) -> str:
