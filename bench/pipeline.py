@@ -201,7 +201,10 @@ class Pipeline:
         """Process ids by name."""
         self.shares = all(each.shares for each in status.workers)
         """Whether they read the shared memory."""
-        (self.distributor,) = set(children(self.http)) - set(self.workers.values())
+        others = set(children(self.http)) - set(self.workers.values())
+        self.recorder = next((pid for pid in others if _runs(pid, "channels.recorder")), None)
+        """Of its channels, if it has some."""
+        (self.distributor,) = others - {self.recorder}
         self._last = "" if status.series is None else status.series.id
         receiver.connected()
 
@@ -211,6 +214,7 @@ class Pipeline:
             "distributor": process_seconds(self.distributor),
             "workers": sum(map(process_seconds, self.workers.values())),
             "pipeline's HTTP": process_seconds(self.http),
+            **({} if self.recorder is None else {"recorder": process_seconds(self.recorder)}),
         }
 
     def over(self, *, may_die: bool = False) -> Counts:
@@ -269,6 +273,10 @@ class Loop:
     def _line(self, line: str) -> None:
         if line == "ended":
             self._ended.set()
+
+
+def _runs(pid: int, module: str) -> bool:
+    return module.encode() in Path(f"/proc/{pid}/cmdline").read_bytes()
 
 
 def difference(after: dict[str, float], before: dict[str, float]) -> dict[str, float]:

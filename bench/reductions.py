@@ -14,6 +14,7 @@ Progress = Callable[[str], None]
 
 PARTS = {
     "azimuthal": "penstock.bench.reductions_azimuthal",
+    "channels": "penstock.bench.reductions_channels",
     "electrons": "penstock.bench.reductions_electrons",
     "pvapy": "penstock.bench.reductions_pvapy",
 }

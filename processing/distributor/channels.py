@@ -19,13 +19,13 @@ from penstock.processing.config.pipeline_config import PipelineConfig
 from penstock.processing.distributor.account import Indices, State
 from penstock.processing.distributor.bunches import Item
 from penstock.processing.distributor.schedule import Schedule
-from penstock.processing.distributor.series_run import Part, Run
+from penstock.processing.distributor.series_run import Part, Phase, Run
 from penstock.processing.results.errors import ResultError
 from penstock.processing.wire.shared_frames import SharedMemoryError
 
 log = logging.getLogger(__name__)
 
-STORE_SECONDS = 0.5
+STORE_SECONDS = 1.0
 """Seconds between two looks at what is recorded: all frames of that time are joined at once."""
 NEEDED_SECONDS = 0.01
 """The same while frames wait for values to be processed."""
@@ -79,7 +79,7 @@ class Channels:
         if joining is None or run.broken:
             return
         try:
-            times = [self._time(part, item) for item in items] if self._by_time else [math.nan] * len(items)
+            times = _times(part, items) if self._by_time else np.full(len(items), math.nan)
         except SharedMemoryError:  # the receiver has taken them back: they come once more
             return
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -94,7 +94,7 @@ class Channels:
             )
             return
         indices = np.fromiter((item.index for item in items), np.int64, len(items))
-        joining.come(indices, np.array(times), now + joining.wait, held=self.hold)
+        joining.come(indices, times, now + joining.wait, held=self.hold)
 
     def may_fill(self, run: Run, now: float) -> bool:
         """Return whether frames of the file can be joined to what they need: once a worker has said what that
@@ -139,7 +139,8 @@ class Channels:
                     run.joining.release()
                     for number in run.numbers:
                         self._schedule.release(number)
-        is_due = now >= self._due
+        ends = any(run.phase is Phase.REST and run.joining is not None and run.joining.waits for run in runs)
+        is_due = now >= self._due or ends
         waits = self.needs and any(run.joining is not None and run.joining.held for run in runs)
         if not is_due and not waits:
             return
@@ -183,16 +184,6 @@ class Channels:
     @property
     def _timed(self) -> list[str]:
         return [channel.name for channel in self.all if channel.rule is not None]
-
-    def _time(self, part: Part, item: Item) -> float:
-        """Return the time of a frame; NaN if it has none."""
-        if item.shared:
-            assert part.memory is not None and part.layout is not None
-            header, _ = part.memory.frame(part.layout, item.content)
-        else:
-            header = item.content[0]
-        moment = _decoder.decode(header).timestamp
-        return math.nan if moment is None else moment
 
     def _in_file(self, run: Run, indices: Indices) -> Floats:
         """Return the times of frames, as their file has them."""
@@ -244,6 +235,30 @@ class Channels:
             run.store.channels(joined)
         except ResultError as error:
             self._break_off(run, str(error))
+
+
+def _times(part: Part, items: Sequence[Item]) -> Floats:
+    """Return the times of frames; NaN where they have none.
+
+    Raises:
+        SharedMemoryError: the receiver has taken them back.
+        DecodeError: a header is none.
+    """
+    memory, decode = part.memory, _decoder.decode
+    if items[0].shared:
+        assert memory is not None and part.layout is not None
+        headers: Sequence[Any] = memory.headers(part.layout, [item.content for item in items])
+    else:
+        headers, memory = [item.content[0] for item in items], None
+    try:
+        found = [decode(header).timestamp for header in headers]
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        if memory is None or memory.is_current:
+            raise
+        found = []
+    if memory is not None and not memory.is_current:
+        raise SharedMemoryError(f"{memory.path}: the receiver has taken frames back")
+    return np.array(found, float)  # where there is none, NaN
 
 
 class _Header(msgspec.Struct):

@@ -115,9 +115,13 @@ def add_result(file: Any, array: Array, rows: int) -> None:
         made.attrs["interpretation"] = {1: "spectrum", 2: "image"}.get(len(shape), "scaler")
     about = f"1 where a frame has a value of {array.name}"
     add(file, Column(valid_path(array.name), np.dtype("u1")), rows, about=about)
-    # The first curve is shown; before there is one, the first number.
+    # The first curve is shown; before there is one, the first number of the classes'.
     shown = entry.get(str(entry.attrs.get("default", "")))
-    if shown is None or (shape and "signal" in shown.attrs and shown[shown.attrs["signal"]].ndim == 1):
+    if (
+        shown is None
+        or "channel" in shown.attrs
+        or (shape and "signal" in shown.attrs and shown[shown.attrs["signal"]].ndim == 1)
+    ):
         entry.attrs["default"] = where.rpartition("/")[2]
 
 
@@ -208,10 +212,15 @@ def _process(file: Any, begun: Begun) -> None:
 
 
 def _channels(file: Any, begun: Begun) -> None:
+    rows = FIRST_ROWS if begun.planned is None else begun.planned
     for name, said in begun.channels.items():
         channel = group(file, f"{PROCESS}/channels/{name}", "NXcollection")
         for key, value in said.items():
             channel.create_dataset(key, data=value, track_times=False)
+        # At once, since every series has them, and to add them later takes a copy of the file.
+        for column, dtype in ((name, "<f8"), (f"{name}_matched", "|u1")):
+            add_result(file, Array(name=column, dtype=dtype, shape=(0,)), rows)
+            file[place_of(column)[0]].attrs["channel"] = name
     if begun.channels:
         group(file, f"{PROCESS}/channels", "NXcollection")
 

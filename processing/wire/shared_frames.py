@@ -13,7 +13,7 @@ import mmap
 import os
 import pwd
 import socket
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from types import TracebackType
 
 import numpy as np
@@ -109,6 +109,20 @@ class SharedFrames:
                 f"{layout.slot_bytes:,} bytes"
             )
         return header, blobs
+
+    def headers(self, layout: Layout, references: Sequence[Reference]) -> list[memoryview]:
+        """Return the headers alone of several frames. Ask `is_current` once they are read.
+
+        Raises:
+            SharedMemoryError: a reference points beyond its slot, or the memory.
+        """
+        memory, first, step, slots = self._memory, layout.first, layout.slot_bytes, layout.slots
+        if layout.nbytes > self._size or not all(
+            0 <= each.slot < slots and each.header_bytes <= step for each in references
+        ):
+            raise SharedMemoryError(f"{self.path}: frames are said to lie beyond the memory")
+        starts = [(first + each.slot * step, each.header_bytes) for each in references]
+        return [memory[at : at + nbytes] for at, nbytes in starts]
 
     def free(self, slots: Iterable[int]) -> None:
         """Give slots back to the receiver, once nobody reads their frames any more. Only who holds the memory
