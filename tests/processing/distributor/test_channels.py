@@ -65,9 +65,11 @@ def plainly(
             some = [pair for pair in some if pair[0] <= wanted]
             found.append(some[-1][1] if some else None)
         elif config.how == "exact":
-            found.append(some[0][1] if len(some) == 1 else None)
+            found.append(some[-1][1] if len({moment for moment, _ in some}) == 1 else None)
         else:
-            found.append(min(some, key=lambda pair: abs(pair[0] - wanted))[1] if some else None)
+            # Of two with one time, the last.
+            nearest = min(some[::-1], key=lambda pair: (abs(pair[0] - wanted), pair[0]), default=None)
+            found.append(None if nearest is None else nearest[1])
     return found
 
 
@@ -91,7 +93,7 @@ class Source:
             made = np.zeros(len(times), RECORD)
             made["channel"], made["number"], made["time"], made["value"] = place, NO_NUMBER, times, values
             records.append((made, times + late))
-            order = np.argsort(times)
+            order = np.lexsort((times + late, times))  # of two with one time, the later to come counts
             self.values.append(list(zip(times[order].tolist(), values[order].tolist(), strict=True)))
         joined = np.concatenate([made for made, _ in records])
         arrival = np.concatenate([moments for _, moments in records])
