@@ -253,7 +253,9 @@ class ResultFile(AccountRows):
         if array.kind in ("value", "events"):
             where, path = layout.place_of(array.name)
             shape, dtype = array.shape[1:], array.dtype
-            is_like = (f"{where}/count" in self._open.columns) == (array.kind == "events")
+            # Both, since a number may be named as one of them.
+            has_events = all(f"{where}/{each}" in self._open.columns for each in ("first", "count"))
+            is_like = has_events == (array.kind == "events")
         else:
             return self._is_known_total(array)
         column = self._column(path, array.name)

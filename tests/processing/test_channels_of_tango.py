@@ -89,6 +89,7 @@ def test_values_of_a_real_device_are_columns_of_the_result_file(
         assert status.series.unmatched == {"energy": 10, "count": 0, "text": 50}
         assert made.client.values("energy").values == [n / 4 if n < 40 else None for n in range(50)]
         assert made.client.values("energy_matched").values == [int(n < 40) for n in range(50)]
+        assert made.client.values("count_matched").values == [1] * 50
         assert main(["status", "--pipeline", made.client.url]) == 0
         said = capsys.readouterr().out
         assert "    10 frames without a value of energy\n    50 frames without a value of text\n" in said
@@ -110,7 +111,7 @@ def test_values_of_a_real_device_are_columns_of_the_result_file(
 
 
 def test_a_file_has_no_channels_and_who_needs_one_gets_nan(
-    laboratory: Laboratory, start_receiver: Callable[..., ReceiverProcess], streamer: Streamer, tmp_path: Path
+    start_receiver: Callable[..., ReceiverProcess], streamer: Streamer, tmp_path: Path
 ) -> None:
     receiver = start_receiver()
     receiver.connected()

@@ -266,6 +266,17 @@ def test_names_with_dots_and_those_of_the_file_are_stored_under_others(tmp_path:
     results.close()
 
 
+@pytest.mark.parametrize("name", ["count", "first"])
+def test_a_number_may_be_named_as_a_column_of_events(tmp_path: Path, name: str) -> None:
+    results = created(tmp_path, 2)
+    number = Array(name=name, dtype="<f8", shape=(1,))
+    for frame in range(2):
+        results.rows(number, np.array([frame]), np.array([frame + 0.5]))
+    results.status(np.arange(2), DONE)
+    results.close()
+    assert Results(tmp_path / "x.spots.h5").rows(name, 0, 2).values.tolist() == [0.5, 1.5]
+
+
 @pytest.mark.parametrize(
     "other",
     [
