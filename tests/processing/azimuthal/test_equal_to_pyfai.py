@@ -20,8 +20,13 @@ def small(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return case(tmp_path_factory.mktemp("case"), SMALL, splitting=request.param)
 
 
-@pytest.mark.parametrize("saturated", [False, True], ids=["", "saturated"])
-@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize(
+    ("kind", "saturated"),
+    [
+        pytest.param(kind, saturated, marks=[] if saturated or kind == "uint16" else [pytest.mark.slow])
+        for kind, saturated in itertools.product(TYPES, (False, True))
+    ],
+)
 def test_a_curve(small: Case, kind: str, saturated: bool) -> None:
     small.is_equal(*frame(SMALL, kind, saturated))
 

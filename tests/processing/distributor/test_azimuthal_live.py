@@ -179,6 +179,7 @@ def test_frames_go_on_while_another_geometry_is_prepared(
         assert not np.allclose(curves[39], curves[40], equal_nan=True)
 
 
+@pytest.mark.slow
 def test_a_series_without_geometry_is_refused_when_it_begins(
     receiver: ReceiverProcess, sender: Streamer, matrices: Matrices
 ) -> None:

@@ -11,10 +11,12 @@ import numpy as np
 import pytest
 
 from penstock.cli.main import main
+from penstock.processing.azimuthal import kept
 from penstock.processing.config import classes, pipeline_file
 from penstock.processing.config.built_in import BUILT_IN
 from penstock.processing.worker.loading import load
 from penstock.processing.worker.parameters import declared
+from tests.processing.azimuthal.compared import make_here
 from tests.processing.processors.built_in import begun_by, saved
 
 PAGE = Path(__file__).parents[3] / "docs/reference/processors.md"
@@ -31,6 +33,7 @@ GEOMETRY = {
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PENSTOCK_CACHE", str(tmp_path))
+    monkeypatch.setattr(kept, "_make", make_here)
 
 
 def marked(text: str, name: str) -> object:

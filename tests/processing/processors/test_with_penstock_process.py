@@ -49,6 +49,7 @@ def processed(folder: Path, name: str, raw: Path, *options: str, **keys: Any) ->
     return main(["process", str(path), str(raw), *options])
 
 
+@pytest.mark.slow
 def test_regions_have_the_figures_that_the_receiver_has_written(
     start_receiver: Callable[..., ReceiverProcess], streamer: Streamer, tmp_path: Path
 ) -> None:
