@@ -57,7 +57,7 @@ def lines(status: Status, *, finished: bool = False) -> Iterator[str]:
         yield from _series(series, status.error)
     if status.series is None:
         yield "  no series yet"
-    values = ", ".join(f"{name} = {value}" for name, value in status.parameters.values.items())
+    values = ", ".join(f"{name} = {_value(value)}" for name, value in status.parameters.values.items())
     if values:
         since = status.parameters.from_frame
         yield f"  {values} (version {status.parameters.version}, from frame {since})"
@@ -74,6 +74,13 @@ def lines(status: Status, *, finished: bool = False) -> Iterator[str]:
         error = f"; {worker.last_error}" if worker.last_error else ""
         frames = plural(worker.frames, "frame")
         yield f"    {worker.name} on {worker.host}: {worker.state}, {frames}{speed}{error}"
+
+
+def _value(value: object) -> str:
+    """Return a parameter's value on one line: that of a file, such as a calibration, by its length."""
+    if isinstance(value, str) and "\n" in value:
+        return f"text of {len(value.splitlines())} lines"
+    return str(value) or '""'
 
 
 def _series(series: Series, error: str) -> Iterator[str]:

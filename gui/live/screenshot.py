@@ -99,6 +99,9 @@ class Screenshot(qt.QObject):
         wanted, views = self._wanted, self._in_sight()
         late = next((view for view in views if view.drawn() < wanted.after_frames), views[0])
         snapshot = late.snapshot()
+        if isinstance(late, ResultsView) and (lacking := late.lacking()):
+            self._end(f"no picture: {lacking}")
+            return
         self._end(
             f"no picture in {wanted.deadline:g} s: {_no_answer_yet(late)}"
             if snapshot.status is None
@@ -114,10 +117,11 @@ class Screenshot(qt.QObject):
         self._said = why
 
     def _why_never(self, view: View) -> str:
-        """Return why a file will never bring the picture, however long one waits; "" if it may."""
+        """Return why a file, or an idle pipeline, will never bring the picture; "" if it may."""
         known = view.snapshot()
         if not known.is_file:
-            return ""
+            is_idle = known.status is not None and known.status.state == "idle"
+            return view.lacking() if is_idle and isinstance(view, ResultsView) else ""
         if known.status is None:
             return known.trouble
         if known.status.state == "running":

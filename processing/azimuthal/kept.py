@@ -44,8 +44,9 @@ def get(plan: Plan, images: Images) -> tuple[Matrix, str]:
         name = key(plan, images)
     except PackageNotFoundError as error:
         raise NoMatrixError(
-            f"azimuthal integration needs {error.name}, which is not here: install penstock[processing] for "
-            f"{sys.executable}"
+            f"azimuthal integration needs {error.name}, which is not here: install Penstock with its extra "
+            f"`processing`: {sys.executable} -m pip install '/path/to/penstock[processing]', with the path "
+            "of the clone"
         ) from error
     except OSError as error:
         raise NoMatrixError(str(error)) from error

@@ -54,9 +54,15 @@ function showSeries(series) {
   showList(element("series"), facts);
 }
 
+// A file's text, such as a calibration, by its length: it would fill the page.
+function valueText(value) {
+  const lines = typeof value === "string" ? value.trimEnd().split("\n").length : 1;
+  return lines > 1 ? `text of ${number(lines)} lines` : JSON.stringify(value);
+}
+
 function pipelineFacts() {
   const { parameters, listen, deaths, stray, duplicates, queue_bytes: queue, refused_connections: refused } = status;
-  const values = Object.entries(parameters.values).map(([name, value]) => `${name} = ${JSON.stringify(value)}`).join(", ");
+  const values = Object.entries(parameters.values).map(([name, value]) => `${name} = ${valueText(value)}`).join(", ");
   const facts = [{ name: "Parameters", text: `${values || "the classes' defaults"} (version ${number(parameters.version)}, from frame ${number(parameters.from_frame)})` }];
   if (listen) facts.push({ name: "Other machines", text: `penstock worker ${listen}` });
   if (deaths) facts.push({ name: "Dead workers", text: `${number(deaths)} since it was started`, bad: true });

@@ -105,7 +105,8 @@ function ticks({ low, high }) {
 function tickText(value, { low, high }) {
   if (Math.abs(value) < (high - low) * 1e-9) return "0";
   const greatest = Math.max(Math.abs(low), Math.abs(high));
-  if (greatest >= 1e6 || greatest < 1e-3) return Number(value.toPrecision(4)).toExponential().replace("e+", "e");
+  const digitsOfBoth = 2 + Math.max(0, Math.ceil(Math.log10(greatest / (high - low))));
+  if (greatest >= 1e6 || greatest < 1e-3) return Number(value.toPrecision(Math.min(15, Math.max(4, digitsOfBoth)))).toExponential().replace("e+", "e");
   const digits = Math.max(0, 2 - Math.floor(Math.log10(high - low)));
   return number(Number(value.toFixed(digits)));
 }

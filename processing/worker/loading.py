@@ -169,7 +169,8 @@ def _missing(where: str, error: ModuleNotFoundError) -> str:
     if where.startswith(PACKAGE):
         return (
             f"{where.removeprefix(f'{PACKAGE}.')} needs {error.name}, which is not here: install Penstock "
-            f"with its extra `processing` for the Python of this worker, {sys.executable}"
+            f"with its extra `processing` for the Python of this worker: {sys.executable} -m pip install "
+            "'/path/to/penstock[processing]', with the path of the clone"
         )
     return (
         f"{where} imports {error.name}, which is not here: install it for the Python of this worker, "

@@ -116,5 +116,10 @@ def _converted(what: str, value: Any, wanted: Any) -> Any:
 def _written(wanted: Any) -> str:
     """Return a type as it is written in a class."""
     if isinstance(wanted, type) and not typing.get_args(wanted):
-        return wanted.__name__
-    return str(wanted).replace("typing.", "").replace("NoneType", "None")
+        keys = getattr(wanted, "__struct_fields__", ())
+        return f"{{{': …, '.join(keys)}: …}}" if keys else wanted.__name__
+    text = str(wanted).replace("typing.", "").replace("NoneType", "None")
+    for part in typing.get_args(wanted):
+        if hasattr(part, "__struct_fields__"):
+            text = text.replace(f"{part.__module__}.{part.__qualname__}", _written(part))
+    return text

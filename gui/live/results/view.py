@@ -199,15 +199,22 @@ class ResultsView(qt.QMainWindow):
 
     def why_never(self) -> str:
         """Return why a file that nobody writes any more will never show what is wanted; "" if it will."""
-        snapshot, name = self._snapshot, self.results.name()
+        snapshot = self._snapshot
         if not len(snapshot.codes):
             return ""
         if not self.results.names():
             return f"{snapshot.url} has no results"
-        if self._result() is None:
-            return f"{snapshot.url} has no result {name}; it has {', '.join(self.results.names())}"
+        if lacking := self.lacking():
+            return lacking
         is_asked = self._shown is None and self._page is not None and newest_done(snapshot.codes) is not None
         return "" if is_asked else self.says()
+
+    def lacking(self) -> str:
+        """Return that what is wanted is none of those that there are; "" if it is, or none are there."""
+        name, names = self.results.name(), self.results.names()
+        if not names or name in names:
+            return ""
+        return f"{self._snapshot.url} has no result {name}; it has {', '.join(names)}"
 
     def says(self) -> str:
         """Return what is said in place of values; "" where there are some."""

@@ -14,7 +14,7 @@ import pytest
 
 pytest.importorskip("silx.gui.plot", reason="the viewer needs the extra gui")
 
-from penstock.gui.live.app import Options, open_window, sources_of
+from penstock.gui.live.app import Options, open_window, run, sources_of
 from penstock.gui.live.results.snapshot import Curves, Page, Picture, Rectangle
 from penstock.gui.live.results.view import ResultsView
 from tests.processing.distributor.pipelines import entry
@@ -134,3 +134,20 @@ def test_a_real_pipeline_is_followed_over_a_gap_another_series_and_its_end(qtbot
     until(lambda: view.banner.title() == "AWAY")
     assert view.plots.curve.lines()[-1].y[0] == 4.0
     window.close()
+
+
+@pytest.mark.slow
+def test_a_picture_of_a_result_that_an_idle_pipeline_has_not_is_given_up_with_those_that_there_are(
+    qtbot: Any, live: Live, tmp_path: Path
+) -> None:
+    live.start("a.h5", 2)
+    live.send(0, 1)
+    live.streamer.end()
+
+    failure = run(
+        Options(
+            sources=sources_of([live.url]), result="nothing", screenshot=tmp_path / "no.png", deadline=90.0
+        )
+    )
+
+    assert failure == f"no picture: {live.url} has no result nothing; it has columns, mean"

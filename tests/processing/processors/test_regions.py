@@ -8,8 +8,9 @@ import re
 import numpy as np
 import pytest
 
+from penstock.processing.processors.regions import Regions
 from penstock.processing.worker.chain import Refusal
-from penstock.processing.worker.parameters import ParameterError
+from penstock.processing.worker.parameters import ParameterError, split
 from penstock.receiver.config.rectangles import Rectangle
 from penstock.receiver.regions.series import RegionSeries
 from penstock.stins.messages import Frame, Image
@@ -32,6 +33,12 @@ def image_of(dtype: str) -> np.ndarray:
         return image
     limits = np.iinfo(dtype)
     return RNG.integers(limits.min, limits.max, SHAPE, dtype, endpoint=True)
+
+
+def test_a_region_that_is_a_list_is_refused_with_the_keys_that_it_has() -> None:
+    keys = r"it has to be dict\[str, \{x: …, y: …, width: …, height: …\}\]"
+    with pytest.raises(ParameterError, match=keys):
+        split([Regions], {"regions": {"spot": [10, 20, 30, 40]}})
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,8 @@ class Spots(Processor):
         curve = np.full(2000, 100.0)
         curve[1000] = 900
         curve[500:600] = np.nan
-        return {"I": curve, "I_errors": np.full(2000, 5.0), "total": frame.index / 8}
+        numbers = {"sum": 31265000 + frame.index, "total": frame.index / 8}
+        return {"I": curve, "I_errors": np.full(2000, 5.0), **numbers}
 """
 HOSTILE = "<img src=x onerror=alert(1)>"
 
@@ -86,6 +87,8 @@ def test_the_page_shows_states_workers_and_latest_values_and_follows_them(tmp_pa
             running.client.change({"label": HOSTILE})
             chromium.shows(HOSTILE, "(version 2, from frame 42)")
             assert chromium.value("document.querySelectorAll('img').length") == 0, "a value is text"
+            running.client.change({"label": "# Calibration\nDistance: 0.2\n"})
+            chromium.shows("label = text of 2 lines (version 3, ")
 
             while not running.client.status().error:
                 with pytest.raises(PipelineRefused):
@@ -106,12 +109,16 @@ def test_curves_have_the_axis_and_the_errors_that_their_class_has_given_them(
     points = f"{lines}.map((each) => each.points.length)"
     highest = f"Math.min(...{lines}.flatMap((each) => [...each.points].map((point) => point.y)))"
     ticks = "[...document.querySelectorAll('article:first-child .tick.x')].map((each) => each.textContent)"
+    sums = "[...document.querySelectorAll('article')].find((each) => each.textContent.startsWith('sum'))"
+    narrow = f"[...{sums}.querySelectorAll('.tick.y')].map((each) => each.textContent)"
     with closing(Browser(tmp_path / "profile")) as chromium, running(tmp_path, receiver, DRAWN) as made:
         made.wait(lambda status: [each.state for each in status.workers] == ["ready"] * 2)
         chromium.open(f"{made.client.url}/")
         made.over(sender.series_of(str(receiver.root / "drawn.h5"), 9))
         chromium.shows("I", "intensity (counts)", "q (1/nm)", "2000 points, frame 8", "frames 0 to 8")
         assert chromium.value(ticks) == ["10", "15", "20", "25", "30", "35"]
+        digits = chromium.value(narrow)
+        assert len(digits) > 1 and len(set(digits)) == len(digits), "ticks differ in what they say"
         before, after = chromium.value(points)
         assert before + after <= 1200, "as many points as there are columns"
         assert chromium.value(highest) < 30, "a spike of one point is seen, however many there are"
