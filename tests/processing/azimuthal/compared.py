@@ -25,18 +25,16 @@ def make_here(plan: Plan, images: Images, path: Path) -> None:
 
 
 class Case(NamedTuple):
-    """A plan, its images, and its matrix."""
+    """A plan, its images, its matrix, and pyFAI's integrator, which keeps its own from image to image."""
 
     plan: Plan
     images: Images
     matrix: Matrix
+    integrator: Any
 
     def pyfai(self, image: np.ndarray[Any, Any], dummy: float | None) -> Any:
         """pyFAI's result: CSR, Cython."""
-        plan, images = self.plan, self.images
-        ai = pyFAI.load(plan.geometry)
-        if plan.azimuth_range is not None and plan.azimuth_range[1] > 180:
-            ai.setChiDiscAtZero()
+        plan, images, ai = self.plan, self.images, self.integrator
         keys = {
             "unit": plan.unit, "method": (plan.splitting, "csr", "cython"), "error_model": "poisson",
             "correctSolidAngle": plan.solid_angle, "polarization_factor": plan.polarisation,
@@ -78,7 +76,10 @@ def case(folder: Path, shape: tuple[int, int], *, corrected: bool = True, **keys
             chance.random(shape) < 0.02, chance.normal(1, 0.1, shape).astype(np.float32),
             None if plan.azimuth_points else dark,
         )  # fmt: skip
-    return Case(plan, images, build(plan, images, folder)[0])
+    ai = pyFAI.load(plan.geometry)
+    if plan.azimuth_range is not None and plan.azimuth_range[1] > 180:
+        ai.setChiDiscAtZero()
+    return Case(plan, images, build(plan, images, folder)[0], ai)
 
 
 def frame(shape: tuple[int, int], kind: str, saturated: bool) -> tuple[np.ndarray[Any, Any], float | None]:
