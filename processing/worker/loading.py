@@ -7,7 +7,7 @@ import hashlib
 import importlib
 import linecache
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from pathlib import PurePath
 from types import CodeType, ModuleType, TracebackType
 
@@ -60,6 +60,44 @@ def load(step: Step) -> type[Processor]:
         if not isinstance(value := getattr(found, name), (int, float)) or value <= 0:
             raise LoadingError(f"{name} of class {step.name} in {where} is {value!r}; it is a number above 0")
     return found
+
+
+def check_source(steps: Sequence[Step], *, is_trusted: bool) -> None:
+    """Refuse source text that somebody else may have sent.
+
+    Args:
+        steps: the classes.
+        is_trusted: whether nobody else can send through the connection.
+
+    Raises:
+        LoadingError: there is such text.
+    """
+    if not is_trusted and any(step.source for step in steps):
+        raise LoadingError(
+            "the distributor has sent source text over a connection that is not encrypted, and everybody in "
+            "between could have written it: start distributor and worker with a key, or name the class by an "
+            "installed module"
+        )
+
+
+def check_channels(names: str, needs: Sequence[str], channels: Sequence[str]) -> None:
+    """Refuse classes that need other channels than there are.
+
+    Args:
+        names: of the classes.
+        needs: channels that they need.
+        channels: those of the pipeline.
+
+    Raises:
+        LoadingError: one is missing.
+    """
+    for name in needs:
+        if name not in channels:
+            has = ", ".join(channels) or "none"
+            raise LoadingError(
+                f"{names} needs the channel {name}, and the pipeline has {has}: add it to channels in "
+                "the pipeline's file"
+            )
 
 
 def sentence(error: BaseException, files: Collection[str]) -> str:

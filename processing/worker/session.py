@@ -11,28 +11,24 @@ from __future__ import annotations
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from enum import Enum, auto
-from functools import partial
-from math import nan
-from threading import Thread
 from typing import Any, TypeAlias
 
 from penstock.processing import wire
-from penstock.processing.pixels import Pool
-from penstock.processing.processor import Frame, Processor
+from penstock.processing.processor import Processor
 from penstock.processing.series import from_start
 from penstock.processing.wire import descriptions
-from penstock.processing.wire.shared_frames import SharedFrames, SharedMemoryError
-from penstock.processing.worker import packing
-from penstock.processing.worker.chain import Chain, Preparation, Refusal
+from penstock.processing.worker import loading, packing
+from penstock.processing.worker.chain import Chain, Refusal
+from penstock.processing.worker.frame_source import FrameSource
 from penstock.processing.worker.loading import LoadingError
 from penstock.processing.worker.packing import ResultError
+from penstock.processing.worker.parameter_changes import ParameterChanges
 from penstock.processing.worker.parameters import ParameterError
-from penstock.processing.worker.running import Bunch, Job, Run
+from penstock.processing.worker.running import Job, Run
 from penstock.processing.worker.waiting import Waiting
-from penstock.stins.messages import Buffer, SharedMemory
-from penstock.stins.shared import Layout
+from penstock.stins.messages import Buffer
 
 log = logging.getLogger(__name__)
 
@@ -76,20 +72,15 @@ class Session:
         self.done: deque[int] = deque(maxlen=wire.CREDITS)
         """Numbers of the bunches that were answered last: of no others may the answer be under way."""
         self._send = send
-        self._pool = Pool()
+        self._source = FrameSource()
         self._chain: Chain | None = None
         self._runs: dict[int, Run] = {}
-        self._memory: SharedFrames | None = None
-        self._layouts: dict[int, tuple[SharedFrames, Layout]] = {}
         self._hand_over_seconds = 1.0
         self._waiting = Waiting(1, 0.0)
         self._unfinished: set[int] = set()
         """Numbers of bunches that are not answered yet."""
         self._wake = wake
-        self._changes: deque[wire.Configure] = deque()
-        """Changes of parameters that are not prepared yet."""
-        self._preparation: Preparation | None = None
-        """The one that is being prepared."""
+        self._changes: ParameterChanges | None = None
 
     def take(self, parts: Parts) -> None:
         """Take a message.
@@ -141,14 +132,9 @@ class Session:
     def _welcome(self, message: wire.Welcome, parts: Parts) -> None:
         self.mark = message.mark
         try:
-            if not self.is_trusted and any(step.source for step in message.steps):
-                raise LoadingError(
-                    "the distributor has sent source text over a connection that is not encrypted, and "
-                    "everybody in between could have written it: start distributor and worker with a key, or "
-                    "name the class by an installed module"
-                )
+            loading.check_source(message.steps, is_trusted=self.is_trusted)
             self._chain = chain = Chain(message.steps)
-            _check(chain, message.channels)
+            loading.check_channels(chain.names, chain.needs, message.channels)
         except (LoadingError, ParameterError) as error:
             self._refuse("code", str(error))
             return
@@ -158,6 +144,7 @@ class Session:
         except (ParameterError, Refusal) as error:
             self._refuse("parameters", str(error), message.version)
             return
+        self._changes = ParameterChanges(chain, self._send, self._wake)
         self._hand_over_seconds = message.hand_over_seconds
         self._waiting = Waiting(chain.batch, chain.batch_seconds)
         self.state = State.WORKING
@@ -166,7 +153,7 @@ class Session:
                 version=message.version, parameters=chain.described, ordered=chain.ordered, batch=chain.batch,
                 preparation=chain.preparation_text,
                 needs=chain.needs,
-                shares=message.shared is not None and self._open(message.shared) is not None,
+                shares=self._source.opens(message.shared),
                 finishes=chain.finishes,
             )
         )  # fmt: skip
@@ -177,8 +164,7 @@ class Session:
 
     def _begin(self, message: wire.Begin, parts: Parts) -> None:
         chain, number = self._known_chain, message.series
-        if (shared := message.header.shared) is not None and (memory := self._open(shared)) is not None:
-            self._layouts[number] = memory, Layout(shared.slots, shared.slot_bytes)
+        self._source.begin(number, message.header.shared)
         steps: list[Processor] = []
         try:
             steps = chain.begin(number, from_start(message.header, parts))
@@ -188,7 +174,7 @@ class Session:
             self._break(run, str(error))
             return
         self._runs[number] = Run(number, chain, steps)
-        self._send(wire.Started(series=number, plots=plots, shares=number in self._layouts), axes)
+        self._send(wire.Started(series=number, plots=plots, shares=self._source.shares(number)), axes)
 
     def _break(self, run: Run, why: str) -> None:
         run.broken = why
@@ -196,14 +182,11 @@ class Session:
 
     def _work(self, message: wire.Work, parts: Parts) -> None:
         chain, run = self._known_chain, self._known_run(message.series)
-        if message.references and message.series not in self._layouts:
+        if (jobs := self._source.jobs(message, parts)) is None:
             places = tuple(range(len(message.references)))
             done = wire.Done(series=run.number, bunch=message.bunch, version=0, seconds=0.0, unread=places)
             self._send(done)
             return
-        jobs = self._jobs(message, parts)
-        if message.channels:
-            _give(jobs, message.channels)
         self._unfinished.add(message.bunch)
         if chain.batch == 1:
             for job in jobs:
@@ -216,24 +199,6 @@ class Session:
                 self._flush()
         if message.alone and run.held_since is not None:
             self._hand_over(run)
-
-    def _jobs(self, message: wire.Work, parts: Parts) -> list[Job]:
-        pool = self._pool
-        if message.references:
-            memory, layout = self._layouts[message.series]
-            bunch = Bunch(message.bunch, len(message.references), lambda: memory.is_current)
-            return [
-                Job(Frame(reference.frame, partial(memory.frame, layout, reference), pool), bunch, place)
-                for place, reference in enumerate(message.references)
-            ]
-        if len(message.indices) != len(message.parts) or sum(message.parts) != len(parts):
-            raise wire.WireError(f"parts and frames of bunch {message.bunch} do not agree")
-        bunch, jobs, first = Bunch(message.bunch, len(message.indices), lambda: True), [], 0
-        for place, (index, count) in enumerate(zip(message.indices, message.parts, strict=True)):
-            header, *blobs = parts[first : first + count]
-            jobs.append(Job(Frame(index, (header, blobs), pool), bunch, place))
-            first += count
-        return jobs
 
     def _process(self, run: Run, jobs: list[Job]) -> None:
         for bunch in run.process(jobs):
@@ -274,45 +239,16 @@ class Session:
         if run is not None and run.held_since is not None:
             self._hand_over(run)
         self._known_chain.end(message.series)
-        self._layouts.pop(message.series, None)
+        self._source.end(message.series)
 
     def _configure(self, message: wire.Configure, parts: Parts) -> None:
-        self._changes.append(message)
-        self._prepare_next()
-
-    def _prepare_next(self) -> None:
-        """Begin with the next change; frames are processed with the old parameters meanwhile."""
-        while self._preparation is None and self._changes:
-            message = self._changes.popleft()
-            try:
-                self._preparation = self._known_chain.preparation(message.version, message.parameters)
-            except ParameterError as error:
-                self._send(wire.Refused(what="parameters", why=str(error), version=message.version))
-                continue
-            if self._wake is None:
-                self._preparation.run()
-                self.take_prepared()
-            else:
-                Thread(target=self._run, args=(self._preparation, self._wake), daemon=True).start()
-
-    @staticmethod
-    def _run(preparation: Preparation, wake: Callable[[], None]) -> None:
-        preparation.run()
-        wake()
+        assert self._changes is not None
+        self._changes.add(message)
 
     def take_prepared(self) -> None:
         """Answer that parameters are prepared, or refused, if they are."""
-        preparation = self._preparation
-        if preparation is None or not preparation.is_done:
-            return
-        self._preparation = None
-        try:
-            self._known_chain.take(preparation)
-        except Refusal as error:
-            self._send(wire.Refused(what="parameters", why=str(error), version=preparation.version))
-        else:
-            self._send(wire.Ready(version=preparation.version))
-        self._prepare_next()
+        if self._changes is not None:
+            self._changes.take_prepared()
 
     def _use(self, message: wire.Use, parts: Parts) -> None:
         self._flush()  # they came before
@@ -338,44 +274,6 @@ class Session:
         if (run := self._runs.get(series)) is None:
             raise wire.WireError(f"series {series} has not begun here")
         return run
-
-    def _open(self, shared: SharedMemory) -> SharedFrames | None:
-        """Return the shared memory, opened once; `None` if it cannot be read here."""
-        if self._memory is None or (self._memory.path, self._memory.nonce) != (shared.path, shared.nonce):
-            try:
-                self._memory = SharedFrames(shared.path, shared.nonce)
-            except SharedMemoryError as error:
-                log.info("frames come by TCP: %s", error)
-                return None
-        return self._memory
-
-
-def _check(chain: Chain, channels: Sequence[str]) -> None:
-    """Refuse classes that need other channels than there are.
-
-    Raises:
-        LoadingError: one does.
-    """
-    for name in chain.needs:
-        if name not in channels:
-            has = ", ".join(channels) or "none"
-            raise LoadingError(
-                f"{chain.names} needs the channel {name}, and the pipeline has {has}: add it to channels in "
-                "the pipeline's file"
-            )
-
-
-def _give(jobs: Sequence[Job], channels: Mapping[str, Sequence[float | None]]) -> None:
-    """Give frames the values of channels that they need.
-
-    Raises:
-        WireError: there is not one for each frame.
-    """
-    if any(len(values) != len(jobs) for values in channels.values()):
-        raise wire.WireError("frames of a bunch, and values of channels, do not agree")
-    for place, job in enumerate(jobs):
-        found = {name: values[place] for name, values in channels.items()}
-        job.frame.channels = {name: nan if value is None else value for name, value in found.items()}
 
 
 TABLE: Mapping[tuple[State, type], Callable[[Session, Any, Parts], None]] = {
