@@ -18,8 +18,8 @@ from penstock.processing.results import accumulated, contents, described, finish
 from penstock.processing.results.account_rows import AccountRows
 from penstock.processing.results.accumulated import Totals
 from penstock.processing.results.begun import Begun, Code
-from penstock.processing.results.columns import Column
 from penstock.processing.results.errors import ResultError
+from penstock.processing.results.known_results import KnownResults
 from penstock.processing.results.open_result import OpenResult
 from penstock.processing.wire import Array
 
@@ -34,7 +34,7 @@ class ResultFile(AccountRows):
         self.series = series
         """Id of the series."""
         self._events: dict[str, int] = {}  # events of each name so far
-        self._stored: dict[str, str] = {}  # names of results by path in the file
+        self._known = KnownResults(opened)
         self._totals = Totals((), (), np.zeros(0, np.int64))
         self._plots: tuple[Plot, ...] = ()
 
@@ -115,7 +115,7 @@ class ResultFile(AccountRows):
             ResultError: an array is unlike the earlier ones of its name ("unlike"), and nothing was added; or
                 there is no space.
         """
-        new = [array for array in arrays if not self._is_known(array)]
+        new = [array for array in arrays if not self._known.has(array)]
         if not new:
             return
         rows = self._open.rows
@@ -243,62 +243,6 @@ class ResultFile(AccountRows):
         self.prepare((array,))
         if len(indices):
             self._open.reach(int(indices.max()) + 1)
-
-    def _is_known(self, array: Array) -> bool:
-        """Return whether there is a dataset for an array.
-
-        Raises:
-            ResultError: it is of another type or shape.
-        """
-        if array.kind in ("value", "events"):
-            where, path = layout.place_of(array.name)
-            shape, dtype = array.shape[1:], array.dtype
-            # Both, since a number may be named as one of them.
-            has_events = all(f"{where}/{each}" in self._open.columns for each in ("first", "count"))
-            is_like = has_events == (array.kind == "events")
-        else:
-            return self._is_known_total(array)
-        column = self._column(path, array.name)
-        if column is None:
-            return False
-        # As in a worker, which knows only its own frames: a smaller type will do, and is converted.
-        is_like = is_like and np.can_cast(dtype, column.dtype, "safe" if array.kind == "value" else "no")
-        if column.shape != tuple(shape) or not is_like:
-            raise ResultError(
-                "unlike",
-                f"result {array.name} is {np.dtype(dtype)} {list(shape)} ({array.kind}), and its first value "
-                f"was {column.dtype} {list(column.shape)}: all have to be alike, such as "
-                "float(…) of each",
-            )
-        return True
-
-    def _is_known_total(self, array: Array) -> bool:
-        """Return whether there is a dataset for an accumulated value; one of another type is made anew.
-
-        Raises:
-            ResultError: it is of another shape.
-        """
-        dtype = np.dtype("<f8" if array.kind == "mean" else array.dtype)
-        column = self._column(layout.total_paths(array.name)[0], array.name)
-        if column is not None and column.shape != tuple(array.shape):
-            raise ResultError(
-                "unlike",
-                f"result {array.name} is {array.kind} of shape {list(array.shape)}, and its first value was "
-                f"of {list(column.shape)}: all have to be alike",
-            )
-        return column is not None and bool(column.dtype == dtype)
-
-    def _column(self, path: str, name: str) -> Column | None:
-        """Return the dataset of a name; `None` if there is none yet.
-
-        Raises:
-            ResultError: it is that of another name.
-        """
-        if (other := self._stored.setdefault(path, name)) != name:
-            raise ResultError(
-                "unlike", f"results {name} and {other} would have one name in the file: rename one"
-            )
-        return self._open.columns.get(path)
 
     def _add_events(self, array: Array, indices: np.ndarray[Any, Any], values: np.ndarray[Any, Any]) -> None:
         where, path = layout.place_of(array.name)

@@ -10,23 +10,18 @@ import logging
 import os
 import socket
 import time
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
-import msgspec
-
-from penstock.processing.config.classes import MOST_PARAMETERS
 from penstock.processing.config.pipeline_config import PipelineConfig
 from penstock.processing.distributor.link import Command, Setup, Snapshot
-from penstock.processing.models import FINAL, Changed, Counts, Series, Status
+from penstock.processing.models import FINAL, Counts, Series, Status
+from penstock.processing.service.commands import COMMAND_SECONDS, Commands
 from penstock.processing.service.kept_series import KeptSeries
 from penstock.processing.service.local_workers import LocalWorkers
 from penstock.processing.service.recorder import Recorder
 from penstock.processing.wire import Step, local
 from penstock.receiver.models import Health
 from penstock.receiver.service.child import Child
-from penstock.receiver.service.parent import Parent
 from penstock.receiver.service.refusal import Refused
 
 log = logging.getLogger(__name__)
@@ -37,16 +32,11 @@ LOOK_SECONDS = 0.25
 SILENT_AFTER = 5.0
 """Without a snapshot for so many seconds, the distributor counts as hanging."""
 START_SECONDS = 30.0
-COMMAND_SECONDS = 10.0
-PARAMETER_SECONDS = 120.0
-"""Longest time for new parameters: every worker prepares them, which may take as long as its `configure`."""
-STOP_SECONDS = 30.0
-"""Longest time in which series end that are stopped: workers process the frames that they have."""
 QUIT_SECONDS = 30.0
 """Longest time in which the distributor ends: workers hand over, and it closes its result file."""
 
 
-class Supervisor(Parent[Snapshot]):
+class Supervisor(Commands):
     """One pipeline, as seen by the HTTP API.
 
     Args:
@@ -59,8 +49,7 @@ class Supervisor(Parent[Snapshot]):
     def __init__(
         self, config: PipelineConfig, steps: tuple[Step, ...], file: str = "", distributor: str = DISTRIBUTOR
     ) -> None:
-        super().__init__(Snapshot)
-        self.config = config
+        super().__init__(config)
         self.finished = asyncio.Event()
         """Set once a pipeline on a file has done all, or cannot; or one that is live, if it is refused."""
         self.refusal = ""
@@ -69,7 +58,6 @@ class Supervisor(Parent[Snapshot]):
         self._file = file
         self._module = distributor
         self._since = time.time()
-        self._snapshot = Snapshot(status=Status(state="idle", pipeline=config.name), handled=0)
         self._silent = 0.0  # seconds since the newest snapshot, as far as watched
         self._final: tuple[str, int] = ("", 0)  # newest series, and number of its frames in final states
         self._has_progress = True  # whether frames became final since the last death
@@ -183,54 +171,6 @@ class Supervisor(Parent[Snapshot]):
         await self._changed(seen, seconds)
         return self.status
 
-    async def change(self, parameters: Mapping[str, Any]) -> Changed:
-        """Let all workers use other parameters.
-
-        Args:
-            parameters: those that change.
-
-        Raises:
-            Refused: they are too large, or the distributor does not answer.
-        """
-        values = {**self._snapshot.status.parameters.values, **parameters}
-        if (nbytes := len(msgspec.json.encode(values))) > MOST_PARAMETERS:
-            raise Refused(
-                "bad_parameters",
-                f"all parameters together would have {nbytes:,} bytes, and {MOST_PARAMETERS:,} can be sent: "
-                "put large ones into a file that the class reads",
-            )
-        command = Command(number=0, action="parameters", parameters=dict(parameters))
-        await self._command(command, PARAMETER_SECONDS)
-        changed = self._snapshot.changed
-        if changed is None:
-            raise Refused(
-                "no_answer", f"the distributor of {self.config.name} did not say what became of them"
-            )
-        return changed
-
-    async def stop(self, reason: str, series: str = "") -> None:
-        """End series now; return once they are over, or after `STOP_SECONDS`, as the status tells.
-
-        Args:
-            reason: in words.
-            series: id of the series; "" for all that are not over.
-
-        Raises:
-            Refused: this series is not running, or the distributor does not answer.
-        """
-        running = self._running
-        if series and series not in running:
-            raise Refused("not_running", f"series {series} is not running; {_listed(running)}")
-        await self._command(Command(number=0, action="stop", reason=reason, series=series), COMMAND_SECONDS)
-        stopped = {series} if series else running
-        await self._changes.wait_for(lambda: not stopped & self._running, STOP_SECONDS)
-
-    @property
-    def _running(self) -> set[str]:
-        """Ids of the series that are not over."""
-        status = self._snapshot.status
-        return {each.id for each in (status.series, *status.others) if each is not None and each.active}
-
     async def reset(self) -> None:
         """Leave Error; start the distributor again if it has died.
 
@@ -322,28 +262,6 @@ class Supervisor(Parent[Snapshot]):
         if self._file:
             self.finished.set()
         self._changes.notify()
-
-    async def _command(self, command: Command, seconds: float) -> None:
-        await self._revived()
-        if not self.alive:
-            raise Refused("in_error", self.status.error)
-        child = self._child
-        with contextlib.suppress(OSError):  # it has just died, which will be noticed
-            self._send(command)
-        number = self._sent
-        await self._changes.wait_for(
-            lambda: self._child is not child or not self.alive or self._snapshot.handled >= number, seconds
-        )
-        if self._child is not child or self._snapshot.handled < number:
-            raise Refused(
-                "no_answer",
-                f"the distributor of {self.config.name} did not carry out {command.action} in time, or has "
-                "died meanwhile; ask again",
-            )
-
-
-def _listed(series: set[str]) -> str:
-    return f"running: {', '.join(sorted(series))}" if series else "no series is"
 
 
 def final_frames(counts: Counts) -> int:
