@@ -10,7 +10,8 @@ from penstock.processing import wire
 from penstock.processing.distributor.account import State
 from penstock.processing.distributor.bunches import Item, Left
 from penstock.processing.distributor.schedule import Schedule
-from penstock.processing.distributor.series_run import Part, Phase, Run
+from penstock.processing.distributor.series_parts import Part
+from penstock.processing.distributor.series_run import Phase, Run
 from penstock.processing.distributor.staff import Member
 from penstock.processing.distributor.store import arrays_of
 from penstock.processing.results.errors import ResultError

@@ -19,7 +19,8 @@ from penstock.processing.config.pipeline_config import PipelineConfig
 from penstock.processing.distributor.account import Indices, State
 from penstock.processing.distributor.bunches import Item
 from penstock.processing.distributor.schedule import Schedule
-from penstock.processing.distributor.series_run import Part, Phase, Run
+from penstock.processing.distributor.series_parts import Part
+from penstock.processing.distributor.series_run import Phase, Run
 from penstock.processing.results.errors import ResultError
 from penstock.processing.wire.shared_frames import SharedMemoryError
 
@@ -59,9 +60,11 @@ class Channels:
     # -- frames ----------------------------------------------------------------------------------------
 
     def begin(self, run: Run, started: float) -> None:
-        """A series begins."""
+        """Let values be joined to the frames of a series."""
         if self.all:
             run.joining = Joining(self.all, self._late, started or time.time())
+            run.rest.may_fill = lambda: self.may_fill(run, time.monotonic())
+            run.rest.come = lambda items: self.come_from_file(run, items, time.monotonic())
 
     def learn(self, needs: tuple[str, ...]) -> None:
         """Take what a worker says of the channels that its steps need."""
@@ -187,7 +190,7 @@ class Channels:
 
     def _in_file(self, run: Run, indices: Indices) -> Floats:
         """Return the times of frames, as their file has them."""
-        times = None if run.frames is None else run.frames.times
+        times = None if run.rest.frames is None else run.rest.frames.times
         found = np.full(len(indices), math.nan)
         if times is not None:
             there = indices < len(times)

@@ -6,7 +6,6 @@ python -m penstock.processing.distributor.distributor CONTROL_FD
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import resource
 import signal
@@ -15,31 +14,23 @@ import sys
 import time
 from collections import deque
 from pathlib import Path
-from typing import Any
 
 import zmq
-from zmq.utils.monitor import recv_monitor_message
 
 from penstock.processing.distributor.connections import CannotListen, Connections
 from penstock.processing.distributor.flow import Flow
 from penstock.processing.distributor.link import Command, Link, Setup
 from penstock.processing.distributor.pipeline_status import status
 from penstock.processing.distributor.receiver_news import Begun, Entry, Forgotten, Over, Silent
+from penstock.processing.distributor.receiver_stream import ReceiverStream
 from penstock.processing.distributor.receiver_watch import Watch
 from penstock.processing.models import Changed, Status
-from penstock.processing.sources.stream import Began, ByValue, Ended, Referenced, Stream
 from penstock.processing.wire.keys import BadKey
-from penstock.processing.wire.shared_frames import Hold, SharedMemoryError, StaleMemory, lock
-from penstock.stins import shared
-from penstock.stins.errors import RemoteError
-from penstock.stins.messages import SharedMemory
 
 log = logging.getLogger("penstock.processing.distributor")  # run with -m, so that __name__ is __main__
 
 TICK = 0.1
 """Longest time in seconds between two looks at what has no descriptor: the shared memory, hanging workers."""
-MOST_EVENTS = 64
-"""Messages of the stream that are taken at once."""
 LEAVE_SECONDS = 10.0
 """Longest time for workers to end their bunches and hand over when the pipeline ends."""
 
@@ -67,15 +58,11 @@ class Distributor:
             self._context.destroy(linger=0)
             raise
         self._flow = Flow(setup, self._connections)
-        self._flow.staff.shared = self._memory
-        self._stream: Stream | None = None
-        self._is_full = False  # whether nothing is read of the stream until there is room
-        self._monitor: zmq.Socket[Any] | None = None
-        self._hold: Hold | None = None
-        self._entry: Entry | None = None
         self._silent = ""
         self._watch: Watch | None = None
         self._poller = zmq.Poller()
+        self._stream = ReceiverStream(self._context, self._poller, self._flow.series)
+        self._flow.staff.shared = self._stream.memory
         for each in self._connections.sockets:
             self._poller.register(each, zmq.POLLIN)
         self._poller.register(link.fileno, zmq.POLLIN)
@@ -109,10 +96,7 @@ class Distributor:
             flow.message(peer, parts, now)
         for peer in self._connections.gone():
             flow.gone(peer)
-        if self._stream is not None and (
-            self._stream.socket in found or self._monitor in found or self._is_full
-        ):
-            self._read(self._stream, self._monitor in found)
+        self._stream.read(found)
         if self._watch is not None and self._watch.fileno in found:
             self._hear(self._watch)
         if self._link.fileno in found:
@@ -137,105 +121,6 @@ class Distributor:
         is_over = not self._flow.series.runs and not self._flow.ending.exports.are_running
         return bool(self._setup.file) and is_over
 
-    # -- the stream ------------------------------------------------------------------------------------
-
-    def _read(self, stream: Stream, may_be_over: bool) -> None:
-        flow = self._flow
-        for _ in range(MOST_EVENTS):
-            if flow.series.is_full:
-                break
-            try:
-                event = stream.receive()
-            except RemoteError as error:
-                log.error("a message of the receiver cannot be used: %s", error)
-                continue
-            match event:
-                case Began(header, metadata):
-                    self._take_hold("" if header.shared is None else header.shared.path)
-                    flow.series.began(header, bytes(metadata))
-                case Referenced(references):
-                    flow.series.referenced(references)
-                case ByValue(index, parts):
-                    flow.series.by_value(index, list(parts))
-                case Ended(end):
-                    flow.series.ended(end)
-                case None:
-                    if may_be_over:
-                        self._observe()
-                    break
-        if flow.series.is_full != self._is_full:  # who does not read is not woken up
-            self._is_full = flow.series.is_full
-            self._poller.register(stream.socket, 0 if self._is_full else zmq.POLLIN)
-
-    def _observe(self) -> None:
-        """Notice that the connection has ended, once everything is read that came before: the receiver sends
-        no more of the series."""
-        assert self._monitor is not None
-        while self._monitor.poll(0):
-            recv_monitor_message(self._monitor)
-            self._flow.series.stream_has_ended()
-
-    def _connect(self, entry: Entry) -> None:
-        """Connect to the receiver's forward entry, whose memory is held before that."""
-        before, self._entry = self._entry, entry
-        if self._stream is not None and before is not None and before.endpoint == entry.endpoint:
-            self._take_hold(entry.shared)  # the receiver was started again: nobody else may take its place
-            return
-        self._disconnect()
-        if entry.shared:
-            try:
-                self._hold = lock(entry.shared)
-            except StaleMemory as error:
-                log.info("frames come by value: %s", error)
-            except SharedMemoryError as error:
-                self._flow.series.fail(str(error))
-                return
-        self._stream = Stream(entry.endpoint, self._context)
-        self._monitor = self._stream.socket.get_monitor_socket(zmq.EVENT_DISCONNECTED)
-        self._is_full = False
-        self._poller.register(self._stream.socket, zmq.POLLIN)
-        self._poller.register(self._monitor, zmq.POLLIN)
-
-    def _disconnect(self) -> None:
-        if self._stream is not None and self._monitor is not None:
-            self._poller.unregister(self._monitor)
-            with contextlib.suppress(KeyError):
-                self._poller.unregister(self._stream.socket)
-            self._stream.socket.disable_monitor()
-            self._monitor.close(0)
-            self._stream.close()
-            self._flow.series.stream_has_ended()
-        self._stream = self._monitor = None
-        if self._hold is not None:
-            self._hold.close()
-            self._hold = None
-
-    def _take_hold(self, path: str) -> None:
-        """Hold the memory that frames come in: a receiver that was started again has made another one."""
-        if not path or (self._hold is not None and self._hold.path == path):
-            return
-        if self._hold is not None:
-            self._hold.close()
-            self._hold = None
-        try:
-            self._hold = lock(path)
-        except StaleMemory as error:
-            log.warning("%s", error)
-        except SharedMemoryError as error:
-            self._flow.series.fail(str(error))
-
-    def _memory(self) -> SharedMemory | None:
-        """Return the memory that a new worker is to try to open."""
-        path = "" if self._entry is None else self._entry.shared
-        if not path:
-            return None
-        try:
-            with open(path, "rb") as file:
-                nonce = shared.nonce_in(file.read(shared.PAGE))
-        except (OSError, RemoteError):
-            return None
-        return SharedMemory(path, nonce.hex(), 1, shared.LEAST_SLOT)
-
     # -- the receiver's word, and the parent's ---------------------------------------------------------
 
     def _hear(self, watch: Watch) -> None:
@@ -249,7 +134,7 @@ class Distributor:
                 case Forgotten(series):
                     self._flow.series.is_forgotten(series)
                 case Entry():
-                    self._connect(news)
+                    self._stream.connect(news)
                 case Silent(why):
                     self._silent = why
 
@@ -276,8 +161,7 @@ class Distributor:
                     self._link.handled = command.number
                 case "reset":
                     self._flow.series.reset()
-                    if self._stream is None and self._entry is not None:
-                        self._connect(self._entry)
+                    self._stream.try_again()
                     self._link.handled = command.number
                 case "quit":
                     self._leave()
@@ -311,7 +195,7 @@ class Distributor:
     def _close(self) -> None:
         if self._watch is not None:
             self._watch.close()
-        self._disconnect()
+        self._stream.close()
         self._flow.series.channels.flush(self._flow.series.runs.values())
         self._flow.series.close()
         self._flow.ending.exports.wait(LEAVE_SECONDS)

@@ -59,7 +59,7 @@ class Ending:
                 if run.is_complete and run.store.path is not None:
                     self.exports.begin(run.store.path)
         for exported in self.exports.step():
-            self._series.say_afterwards(exported.result_file, exported.said, failed=exported.failed)
+            self._series.past.say(exported.result_file, exported.said, failed=exported.failed)
 
     def stop(self, series: str, why: str) -> None:
         """End a series now: frames that workers have are processed, all others are dropped.

@@ -9,7 +9,8 @@ from typing import Any
 from penstock.processing import wire
 from penstock.processing.distributor.bunches import Bunch, Item
 from penstock.processing.distributor.series_list import SeriesList
-from penstock.processing.distributor.series_run import Part, Phase, Run
+from penstock.processing.distributor.series_parts import Part
+from penstock.processing.distributor.series_run import Phase, Run
 from penstock.processing.results.errors import ResultError
 from penstock.processing.wire.shared_frames import SharedMemoryError, StaleMemory
 from penstock.receiver.reader import ReaderError
@@ -132,5 +133,5 @@ class Giving:
             return [header, *blobs]
         if item.content is not None:
             return list(item.content)
-        assert run.frames is not None
-        return run.frames.parts(item.index)
+        assert run.rest.frames is not None
+        return run.rest.frames.parts(item.index)

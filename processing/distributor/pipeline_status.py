@@ -29,7 +29,7 @@ def status(flow: Flow, waits_for: str = "") -> models.Status:
         run.status(receiver, _prepares(flow, run))
         for run in islice(reversed(flow.series.runs.values()), MOST_SERIES)
     ]
-    series = [*running, *flow.series.past][:MOST_SERIES]
+    series = [*running, *flow.series.past.shown][:MOST_SERIES]
     is_busy = any(run.phase is not Phase.OVER for run in flow.series.runs.values())
     return models.Status(
         state="error" if flow.series.error else "running" if is_busy else "idle", error=flow.series.error,

@@ -5,14 +5,9 @@ from __future__ import annotations
 import contextlib
 import logging
 import time
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
-from io import BytesIO
-from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 
 from penstock.processing import wire
@@ -20,29 +15,25 @@ from penstock.processing.distributor.account import FINAL, State
 from penstock.processing.distributor.answers import Answers
 from penstock.processing.distributor.bunches import Item
 from penstock.processing.distributor.channels import Channels
+from penstock.processing.distributor.file_series import FileSeries, read_series, whole_file
 from penstock.processing.distributor.link import Setup
+from penstock.processing.distributor.past_series import PastSeries
 from penstock.processing.distributor.receiver_news import Begun as SaidToBegin
 from penstock.processing.distributor.receiver_news import Over
 from penstock.processing.distributor.result_places import ResultPlaces
 from penstock.processing.distributor.schedule import Schedule
-from penstock.processing.distributor.series_run import Part, Phase, Run
+from penstock.processing.distributor.series_parts import Part, Parts
+from penstock.processing.distributor.series_run import Phase, Run
 from penstock.processing.distributor.staff import Staff
-from penstock.processing.models import Series
 from penstock.processing.results.errors import ResultError
-from penstock.processing.sources.file import FileFrames
-from penstock.processing.wire.shared_frames import SharedFrames, SharedMemoryError
 from penstock.receiver.reader import ReaderError
 from penstock.stins.messages import Header, SeriesEnd
-from penstock.stins.shared import Layout, Reference
+from penstock.stins.shared import Reference
 
 log = logging.getLogger(__name__)
 
 READ = (Phase.REST, Phase.FINISHING, Phase.OVER)
 """Phases in which nothing of a series is taken from the stream any more."""
-PAST = 20
-"""Series that are over and still in the status."""
-REMEMBERED = 10_000
-"""Series that are over whose ids are remembered: more than a receiver tells of."""
 
 
 class SeriesList:
@@ -63,40 +54,34 @@ class SeriesList:
         self.answers = Answers(schedule, setup.config.errors, self.fail, self.break_off)
         self.runs: dict[str, Run] = {}
         """Series that are not over, by id, in the order in which they began."""
-        self.past: deque[Series] = deque(maxlen=PAST)
-        """What is said of those that are, the newest first: their accumulated values may be large."""
+        self.past = PastSeries()
+        """Series that are over."""
         self.streamed: Run | None = None
         """The series that the stream brings now. It need not be the newest one: of others that are taken from
         their files the receiver may tell later."""
-        self._finals = dict.fromkeys(FINAL, 0)
-        """Frames in each final state of all series that are over, without those of an earlier distributor."""
         self.error = ""
         """Why the pipeline is in Error; a sentence."""
         self.ask: Callable[[str, Sequence[str] | None], None] = lambda _series, _channels: None
         """Asks the receiver about a series that has begun."""
         self.ask_end: Callable[[str], None] = lambda _series: None
         """Asks the receiver for the end of a series of which the stream brings no more."""
-        self._ended: dict[tuple[str, float], None] = {}
-        """Id and begin of series that are over: the receiver may tell of their end once more."""
         self.channels = Channels(setup.config, setup.recording, schedule, self.break_off)
         staff.channels, staff.needs = tuple(self.channels.names), self.channels.learn
         self._places = ResultPlaces(setup, schedule, staff.versions, self.answers)
-        self._memory: SharedFrames | None = None
-        """In which the stream's frames come."""
-        self._numbers = 0
+        self._parts = Parts()
 
     # -- the beginning ---------------------------------------------------------------------------------
 
     def began(self, header: Header, metadata: bytes) -> None:
         """A start message has come."""
-        name = header.series or f"series-{self._numbers + 1}"
+        name = header.series or f"series-{self._parts.next_number}"
         for other in self.runs.values():
             if other.name != name:
                 self._is_left(other)
         run = self.runs.get(name)
         if run is None:
             run = self.runs[name] = Run(name, self.schedule, header.frames)
-            self._join(run, 0.0)
+            self.channels.begin(run, 0.0)
             if self.error:
                 run.broken = self.error
                 run.said.append(f"it began while the pipeline was in Error: {self.error}")
@@ -109,7 +94,7 @@ class SeriesList:
             run.take_back()
             if run.phase is Phase.ENDED:
                 run.phase, run.end = Phase.LIVE, None
-        self._add(run, self._part(header, metadata))
+        self._add(run, self._parts.make(header, metadata))
         self.streamed = run
 
     def known(self, run: Run, said: SaidToBegin) -> None:
@@ -126,7 +111,7 @@ class SeriesList:
                 self.break_off(run, str(error))
         if not run.broken and run.finished is None:
             for part in run.parts:
-                self.staff.say_all(*self._message(run, part))
+                self.staff.say_all(*run.message(part))
 
     def is_over(self, over: Over) -> None:
         """The receiver has closed a series' file; what is missing is taken from it."""
@@ -135,7 +120,7 @@ class SeriesList:
             run.over = over
             if run.phase is Phase.BEGINNING:
                 self.known(run, SaidToBegin(over.series, over.file, over.detector, over.started, run.mask))
-        elif not self._has_ended(over):
+        elif not self.past.has(over):
             self._missed(over)
 
     def is_forgotten(self, series: str) -> None:
@@ -153,18 +138,16 @@ class SeriesList:
     def process_file(self, path: str) -> None:
         """Process the frames of a file; those that it does not have are absent."""
         try:
-            with FileFrames(path) as frames:
-                name, planned, group = frames.header.series or Path(path).stem, frames.planned, frames.group
+            over = whole_file(path)
         except ReaderError as error:
             self.fail(str(error))
-            return
-        everything = ((0, planned - 1),) if planned else ()
-        self._missed(Over(name, path, group, 0.0, 0.0, planned, everything, ""))
+        else:
+            self._missed(over)
 
     @property
     def totals(self) -> dict[str, int]:
         """Frames that have come into each final state since this distributor was started, by its name."""
-        made = [self._finals, *(run.account.made for run in self.runs.values())]
+        made = [self.past.finals, *(run.account.made for run in self.runs.values())]
         return {state.name.lower(): sum(each[state] for each in made) for state in FINAL}
 
     @property
@@ -181,8 +164,8 @@ class SeriesList:
             Item(each.frame, each, each.header_bytes + sum(each.blob_bytes), True) for each in references
         ]
         unwanted = items if run is None else self._come(run, items)
-        if unwanted and self._memory is not None:
-            self._memory.free([item.content.slot for item in unwanted])
+        if unwanted:
+            self._parts.free([item.content.slot for item in unwanted])
 
     def by_value(self, index: int, parts: list[Any]) -> None:
         """A frame has come by value."""
@@ -229,24 +212,8 @@ class SeriesList:
         if self.streamed is run:
             self.streamed = None
         run.close()
-        for state, frames in run.account.made.items():
-            self._finals[state] += frames
         del self.runs[run.name]
-        self.past.appendleft(run.status(self.config.receiver))
-        self._ended[run.name, run.started] = None
-        while len(self._ended) > REMEMBERED:
-            del self._ended[next(iter(self._ended))]
-
-    def say_afterwards(self, result_file: str, what: str, *, failed: bool) -> None:
-        """Say something of a series that is over, by its result file."""
-        if not what:
-            return
-        (log.error if failed else log.warning)("%s: %s", result_file, what)
-        for place, series in enumerate(self.past):
-            if series.result_file == result_file:
-                reason = "; ".join([*([series.reason] if series.reason else []), what])
-                self.past[place] = replace(series, reason=reason[:500])
-                return
+        self.past.add(run, self.config.receiver)
 
     def break_off(self, run: Run, why: str) -> None:
         """Process no more of a series; what is not final is dropped."""
@@ -279,36 +246,9 @@ class SeriesList:
         """Close everything as it is."""
         for run in self.runs.values():
             run.close()
-        if self._memory is not None:
-            self._memory.close()
+        self._parts.close()
 
     # -- within ----------------------------------------------------------------------------------------
-
-    def _part(self, header: Header, metadata: bytes) -> Part:
-        self._numbers += 1
-        part = Part(self._numbers, header, metadata)
-        if (shared := header.shared) is not None:
-            try:
-                part.memory = self._opened(shared.path, shared.nonce)
-                part.layout = Layout(shared.slots, shared.slot_bytes)
-            except SharedMemoryError as error:
-                log.warning("%s", error)
-        return part
-
-    def _opened(self, path: str, nonce: str) -> SharedFrames:
-        """Return the memory that frames come in: one for all series of a connection, or a burst of them would
-        take all descriptors. It is closed when no series has it."""
-        memory = self._memory
-        if memory is None or (memory.path, memory.nonce) != (path, nonce):
-            self._memory = None
-            memory = self._memory = SharedFrames(path, nonce)
-        return memory
-
-    def _join(self, run: Run, started: float) -> None:
-        """Let values of channels be joined to the frames of a series."""
-        self.channels.begin(run, started)
-        run.may_fill = lambda: self.channels.may_fill(run, time.monotonic())
-        run.from_file_come = lambda items: self.channels.come_from_file(run, items, time.monotonic())
 
     def _is_left(self, run: Run) -> None:
         """The stream brings no more of a series, whether or not it has said so."""
@@ -316,11 +256,6 @@ class SeriesList:
             run.stream_is_over = True
             if run.end is None:
                 self._ask_end(run)
-
-    def _has_ended(self, over: Over) -> bool:
-        """Whether a series is over that the receiver tells of once more; one that was stopped at its very
-        beginning is known by its id alone."""
-        return not self._ended.keys().isdisjoint(((over.series, over.started), (over.series, 0.0)))
 
     def _ask_end(self, run: Run) -> None:
         """Ask the receiver for the end of a series, unless that is known."""
@@ -331,50 +266,34 @@ class SeriesList:
         run.add(part)
         self.answers.runs[part.number] = run
         if run.phase is Phase.LIVE:
-            self.staff.say_all(*self._message(run, part))
+            self.staff.say_all(*run.message(part))
 
     def _missed(self, over: Over) -> None:
         """Take a series from its file of which nothing has come by the stream."""
         path = self._places.path(over.series, over.file)
         if over.file is None and (path is None or not path.exists()):
             return  # its start message may still come, and its end is asked for then
-        planned, mask, metadata = over.frames, None, b"{}"
-        header, frames = Header(filename=over.file or "", series=over.series, frames=over.frames), None
+        header = Header(filename=over.file or "", series=over.series, frames=over.frames)
+        found = FileSeries(over.frames, header)
         if over.file is not None:
             try:
-                frames = FileFrames(over.file)
+                found = read_series(over.file)
             except ReaderError as error:
                 log.warning("series %s: %s", over.series, error)
                 if path is None or not path.exists():
                     return
-            else:
-                planned, header = frames.planned, frames.header
-                mask = None if frames.mask is None else _npy(frames.mask)
-                metadata = msgspec.json.encode(frames.metadata)
-        run = self.runs[over.series] = Run(over.series, self.schedule, planned)
-        self._join(run, over.started)
-        run.frames, run.over, run.stream_is_over = frames, over, True
+        run = self.runs[over.series] = Run(over.series, self.schedule, found.planned)
+        self.channels.begin(run, over.started)
+        run.rest.frames, run.over = found.frames, over
         if self.error:
             run.broken = self.error
             run.said.append(f"the pipeline is in Error: {self.error}")
-        self._add(run, self._part(msgspec.structs.replace(header, shared=None), metadata))
+        self._add(run, self._parts.make(found.header, found.metadata))
         run.stream_is_over = True
-        self.known(run, SaidToBegin(over.series, over.file, over.detector, over.started, mask))
-
-    def _message(self, run: Run, part: Part) -> tuple[wire.Begin, list[Any]]:
-        parts: list[Any] = [part.metadata]
-        if run.mask is not None:
-            parts.append(run.mask)
-        return wire.Begin(series=part.number, header=part.header), parts
+        self.known(run, SaidToBegin(over.series, over.file, over.detector, over.started, found.mask))
 
     def _begun(self) -> Iterator[tuple[wire.Begin, list[Any]]]:
         for run in self.runs.values():
             if run.phase not in (Phase.BEGINNING, Phase.OVER):
                 for part in run.parts:
-                    yield self._message(run, part)
-
-
-def _npy(mask: np.ndarray[Any, Any]) -> bytes:
-    file = BytesIO()
-    np.save(file, mask, allow_pickle=False)
-    return file.getvalue()
+                    yield run.message(part)

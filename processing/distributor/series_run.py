@@ -14,29 +14,24 @@ Each wait is for somebody who is alive, or whose death is noticed; none is for a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from enum import Enum
 from typing import Any
 
-import msgspec
 import numpy as np
 
-from penstock.processing import models
+from penstock.processing import models, wire
 from penstock.processing.channels.joining import Joining
 from penstock.processing.distributor.account import Account, Event, Indices, State
 from penstock.processing.distributor.bunches import Item
+from penstock.processing.distributor.file_rest import FileRest
 from penstock.processing.distributor.receiver_news import Over
 from penstock.processing.distributor.schedule import Schedule
+from penstock.processing.distributor.series_parts import Part
 from penstock.processing.distributor.store import Store
-from penstock.processing.sources.file import FileFrames
-from penstock.processing.wire.shared_frames import SharedFrames
 from penstock.receiver.reader import ReaderError
-from penstock.stins.messages import Header, SeriesEnd
-from penstock.stins.shared import Layout
+from penstock.stins.messages import SeriesEnd
 from penstock.stins.texts import plural
-
-AHEAD = 2048
-"""Frames of the file that are queued at a time."""
 
 
 class Phase(Enum):
@@ -48,22 +43,6 @@ class Phase(Enum):
     REST = "rest"
     FINISHING = "finishing"
     OVER = "over"
-
-
-class Part(msgspec.Struct):
-    """What came after one start message: a receiver that was killed sends a second one for its series."""
-
-    number: int
-    """The distributor's own, by which workers know it."""
-    header: Header
-    metadata: bytes
-    memory: SharedFrames | None = None
-    layout: Layout | None = None
-
-    @property
-    def is_stale(self) -> bool:
-        """Whether the receiver has taken the frames back that are in shared memory."""
-        return self.memory is not None and not self.memory.is_current
 
 
 class Run:
@@ -103,9 +82,8 @@ class Run:
         """Whether an earlier distributor had begun its result file."""
         self.next_frame = 0
         """Behind the highest index that was given to a worker."""
-        self.from_file = 0
-        self.frames: FileFrames | None = None
-        """The raw file, once it is read."""
+        self.rest = FileRest(schedule)
+        """Its frames that are taken from the raw file."""
         self.stream_is_over = False
         """Whether the stream brings no more of it, although no end message has come."""
         self.finisher: int | None = None
@@ -118,13 +96,7 @@ class Run:
         """Of values of channels to its frames."""
         self.rest_after = 0.0
         """Monotonic time before which frames of the file are not joined to values that they need."""
-        self.may_fill: Callable[[], bool] = lambda: True
-        """Returns whether frames of the file may be queued by now."""
-        self.from_file_come: Callable[[Sequence[Item]], None] = lambda _items: None
-        """Is told of them."""
         self._schedule = schedule
-        self._rest: Indices = np.zeros(0, np.int64)
-        self._rest_bytes = 0
 
     @property
     def number(self) -> int:
@@ -145,6 +117,11 @@ class Run:
         self.parts.append(part)
         self._schedule.begin(part.number, self.account)
         self.stream_is_over = False
+
+    def message(self, part: Part) -> tuple[wire.Begin, list[Any]]:
+        """Return what workers are told of a part, with raw parts."""
+        mask = [] if self.mask is None else [self.mask]
+        return wire.Begin(series=part.number, header=part.header), [part.metadata, *mask]
 
     # -- frames ----------------------------------------------------------------------------------------
 
@@ -188,13 +165,14 @@ class Run:
         self.file = over.file
         self._open_file()
         pending = account.indices(State.PENDING)
-        stored = np.zeros(0, np.int64) if self.frames is None else self.frames.indices
+        stored = self.rest.stored
         if account.planned is None and len(stored):
             account.extend(int(stored[-1]) + 1)
             pending = account.indices(State.PENDING)
         has = np.isin(pending, stored, assume_unique=True)
         if not self.broken:
-            self._rest, pending, has = pending[has], pending[~has], has[~has]
+            self.rest.want(pending[has])
+            pending, has = pending[~has], has[~has]
         is_absent = np.zeros(account.frames, bool)
         for first, last in absent:
             is_absent[first : last + 1] = True
@@ -213,7 +191,7 @@ class Run:
         dropped."""
         self.phase, self.is_stopped = Phase.REST, True
         self.said.append(why)
-        self._rest = self._rest[:0]
+        self.rest.give_up()
         return self._drop_pending()
 
     def _drop_pending(self) -> Indices:
@@ -225,47 +203,25 @@ class Run:
         if self.file is None:
             return
         try:
-            self.frames = self.frames or FileFrames(self.file)
+            self.rest.open(self.file)
         except ReaderError as error:
             self.said.append(f"frames that were not taken live cannot be taken from the file: {error}")
-            return
-        header = self.frames.header
-        self._rest_bytes = header.frame_bytes or 0
 
     def fill(self) -> None:
         """Queue more frames of the file."""
         if self.broken:
-            gone, self._rest = self._rest, self._rest[:0]
+            gone = self.rest.give_up()
             self.account.happens(Event.DROPPED, gone)
             self.store.final(gone, State.DROPPED)
-            return
-        if self.is_stopped:  # the receiver may have taken frames back that workers had
+        elif self.is_stopped:  # the receiver may have taken frames back that workers had
             self.store.final(self._drop_pending(), State.DROPPED)
-            return
-        if not self.may_fill():
-            return
-        room = AHEAD - self._schedule.waiting(self.number)
-        if not len(self._rest) or room < AHEAD // 2:
-            return
-        some, self._rest = self._rest[:room], self._rest[room:]
-        items = [Item(index, None, self._rest_bytes) for index in some.tolist()]
-        self.from_file_come(items)
-        self._schedule.come(self.number, items, from_file=True)
-        self.from_file += len(items)
+        else:
+            self.rest.fill(self.number)
 
     @property
     def is_settled(self) -> bool:
         """Whether every frame is in a final state."""
-        return self.phase is Phase.REST and not len(self._rest) and not self.account.open
-
-    def raw_stored(self) -> np.ndarray[Any, Any] | None:
-        """Return per frame whether the raw file has it; `None` if nobody knows."""
-        if self.frames is None:
-            return None
-        stored = np.zeros(self.account.frames, np.uint8)
-        indices = self.frames.indices
-        stored[indices[indices < len(stored)]] = 1
-        return stored
+        return self.phase is Phase.REST and not len(self.rest) and not self.account.open
 
     def has_no_whole(self, why: str) -> None:
         """Say that there are no results of the series as a whole, and why."""
@@ -291,7 +247,7 @@ class Run:
         self.phase = Phase.OVER
         if self.joining is not None:
             self.store.unmatched(self.joining.unmatched)
-        said = self.store.finish(final, reason, self.raw_stored(), self.whole)
+        said = self.store.finish(final, reason, self.rest.flags(self.account.frames), self.whole)
         if said:
             self.said.append(said)
         return reason
@@ -299,8 +255,7 @@ class Run:
     def close(self) -> None:
         """Close what is open; the result file stays as it is, to be resumed, if it is not complete."""
         self.store.close()
-        if self.frames is not None:
-            self.frames.close()
+        self.rest.close()
 
     # -- what is said of it ----------------------------------------------------------------------------
 
@@ -329,7 +284,7 @@ class Run:
         reason = "; ".join(self.said[-3:]) or (f"waits for {waits}" if waits else prepares)
         return models.Series(
             id=self.name, active=self.phase is not Phase.OVER, file=self.file, planned=self.account.planned,
-            counts=self.account.counts, from_file=self.from_file,
+            counts=self.account.counts, from_file=self.rest.queued,
             reason=reason[:500], result_file=self.store.path or self.finished,
             whole_error=self.whole_error[:500],
             unmatched={} if self.joining is None else dict(self.joining.unmatched),

@@ -1,0 +1,54 @@
+"""A series of which nothing has come by the stream, as its raw file tells of it."""
+
+from __future__ import annotations
+
+from io import BytesIO
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from penstock.processing.distributor.receiver_news import Over
+from penstock.processing.sources.file import FileFrames
+from penstock.stins.messages import Header
+
+
+class FileSeries(msgspec.Struct):
+    """What a start message would have said."""
+
+    planned: int | None
+    header: Header
+    mask: bytes | None = None
+    """As .npy."""
+    metadata: bytes = b"{}"
+    frames: FileFrames | None = None
+    """The open file, if it was read."""
+
+
+def read_series(path: str) -> FileSeries:
+    """Open the file of a series.
+
+    Raises:
+        ReaderError: it cannot be read.
+    """
+    frames = FileFrames(path)
+    mask = None
+    if frames.mask is not None:
+        file = BytesIO()
+        np.save(file, frames.mask, allow_pickle=False)
+        mask = file.getvalue()
+    header = msgspec.structs.replace(frames.header, shared=None)
+    return FileSeries(frames.planned, header, mask, msgspec.json.encode(frames.metadata), frames)
+
+
+def whole_file(path: str) -> Over:
+    """Return the end of the series that a file has, as the receiver would tell it: all frames that the file
+    does not have are absent.
+
+    Raises:
+        ReaderError: it cannot be read.
+    """
+    with FileFrames(path) as frames:
+        name, planned, group = frames.header.series or Path(path).stem, frames.planned, frames.group
+    everything = ((0, planned - 1),) if planned else ()
+    return Over(name, path, group, 0.0, 0.0, planned, everything, "")
