@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 
+from penstock.processing.service import lifelines
 from penstock.processing.worker.thread_counts import limit
 from penstock.processing.worker.worker import WITH_PARENT
 from penstock.receiver.service.child import ending
@@ -88,7 +89,9 @@ class LocalWorkers:
         left = list(self._running.values())
         for worker in left:
             worker.send_signal(signal.SIGTERM)
-        await asyncio.gather(*(asyncio.to_thread(_end, worker) for worker in left))
+        await asyncio.gather(
+            *(asyncio.to_thread(lifelines.end, each, "a worker", LEAVE_SECONDS) for each in left)
+        )
         self._running.clear()
 
     async def _keep(self, number: int) -> None:
@@ -97,7 +100,7 @@ class LocalWorkers:
         while True:
             address = self._address
             worker = self._running[number] = self._start(number, address)
-            status = await _ended(worker)
+            status = await lifelines.ended(worker)
             del self._running[number]
             if self._leaving or (self._once and status == 0):
                 return
@@ -127,29 +130,3 @@ class LocalWorkers:
 
     def _name(self, number: int) -> str:
         return f"{socket.gethostname()}-{number}"
-
-
-async def _ended(worker: subprocess.Popen[bytes]) -> int:
-    """Wait for the end of a process; return its exit status."""
-    loop, gone = asyncio.get_running_loop(), asyncio.Event()
-    descriptor = os.pidfd_open(worker.pid)
-    try:
-        loop.add_reader(descriptor, gone.set)
-        await gone.wait()
-    finally:
-        loop.remove_reader(descriptor)
-        os.close(descriptor)
-    assert worker.stdin is not None
-    worker.stdin.close()
-    return worker.wait()
-
-
-def _end(worker: subprocess.Popen[bytes]) -> None:
-    try:
-        worker.wait(LEAVE_SECONDS)
-    except subprocess.TimeoutExpired:
-        log.warning("worker process %d did not leave within %g s and was killed", worker.pid, LEAVE_SECONDS)
-        worker.kill()
-        worker.wait()
-    assert worker.stdin is not None
-    worker.stdin.close()

@@ -13,6 +13,7 @@ import msgspec
 
 from penstock.processing.channels.recording import News, Places, Recording, Writer
 from penstock.processing.config.pipeline_config import ChannelConfig
+from penstock.processing.service import lifelines
 from penstock.receiver.service.child import ending
 
 log = logging.getLogger(__name__)
@@ -62,7 +63,8 @@ class Recorder:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
         if self._process is not None:
-            await asyncio.to_thread(_end, self._process)
+            lifelines.close(self._process)
+            await asyncio.to_thread(lifelines.end, self._process, "the recorder of channels", LEAVE_SECONDS)
         self._recording.close()
 
     async def _keep(self) -> None:
@@ -77,8 +79,7 @@ class Recorder:
                     stdin=subprocess.PIPE, start_new_session=True,
                     env={"TANGO_EVENT_BUFFER_HWM": EVENTS, **os.environ},
                 )  # fmt: skip
-                await _gone(process)
-                how = ending(process.returncode)
+                how = ending(await lifelines.ended(process))
                 pause = FIRST_PAUSE if loop.time() - began > LONGEST_PAUSE else pause
                 log.error("the recorder of channels ended %s; it is started again in %g s", how, pause)
                 for place in range(len(self._channels)):
@@ -87,28 +88,3 @@ class Recorder:
                 pause = min(LONGEST_PAUSE, 2 * pause)
         finally:
             writer.close()
-
-
-async def _gone(process: subprocess.Popen[bytes]) -> None:
-    """Wait for the end of a process."""
-    loop, gone = asyncio.get_running_loop(), asyncio.Event()
-    descriptor = os.pidfd_open(process.pid)
-    try:
-        loop.add_reader(descriptor, gone.set)
-        await gone.wait()
-    finally:
-        loop.remove_reader(descriptor)
-        os.close(descriptor)
-    assert process.stdin is not None
-    process.stdin.close()
-    process.wait()
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    assert process.stdin is not None
-    process.stdin.close()
-    try:
-        process.wait(LEAVE_SECONDS)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()

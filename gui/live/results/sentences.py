@@ -143,11 +143,6 @@ def describe(result: Result, results: Sequence[Result] = ()) -> str:
     return f"accumulated {what}" if result.kind == "accumulated" else f"{what} of the series"
 
 
-def labelled(label: str, name: str, unit: str) -> str:
-    """Return what stands at an axis."""
-    return f"{label or name} ({unit})" if unit else label or name
-
-
 def no_answer_yet(snapshot: Snapshot) -> str:
     """Return why a window waits that has never had an answer, and what to look at."""
     why = snapshot.fault or snapshot.trouble or f"nobody has answered yet at {snapshot.url}"
