@@ -99,6 +99,24 @@ def armed_series(detector: Detector, before: Look | None, last: str, what: str) 
     return look.series
 
 
+def look_at(detector: Detector, series: str) -> Look:
+    """Return the detector, which has to have this series still.
+
+    Raises:
+        SourceError: it has another one, is in FAULT, or does not answer.
+    """
+    look = detector.look()
+    if look.series != series:
+        raise SourceError(
+            "another_series",
+            f"{detector.name} has another series by now: its server was restarted, or somebody else has "
+            "armed it",
+        )
+    if look.state == "FAULT":
+        raise SourceError("fault", look.status)
+    return look
+
+
 def property_of(device: str, name: str) -> str:
     """Return a device property, "" if it is not set.
 

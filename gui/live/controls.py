@@ -17,8 +17,8 @@ from penstock.gui.live.actions.reduction import reduction_choice
 from penstock.gui.live.actions.scale import scale_choice
 from penstock.gui.live.actions.show_mask import ShowMask
 from penstock.gui.live.feed import Feed
-from penstock.gui.live.icons import icon
 from penstock.gui.live.look import Look
+from penstock.gui.live.more_menu import more_button
 from penstock.gui.whole_number import select_whole
 
 SLOWEST, FASTEST = 0.1, 50.0
@@ -64,7 +64,15 @@ class Controls(qt.QToolBar):
         self.block = self._block(feed)
         self.channel = self._channel(feed)
         self.images = ImagesChoice(lambda name: _choose(feed, name), self)
-        self.more = self._more(rare)
+        self.more = more_button(
+            self,
+            "Percentiles, colours, how frames are drawn and transferred, and rarely used tools",
+            rare,
+            {
+                "Percentiles": self.percentiles, "Colours": self.palette_choice, "Draw": self.reduction,
+                "At most": self.rate, "Transfer": self.block,
+            },
+        )  # fmt: skip
         self._worded = (self.autoscale, self.show_mask, *parts)
         self._words: bool | None = None
         self.addAction(self.pause)
@@ -113,35 +121,6 @@ class Controls(qt.QToolBar):
         for action in self._worded:
             self.widgetForAction(action).setToolButtonStyle(style)
         self.more.setToolButtonStyle(style)
-
-    def _more(self, rare: Sequence[qt.QAction]) -> qt.QToolButton:
-        button = qt.QToolButton(self)
-        button.setText("More ▾")
-        button.setIcon(icon("fa5s.ellipsis-h"))
-        button.setToolTip("Percentiles, colours, how frames are drawn and transferred, and rarely used tools")
-        button.setPopupMode(qt.QToolButton.InstantPopup)
-        menu = qt.QMenu(button)
-        menu.addActions(rare)
-        menu.addSeparator()
-        form = qt.QWidget(menu)
-        rows = qt.QGridLayout(form)
-        rows.setContentsMargins(10, 6, 10, 8)
-        for place, (name, widget) in enumerate(
-            (
-                ("Percentiles", self.percentiles), ("Colours", self.palette_choice), ("Draw", self.reduction),
-                ("At most", self.rate), ("Transfer", self.block),
-            )
-        ):  # fmt: skip
-            label = qt.QLabel(name, form)
-            label.setStyleSheet(f"color: {theme.current().muted}; padding-right: 8px;")
-            label.setBuddy(widget)
-            rows.addWidget(label, place, 0)
-            rows.addWidget(widget, place, 1)
-        holder = qt.QWidgetAction(menu)
-        holder.setDefaultWidget(form)
-        menu.addAction(holder)
-        button.setMenu(menu)
-        return button
 
     def _add(self, name: str, widget: qt.QWidget) -> qt.QAction:
         """Name and widget in one piece: where the tool bar is too short, neither goes without the other."""

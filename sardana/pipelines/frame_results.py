@@ -16,7 +16,7 @@ import numpy as np
 from penstock.processing.client import Rows
 from penstock.processing.models import Series as PipelineSeries
 from penstock.processing.models import Status
-from penstock.sardana.armed_series import SourceError, armed_series
+from penstock.sardana.armed_series import SourceError, armed_series, look_at
 from penstock.sardana.pipelines.acquisition import DONE, Acquisition, Shown, values_of
 from penstock.sardana.pipelines.source import NOT_YET, Source
 from penstock.sardana.pipelines.tally import STATES, Tally
@@ -357,15 +357,7 @@ class FrameResults:
     def _is_due(self, acquisition: Acquisition) -> bool:
         """Return whether to give up frames without a result: still the same series, all frames taken?"""
         acquisition.look_again = self._clock() + LOOK_SECONDS
-        look = self._source.look()
-        if look.series != acquisition.id:
-            raise SourceError(
-                "another_series",
-                f"{self._source.name} has another series by now: its server was restarted, or somebody else "
-                "has armed it",
-            )
-        if look.state == "FAULT":
-            raise SourceError("fault", look.status)
+        look = look_at(self._source, acquisition.id)
         now = self._clock()
         taken = not look.active or look.acquired >= acquisition.due
         if not taken and acquisition.per_start == 1:

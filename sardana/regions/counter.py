@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from penstock.receiver.models import RoiValues
-from penstock.sardana.armed_series import armed_series
+from penstock.sardana.armed_series import armed_series, look_at
 from penstock.sardana.regions.source import Look, Source, SourceError
 
 VALUES: Final = ("sum", "mean", "max")
@@ -265,15 +265,7 @@ class RegionCounter:
 
     def _wait_on(self, series: _Series, why: str = "") -> None:
         """Check on the detector when no value came: still the same series, and frames still to come?"""
-        look = self._source.look()
-        if look.series != series.id:
-            raise SourceError(
-                "another_series",
-                f"{self._source.name} has another series by now: its server was restarted, or somebody else "
-                "has armed it",
-            )
-        if look.state == "FAULT":
-            raise SourceError("fault", look.status)
+        look = look_at(self._source, series.id)
         if look.state in ("RUNNING", "MOVING") and look.acquired < series.due:
             series.waits_since = 0.0
             return

@@ -21,6 +21,7 @@ from penstock.gui.live.actions.scale import scale_choice
 from penstock.gui.live.actions.show_histogram import ShowHistogram
 from penstock.gui.live.controls import ICON, MARGIN
 from penstock.gui.live.icons import icon
+from penstock.gui.live.more_menu import more_button
 from penstock.gui.live.results.curve_plot import CurvePlot
 from penstock.gui.live.results.result_pages import IMAGES
 from penstock.gui.live.results.result_plot import ResultPlot
@@ -77,7 +78,12 @@ class Tools(qt.QToolBar):
             "Percentiles": percentiles_choice(look, self), "Colours": colour_choice(look, self),
             "Draw": reduction_choice(look, self),
         }  # fmt: skip
-        self.more = self._more(rare)
+        self.more = more_button(
+            self,
+            "Percentiles, colours, how images are drawn, and rarely used tools",
+            rare,
+            self._more_boxes,
+        )
         self.addAction(self.pause)
         self._pages: dict[qt.QAction, tuple[Page, ...]] = {}
         for plot, which in ((curve, (Page.CURVE,)), (numbers, (Page.OVER_FRAMES,)), (image, IMAGES)):
@@ -193,30 +199,6 @@ class Tools(qt.QToolBar):
         box.setToolTip("How many curves are drawn: the one on show, and fainter those before it")
         box.setAccessibleName("Curves on show")
         return box
-
-    def _more(self, rare: Sequence[qt.QAction]) -> qt.QToolButton:
-        button = qt.QToolButton(self)
-        button.setText("More ▾")
-        button.setIcon(icon("fa5s.ellipsis-h"))
-        button.setToolTip("Percentiles, colours, how images are drawn, and rarely used tools")
-        button.setPopupMode(qt.QToolButton.InstantPopup)
-        menu = qt.QMenu(button)
-        menu.addActions(rare)
-        menu.addSeparator()
-        form = qt.QWidget(menu)
-        rows = qt.QGridLayout(form)
-        rows.setContentsMargins(10, 6, 10, 8)
-        for place, (name, widget) in enumerate(self._more_boxes.items()):
-            label = qt.QLabel(name, form)
-            label.setStyleSheet(f"color: {theme.current().muted}; padding-right: 8px;")
-            label.setBuddy(widget)
-            rows.addWidget(label, place, 0)
-            rows.addWidget(widget, place, 1)
-        holder = qt.QWidgetAction(menu)
-        holder.setDefaultWidget(form)
-        menu.addAction(holder)
-        button.setMenu(menu)
-        return button
 
     def _fit(self) -> None:
         """Use words where they fit into one line, else icons."""
