@@ -1,16 +1,17 @@
 """Let pyFAI make a matrix: a process of its own, so that pyFAI's memory and time are not a worker's.
 
-python -P -m penstock.processing.azimuthal.build FOLDER
+python -P -m penstock.processing.azimuthal.build FOLDER FILE
 
-FOLDER has `plan.json`, and the images that there are as `mask.npy`, `flat.npy` and `dark.npy`; the matrix is
-written there as `matrix`. If it cannot be made, the last line on standard error is a sentence, and the status
-is 2.
+FOLDER has `plan.json`, and the images that there are as `mask.npy`, `flat.npy` and `dark.npy`. The matrix is
+written there, and moved to FILE; FOLDER is removed. If it cannot be made, the last line on standard error is
+a sentence, and the status is 2.
 """
 
 from __future__ import annotations
 
 import json
 import logging
+import shutil
 import sys
 from io import StringIO
 from pathlib import Path
@@ -19,6 +20,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from penstock.processing import kept_folder
 from penstock.processing.azimuthal import matrix as file_of
 from penstock.processing.azimuthal.matrix import BINS, COUNTS, small
 from penstock.processing.azimuthal.plan import Images, Plan
@@ -26,6 +28,8 @@ from penstock.receiver.geometry import NO_ENERGY
 
 REFUSED = 2
 """Exit status."""
+MOST_ENTRIES = 200_000_000
+"""Of a matrix: some 8 GB while it is made, 1.5 GB afterwards."""
 
 
 class CannotBuildError(Exception):
@@ -59,6 +63,7 @@ def build(plan: Plan, images: Images, folder: Path) -> tuple[file_of.Matrix, str
         mask |= ~np.isfinite(images.dark)
     if mask.all():
         raise CannotBuildError("all pixels are masked, or have a flat field of 0: no pixel is left")
+    _check_size(ai, plan, mask)
     weights, radial, azimuth = _csr(ai, plan, mask)
     divisor[mask] = 0
     dark = np.zeros(0, np.float32) if images.dark is None else images.dark.astype(np.float32).ravel()
@@ -110,6 +115,35 @@ def _geometry(plan: Plan, folder: Path) -> Any:
     return ai
 
 
+def _check_size(ai: Any, plan: Plan, mask: np.ndarray[Any, Any]) -> None:
+    """Refuse bins that are so narrow that each pixel would lie in hundreds of them."""
+    if plan.splitting == "no":
+        return
+    shares = _spread(ai, plan.shape, plan.unit, plan.radial_range, plan.points)
+    if plan.azimuth_points:
+        shares = shares * _spread(ai, plan.shape, "chi_deg", plan.azimuth_range, plan.azimuth_points)
+    shares = shares[~mask]
+    if (entries := float(shares.sum())) > MOST_ENTRIES:
+        raise CannotBuildError(
+            f"points is {plan.points}, azimuth_points {plan.azimuth_points}: each pixel would lie in "
+            f"{entries / len(shares):.0f} of these bins on average, and the matrix have {entries / 1e6:.0f} "
+            f"million entries, of {MOST_ENTRIES / 1e6:.0f} million at most: take fewer points, or "
+            "`splitting: no`"
+        )
+
+
+def _spread(
+    ai: Any, shape: tuple[int, int], unit: str, limits: tuple[float, float] | None, bins: int
+) -> np.ndarray[Any, Any]:
+    """Return in about how many bins of an axis each pixel lies, (rows, cols)."""
+    middle, half = (ai.array_from_unit(shape, kind, unit) for kind in ("center", "delta"))
+    first, last = middle - half, middle + half
+    low, high = limits or (np.nanmin(first), np.nanmax(last))
+    inside = np.minimum(last, high) - np.maximum(first, low)
+    found = np.minimum(inside * (bins / (high - low)) + 1, bins) if high > low else np.ones(shape)
+    return np.where(inside >= 0, found, 0.0)
+
+
 def _csr(ai: Any, plan: Plan, mask: np.ndarray[Any, Any]) -> tuple[Any, ...]:
     """Return the matrix (bins, pixels), and its axes."""
     from scipy.sparse import csr_matrix
@@ -157,17 +191,36 @@ def _poni(ai: Any) -> str:
 
 
 def main() -> None:
-    """Make the matrix of a folder."""
+    """Make the matrix of a folder, also for others if who has asked for it is dead."""
     logging.basicConfig(level=logging.ERROR)
-    folder = Path(sys.argv[1])
-    plan = msgspec.json.decode((folder / "plan.json").read_bytes(), type=Plan)
-    images = Images(*(np.load(path) if path.exists() else None for path in paths(folder)))
+    folder, path = map(Path, sys.argv[1:])
     try:
+        plan = msgspec.json.decode((folder / "plan.json").read_bytes(), type=Plan)
+        images = Images(*(np.load(each) if each.exists() else None for each in paths(folder)))
         made, poni = build(plan, images, folder)
+        file_of.write(folder / "matrix", made, poni)
+        (folder / "matrix").rename(path)
     except CannotBuildError as error:
         print(error, file=sys.stderr)
         sys.exit(REFUSED)
-    file_of.write(folder / "matrix", made, poni)
+    except (OSError, MemoryError) as error:
+        print(_no_room(error, path), file=sys.stderr)
+        sys.exit(REFUSED)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _no_room(error: Exception, path: Path) -> str:
+    if isinstance(error, MemoryError):
+        return "the matrix of azimuthal integration needs more memory than there is: take fewer points"
+    why = error.strerror if isinstance(error, OSError) and error.strerror else error
+    return cannot_keep(f"{path}: {why}")
+
+
+def cannot_keep(why: object) -> str:
+    """Return the sentence about a matrix that cannot be written or read."""
+    other = f"{kept_folder.VARIABLE} names another folder"
+    return f"the matrix of azimuthal integration cannot be kept: {why}; {other}"
 
 
 def paths(folder: Path) -> list[Path]:

@@ -52,6 +52,13 @@ def edges(middles: np.ndarray[Any, Any]) -> tuple[float, float] | None:
     return float(middles[0] - half), float(middles[-1] + half)
 
 
+def sectors(middles: np.ndarray[Any, Any]) -> tuple[float, float] | None:
+    """Return the outer edges of sectors, in degrees, within the circle: rounding may leave it, and above 180
+    degrees pyFAI would cut it elsewhere."""
+    found = edges(middles)
+    return None if found is None else (max(found[0], -180.0), min(found[1], 180.0))
+
+
 def wavelength_in(metadata: dict[str, Any]) -> float | None:
     """Return the wavelength of a series, in m."""
     found = header_geometry.known(metadata).wavelength

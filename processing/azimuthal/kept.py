@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
@@ -18,13 +19,15 @@ import numpy as np
 
 from penstock.processing import kept_folder
 from penstock.processing.azimuthal import matrix as file_of
-from penstock.processing.azimuthal.build import REFUSED, paths
+from penstock.processing.azimuthal.build import REFUSED, cannot_keep, paths
 from penstock.processing.azimuthal.matrix import DamagedFileError, Matrix
 from penstock.processing.azimuthal.plan import Images, Plan, key
 
 LIMIT_VARIABLE, LIMIT_GB = "PENSTOCK_CACHE_GB", 4.0
 """The matrices that were not used for the longest time go when all together have more than this."""
-ENDING = ".matrix"
+ENDING, MAKING = ".matrix", ".making-"
+LEFT_SECONDS = 3600.0
+"""What a process that lives has here is no older."""
 
 
 class NoMatrixError(Exception):
@@ -54,17 +57,14 @@ def get(plan: Plan, images: Images) -> tuple[Matrix, str]:
         path = folder / f"{name}{ENDING}"
         if (found := _read(path)) is not None:
             return found
-        with _alone(folder / f".{name}.lock"):
-            if (found := _read(path)) is not None:
-                return found
-            _make(plan, images, path)
-            _forget_old(folder, path)
-            return file_of.read(path)
+        with _alone(folder / f".{name}.lock") as lock:
+            if (found := _read(path)) is None:
+                _make(plan, images, path, lock)
+                found = file_of.read(path)
+                _forget_old(folder, path)
+            return found
     except OSError as error:
-        raise NoMatrixError(
-            f"the matrix of azimuthal integration cannot be kept: {error}; "
-            f"{kept_folder.VARIABLE} names another folder"
-        ) from error
+        raise NoMatrixError(cannot_keep(error)) from error
 
 
 def _read(path: Path) -> tuple[Matrix, str] | None:
@@ -81,8 +81,8 @@ def _read(path: Path) -> tuple[Matrix, str] | None:
 
 
 @contextlib.contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """Hold a lock file, which is removed at the end."""
+def _alone(path: Path) -> Iterator[int]:
+    """Hold a lock file, which is removed at the end; yield its descriptor."""
     while True:
         descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
         try:
@@ -90,7 +90,7 @@ def _alone(path: Path) -> Iterator[None]:
             # Whoever had it may have removed it: then another one has this name.
             if os.path.exists(path) and os.path.samestat(os.fstat(descriptor), os.stat(path)):
                 try:
-                    yield
+                    yield descriptor
                 finally:
                     path.unlink(missing_ok=True)
                 return
@@ -98,31 +98,42 @@ def _alone(path: Path) -> Iterator[None]:
             os.close(descriptor)
 
 
-def _make(plan: Plan, images: Images, path: Path) -> None:
-    work = Path(tempfile.mkdtemp(prefix=".making-", dir=path.parent))
+def _make(plan: Plan, images: Images, path: Path, lock: int) -> None:
+    """Let a process make a matrix. It has the lock, too: if this one is killed, others wait for it."""
+    work = Path(tempfile.mkdtemp(prefix=MAKING, dir=path.parent))
     try:
         (work / "plan.json").write_bytes(msgspec.json.encode(plan))
         for file, image in zip(paths(work), images, strict=True):
             if image is not None:
                 np.save(file, image)
-        command = [sys.executable, "-P", "-m", "penstock.processing.azimuthal.build", str(work)]
-        made = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        command = [sys.executable, "-P", "-m", "penstock.processing.azimuthal.build", str(work), str(path)]
+        made = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, pass_fds=(lock,)
+        )
         said = made.stderr.strip().splitlines()
         if made.returncode == REFUSED and said:
             raise NoMatrixError(said[-1])
         if made.returncode:
             why = f": {said[-1]:.300}" if said else ""
             raise NoMatrixError(f"the process that makes the matrix has ended with {made.returncode}{why}")
-        os.rename(work / "matrix", path)
     finally:
         shutil.rmtree(work, ignore_errors=True)
 
 
 def _forget_old(folder: Path, kept: Path) -> None:
-    """Remove the matrices that were not used for the longest time, if all together are too large.
+    """Remove the matrices that were not used for the longest time, if all together are too large; and what
+    killed processes have left.
 
     Whoever has mapped one keeps it.
     """
+    for left in [*folder.glob(f"{MAKING}*"), *folder.glob(".*.lock")]:
+        with contextlib.suppress(FileNotFoundError):
+            if left.stat().st_mtime > time.time() - LEFT_SECONDS:
+                continue
+            if left.is_dir():
+                shutil.rmtree(left, ignore_errors=True)
+            else:
+                left.unlink()
     try:
         most = float(os.environ.get(LIMIT_VARIABLE, "")) * 1e9
     except ValueError:

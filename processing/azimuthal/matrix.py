@@ -94,6 +94,8 @@ def write(path: Path, matrix: Matrix, poni: str) -> None:
             file.seek(arrays[name][2])
             file.write(np.ascontiguousarray(array).data)
         file.truncate(offset)
+        file.flush()
+        os.fsync(file.fileno())  # or the name might be kept without the content, if the power fails
 
 
 def read(path: Path) -> tuple[Matrix, str]:
@@ -115,7 +117,18 @@ def read(path: Path) -> tuple[Matrix, str]:
         # All of it will be read: so the first frame does not wait for page faults.
         flags = mmap.MAP_SHARED | mmap.MAP_POPULATE
         memory = mmap.mmap(file.fileno(), 0, flags=flags, prot=mmap.PROT_READ)
-    return Matrix(**_arrays(memory, head.arrays)), head.poni
+    found = Matrix(**_arrays(memory, head.arrays))
+    if not _is_sound(found):
+        raise DamagedFileError(f"{path} has entries that are in no bin")
+    return found, head.poni
+
+
+def _is_sound(matrix: Matrix) -> bool:
+    """Return whether a product stays within the arrays, which compiled code does not check."""
+    bins = matrix.bins
+    return int(matrix.counts.sum()) == len(bins) == len(matrix.weights) and (
+        not len(bins) or (int(bins.min()) >= 0 and int(bins.max()) < len(matrix.norm))
+    )
 
 
 def _arrays(memory: Any, described: Mapping[str, tuple[str, int, int]]) -> dict[str, Any]:

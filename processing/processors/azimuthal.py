@@ -196,7 +196,7 @@ class Azimuthal(Processor):
             shape=shape, unit=self.unit, points=self.points, splitting=self.splitting,
             radial_range=self.radial_range or (None if before is None else facts.edges(before.radial)),
             azimuth_points=self.azimuth_points,
-            azimuth_range=self.azimuth_range or (None if before is None else facts.edges(before.azimuth)),
+            azimuth_range=self.azimuth_range or (None if before is None else facts.sectors(before.azimuth)),
             solid_angle=self.solid_angle, polarisation=self.polarisation,
             wavelength=facts.wavelength_in(series.metadata),
         )  # fmt: skip

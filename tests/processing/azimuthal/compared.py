@@ -19,7 +19,7 @@ SPLITTINGS = ("no", "bbox", "full")
 TOLERANCE = 1e-6
 
 
-def make_here(plan: Plan, images: Images, path: Path) -> None:
+def make_here(plan: Plan, images: Images, path: Path, _lock: int) -> None:
     """Make a matrix in this process, in place of `kept._make`: another process would import pyFAI again."""
     matrix.write(path, *build(plan, images, path.parent))
 

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
+from penstock.processing.azimuthal import build as build_of
 from penstock.processing.azimuthal import kept
+from penstock.processing.azimuthal import matrix as file_of
 from penstock.processing.azimuthal.build import CannotBuildError, build
 from penstock.processing.azimuthal.plan import Images, Plan
 from penstock.receiver.geometry import Geometry, poni
@@ -47,6 +54,75 @@ def test_one_matrix_is_made_for_all_and_made_anew_if_it_is_damaged(
     assert len(made) == 2 and names(cache) == [name]
 
 
+def test_a_matrix_whose_entries_are_in_no_bin_is_made_anew(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept, "_make", make_here)
+    matrix, poni = kept.get(plan(), Images())
+    path = cache / "azimuthal" / names(cache)[0]
+    for damage in ({"bins": matrix.bins + matrix.bins.dtype.type(1000)}, {"counts": matrix.counts * 0}):
+        path.unlink()
+        file_of.write(path, matrix._replace(**damage), poni)
+        found, _ = kept.get(plan(), Images())
+        np.testing.assert_array_equal(found.bins, matrix.bins)
+        np.testing.assert_array_equal(found.counts, matrix.counts)
+
+
+def test_whoever_asks_for_it_may_be_killed_and_others_wait_for_what_is_being_made(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that asks is killed once the one that makes the matrix holds the lock, too."""
+    folder, text = kept.kept_folder.folder("azimuthal"), msgspec.json.encode(plan()).decode()
+    asks = (
+        "import subprocess, sys, os\n"
+        "from penstock.processing.azimuthal import kept, plan\n"
+        "import msgspec\n"
+        "def run(command, **keys):\n"
+        "    keys = {name: keys[name] for name in ('stdin', 'pass_fds')}\n"
+        "    print(subprocess.Popen(command, stdout=subprocess.DEVNULL, **keys).pid, flush=True)\n"
+        "    os.kill(os.getpid(), 9)\n"
+        "kept.subprocess.run = run\n"
+        "kept.get(msgspec.json.decode(sys.argv[1], type=plan.Plan), plan.Images())\n"
+    )
+    asked = subprocess.run(
+        [sys.executable, "-P", "-c", asks, text], stdout=subprocess.PIPE, text=True, check=False
+    )
+    assert asked.returncode == -9 and int(asked.stdout) > 0
+    monkeypatch.setattr(kept, "_make", lambda *_: pytest.fail("it is being made already"))
+
+    assert len(kept.get(plan(), Images())[0].radial) == 20
+    assert not list(folder.glob(".making-*"))
+
+
+def test_what_killed_processes_have_left_goes(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept, "_make", make_here)
+    folder = kept.kept_folder.folder("azimuthal")
+    for age, name in ((0, "new"), (2 * kept.LEFT_SECONDS, "old")):
+        left, lock = folder / f".making-{name}", folder / f".{name}.lock"
+        left.mkdir()
+        for path in (left / "matrix", lock):
+            path.touch()
+        for path in (left, lock):
+            os.utime(path, (time.time() - age,) * 2)
+
+    kept.get(plan(), Images())
+
+    assert names(cache)[:2] == [".making-new", ".new.lock"] and len(names(cache)) == 3
+
+
+def test_a_folder_without_room_is_said(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    limit = 20_000  # bytes of a file of the process that makes the matrix, as if the disk were full then
+    run = subprocess.run
+
+    def run_with_limit(command: list[str], **keys: Any) -> Any:
+        return run(["prlimit", f"--fsize={limit}", *command], **keys)
+
+    monkeypatch.setattr(kept.subprocess, "run", run_with_limit)
+    with pytest.raises(kept.NoMatrixError, match="cannot be kept: .*; PENSTOCK_CACHE names another folder"):
+        kept.get(plan(), Images())
+    assert names(cache) == []
+
+
 def test_the_one_that_was_not_used_for_longest_goes_and_whoever_has_it_keeps_it(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -75,6 +151,21 @@ def test_the_one_that_was_not_used_for_longest_goes_and_whoever_has_it_keeps_it(
 def test_what_cannot_be_made_is_said(tmp_path: Path, keys: dict[str, object], says: str) -> None:
     with pytest.raises(CannotBuildError, match=says):
         build(plan(**keys), Images(), tmp_path)
+
+
+@pytest.mark.parametrize("splitting", ["bbox", "full"])
+@pytest.mark.parametrize("keys", [{"points": 3000}, {"points": 100, "azimuth_points": 300}], ids=["", "cake"])
+def test_bins_that_are_too_narrow_are_refused_before_there_is_a_matrix(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keys: dict[str, Any], splitting: str
+) -> None:
+    wanted = plan(**keys, splitting=splitting)
+    entries = len(build(wanted, Images(), tmp_path)[0].weights)
+    monkeypatch.setattr(build_of, "MOST_ENTRIES", entries * 1.5)
+    build(wanted, Images(), tmp_path)
+    monkeypatch.setattr(build_of, "MOST_ENTRIES", entries * 0.6)
+
+    with pytest.raises(CannotBuildError, match="take fewer points, or `splitting: no`"):
+        build(wanted, Images(), tmp_path)
 
 
 def test_what_the_process_says_reaches_whoever_asked(cache: Path) -> None:

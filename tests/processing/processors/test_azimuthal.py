@@ -154,6 +154,22 @@ def test_a_geometry_that_changes_within_a_series_keeps_the_axis(tmp_path: Path) 
     assert not np.allclose(made.of("I")[0], made.of("I")[1], equal_nan=True)
 
 
+@pytest.mark.parametrize("turn", [None, (0.0, 360.0)])
+@pytest.mark.parametrize("splitting", ["no", "bbox", "full"])
+def test_a_cake_that_changes_within_a_series_is_that_of_the_same_circle(
+    splitting: str, turn: tuple[float, float] | None
+) -> None:
+    given = {"points": 50, "azimuth_points": 12, "splitting": splitting, "azimuth_range": turn}
+    made = begun("azimuthal", given, METADATA, **HEADER).take([image()])
+    made.change(**given, solid_angle=False)
+    made.take([image()], first=1)
+
+    before, after = made.of("I")
+    counts = np.isfinite(before)
+    assert counts.mean() > 0.5 and (counts == np.isfinite(after)).mean() > 0.98
+    assert np.nanmin(after / before) > 0.7 and np.nanmax(after / before) < 1.01
+
+
 def test_another_axis_within_a_series_is_refused() -> None:
     made = begun("azimuthal", {"points": POINTS, "unit": "q_A^-1"}, METADATA, **HEADER)
     with pytest.raises(Refusal, match="whose results have one axis: set them between two series"):
