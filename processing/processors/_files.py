@@ -56,7 +56,7 @@ def _read(name: str, file: str, place: str, _modified: int, _size: int) -> np.nd
             found = np.load(file, allow_pickle=False)
         else:
             found = _frames(file)
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError, EOFError) as error:
         said = error.args[0] if isinstance(error, KeyError) and error.args else error
         raise CalibrationError(f"{name}: {file} cannot be read: {said}") from error
     if found.dtype.kind not in "biuf" or found.ndim < 2:

@@ -133,8 +133,10 @@ class _Prepared:
                 self.factor = np.power(gain.astype(np.float64), -1).astype(np.float32)
         self.masked = np.zeros(0, np.int64) if masked is None else np.flatnonzero(masked)
         # Integers are above a threshold if they are above the greatest integer that is not.
-        self.low = kind(max(math.floor(processor.background), -1)) if is_whole else 0
-        self.high = kind(min(math.ceil(processor.xray), np.iinfo(kind).max)) if is_whole else 0
+        # Neither may be infinite, which is no integer.
+        most = int(np.iinfo(kind).max) if is_whole else 0
+        self.low = kind(math.floor(min(max(processor.background, -1), most))) if is_whole else 0
+        self.high = kind(math.ceil(min(max(processor.xray, -1), most))) if is_whole else 0
         self.bordered: np.ndarray[Any, Any] = np.full(
             (rows + 2, columns + 2), -1 if is_whole else -np.inf, kind
         )

@@ -36,6 +36,8 @@ class Peaks(Processor):
 
     def configure(self) -> None:
         """Check the thresholds."""
+        if math.isnan(self.threshold):
+            raise ValueError("threshold is no number: give one, in counts")
         if self.highest is not None and not self.threshold < self.highest:
             raise ValueError(
                 f"threshold is {self.threshold:g} and highest {self.highest:g}; highest has to be the "
@@ -89,6 +91,5 @@ class Peaks(Processor):
         high: Any = highest
         if image.dtype.kind in "biu" and image.dtype.itemsize < 8:
             # Integers are compared several times as fast as floating-point numbers.
-            low = np.int64(max(math.floor(min(low, 2.0**62)), -(2**62)))
-            high = np.int64(math.floor(min(high, 2.0**62)))
+            low, high = (np.int64(math.floor(min(max(each, -(2.0**62)), 2.0**62))) for each in (low, high))
         return highest_around(image, masked, low, high, self.radius, self._found)

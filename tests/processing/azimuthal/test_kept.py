@@ -111,11 +111,16 @@ def test_what_killed_processes_have_left_goes(cache: Path, monkeypatch: pytest.M
 
 
 def test_a_folder_without_room_is_said(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    limit = 20_000  # bytes of a file of the process that makes the matrix, as if the disk were full then
+    # As if the disk were full after so many bytes of a file of the process that makes the matrix.
+    limited = (
+        "import os, resource, sys\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))\n"
+        "os.execv(sys.argv[1], sys.argv[1:])"
+    )
     run = subprocess.run
 
     def run_with_limit(command: list[str], **keys: Any) -> Any:
-        return run(["prlimit", f"--fsize={limit}", *command], **keys)
+        return run([sys.executable, "-P", "-c", limited, *command], **keys)
 
     monkeypatch.setattr(kept.subprocess, "run", run_with_limit)
     with pytest.raises(kept.NoMatrixError, match="cannot be kept: .*; PENSTOCK_CACHE names another folder"):

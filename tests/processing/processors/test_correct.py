@@ -130,6 +130,7 @@ def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
     [
         ("none.npy", "none.npy: No such file or directory; the file has to be where the workers run"),
         ("text.npy", "text.npy cannot be read"),
+        ("empty.npy", "empty.npy cannot be read: No data left in file"),
         ("text.tif", "text.tif is neither HDF5 nor an image that is read here (CBF, TIFF, EDF)"),
         ("line.npy", "line.npy has [4] of float64; give an image of numbers, [rows, cols]"),
         ("some.h5::/nothing", "some.h5 cannot be read"),
@@ -139,6 +140,7 @@ def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_used_refuses_the_parameters(tmp_path: Path, name: str, sentence: str) -> None:
     for text in ("text.npy", "text.tif"):
         (tmp_path / text).write_text("no image")
+    (tmp_path / "empty.npy").touch()
     saved(tmp_path / "line.npy", np.zeros(4))
     with h5py.File(tmp_path / "some.h5", "w") as file:
         file["entry/x"] = 1

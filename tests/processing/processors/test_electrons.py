@@ -88,6 +88,16 @@ def test_each_type_of_pixels_is_counted_alike(dtype: str) -> None:
     assert made.of("electrons")[0].tolist() == plainly(image, None, None, 10.5, 2000)
 
 
+@pytest.mark.parametrize("dtype", ["uint16", "uint32", "float32"])
+def test_thresholds_may_be_beyond_all_pixels(dtype: str) -> None:
+    image = np.zeros((9, 9), dtype)
+    image[4, 4] = 60_000
+    for limits, count in (((4, np.inf), 1), ((4, 1e30), 1), ((-np.inf, -1e30), 0), ((1e20, 1e30), 0)):
+        background, xray = limits
+        made = begun("electrons", {"background": background, "xray": xray}).take([image])
+        assert not made.errors and made.of("electron_count") == [count]
+
+
 def test_masked_pixels_are_none_and_a_pixel_below_its_dark_is_none(tmp_path: Path) -> None:
     image = np.zeros((4, 5), np.uint16)
     image[1, 1], image[1, 2], image[3, 4] = 40, 50, 60

@@ -63,3 +63,12 @@ def test_of_too_many_peaks_the_highest_are_kept_and_all_are_counted() -> None:
 def test_thresholds_that_exclude_each_other_are_refused() -> None:
     with pytest.raises(Refusal, match="threshold is 100 and highest 50; highest has to be the greater"):
         begun("peaks", {"highest": 50})
+
+
+def test_thresholds_may_be_beyond_all_pixels() -> None:
+    image = np.full(SHAPE, 3, np.uint16)
+    for threshold, count in ((-np.inf, 1), (1e30, 0), (np.inf, 0)):
+        made = begun("peaks", {"threshold": threshold}).take([image])
+        assert not made.errors and made.of("peak_count") == [count]
+    with pytest.raises(Refusal, match="threshold is no number"):
+        begun("peaks", {"threshold": np.nan})
