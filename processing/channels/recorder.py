@@ -45,7 +45,7 @@ class Settings(msgspec.Struct, frozen=True):
 
 
 class Unsuitable(Exception):
-    """An attribute is no number; the sentence says what it is."""
+    """An attribute is no number, or nobody knows its database; the sentence says what to do."""
 
 
 class Listener(Thread):
@@ -90,9 +90,15 @@ class Listener(Thread):
 
         Raises:
             DevFailed: it does not (any more).
-            Unsuitable: it is no number.
+            Unsuitable: it is no number, or there is no database to ask for it.
         """
         if self._device is None:
+            if not (self._name.startswith("tango://") or tango.ApiUtil.get_env_var("TANGO_HOST")):
+                raise Unsuitable(
+                    f"TANGO_HOST is not set, so there is no database to ask for {self._config.attribute}: "
+                    "export TANGO_HOST=HOST:PORT and start the pipeline again, or write tango://HOST:PORT/ "
+                    "before it"
+                )
             # Kept for good: to destroy a proxy waits for a lock of Tango's with Python's lock in hand, and an
             # event of another channel may wait for the two the other way round.
             self._device = tango.DeviceProxy(self._name)

@@ -125,7 +125,7 @@ class Flow:
         """End a pipeline on a file if every worker refuses its code: there will be no others."""
         refused = sum(member.state == "refused" for member in self.staff.members.values())
         if self._is_on_file and not self.config.listen and refused >= self.config.workers:
-            self.series.fail(f"no worker takes its code and parameters: {why}")
+            self.series.fail(f"no worker takes its class and parameters: {why}")
 
     def gone(self, peer: Peer, *, said_so: bool = False) -> None:
         """A worker is gone: what it had is given to others."""

@@ -148,3 +148,25 @@ def test_values_are_recorded_with_the_time_of_the_device_and_who_is_silent_is_sa
     )
     laboratory.device.Move([time.time(), 42.0])
     until(lambda: laboratory.has(0, known + 1) and laboratory.values[0][-1][2] == 42.0)
+
+
+def test_where_no_database_is_named_it_is_said_how_to_name_one_and_none_is_asked() -> None:
+    recording = Recording()
+    reader, said = Reader(recording.places), list[News]()
+    settings = msgspec.json.encode(Settings(recording.places, (channel("x", "position"),))).decode()
+    recorder = subprocess.Popen(
+        [sys.executable, "-P", "-m", "penstock.processing.channels.recorder", settings],
+        stdin=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "TANGO_HOST": ""},
+    )  # fmt: skip
+    try:
+        until(lambda: said.extend(reader.news()) or said)
+        assert said[-1].problem.startswith(
+            f"TANGO_HOST is not set, so there is no database to ask for {DEVICE}/position: export TANGO_HOST="
+        )
+        assert recorder.communicate(timeout=20)[1].decode().splitlines() == [
+            f"WARNING channel x: {said[-1].problem}"
+        ]
+    finally:
+        recorder.kill()
+        recorder.wait()
+        recording.close()
