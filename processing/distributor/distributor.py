@@ -98,7 +98,7 @@ class Distributor:
             flow.gone(peer)
         self._stream.read(found)
         if self._watch is not None and self._watch.fileno in found:
-            self._hear(self._watch)
+            self._take_news(self._watch)
         if self._link.fileno in found:
             self._commands.extend(self._link.commands())
         self._carry_out()
@@ -123,7 +123,7 @@ class Distributor:
 
     # -- the receiver's word, and the parent's ---------------------------------------------------------
 
-    def _hear(self, watch: Watch) -> None:
+    def _take_news(self, watch: Watch) -> None:
         for news in watch.news():
             match news:
                 case Begun():
