@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable
 from typing import Any, TypeVar, cast, overload
 
 from penstock.processing import kept_folder
+
+log = logging.getLogger(__name__)
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -36,4 +39,23 @@ def _compiled(function: Any, fastmath: Any) -> Any:
     import numba  # reads the variable
 
     keys = {"nogil": True, "error_model": "numpy", "fastmath": fastmath}
-    return cast(Any, numba.njit(cache=keeps, **keys)(function))
+    made = cast(Any, numba.njit(cache=keeps, **keys)(function))
+    if keeps:
+        made._cache.save_overload = _unless_full(made._cache.save_overload)
+    return made
+
+
+def _unless_full(save: Callable[..., None]) -> Callable[..., None]:
+    """Return a call that keeps what is compiled if it can: without that, the next process compiles again."""
+
+    def keep(*given: Any) -> None:
+        try:
+            save(*given)
+        except OSError as error:
+            folder = os.environ["NUMBA_CACHE_DIR"]
+            log.warning(
+                "what is compiled cannot be kept in %s (%s), and each worker compiles for itself: make room, "
+                "or let %s name another folder", folder, error.strerror or error, kept_folder.VARIABLE,
+            )  # fmt: skip
+
+    return keep
