@@ -10,11 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from penstock.processing.processor import CannotProcess
+
 INSIDE = re.compile(r"(?P<file>.+\.(?:h5|hdf5|hdf|nxs|nx5))::(?P<path>/?.+)")
 """A dataset within an HDF5 file, as silx writes it."""
 
 
-class CalibrationError(ValueError):
+class CalibrationError(CannotProcess):
     """A file of calibration cannot be used; the sentence names it and the remedy."""
 
 

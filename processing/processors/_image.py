@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from penstock.processing.processor import Frame
+from penstock.processing.processor import CannotProcess, Frame
 from penstock.processing.series import Series
 from penstock.stins.blobs import has_colours
 
 
-class NoImageError(ValueError):
+class NoImageError(CannotProcess):
     """Frames are no image of rows and columns; the sentence says what they are, and the remedy."""
 
 

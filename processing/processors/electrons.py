@@ -9,7 +9,7 @@ import numpy as np
 
 from penstock.processing.accumulate import Events, Sum
 from penstock.processing.describe import Plot
-from penstock.processing.processor import Frame, Processor, Result
+from penstock.processing.processor import CannotProcess, Frame, Processor, Result
 from penstock.processing.processors import _files
 from penstock.processing.processors._image import image_of, masked_of, native, native_type
 from penstock.processing.processors._maxima import strict_maxima, threshold_floats, threshold_integers
@@ -40,7 +40,7 @@ class Electrons(Processor):
     def configure(self) -> None:
         """Read the files."""
         if not self.background < self.xray:
-            raise ValueError(
+            raise CannotProcess(
                 f"background is {self.background:g} and xray {self.xray:g}; xray has to be the greater one"
             )
         self._dark = _files.image("dark", self.dark) if self.dark else None

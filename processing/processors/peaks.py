@@ -10,7 +10,7 @@ import numpy as np
 
 from penstock.processing.accumulate import Events
 from penstock.processing.describe import Plot
-from penstock.processing.processor import Frame, Processor, Result
+from penstock.processing.processor import CannotProcess, Frame, Processor, Result
 from penstock.processing.processors._image import image_of, masked_of, native, native_type
 from penstock.processing.processors._maxima import highest_around
 from penstock.processing.series import Series
@@ -37,9 +37,9 @@ class Peaks(Processor):
     def configure(self) -> None:
         """Check the thresholds."""
         if math.isnan(self.threshold):
-            raise ValueError("threshold is no number: give one, in counts")
+            raise CannotProcess("threshold is no number: give one, in counts")
         if self.highest is not None and not self.threshold < self.highest:
-            raise ValueError(
+            raise CannotProcess(
                 f"threshold is {self.threshold:g} and highest {self.highest:g}; highest has to be the "
                 "greater one"
             )

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from penstock.processing.processor import Frame, Processor, Result
+from penstock.processing.processor import CannotProcess, Frame, Processor, Result
 from penstock.processing.processors._image import image_of
 from penstock.processing.series import Series
 
@@ -106,7 +106,7 @@ class PvapyProcessor(Processor):
         if not outputs and returned is not None and returned is not given:
             outputs = [_values(returned)]
         if len(outputs) > MOST_OUTPUTS:
-            raise ValueError(
+            raise CannotProcess(
                 f"{self.wraps.__name__} has published {len(outputs)} objects for one frame, and "
                 f"{MOST_OUTPUTS} are the most"
             )

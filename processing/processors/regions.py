@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from penstock.processing.describe import Plot
-from penstock.processing.processor import Frame, Processor, Result
+from penstock.processing.processor import CannotProcess, Frame, Processor, Result
 from penstock.processing.processors._image import image_of, masked_of
 from penstock.processing.series import Series
 from penstock.receiver.config.rectangles import Rectangle, check_names
@@ -37,7 +37,7 @@ class Regions(Processor):
         check_names(self.regions)
         for name in self.regions:
             if len(name) > LONGEST_NAME:
-                raise ValueError(
+                raise CannotProcess(
                     f"region {name} has a name of {len(name)} characters, and {LONGEST_NAME} are the most: "
                     "rename it"
                 )

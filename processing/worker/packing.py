@@ -104,13 +104,14 @@ class Results:
         self._forms: dict[str, Form] = {}
         self._totals: dict[str, Total] = {}
 
-    def check(self, result: Any, pixels: Pixels | None, into: list[Checked]) -> None:
+    def check(self, result: Any, pixels: Pixels | None, into: list[Checked], whose: str) -> None:
         """Check what user code has returned for a frame, and add its values to a list.
 
         Args:
             result: a mapping, or `None`.
             pixels: the frame's, of which values may be views; `None` if they were not used.
             into: the values of the frame's earlier steps.
+            whose: class and method, for sentences.
 
         Raises:
             ResultError: it is something else, or one of its values cannot be taken.
@@ -119,7 +120,7 @@ class Results:
             return
         if not isinstance(result, Mapping):
             raise ResultError(
-                f"a step has returned {type(result).__name__}; return a dict of values by name, or None"
+                f"{whose} has returned {type(result).__name__}; return a dict of values by name, or None"
             )
         for name, given in result.items():
             if given is None:
@@ -142,7 +143,7 @@ class Results:
             kind, value = "events", given.value
         array = value if isinstance(value, np.ndarray) else _array(name, value)
         if array.dtype.kind not in NUMBERS:
-            raise ResultError(f"result {name} is of {array.dtype}; results are numbers or arrays of numbers")
+            raise ResultError(f"result {name} is {_what(array)}; results are numbers or arrays of numbers")
         if kind == "events" and not array.ndim:
             raise ResultError(f"result {name}: Events takes an array, of shape (n,) or (n, …), not a number")
         form = Form(kind, array.dtype.newbyteorder("<"), array.shape[1:] if kind == "events" else array.shape)
@@ -193,15 +194,18 @@ class Results:
         return described, [total.value for total in totals.values()]
 
 
-def whole(results: Iterable[Any]) -> Parts:
+def whole(results: Iterable[tuple[str, Any]]) -> Parts:
     """Return what the steps have made of a series as a whole for `wire.Finished`.
+
+    Args:
+        results: of each step, with the name of its class.
 
     Raises:
         ResultError: they cannot be taken.
     """
     found: list[Checked] = []
-    for result in results:
-        Results().check(result, None, found)
+    for name, result in results:
+        Results().check(result, None, found, f"{name}.finish")
     for checked in found:
         if checked.form.kind != "value":
             raise ResultError(f"result {checked.name} of finish is {checked.form}; return numbers and arrays")
@@ -234,6 +238,13 @@ def _array(name: str, value: Any) -> np.ndarray[Any, Any]:
         raise ResultError(
             f"result {name} is no array of numbers ({error}); values of unlike length are Events"
         ) from error
+
+
+def _what(array: np.ndarray[Any, Any]) -> str:
+    """Return what an array has that are no numbers, in words."""
+    if array.dtype.kind == "O" and not array.ndim:
+        return f"a {type(array.item()).__name__}"
+    return {"U": "text", "S": "bytes"}.get(array.dtype.kind, f"of {array.dtype}")
 
 
 def _unlike(name: str, form: Form, known: Form) -> ResultError:

@@ -123,7 +123,7 @@ class Run:
         results = []
         for step in self._steps:
             try:
-                results.append(step.finish(totals))
+                results.append((type(step).__name__, step.finish(totals)))
             except BaseException as error:
                 raise ResultError(f"{type(step).__name__}.finish: {self._chain.sentence(error)}") from None
         return packing.whole(results)
@@ -133,14 +133,16 @@ class Run:
         jobs = [job for job in jobs if not job.error]
         if not jobs:
             return
+        is_one = not is_batch(type(step))
+        whose = f"{type(step).__name__}.{'process' if is_one else 'process_batch'}"
         try:
-            if is_batch(type(step)):
-                results = _one_each(step.process_batch([job.frame for job in jobs]), len(jobs))
+            if not is_one:
+                results = _one_each(step.process_batch([job.frame for job in jobs]), len(jobs), whose)
             else:
                 results = [step.process(jobs[0].frame)]
         except BaseException as error:
             # The traceback goes with the exception: its frames hold the pixels.
-            sentence = self._chain.sentence(error)
+            sentence = str(error) if isinstance(error, ResultError) else self._chain.sentence(error)
             for job in jobs:
                 job.error = sentence
             return
@@ -148,7 +150,7 @@ class Run:
             result = results.pop()
             if result is not None:
                 try:
-                    self._results.check(result, memory(job.frame), job.values)
+                    self._results.check(result, memory(job.frame), job.values, whose)
                 except ResultError as error:
                     job.error = str(error)
 
@@ -180,7 +182,7 @@ class Run:
             bunch.errors[job.place] = str(error)
 
 
-def _one_each(results: Any, n: int) -> list[Any]:
+def _one_each(results: Any, n: int, whose: str) -> list[Any]:
     """Return what `process_batch` has returned, as a list of its own.
 
     Raises:
@@ -191,7 +193,7 @@ def _one_each(results: Any, n: int) -> list[Any]:
     if not isinstance(results, Sequence) or len(results) != n:
         what = f"{len(results)}" if isinstance(results, Sequence) else type(results).__name__
         raise ResultError(
-            f"process_batch has returned {what} for {plural(n, 'frame')}; return a list with a dict or None "
+            f"{whose} has returned {what} for {plural(n, 'frame')}; return a list with a dict or None "
             "for each"
         )
     return list(results)

@@ -144,8 +144,9 @@ def test_a_file_that_cannot_be_used_refuses_the_parameters(tmp_path: Path, name:
     saved(tmp_path / "line.npy", np.zeros(4))
     with h5py.File(tmp_path / "some.h5", "w") as file:
         file["entry/x"] = 1
-    with pytest.raises(Refusal, match=re.escape(sentence)):
+    with pytest.raises(Refusal, match=re.escape(sentence)) as refused:
         corrected(dark=str(tmp_path / name))
+    assert ".py, line" not in str(refused.value) and "Error: " not in str(refused.value)
 
 
 def test_a_relative_path_and_another_shape_are_said(tmp_path: Path) -> None:
@@ -155,4 +156,7 @@ def test_a_relative_path_and_another_shape_are_said(tmp_path: Path) -> None:
         corrected(darks="dark.npy")
     flat = str(saved(tmp_path / "f.npy", FLAT[1:]))
     made = corrected(flat=flat).take([IMAGE])
-    assert f"flat {flat} has [6, 9] pixels, the frames [7, 9]; take it with the same region" in made.errors[0]
+    assert made.errors[0].startswith(
+        f"flat {flat} has [6, 9] pixels, the frames [7, 9]; take it with the same region"
+    )
+    assert ".py, line" not in made.errors[0]

@@ -14,8 +14,13 @@ from penstock.processing.worker.packing import ResultError, Results, Rows, total
 
 def take(results: Results, rows: Rows, place: int, result: Any) -> bool:
     checked: list[Any] = []
-    results.check(result, None, checked)
+    results.check(result, None, checked, "Spots.process")
     return results.take(checked, rows, place)
+
+
+def alike(*results: Any) -> list[tuple[str, Any]]:
+    """Return results of classes that have one name."""
+    return [("Spots", result) for result in results]
 
 
 def packed(*given: Any) -> dict[str, tuple[wire.Array, np.ndarray]]:
@@ -92,11 +97,12 @@ def test_accumulated_values_of_unlike_types_get_a_type_that_holds_both(kind: Any
         ),
         (np.uint8(1), 256, "result a is int64; its first value was uint8"),
         (np.uint8(1), -1, "result a is int64; its first value was uint8"),
-        (1, "text", "result a is of <U4; results are numbers or arrays of numbers"),
+        (1, "text", "result a is text; results are numbers or arrays of numbers"),
         (1, [[1], [1, 2]], "result a is no array of numbers .* values of unlike length are Events"),
         (1, 1j, "result a is of complex128; results are numbers"),
         (1, Events(1), r"result a: Events takes an array, of shape \(n,\) or \(n, …\), not a number"),
-        (1, {"b": 1}, "result a is of object; results are numbers"),
+        (1, b"text", "result a is bytes; results are numbers"),
+        (1, {"b": 1}, "result a is a dict; results are numbers"),
     ],
 )
 def test_a_value_that_is_unlike_the_first_is_refused_in_a_sentence(
@@ -113,15 +119,17 @@ def test_a_name_that_no_file_can_have_is_refused(name: Any) -> None:
 
 
 def test_what_is_no_dict_is_refused() -> None:
-    with pytest.raises(ResultError, match="a step has returned float64; return a dict of values by name"):
+    with pytest.raises(
+        ResultError, match="Spots.process has returned float64; return a dict of values by name"
+    ):
         packed(np.float64(3))
 
 
 def test_a_name_of_two_steps_is_refused() -> None:
     results, checked = Results(), list[Any]()
-    results.check({"a": 1}, None, checked)
+    results.check({"a": 1}, None, checked, "Spots.process")
     with pytest.raises(ResultError, match="result a is returned by two steps; rename one"):
-        results.check({"a": 2}, None, checked)
+        results.check({"a": 2}, None, checked, "Spots.process")
 
 
 def test_a_frame_whose_value_is_refused_adds_nothing_to_others() -> None:
@@ -168,11 +176,13 @@ def test_a_mean_is_the_sum_by_the_number_of_frames() -> None:
 
 
 def test_results_of_a_whole_series_are_numbers_and_arrays() -> None:
-    described, arrays = whole([{"a": 1.5, "none": None}, None, {"image": np.arange(6).reshape(2, 3).T}])
+    described, arrays = whole(alike({"a": 1.5, "none": None}, None, {"image": np.arange(6).reshape(2, 3).T}))
     assert [(each.name, each.shape) for each in described] == [("a", ()), ("image", (3, 2))]
     values = wire.arrays(described, [array.tobytes() for array in arrays])
     assert values["a"] == 1.5 and values["image"].tolist() == [[0, 3], [1, 4], [2, 5]]
     with pytest.raises(ResultError, match="result a is returned by two steps"):
-        whole([{"a": 1}, {"a": 2}])
+        whole(alike({"a": 1}, {"a": 2}))
     with pytest.raises(ResultError, match="result a of finish is sum of int64; return numbers and arrays"):
-        whole([{"a": Sum(1)}])
+        whole(alike({"a": Sum(1)}))
+    with pytest.raises(ResultError, match="Spots.finish has returned int; return a dict of values by name"):
+        whole(alike(1))
