@@ -89,7 +89,14 @@ def _fill(found: Any, result_file: Path, made: Any, settings: Settings) -> str:
         raise ResultError("no_such_result", f"{result_file} has no events {settings.result} for stempy")
     done = found[layout.STATUS][...] == layout.DONE
     rows, columns = settings.scan or (1, max(len(done), 1))
-    each = max(1, -(-len(done) // (rows * columns)))
+    each = max(1, len(done) // (rows * columns))
+    if len(done) > rows * columns and len(done) % (rows * columns):
+        raise ResultError(
+            "bad_value",
+            f"{plural(len(done), 'frame')} of {result_file} are no multiple of the {rows} x {columns} "
+            "positions of scan, so that no frame's position is known: give the scan that was taken, and "
+            "process the raw file again",
+        )
     shape = _shape(found, result_file)
 
     made.attrs["version"] = VERSION

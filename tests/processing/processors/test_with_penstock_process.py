@@ -132,6 +132,8 @@ def test_electrons_become_a_file_for_stempy_when_the_series_is_over(
     )
     with h5py.File(raw.with_name("a.electrons.stempy.h5")) as file:
         assert dict(file["electron_events/scan_positions"].attrs) == {"Nx": FRAMES, "Ny": 1}
+    with pytest.raises(ResultError, match="24 frames of .*are no multiple of the 3 x 3 positions of scan"):
+        as_stempy.write(result_file, Settings(result="electrons", scan=(3, 3), overwrite=True))
     with pytest.raises(ResultError, match="a.electrons.h5 has no events spots for stempy"):
         as_stempy.write(result_file, Settings(result="spots", overwrite=True))
 
