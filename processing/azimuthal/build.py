@@ -24,8 +24,11 @@ from penstock.processing import kept_folder
 from penstock.processing.azimuthal import matrix as file_of
 from penstock.processing.azimuthal.matrix import BINS, COUNTS, small
 from penstock.processing.azimuthal.plan import Images, Plan
+from penstock.processing.azimuthal.poni import HAS
 from penstock.receiver.geometry import NO_ENERGY
 
+GEOMETRY = "the geometry (poni)"
+"""As sentences have it; who knows its file names that."""
 REFUSED = 2
 """Exit status."""
 MOST_ENTRIES = 200_000_000
@@ -95,16 +98,16 @@ def _geometry(plan: Plan, folder: Path) -> Any:
         distance = float(ai.dist)
     except Exception as error:
         said = " ".join(str(error).split()) or type(error).__name__
-        raise CannotBuildError(f"pyFAI cannot read the geometry (poni): {said:.300}") from error
+        raise CannotBuildError(f"pyFAI cannot read {GEOMETRY}: {said:.300}; {HAS}") from error
     if not distance > 0 or not ai.detector.pixel1 or not ai.detector.pixel2:
         raise CannotBuildError(
-            "the geometry (poni) has no distance or no pixel size: give the text of a .poni file, or its path"
+            f"{GEOMETRY} has no distance or no pixel size: give the text of a .poni file, or its path"
         )
     detector = ai.detector
     known = detector.shape or detector.max_shape
     if known is not None and tuple(known) != plan.shape:
         raise CannotBuildError(
-            f"the geometry (poni) is that of a detector of {list(known)} pixels, and the images have "
+            f"{GEOMETRY} is that of a detector of {list(known)} pixels, and the images have "
             f"{list(plan.shape)}: calibrate with these images, or remove the shape from it"
         )
     detector.shape = plan.shape

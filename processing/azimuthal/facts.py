@@ -1,36 +1,17 @@
-"""What azimuthal integration takes from a series, from a .poni file, and from parameters."""
+"""What azimuthal integration takes from a series, from the text of a .poni file, and from parameters."""
 
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from penstock.processing.azimuthal import product
-from penstock.processing.processor import CannotProcess
 from penstock.receiver import geometry as header_geometry
 from penstock.stins.texts import plain_text
 
 UNKNOWN = "unknown"
-
-
-def poni_text(poni: str) -> str:
-    """Return the text of a .poni file, of which the text or the path is given."""
-    if not poni or "\n" in poni or poni.lstrip().startswith("{"):
-        return poni
-    path = Path(poni)
-    if not path.is_absolute():
-        raise CannotProcess(
-            f"poni is {poni:.200}: workers run in folders of their own; give an absolute path, or the text "
-            "of the file"
-        )
-    try:
-        return path.read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is no text"
-        raise CannotProcess(f"poni: {path}: {why}; the file has to be where the workers run") from error
 
 
 def marks(mask_value: float | str, kind: np.dtype[Any]) -> tuple[float, float]:

@@ -8,7 +8,8 @@ from typing import Any, ClassVar, Literal
 import msgspec
 import numpy as np
 
-from penstock.processing.azimuthal import facts, kept, product
+from penstock.processing.azimuthal import facts, kept, poni, product
+from penstock.processing.azimuthal.build import GEOMETRY
 from penstock.processing.azimuthal.matrix import Matrix
 from penstock.processing.azimuthal.plan import UNITS, Images, Plan, Splitting, Unit
 from penstock.processing.describe import Axis, Plot, Value
@@ -84,7 +85,7 @@ class Azimuthal(Processor):
                 f"azimuth_range is {list(turn)}: give degrees from -180 to 180, or from 0 to 360"
             )
         self._images = {name: _files.image(name, file) for name in FILES if (file := getattr(self, name))}
-        self._geometry = facts.poni_text(self.poni)
+        self._geometry = poni.text(self.poni)
         if self._series is None:
             return
         if self._axes() != self._begun_with:
@@ -211,12 +212,13 @@ class Azimuthal(Processor):
         if series.metadata.get("flatfield_applied"):
             found.pop("flat", None)
         try:
-            matrix, poni = kept.get(plan, Images(mask, found.get("flat"), found.get("dark")))
+            matrix, made_of = kept.get(plan, Images(mask, found.get("flat"), found.get("dark")))
         except kept.NoMatrixError as error:
-            raise CannotProcess(str(error)) from error
+            whose = poni.name(self.poni) if self.poni else "the series"
+            raise CannotProcess(str(error).replace(GEOMETRY, f"the geometry of {whose}")) from error
         if before is not None:
             matrix = matrix._replace(radial=before.radial, azimuth=before.azimuth)
-        return matrix, poni
+        return matrix, made_of
 
     def _fields(self) -> dict[str, Value]:
         """Return what the definition asks for."""

@@ -24,6 +24,8 @@ from tests.processing.worker.worker_process import frame
 from tests.streams import image as head
 
 SHAPE = (200, 240)
+MAKE = kept._make
+"""In a process of its own, as outside these tests."""
 GEOMETRY = dict(powder_geometry(*SHAPE))
 HEADER = {"shape": SHAPE, "type": "uint16"}
 POINTS = 400
@@ -109,6 +111,22 @@ def test_powder_rings_are_where_they_belong() -> None:
         (GEOMETRY, {"azimuth_range": [-90, 270]}, "give degrees from -180 to 180, or from 0 to 360"),
         (GEOMETRY, {"poni": "a.poni"}, "poni is a.poni: workers run in folders of their own"),
         (GEOMETRY, {"poni": "/no/a.poni"}, "poni: /no/a.poni: No such file or directory"),
+        (
+            GEOMETRY,
+            {"poni": "/dev/null"},
+            "poni: /dev/null is no geometry: it has no Detector, Distance, Poni1",
+        ),
+        (
+            GEOMETRY,
+            {"poni": tilted().replace("Distance: ", "Distance: hello # ")},
+            'the text of poni (10 lines) is no geometry: Distance is "hello # 0.',
+        ),
+        (
+            GEOMETRY,
+            {"poni": "{no"},
+            "the text of poni (1 line) is no geometry: it begins with {, and is no JSON",
+        ),
+        (GEOMETRY, {"dark": "/no/a.npy"}, "dark: /no/a.npy: No such file or directory"),
     ],
 )
 def test_what_is_refused_is_said_when_the_series_begins(
@@ -117,6 +135,20 @@ def test_what_is_refused_is_said_when_the_series_begins(
     with pytest.raises(Refusal) as refused:
         begun("azimuthal", parameters, metadata, filename="/a.h5", **HEADER)
     assert says in str(refused.value) and "azimuthal.py" not in str(refused.value)
+
+
+def test_what_pyfai_does_not_take_names_the_file_and_what_it_should_have(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept, "_make", MAKE)
+    path = tmp_path / "a.poni"
+    path.write_text(tilted().replace("Detector: Detector", "Detector: Nothing"))
+    with pytest.raises(Refusal) as refused:
+        begun("azimuthal", {"poni": str(path)}, METADATA, **HEADER)
+    said = str(refused.value)
+    assert (
+        f"pyFAI cannot read the geometry of {path}: " in said and "; a .poni file has lines such as " in said
+    )
 
 
 def test_pixels_that_are_missing_do_not_count() -> None:
