@@ -167,7 +167,7 @@ def open_results(options: Options) -> ResultsView:
     memory = Memory("window", qt.QSettings("Penstock", MEMORY)) if options.screenshot is None else None
     view = ResultsView(ResultsFeed(source, options.rate), memory=memory)
     if options.all_frames:
-        view.prefers = Page.FRAMES
+        view.choice.ways.prefers = Page.FRAMES
     if options.result:
         view.choose(options.result)
 
