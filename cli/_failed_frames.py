@@ -35,7 +35,8 @@ def lines(status: Status) -> Iterator[str]:
     for sentence, (first, *others) in list(alike.items())[:MOST]:
         told += 1 + len(others)
         besides = f" and {plural(len(others), 'other')}" if others else ""
-        yield f"    frame {first}{besides} failed: {sentence}"
+        why = "see above" if sentence in status.error or sentence in series.reason else sentence
+        yield f"    frame {first}{besides} failed: {why}"
     if more := series.counts.failed - told:
         yield f"    {plural(more, 'more frame')} failed: see {where}"
     lost = sorted(account["lost"].items())[:MOST]

@@ -84,7 +84,7 @@ def _value(value: object) -> str:
 
 
 def _series(series: Series, error: str) -> Iterator[str]:
-    reason = series.reason.removeprefix(error).removeprefix("; ") if error else series.reason
+    reason = "; ".join(part for part in series.reason.split("; ") if part not in error)
     ended = "NOT all done" if lacks(series) else "ended" if reason else "all done"
     so_far = "in progress" if series.active else ended
     yield f"  {series.file or f'series {series.id}'}, {so_far}{f': {reason}' if reason else ''}"

@@ -29,11 +29,12 @@ class Answers:
         errors: failed frames in a row after which the pipeline is in Error; 0: never.
         fail: puts the pipeline in Error, with a sentence.
         break_off: processes no more of a series, for a reason.
+        is_quiet: whether the reason of a series is said at its end, and not in the log, too.
     """
 
     def __init__(
         self, schedule: Schedule, errors: int, fail: Callable[[str], None],
-        break_off: Callable[[Run, str], None],
+        break_off: Callable[[Run, str], None], *, is_quiet: bool = False,
     ) -> None:  # fmt: skip
         self.runs: dict[int, Run] = {}
         """Series by the numbers of their parts."""
@@ -43,6 +44,7 @@ class Answers:
         self._errors = errors
         self._fail = fail
         self._break_off = break_off
+        self._is_quiet = is_quiet
         self._in_a_row = 0
 
     def part(self, number: int) -> Part:
@@ -82,7 +84,9 @@ class Answers:
         """Take that a worker's classes do not take a series: its frames fail there."""
         run = self.runs.get(message.series)
         if run is not None and message.why not in run.said:
-            log.error("series %s: %s", run.name, message.why)
+            run.is_refused = True
+            if not self._is_quiet:
+                log.error("series %s: %s", run.name, message.why)
             run.said.append(message.why)
 
     def done(self, member: Member, message: wire.Done, parts: Sequence[Any], now: float) -> None:
@@ -172,7 +176,8 @@ class Answers:
         values = arrays_of(message.arrays, parts)
         run.whole = [(array, values[array.name]) for array in message.arrays]
         if message.error:
-            log.error("series %s: %s", run.name, message.error)
+            if not self._is_quiet:
+                log.error("series %s: %s", run.name, message.error)
             run.has_no_whole(message.error)
         run.finisher = 0
 

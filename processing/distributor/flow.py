@@ -125,6 +125,8 @@ class Flow:
         """End a pipeline on a file if every worker refuses its code: there will be no others."""
         refused = sum(member.state == "refused" for member in self.staff.members.values())
         if self._is_on_file and not self.config.listen and refused >= self.config.workers:
+            for run in self.series.runs.values():
+                run.is_refused = True
             self.series.fail(f"no worker takes its class and parameters: {why}")
 
     def gone(self, peer: Peer, *, said_so: bool = False) -> None:

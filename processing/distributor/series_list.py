@@ -51,7 +51,10 @@ class SeriesList:
         self.schedule = schedule
         self.staff = staff
         staff.begun = self._begun
-        self.answers = Answers(schedule, setup.config.errors, self.fail, self.break_off)
+        # Of a file the command says at its end why, and once is enough.
+        self.answers = Answers(
+            schedule, setup.config.errors, self.fail, self.break_off, is_quiet=bool(setup.file)
+        )
         self.runs: dict[str, Run] = {}
         """Series that are not over, by id, in the order in which they began."""
         self.past = PastSeries()
@@ -219,7 +222,8 @@ class SeriesList:
         """Process no more of a series; what is not final is dropped."""
         if run.broken:
             return
-        log.error("series %s: %s", run.name, why)
+        if not self.setup.file:
+            log.error("series %s: %s", run.name, why)
         run.broken = why
         run.said.append(why)
         for number in run.numbers:

@@ -70,6 +70,8 @@ class Run:
         self.over: Over | None = None
         self.broken = ""
         """Why none of its frames is processed any more; a sentence."""
+        self.is_refused = False
+        """Whether workers have refused the class, its parameters, or the series."""
         self.is_stopped = False
         """Whether it was stopped: only what workers have is processed."""
         self.said: list[str] = []
@@ -228,8 +230,11 @@ class Run:
         self.whole_error = why
         self.said.append(why)
 
-    def finish(self) -> str:
+    def finish(self, *, keep_refused: bool = True) -> str:
         """Complete the result file; return what is not as it should be.
+
+        Args:
+            keep_refused: whether there is a result file, too, if the class was refused and did no frame.
 
         Raises:
             ResultError: it cannot be written.
@@ -245,6 +250,12 @@ class Run:
         ]
         reason = "; ".join([*self.said, *([", ".join(bad)] if bad else [])])
         self.phase = Phase.OVER
+        is_vain = self.is_refused and not counts.done and not counts.lost
+        if is_vain and not keep_refused and not self.was_resumed:
+            self.store.discard()
+            self.store = Store(None)
+            self.said = [reason]
+            return reason
         if self.joining is not None:
             self.store.unmatched(self.joining.unmatched)
         said = self.store.finish(final, reason, self.rest.flags(self.account.frames), self.whole)

@@ -218,6 +218,11 @@ class Store:
         state = "incomplete" if reason else "complete"
         return self.file.finish(counts, state, reason, raw_stored, whole)
 
+    def discard(self) -> None:
+        """Remove the result file."""
+        if self.file is not None:
+            self.file.discard()
+
     def close(self) -> None:
         """Close the result file as it is."""
         if self.file is not None:

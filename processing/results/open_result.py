@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -192,6 +193,13 @@ class OpenResult:
     def reading(self) -> Any:
         """Return the file, open for reading by h5py, whoever has locked it; to be closed."""
         return h5py.File(self.place.path, "r", locking=False)
+
+    def discard(self) -> None:
+        """Remove the file, and let go of its name: it has nothing that anybody would read."""
+        with contextlib.suppress(FileNotFoundError):  # somebody has moved it away
+            if os.path.samestat(os.fstat(self.descriptor), os.stat(self.place.path)):
+                os.unlink(self.place.path)
+        self.close(done=True)
 
     def close(self, *, done: bool = False) -> None:
         """Close the file and let go of its name; may be called again."""

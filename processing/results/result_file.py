@@ -233,6 +233,10 @@ class ResultFile(AccountRows):
         self._open.close(done=True)
         return said
 
+    def discard(self) -> None:
+        """Close the file and remove it, unless another one has its name now."""
+        self._open.discard()
+
     def close(self) -> None:
         """Close the file as it is, to be resumed; may be called again."""
         self._open.close()

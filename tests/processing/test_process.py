@@ -38,6 +38,11 @@ class Spots(Processor):
             "bright": bright, "share": share, "first": frame.pixels.flat[0], "mean": Mean(frame.pixels)
         }
 """
+STARTS = """\
+def start(self, series):
+        raise ValueError("no such series")
+
+    def process("""
 ENTRY = {"name": "live", "endpoint": "tcp://127.0.0.1:0", "shared": True, "queue_mb": 2}
 
 
@@ -376,16 +381,57 @@ def test_a_file_that_cannot_be_processed_is_told_with_the_reason_and_the_frames_
     raw = receiver.root / "a.h5"
     receiver.ended(streamer.series_of(str(raw), 20))
 
-    file = pipeline_file(tmp_path)
-    assert main(["process", str(file), str(raw), "--set", "treshold=3"]) == 2, "every worker refuses it"
-    said = capfd.readouterr().out
-    assert "there is no parameter treshold: Spots has threshold" in said and "20 dropped" in said
-
     file = pipeline_file(tmp_path, results_root=str(tmp_path / "none"))
     assert main(["process", str(file), str(raw)]) == 2
     said = capfd.readouterr().out
     assert f"{tmp_path}/none is not there: create it, or set results_root" in said
     assert "20 dropped" in said, "they are in the file"
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "words"),
+    [
+        (SPOTS, ["--set", "treshold=3"], "there is no parameter treshold: Spots has threshold"),
+        (f"import nothing_here\n{SPOTS}", [], "spots.py imports nothing_here, which is not here"),
+        (
+            SPOTS.replace("def process(", STARTS),
+            [],
+            "Spots.start: ValueError: no such series (spots.py, line 9",
+        ),
+    ],
+    ids=["parameters", "package", "start"],
+)
+def test_a_try_on_a_file_that_is_refused_says_why_once_and_leaves_nothing_in_the_way_of_the_next_one(
+    receiver: ReceiverProcess, streamer: Streamer, tmp_path: Path, capfd: pytest.CaptureFixture[str],
+    source: str, options: list[str], words: str,
+) -> None:  # fmt: skip
+    raw = receiver.root / "a.h5"
+    receiver.ended(streamer.series_of(str(raw), 20))
+    file = pipeline_file(tmp_path, source)
+
+    assert main(["process", str(file), str(raw), *options]) == 2
+    said = capfd.readouterr()
+    assert (said.out + said.err).count(words) == 1, said
+    assert "results: not stored" in said.out
+    assert not list(receiver.root.glob("*a.spots*"))
+
+    file = pipeline_file(tmp_path)
+    assert main(["process", str(file), str(raw)]) == 0
+    assert Results(receiver.root / "a.spots.h5").states().tolist() == [1] * 20
+
+
+def test_what_every_frame_fails_with_is_said_once_and_the_result_file_has_it(
+    receiver: ReceiverProcess, streamer: Streamer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    raw = receiver.root / "a.h5"
+    receiver.ended(streamer.series_of(str(raw), 20))
+    file = pipeline_file(tmp_path, SPOTS.replace("bright = np", "bright = 1 / 0 + np"), errors=5)
+    assert main(["process", str(file), str(raw)]) == 2
+    said = capfd.readouterr()
+    words = "ZeroDivisionError: division by zero (spots.py, line 9, in process)"
+    assert (said.out + said.err).count(words) == 1, said
+    assert " failed: see above\n" in said.out
+    assert words in Results(receiver.root / "a.spots.h5").account()["errors"].values()
 
 
 @pytest.mark.parametrize(
