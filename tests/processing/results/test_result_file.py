@@ -489,3 +489,14 @@ def test_a_kill_at_the_end_leaves_a_file_that_can_be_finished(
     assert finish(resumed, 5000) == ""
     assert np.array_equal(curve(tmp_path), curves(np.arange(5000)))
     assert Results(tmp_path / "x.spots.h5").account()["state"] == "complete"
+
+
+@pytest.mark.parametrize("is_anothers", [False, True])
+def test_a_file_that_is_discarded_is_gone_and_nothing_else(tmp_path: Path, is_anothers: bool) -> None:
+    results = created(tmp_path, 10)
+    if is_anothers:  # somebody has moved it away, and put another one in its place
+        (tmp_path / "x.spots.h5").rename(tmp_path / "old.h5")
+        (tmp_path / "x.spots.h5").write_text("another's")
+    results.discard()
+    left = names_in(tmp_path) - {"x.h5"}
+    assert left == ({"old.h5", "x.spots.h5"} if is_anothers else set())
