@@ -137,6 +137,7 @@ def events(made: Setup) -> Iterator[Events]:
     if "number" not in made.device.get_attribute_list():  # it is there once a series has had that result
         made.take(1)
         until(lambda: "number" in made.device.get_attribute_list(), "the device has the number")
+        until(lambda: made.device.read_attribute("CurveFrame").value == 0, "its curve is no news any more")
     found = Events(made.device, "Curve", "CurveFrame", "CurveEncoded", "Done", "State", "number")
     until(lambda: bool(found.seen("Done")), "the first event of each comes at once")
     found.forget()
