@@ -6,7 +6,6 @@ returns at once, except `prepare`.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable
 from typing import Any, Final
@@ -17,6 +16,7 @@ from penstock.processing.client import Rows
 from penstock.processing.models import Series as PipelineSeries
 from penstock.processing.models import Status
 from penstock.sardana.armed_series import SourceError, armed_series, look_at
+from penstock.sardana.axes_reader import AxesReader
 from penstock.sardana.pipelines.acquisition import DONE, Acquisition, Shown, values_of
 from penstock.sardana.pipelines.source import NOT_YET, Source
 from penstock.sardana.pipelines.tally import STATES, Tally
@@ -41,7 +41,7 @@ AGAIN: Final = 1.0
 hangs must not make a scan of a hundred points wait a hundred times."""
 
 
-class FrameResults:
+class FrameResults(AxesReader[Shown, Acquisition]):
     """The channels of one pipeline.
 
     Args:
@@ -53,38 +53,15 @@ class FrameResults:
     def __init__(
         self, source: Source, result_seconds: float, clock: Callable[[], float] = time.monotonic
     ) -> None:
+        super().__init__("penstock-results", Shown(), "the results", CLOSE_SECONDS)
         self._source = source
         self._result_seconds = result_seconds
         self._clock = clock
-        self._changed = threading.Condition()
-        self._closing = False
-        self._thread: threading.Thread | None = None
-        self._acquisition: Acquisition | None = None
-        self._axes: dict[int, Shown] = {}
         self._points: dict[str, int] = {}
         self._in_scan = False
         self._tally = Tally("pipeline")
 
     # Axes ---------------------------------------------------------------------------------------
-
-    def add(self, axis: int) -> None:
-        """Add a channel without a result. The first one starts the thread, not a measurement: see
-        `penstock.sardana.shelter`."""
-        self._axes.setdefault(axis, Shown())
-        if self._thread is None:
-            self._closing = False
-            self._thread = threading.Thread(target=self._run, name="penstock-results", daemon=True)
-            self._thread.start()
-
-    def remove(self, axis: int) -> None:
-        """Forget a channel; without any, the thread ends."""
-        self._axes.pop(axis, None)
-        if not self._axes:
-            self.close()
-
-    def axis(self, axis: int) -> Shown:
-        """Return what a channel shows."""
-        return self._axes[axis]
 
     def show(self, axis: int, result: str) -> None:
         """Choose the result that a channel shows, from the next acquisition on."""
@@ -201,42 +178,12 @@ class FrameResults:
         acquisition.given[axis] = first + len(found)
         return found
 
-    def stop(self) -> None:
-        """Wait for no further values."""
-        with self._changed:
-            if self._acquisition is not None:
-                self._acquisition.stopped = True
-            self._changed.notify_all()
-
-    def close(self) -> None:
-        """Stop, and end the thread; takes as long as the current question."""
-        self.stop()
-        with self._changed:
-            self._closing = True
-            thread, self._thread = self._thread, None
-            self._changed.notify_all()
-        if thread is not None:
-            thread.join(CLOSE_SECONDS)
-
     # The thread ---------------------------------------------------------------------------------
 
-    def _run(self) -> None:
-        while True:
+    def _read(self, acquisition: Acquisition) -> None:
+        if not self._step(acquisition):
             with self._changed:
-                while not self._closing and (self._acquisition is None or not self._acquisition.busy):
-                    self._changed.wait()
-                if self._closing:
-                    return
-                acquisition = self._acquisition
-            assert acquisition is not None
-            try:
-                if not self._step(acquisition):
-                    with self._changed:
-                        self._changed.wait(self._pause(acquisition))
-            except SourceError as error:
-                acquisition.fault = str(error)
-            except Exception as error:  # else Sardana would wait for a thread that has gone
-                acquisition.fault = f"the results cannot be read: {type(error).__name__}: {error}"
+                self._changed.wait(self._pause(acquisition))
 
     def _pause(self, acquisition: Acquisition) -> float:
         """Return the seconds until the next question: few for a point that ought to be done."""
@@ -318,7 +265,7 @@ class FrameResults:
         read: dict[str, Rows | None] = {}
         if DONE in codes:
             try:
-                read = self._read(acquisition, int(np.flatnonzero(codes == DONE)[-1]) + 1)
+                read = self._rows(acquisition, int(np.flatnonzero(codes == DONE)[-1]) + 1)
                 there = (
                     [each.name for each in self._source.results(acquisition.id)]
                     if None in read.values()
@@ -346,7 +293,7 @@ class FrameResults:
         acquisition.upto += len(codes)  # last: all below it is present
         return True
 
-    def _read(self, acquisition: Acquisition, count: int) -> dict[str, Rows | None]:
+    def _rows(self, acquisition: Acquisition, count: int) -> dict[str, Rows | None]:
         """Return the rows of the next `count` frames by result, `None` for one that no frame has yet."""
         first = acquisition.upto
         return {

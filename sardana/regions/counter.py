@@ -7,7 +7,6 @@ returns at once.
 from __future__ import annotations
 
 import math
-import threading
 import time
 from array import array
 from collections.abc import Callable
@@ -16,6 +15,7 @@ from typing import Final
 
 from penstock.receiver.models import RoiValues
 from penstock.sardana.armed_series import armed_series, look_at
+from penstock.sardana.axes_reader import AxesReader
 from penstock.sardana.regions.source import Look, Source, SourceError
 
 VALUES: Final = ("sum", "mean", "max")
@@ -74,7 +74,7 @@ class _Series:
         return not (self.stopped or self.fault or self.ended) and self.upto < self.due
 
 
-class RegionCounter:
+class RegionCounter(AxesReader[Axis, _Series]):
     """The counters of one detector.
 
     Args:
@@ -83,34 +83,11 @@ class RegionCounter:
     """
 
     def __init__(self, source: Source, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__("penstock-regions", Axis(), "the values of regions", WAIT + 1.0)
         self._source = source
         self._clock = clock
-        self._changed = threading.Condition()
-        self._closing = False
-        self._thread: threading.Thread | None = None
-        self._series: _Series | None = None
-        self._axes: dict[int, Axis] = {}
 
     # Axes ---------------------------------------------------------------------------------------
-
-    def add(self, axis: int) -> None:
-        """Add a counter without a region. The first one starts the thread, not a measurement: see
-        `penstock.sardana.shelter`."""
-        self._axes.setdefault(axis, Axis())
-        if self._thread is None:
-            self._closing = False
-            self._thread = threading.Thread(target=self._run, name="penstock-regions", daemon=True)
-            self._thread.start()
-
-    def remove(self, axis: int) -> None:
-        """Forget a counter; without any, the thread ends."""
-        self._axes.pop(axis, None)
-        if not self._axes:
-            self.close()
-
-    def axis(self, axis: int) -> Axis:
-        """Return what a counter shows."""
-        return self._axes[axis]
 
     def show(self, axis: int, *, region: str | None = None, value: str | None = None) -> None:
         """Choose what a counter shows, from the next acquisition on.
@@ -133,19 +110,19 @@ class RegionCounter:
         Args:
             per_start: frames per start.
         """
-        last = "" if self._series is None else self._series.id or self._series.last
+        last = "" if self._acquisition is None else self._acquisition.id or self._acquisition.last
         before, fault = None, ""
         try:
             before = self._source.look()
         except SourceError as error:
             fault = str(error)
         with self._changed:
-            self._series = _Series(per_start, before, dict(self._axes), last, fault=fault)
+            self._acquisition = _Series(per_start, before, dict(self._axes), last, fault=fault)
 
     def start(self) -> None:
         """Expect the next frames, which have been, or are about to be, triggered; never raises."""
         with self._changed:
-            series = self._series
+            series = self._acquisition
             if series is None:
                 return
             series.due += series.per_start
@@ -153,7 +130,7 @@ class RegionCounter:
 
     def state(self, axis: int) -> tuple[str, str]:
         """Return the name of Sardana's state, and a sentence."""
-        shows, series = self._axes[axis], self._series
+        shows, series = self._axes[axis], self._acquisition
         if not shows.region:
             return "Fault", "no region: write the name of one to the attribute Region"
         if series is None or series.stopped:
@@ -167,7 +144,7 @@ class RegionCounter:
 
     def value(self, axis: int) -> float:
         """Return the value of the frame that was started last; NaN if it is missing, or not there yet."""
-        series = self._series
+        series = self._acquisition
         if series is None:
             return math.nan
         values, index = series.values.get(axis), series.due - 1
@@ -175,7 +152,7 @@ class RegionCounter:
 
     def new_values(self, axis: int) -> list[float]:
         """Return those that were not given yet, in the order of the frames; NaN for each missing frame."""
-        series = self._series
+        series = self._acquisition
         if series is None:
             return []
         over = (series.ended or series.fault) and not series.stopped
@@ -187,42 +164,9 @@ class RegionCounter:
         series.given[axis] = first + len(found)
         return found
 
-    def stop(self) -> None:
-        """Wait for no further values."""
-        with self._changed:
-            if self._series is not None:
-                self._series.stopped = True
-            self._changed.notify_all()
-
-    def close(self) -> None:
-        """Stop, and end the thread; takes as long as the current request."""
-        self.stop()
-        with self._changed:
-            self._closing = True
-            thread, self._thread = self._thread, None
-            self._changed.notify_all()
-        if thread is not None:
-            thread.join(WAIT + 1.0)
-
     # The thread ---------------------------------------------------------------------------------
 
-    def _run(self) -> None:
-        while True:
-            with self._changed:
-                while not self._closing and (self._series is None or not self._series.busy):
-                    self._changed.wait()
-                if self._closing:
-                    return
-                series = self._series
-            assert series is not None
-            try:
-                self._step(series)
-            except SourceError as error:
-                series.fault = str(error)
-            except Exception as error:  # else Sardana would wait for a thread that has gone
-                series.fault = f"the counter of regions has failed: {type(error).__name__}: {error}"
-
-    def _step(self, series: _Series) -> None:
+    def _read(self, series: _Series) -> None:
         if not series.id:
             self._find(series)
             return
