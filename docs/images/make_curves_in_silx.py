@@ -12,12 +12,9 @@ import subprocess
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 os.environ["HDF5_USE_FILE_LOCKING"] = "FALSE"  # as silx view sets it
-
-import silx.gui.hdf5
-from silx.app.view.Viewer import Viewer
-from silx.gui import qt
 
 from penstock.devices._base.processes import free_port
 
@@ -32,17 +29,16 @@ RECEIVER = """receivers:
 """
 SIZE = 1180, 640
 FRAME = 7
-DRAWN = 8000
-"""Milliseconds after which every part of the window has been drawn."""
 
 
 def main() -> None:
     """Take a series, process its file, and take the picture."""
     sys.path.append(str(ROOT))
+    from docs.images.in_silx import shoot
     from docs.images.make_viewer import shrink
 
     with TemporaryDirectory() as folder:
-        shoot(processed(Path(folder)))
+        shoot(processed(Path(folder)), PICTURE, SIZE, 330, FRAME, choose)
     shrink(PICTURE)
 
 
@@ -67,37 +63,9 @@ def processed(folder: Path) -> Path:
     return folder / "ceo2.powder.h5"
 
 
-def shoot(file: Path) -> None:
-    """Open the file in silx view, as somebody would who looks for the curve of one frame."""
-    application = qt.QApplication([])
-    window = Viewer()
-    window.appendFile(str(file))
-    window.resize(*SIZE)
-    window.show()
-    tree = window.findChild(silx.gui.hdf5.Hdf5TreeView)
-    splitter = window.findChild(qt.QSplitter)
-
-    def unfold() -> None:
-        splitter.setSizes([330, SIZE[0] - 330])
-        tree.expandToDepth(0)
-        tree.setCurrentIndex(tree.model().index(0, 0))  # what the file says is shown by default
-        window.displaySelectedData()
-        qt.QTimer.singleShot(DRAWN // 4, choose)
-
-    def choose() -> None:
-        for field in window.findChildren(qt.QLineEdit):
-            if field.isVisible() and field.text() == "0":
-                field.setText(str(FRAME))
-                field.editingFinished.emit()
-
-    def take() -> None:
-        window.grab().save(str(PICTURE))
-        application.quit()
-
-    qt.QTimer.singleShot(DRAWN // 4, unfold)
-    qt.QTimer.singleShot(DRAWN, take)
-    application.exec()
-    window.close()
+def choose(tree: Any) -> None:
+    """Choose what the file says is shown by default."""
+    tree.setCurrentIndex(tree.model().index(0, 0))
 
 
 if __name__ == "__main__":

@@ -11,12 +11,9 @@ import os
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 os.environ["HDF5_USE_FILE_LOCKING"] = "FALSE"  # as silx view sets it
-
-import silx.gui.hdf5
-from silx.app.view.Viewer import Viewer
-from silx.gui import qt
 
 from penstock.sardana.laboratory.laboratory import Laboratory, Unit
 
@@ -26,17 +23,16 @@ DETECTOR = {"SensorWidth": 516, "SensorHeight": 516}
 COMMAND = "ascan mot01 0 10 20 0.05"
 POINT = 12
 SIZE = 1180, 720
-DRAWN = 8000
-"""Milliseconds after which every part of the window has been drawn."""
 
 
 def main() -> None:
     """Take the scan and the picture."""
     sys.path.append(str(ROOT))
+    from docs.images.in_silx import shoot
     from docs.images.make_viewer import shrink
 
     with TemporaryDirectory() as folder:
-        shoot(scan(Path(folder)))
+        shoot(scan(Path(folder)), PICTURE, SIZE, 420, POINT, choose)
     shrink(PICTURE)
 
 
@@ -50,44 +46,16 @@ def scan(folder: Path) -> Path:
         return laboratory.data / "scan.h5"
 
 
-def shoot(file: Path) -> None:
-    """Open the file in silx view, as somebody would who looks for the image of one point."""
-    application = qt.QApplication([])
-    window = Viewer()
-    window.appendFile(str(file))
-    window.resize(*SIZE)
-    window.show()
-    tree = window.findChild(silx.gui.hdf5.Hdf5TreeView)
-    splitter = window.findChild(qt.QSplitter)
-
-    def unfold() -> None:
-        splitter.setSizes([420, SIZE[0] - 420])
-        tree.expandToDepth(0)
-        entry = tree.model().index(0, 0, tree.model().index(0, 0))
-        tree.expand(entry)
-        for row in range(tree.model().rowCount(entry)):
-            child = tree.model().index(row, 0, entry)
-            if child.data() in ("images_sim", "measurement"):
-                tree.expand(child)
-            if child.data() == "images_sim":
-                tree.setCurrentIndex(child)
-        window.displaySelectedData()
-        qt.QTimer.singleShot(DRAWN // 4, choose)
-
-    def choose() -> None:
-        for field in window.findChildren(qt.QLineEdit):
-            if field.isVisible() and field.text() == "0":
-                field.setText(str(POINT))
-                field.editingFinished.emit()
-
-    def take() -> None:
-        window.grab().save(str(PICTURE))
-        application.quit()
-
-    qt.QTimer.singleShot(DRAWN // 4, unfold)
-    qt.QTimer.singleShot(DRAWN, take)
-    application.exec()
-    window.close()
+def choose(tree: Any) -> None:
+    """Unfold the entry, and choose the detector's images."""
+    entry = tree.model().index(0, 0, tree.model().index(0, 0))
+    tree.expand(entry)
+    for row in range(tree.model().rowCount(entry)):
+        child = tree.model().index(row, 0, entry)
+        if child.data() in ("images_sim", "measurement"):
+            tree.expand(child)
+        if child.data() == "images_sim":
+            tree.setCurrentIndex(child)
 
 
 if __name__ == "__main__":
