@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,17 +15,8 @@ from penstock.processing.processor import Frame
 from penstock.processing.series import from_start
 from penstock.processing.worker.chain import Chain
 from penstock.processing.worker.running import Bunch, Job, Run
-from penstock.resources.version import CHECKOUT
 from penstock.stins import codec
 from penstock.stins.messages import Header, Image
-
-JUDGES = CHECKOUT / ".venv-judges" / "processing"
-MISSING = f"there is no {JUDGES}; make judges installs it"
-
-
-def judges_path() -> Path | None:
-    """Return the folder of the packages of others; `None` if `make judges` was not run."""
-    return next(JUDGES.glob(f"lib/python3.{sys.version_info.minor}/site-packages"), None)
 
 
 class InWorker:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import resource
-import subprocess
 import sys
 import tempfile
 import time
@@ -19,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.bench.in_child import told
 from penstock.bench.in_worker import InWorker
 from penstock.bench.reductions import Figure, NotMeasured, Progress, median_ratio
 from penstock.codecs import bslz4
@@ -139,10 +139,7 @@ def _child(what: str, rounds: str, folder: str) -> dict[str, list[float]]:
             "OMP_NUM_THREADS": "1",
             "NUMBA_NUM_THREADS": "1",
         }
-        told = subprocess.run(command, check=False, capture_output=True, text=True, env=environment)
-        if told.returncode != 0:
-            raise RuntimeError(f"azimuthal: {told.stderr.strip().splitlines()[-1]}")
-        for name, values in json.loads(told.stdout).items():
+        for name, values in told(command, environment).items():
             found.setdefault(name, []).extend(values)
     return found
 

@@ -6,7 +6,6 @@ stempy 3.6 is in an environment of its own, which `make judges` makes; both run 
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 import tempfile
 import time
@@ -16,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from penstock.bench.in_worker import MISSING, InWorker, judges_path, parts_of
-from penstock.bench.reductions import Figure, NotMeasured, Progress, median_ratio
+from penstock.bench.in_child import beside
+from penstock.bench.in_worker import InWorker, parts_of
+from penstock.bench.reductions import Figure, Progress, median_ratio
 
 SHAPE, FRAMES, ELECTRONS = (576, 576), 200, 0.006
 """A frame of the 4D Camera; how many; share of the pixels that are hit."""
@@ -29,15 +29,8 @@ OURS, THEIRS = "Penstock's worker", "stempy"
 
 def measure(rounds: int, progress: Progress) -> Iterator[Figure]:
     """Measure in a child process, which imports stempy."""
-    packages = judges_path()
-    if packages is None or not (packages / "stempy").is_dir():
-        raise NotMeasured(f"electrons beside stempy: {MISSING}")
     progress(f"electrons, {rounds} rounds of {FRAMES} frames")
-    command = [sys.executable, "-P", "-m", __name__, str(packages), str(rounds)]
-    told = subprocess.run(command, check=False, capture_output=True, text=True)
-    if told.returncode != 0:
-        raise RuntimeError(f"electrons: {told.stderr.strip().splitlines()[-1]}")
-    values = json.loads(told.stdout)
+    values = beside("stempy", __name__, rounds)
     yield Figure(
         part="electrons", text="576², uint16, with dark: times as fast as electron_count_frame",
         found=median_ratio(values[THEIRS], values[OURS]), bar=BAR, least=True, values=values,

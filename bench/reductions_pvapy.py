@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -21,8 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from penstock.bench.in_worker import MISSING, InWorker, judges_path, parts_of
-from penstock.bench.reductions import Figure, NotMeasured, Progress
+from penstock.bench.in_child import beside
+from penstock.bench.in_worker import InWorker, parts_of
+from penstock.bench.reductions import Figure, Progress
 
 SHAPE, FRAMES, BUNCH = (512, 512), 320, 16
 BAR = 100.0
@@ -41,15 +41,8 @@ class Returns(Processor):
 
 def measure(rounds: int, progress: Progress) -> Iterator[Figure]:
     """Measure in a child process, which imports PvaPy."""
-    packages = judges_path()
-    if packages is None or not (packages / "pvapy").is_dir():
-        raise NotMeasured(f"classes of PvaPy: {MISSING}")
     progress(f"pvapy, {rounds} rounds of {FRAMES} frames")
-    command = [sys.executable, "-P", "-m", __name__, str(packages), str(rounds)]
-    told = subprocess.run(command, check=False, capture_output=True, text=True)
-    if told.returncode != 0:
-        raise RuntimeError(f"pvapy: {told.stderr.strip().splitlines()[-1]}")
-    values = json.loads(told.stdout)
+    values = beside("pvapy", __name__, rounds)
     rounds_of = zip(values[ALL], values[CLASS], values[PLAIN], strict=True)
     yield Figure(
         part="pvapy", text="512², uint16, AdImageProcessor: ours per frame", unit="µs", bar=BAR,

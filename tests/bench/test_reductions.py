@@ -7,7 +7,7 @@ from importlib import import_module
 
 import pytest
 
-from penstock.bench import reductions, reductions_report
+from penstock.bench import in_child, reductions, reductions_report
 from penstock.bench.reductions import PARTS, Figure, NotMeasured, measured, median_ratio
 from penstock.cli.main import main
 from tests.third_party import program_of
@@ -40,10 +40,9 @@ def test_a_part_that_cannot_be_measured_is_said_and_the_others_are_measured(
 def test_a_part_without_the_programs_of_others_says_what_installs_them(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    module = import_module(PARTS[name])
-    monkeypatch.setattr(module, "judges_path", lambda: None)
+    monkeypatch.setattr(in_child, "judges_path", lambda: None)
     with pytest.raises(NotMeasured, match="make judges installs it"):
-        list(module.measure(1, lambda text: None))
+        list(import_module(PARTS[name]).measure(1, lambda text: None))
 
 
 def test_a_part_that_is_not_there_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
