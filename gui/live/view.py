@@ -46,6 +46,7 @@ from penstock.gui.live.receiver_source import TIMEOUT, ReceiverSource
 from penstock.gui.live.regions.axis import scan_said
 from penstock.gui.live.regions.dock import RegionsDock
 from penstock.gui.live.screen import Screen
+from penstock.gui.live.seen import Seen
 from penstock.gui.live.sentences import caption, count, message, name_of, name_on_plate, no_picture
 from penstock.gui.live.snapshot import Snapshot
 from penstock.gui.live.source import Source
@@ -61,7 +62,7 @@ BESIDE = 380
 TROUBLE = frozenset({"away", "error", "fault"})
 
 
-class LiveView(qt.QMainWindow):
+class LiveView(Seen):
     """Follows one receiver from when it is first shown until `stop`; while hidden, it requests no frames.
 
     Args:
@@ -238,37 +239,21 @@ class LiveView(qt.QMainWindow):
 
     def showEvent(self, event: qt.QShowEvent) -> None:
         """Request frames, now that it is visible."""
-        super().showEvent(event)
         self.measure.follow_view(True)
-        self.start()
-        self._tell_wanted()
+        super().showEvent(event)
 
     def hideEvent(self, event: qt.QHideEvent) -> None:
         """Stop requests for frames while it is not visible."""
-        super().hideEvent(event)
         self.measure.follow_view(False)
         self.past.stop_playing()
-        self._tell_wanted()
-
-    def closeEvent(self, event: qt.QCloseEvent) -> None:
-        """End the feed; the widget goes first, since the request under way may take a moment."""
-        self.hide()
-        self.stop()
-        super().closeEvent(event)
-
-    def changeEvent(self, event: qt.QEvent) -> None:
-        """Request no frames while the window is minimised: it draws nothing."""
-        super().changeEvent(event)
-        if event.type() == qt.QEvent.WindowStateChange:
-            self._tell_wanted()
+        super().hideEvent(event)
 
     def _tick(self) -> None:
         self.readings.show_drawn(self._screen.rate())
         self.readings.show_age(time.time())
 
     def _tell_wanted(self) -> None:
-        seen = self.isVisible() and not self.window().isMinimized()
-        self._feed.set_wanted(seen and self.past.is_live() and not self.controls.pause.isChecked())
+        self._feed.set_wanted(self.is_seen() and self.past.is_live() and not self.controls.pause.isChecked())
 
     # -- what is on show -----------------------------------------------------------------------
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from silx.gui import qt
 
 from penstock.gui.live.results.feed import ResultsFeed
+from penstock.gui.live.seen import Seen
 
 
-class Following(qt.QMainWindow):
+class Following(Seen):
     """Follows a feed from when it is first shown until `stop`.
 
     Args:
@@ -54,29 +55,5 @@ class Following(qt.QMainWindow):
         self._paused = on
         self._tell_wanted()
 
-    def showEvent(self, event: qt.QShowEvent) -> None:
-        """Ask for values, now that it is visible."""
-        super().showEvent(event)
-        self.start()
-        self._tell_wanted()
-
-    def hideEvent(self, event: qt.QHideEvent) -> None:
-        """Ask for no values while it is not visible."""
-        super().hideEvent(event)
-        self._tell_wanted()
-
-    def closeEvent(self, event: qt.QCloseEvent) -> None:
-        """End it; the widget goes first, since the request under way may take a moment."""
-        self.hide()
-        self.stop()
-        super().closeEvent(event)
-
-    def changeEvent(self, event: qt.QEvent) -> None:
-        """Ask for no values while the window is minimised: it draws nothing."""
-        super().changeEvent(event)
-        if event.type() == qt.QEvent.WindowStateChange:
-            self._tell_wanted()
-
     def _tell_wanted(self) -> None:
-        seen = self.isVisible() and not self.window().isMinimized()
-        self._feed.set_wanted(seen and not self._paused)
+        self._feed.set_wanted(self.is_seen() and not self._paused)

@@ -1,0 +1,48 @@
+"""A view that asks for something only while it is seen."""
+
+from __future__ import annotations
+
+from silx.gui import qt
+
+
+class Seen(qt.QMainWindow):
+    """Begins when it is first shown, and ends for good when it is closed."""
+
+    def start(self) -> None:
+        """Begin; may be called again."""
+        raise NotImplementedError
+
+    def stop(self) -> None:
+        """End for good: waits for the request under way."""
+        raise NotImplementedError
+
+    def is_seen(self) -> bool:
+        """Return whether somebody can see it: minimised it draws nothing."""
+        return bool(self.isVisible() and not self.window().isMinimized())
+
+    def showEvent(self, event: qt.QShowEvent) -> None:
+        """Begin, now that it is visible."""
+        super().showEvent(event)
+        self.start()
+        self._tell_wanted()
+
+    def hideEvent(self, event: qt.QHideEvent) -> None:
+        """Ask for nothing while it is not visible."""
+        super().hideEvent(event)
+        self._tell_wanted()
+
+    def closeEvent(self, event: qt.QCloseEvent) -> None:
+        """End it; the widget goes first, since the request under way may take a moment."""
+        self.hide()
+        self.stop()
+        super().closeEvent(event)
+
+    def changeEvent(self, event: qt.QEvent) -> None:
+        """Ask for nothing while the window is minimised."""
+        super().changeEvent(event)
+        if event.type() == qt.QEvent.WindowStateChange:
+            self._tell_wanted()
+
+    def _tell_wanted(self) -> None:
+        """Tell the feed whether anything is wanted now."""
+        raise NotImplementedError
