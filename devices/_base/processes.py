@@ -216,15 +216,18 @@ def _signals_delayed() -> Iterator[None]:
         signal.raise_signal(each)
 
 
-def free_port() -> int:
-    """Return a TCP port on the loopback interface that nobody listens on now.
+def free_port(number: int = 1) -> int:
+    """Return a TCP port on the loopback interface that nobody listens on now; the first of `number` of them
+    that follow each other.
 
     For a port that two processes must know before either has it; if one process can report its port, let the
     system choose instead. The port lies below those that the system assigns by itself (32768 and above,
     ip(7)): otherwise another program could be given it before it is used.
     """
-    ports = random.SystemRandom().sample(range(10_000, 32_768), 1_000)
-    return next(port for port in ports if not is_taken("127.0.0.1", port))
+    ports = random.SystemRandom().sample(range(10_000, 32_768 - number), 1_000)
+    return next(
+        port for port in ports if not any(is_taken("127.0.0.1", port + later) for later in range(number))
+    )
 
 
 def is_taken(host: str, port: int) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import socket
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ import pytest
 from penstock.cli import _fleet
 from penstock.cli._fleet_pipelines import read_pipelines
 from penstock.cli.main import main
+from penstock.devices._base.processes import free_port
 from penstock.processing.client import PipelineRefused
 from penstock.processing.results.read import Results
 from tests.processing.service.pipeline_process import DEADLINE
@@ -21,12 +21,6 @@ from tests.streams import Streamer
 
 __all__ = ["receiver"]
 WHOLE = f"{SPOTS}\n    def finish(self, totals):\n        return {{'twice': 2.0 * totals['mean']}}\n"
-
-
-def free_address() -> str:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return f"127.0.0.1:{found.getsockname()[1]}"
 
 
 def begun(made: Running, streamer: Streamer, path: Path, frames: int | None, sent: int) -> str:
@@ -143,7 +137,7 @@ def test_a_pipeline_that_is_ended_within_a_series_takes_the_rest_from_the_file_w
 def test_a_pipeline_is_named_by_its_file_and_behind_its_receiver_by_its_name(
     start_receiver: Start, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    http = free_address()
+    http = f"127.0.0.1:{free_port()}"
     receiver = start_receiver(forward=[ENTRY | {"page": f"http://{http}/"}])
     receiver.connected()
     with running(tmp_path, receiver, http=http) as made:

@@ -10,7 +10,6 @@ import json
 import os
 import random
 import signal
-import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +19,7 @@ import h5py
 import numpy as np
 import pytest
 
+from penstock.devices._base.processes import free_port
 from penstock.receiver.models import FrameStatus, Status
 from penstock.streamer.generator_faults import KINDS
 from tests.receiver.processes import DEADLINE, ReceiverProcess
@@ -40,9 +40,7 @@ class Pair:
     """A receiver, and the port at which one generator after the other binds."""
 
     def __init__(self, folder: Path, sockets: int) -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.endpoint = f"tcp://127.0.0.1:{free.getsockname()[1]}"
+        self.endpoint = f"tcp://127.0.0.1:{free_port()}"
         self.receiver = ReceiverProcess(
             folder, self.endpoint, {"sockets": sockets}, gap={"seconds": GAP}, peer_gone=0.5
         )

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from penstock.devices._base.processes import free_port
 from tests.processing.distributor.pipelines import (
     SUM,
     column,
@@ -22,7 +23,6 @@ from tests.processing.distributor.pipelines import (
     results,
     statuses,
 )
-from tests.processing.distributor.test_distributor_series import free_port
 from tests.receiver.processes import ReceiverProcess
 from tests.streams import Streamer, pixels
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import socket
 import subprocess
 import sys
 from collections.abc import Callable
@@ -16,6 +15,7 @@ import numpy as np
 import pytest
 
 from penstock.codecs import bslz4
+from penstock.devices._base.processes import free_port
 from penstock.processing.wire import keys
 from tests.processing.distributor.pipelines import (
     NUMBER,
@@ -568,7 +568,7 @@ def test_frames_of_joined_modules_are_processed_as_one_and_partial_where_one_is_
         def process(self, frame):
             return {"shape": np.array(frame.pixels.shape), "partial": frame.partial}
     """
-    first_port = free_port()
+    first_port = free_port(2)
     endpoints = [f"tcp://127.0.0.1:{first_port + number}" for number in range(2)]
     receiver = ReceiverProcess(
         tmp_path, endpoints[0], {"endpoints": endpoints, "join": "modules"}, forward=[entry(tmp_path)]
@@ -588,10 +588,3 @@ def test_frames_of_joined_modules_are_processed_as_one_and_partial_where_one_is_
                 assert len(set(map(tuple, column(file, "shape").tolist()))) == 1
     finally:
         receiver.close()
-
-
-def free_port() -> int:
-    """A port that was free a moment ago."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])

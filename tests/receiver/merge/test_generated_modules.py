@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import random
-import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +17,7 @@ import hdf5plugin  # noqa: F401 (registers the filters)
 import numpy as np
 import pytest
 
+from penstock.devices._base.processes import free_port
 from penstock.receiver.models import FrameStatus, Status
 from penstock.receiver.series.module_status import frame_status
 from penstock.streamer.generator_pixels import pixels
@@ -43,7 +43,7 @@ class Detector:
 
     def __init__(self, folder: Path, modules: int) -> None:
         self.modules = modules
-        first = _free_ports(modules)
+        first = free_port(modules)
         self.endpoints = [f"tcp://127.0.0.1:{first + number}" for number in range(modules)]
         source = {"endpoints": self.endpoints, "join": "modules", "join_seconds": HEADERS}
         self.receiver = ReceiverProcess(
@@ -60,24 +60,6 @@ class Detector:
         assert done.stdout, done.stderr
         report: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
         return report
-
-
-def _free_ports(number: int) -> int:
-    """The first of so many ports that follow each other and are free."""
-    for first in range(random.SystemRandom().randrange(20000, 30000), 60000, number):
-        taken = []
-        try:
-            for port in range(first, first + number):
-                probe = socket.socket()
-                taken.append(probe)
-                probe.bind(("127.0.0.1", port))
-        except OSError:
-            continue
-        finally:
-            for probe in taken:
-                probe.close()
-        return first
-    raise AssertionError("no free ports")
 
 
 @pytest.fixture(scope="module")
