@@ -83,7 +83,8 @@ def run(link: Link, last_frame: LastFrame, requested_frame: LastFrame, rois: Reg
             state = pipeline.machine.state
             now = time.monotonic()
             if fresh or now >= tell_due:
-                link.send(pipeline, now, fresh=fresh)
+                while link.send(pipeline, now, fresh=fresh) and pipeline.ended:
+                    pass
                 tell_due = now + TELL
     finally:
         pipeline.close(why)

@@ -73,7 +73,9 @@ class Snapshot(msgspec.Struct, frozen=True):
     """Answer to the latest request for a frame or a fact."""
     measures: Measures = Measures()
     ended: tuple[PastSeries, ...] = ()
-    """Series that have ended since the last snapshot; if there are many, the rest follows with the next."""
+    """Series that have ended since the last snapshot."""
+    more: bool = False
+    """Whether more have ended, which the next snapshots tell; the status is then ahead of what was told."""
 
 
 class Link:
@@ -123,7 +125,8 @@ class Link:
         if content != self._told:
             self._version += 1
         told = replace(status, version=self._version)
-        snapshot = Snapshot(told, self.handled, pipeline.answer, pipeline.measures(), ended)
+        more = len(pipeline.ended) > len(ended)
+        snapshot = Snapshot(told, self.handled, pipeline.answer, pipeline.measures(), ended, more)
         try:
             self._datagrams.send(snapshot, cut=True)
         except BlockingIOError:

@@ -32,7 +32,7 @@ from penstock.receiver.process.chosen_regions import KeptRegions
 from penstock.receiver.process.folders import DataRoot
 from penstock.receiver.process.free_space import FreeSpace
 from penstock.receiver.process.history import History
-from penstock.receiver.process.link import ENDED_AT_ONCE, Command, Setup, Snapshot
+from penstock.receiver.process.link import Command, Setup, Snapshot
 from penstock.receiver.process.stage_times import Measures
 from penstock.receiver.regions import memory
 from penstock.receiver.series.running_series import MAX_REASON
@@ -217,7 +217,7 @@ class Supervisor(Parent[Snapshot]):
         await self._revived()
         if self.alive:  # otherwise all that it has left is known
             await self._command(Command(0, "tell"))
-            await self._changes.wait_for(lambda: self._has_told_all or not self.alive, COMMAND_SECONDS)
+            await self._changes.wait_for(lambda: not self._snapshot.more or not self.alive, COMMAND_SECONDS)
         return self._known(series)
 
     def _known(self, series: str) -> PastSeries | None:
@@ -225,10 +225,6 @@ class Supervisor(Parent[Snapshot]):
         if status.series is not None and status.series.id == series:
             return PastSeries(series=status.series, counts=status.counts)
         return self.history.find(series)
-
-    @property
-    def _has_told_all(self) -> bool:
-        return len(self._snapshot.ended) < ENDED_AT_ONCE
 
     def check(self, series: SeriesCheck) -> SeriesCheckResult:
         """Check whether a series could be taken now.
@@ -347,6 +343,10 @@ class Supervisor(Parent[Snapshot]):
 
     def _take(self, snapshot: Snapshot) -> None:
         self._silent = 0.0
+        for past in snapshot.ended:
+            self.history.add(past)
+        if snapshot.more:  # nobody sees that a series has ended before he finds all that ended before it
+            snapshot = msgspec.structs.replace(snapshot, status=self._snapshot.status)
         if (snapshot.status.version, snapshot.handled) != (
             self._snapshot.status.version,
             self._snapshot.handled,
@@ -357,8 +357,6 @@ class Supervisor(Parent[Snapshot]):
             self._has_progress = True
         if snapshot.status.state == "running" and snapshot.status.counts.flushed:
             self._has_progress = True
-        for past in snapshot.ended:
-            self.history.add(past)
         self._snapshot = snapshot
 
     @property

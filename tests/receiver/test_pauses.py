@@ -16,6 +16,7 @@ import pytest
 
 from penstock.receiver.process.supervisor import SILENT_AFTER
 from tests.receiver.processes import DEADLINE, ReceiverProcess
+from tests.receiver.test_deaths import wait_until
 from tests.streams import Streamer, pixels
 
 FRAMES = 20
@@ -39,6 +40,15 @@ def stored(path: Path, origin: int) -> list[int]:
         for index in indices:
             np.testing.assert_array_equal(data[index], pixels(origin + index))
         return indices
+
+
+def is_whole(path: Path) -> bool:
+    """Whether a file is closed, and complete."""
+    try:
+        with h5py.File(path) as file:
+            return file[f"{DETECTOR}/series/state"].asstr()[()] == "complete"
+    except (OSError, KeyError):
+        return False
 
 
 def restarted_while_paused(
@@ -128,3 +138,27 @@ def test_who_stood_still_himself_does_not_say_that_the_data_process_hangs(both: 
         asker.join(DEADLINE)
         receiver.close()
     assert set(states) == {"idle"}
+
+
+def test_a_series_that_is_seen_to_have_ended_has_all_before_it_in_the_past(tmp_path: Path) -> None:
+    streamer = Streamer()
+    receiver = ReceiverProcess(tmp_path, streamer.endpoint)
+    names: list[str] = []
+    try:
+        receiver.connected()
+        with paused(receiver.process.pid):  # so that more end than are told at once
+            for number in range(200):
+                names.append(streamer.series_of(str(receiver.root / f"{number}.h5"), 1, shape=(4, 6)))
+            wait_until(lambda: is_whole(receiver.root / "199.h5"))
+        seen = ""
+        while seen != names[-1]:
+            series = receiver.client.status().series
+            if series is None:
+                continue
+            seen = series.id
+            past = [each.series.id for each in reversed(receiver.client.history(1000))]
+            ended = names[: names.index(seen) + (not series.active)]
+            assert past[: len(ended)] == ended, f"of {len(ended)} that have ended, {seen} is one"
+    finally:
+        receiver.close()
+        streamer.close()
