@@ -217,6 +217,19 @@ class Pipeline:
             **({} if self.recorder is None else {"recorder": process_seconds(self.recorder)}),
         }
 
+    def did(self, frames: int) -> None:
+        """Wait until so many frames of the series that was sent are done, before it is over.
+
+        Raises:
+            RuntimeError: they are not in time.
+        """
+        due = time.monotonic() + DEADLINE
+        status = self.client.status()
+        while status.series is None or status.series.id == self._last or status.series.counts.done < frames:
+            if time.monotonic() > due or status.error:
+                raise RuntimeError(f"the pipeline does not do its frames: {status.error or status.series}")
+            status = self.client.status(seen=status.version, wait=1.0)
+
     def over(self, *, may_die: bool = False) -> Counts:
         """Wait until the series that was sent is over; return its account.
 
