@@ -127,10 +127,11 @@ def _chunks(
     group: Any, events: Any, done: np.ndarray[Any, Any]
 ) -> Iterator[tuple[int, np.ndarray[Any, Any]]]:
     """Yield the first of some frames, and the events of each of them."""
+    index, counted = layout.index_paths(group.name)
     for first in range(0, len(done), CHUNK):
         part = slice(first, first + CHUNK)
-        begins = group["first"][part].astype(np.int64)
-        counts = np.where(done[part], group["count"][part], 0).astype(np.int64)
+        begins = group[index][part].astype(np.int64)
+        counts = np.where(done[part], group[counted][part], 0).astype(np.int64)
         there = counts > 0
         if not there.any():
             continue

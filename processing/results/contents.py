@@ -39,6 +39,7 @@ from penstock.processing.results.layout import (
     WORKERS,
     add,
     group,
+    index_paths,
     iso,
     parameters_text,
     place_of,
@@ -103,9 +104,9 @@ def add_result(file: Any, array: Array, rows: int) -> None:
         events = group(file, where, "NXcollection")
         events.attrs.update({"result": array.name, "kind": "events"})
         add(file, Column(signal, dtype, shape), FIRST_ROWS, about="events of all frames, as they came")
-        about = "place of a frame's first event"
-        add(file, Column(f"{where}/first", np.dtype("<u8")), rows, about=about)
-        add(file, Column(f"{where}/count", np.dtype("<u4")), rows, about="events of a frame")
+        first, count = index_paths(where)
+        add(file, Column(first, np.dtype("<u8")), rows, about="place of a frame's first event")
+        add(file, Column(count, np.dtype("<u4")), rows, about="events of a frame")
         return
     data = group(file, where, "NXdata")
     short = signal.rpartition("/")[2]

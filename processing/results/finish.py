@@ -46,7 +46,7 @@ def tidy(
         where, path = layout.place_of(name)
         if opened.columns[path].rows != count:
             cut[path] = count
-        counted = opened.columns[f"{where}/count"]
+        counted = opened.columns[layout.index_paths(where)[1]]
         found = counted.read(opened.descriptor)
         if found[~done].any():
             counted.write(opened.descriptor, 0, np.where(done, found, 0).astype(counted.dtype))

@@ -36,7 +36,7 @@ class KnownResults:
         if column is None:
             return False
         # Both, since a number may be named as one of them.
-        has_events = all(f"{where}/{each}" in self._open.columns for each in ("first", "count"))
+        has_events = all(each in self._open.columns for each in layout.index_paths(where))
         is_like = has_events == (array.kind == "events")
         # As in a worker, which knows only its own frames: a smaller type will do, and is converted.
         is_like = is_like and np.can_cast(

@@ -230,6 +230,18 @@ def place_of(name: str) -> tuple[str, str]:
     return f"{ENTRY}/{own}", f"{ENTRY}/{own}/{own}"
 
 
+def index_paths(group: str) -> tuple[str, str]:
+    """Return the paths of the columns of events that say where a frame's first one is, and how many it has.
+
+    Args:
+        group: path of the events' group. Events that are named as one of the columns have its name, and the
+            column a "_" at its end.
+    """
+    own = group.rpartition("/")[2]
+    first, count = (f"{group}/{name}_" if name == own else f"{group}/{name}" for name in ("first", "count"))
+    return first, count
+
+
 def valid_path(name: str) -> str:
     """Return the path of the column that says which frames have a value of a name."""
     return f"{VALID}/{stored(name)}"

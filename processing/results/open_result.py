@@ -221,14 +221,14 @@ class OpenResult:
 
 def is_per_frame(column: Column, columns: dict[str, Column]) -> bool:
     """Return whether a column has a row per frame."""
-    path, name = column.path, column.path.rpartition("/")[2]
+    path, (parent, _, name) = column.path, column.path.rpartition("/")
     if path.startswith(f"{layout.ACCOUNT}/"):
         return path.startswith(f"{layout.VALID}/") or path in layout.PER_FRAME
     if path.startswith(_NEVER_PER_FRAME):
         return False
-    parent = path.rpartition("/")[0]
-    if f"{parent}/first" in columns and f"{parent}/count" in columns:
-        return name in ("first", "count")
+    of_events = layout.index_paths(parent)
+    if all(each in columns for each in of_events):
+        return path in of_events
     return parent != layout.ENTRY and parent.rpartition("/")[2] == name
 
 

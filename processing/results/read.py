@@ -222,8 +222,9 @@ class Results:
         self, group: Any, values: Any, part: slice, states: np.ndarray[Any, Any],
         has: np.ndarray[Any, Any], *, wanted: bool,
     ) -> Rows:  # fmt: skip
-        firsts = group["first"][part].astype(np.int64)
-        counts = np.where(has, group["count"][part], 0)
+        first, count = layout.index_paths(group.name)
+        firsts = group[first][part].astype(np.int64)
+        counts = np.where(has, group[count][part], 0)
         nothing = np.zeros((0, *values.shape[1:]), values.dtype)
         if not wanted:
             return Rows(part.start, states, has, nothing, counts, part.step)
@@ -242,7 +243,7 @@ class Results:
         if group is None or "kind" not in group.attrs:
             raise self._no_result(name)
         if group.attrs["kind"] == "events":
-            return np.asarray(group["count"][part] > 0)
+            return np.asarray(group[layout.index_paths(where)[1]][part] > 0)
         return np.asarray(file[layout.valid_path(name)][part] == 1)
 
     def _check(self, name: str, nbytes: int) -> None:

@@ -258,8 +258,9 @@ class ResultFile(AccountRows):
             self._open.put(path, first, values)
             firsts = first + np.concatenate(([0], np.cumsum(counts[:-1], dtype=np.uint64)))[: len(counts)]
             descriptor, columns = self._open.descriptor, self._open.columns
-            columns[f"{where}/first"].write_at(descriptor, indices, firsts.astype("<u8"))
-            columns[f"{where}/count"].write_at(descriptor, indices, counts.astype("<u4"))
+            first_path, count_path = layout.index_paths(where)
+            columns[first_path].write_at(descriptor, indices, firsts.astype("<u8"))
+            columns[count_path].write_at(descriptor, indices, counts.astype("<u4"))
 
         self._do(f"events of {array.name}", write)
         self._events[array.name] = first + len(values)
@@ -281,9 +282,10 @@ class ResultFile(AccountRows):
         """Find out what a distributor had written that was killed."""
         self._find_account()
         for path in self._open.columns:
-            where, _, last = path.rpartition("/")
-            if last == "count" and f"{where}/first" in self._open.columns:
-                firsts, counts = self._open.read(f"{where}/first"), self._open.read(path)
+            where = path.rpartition("/")[0]
+            first, count = layout.index_paths(where)
+            if path == count and first in self._open.columns:
+                firsts, counts = self._open.read(first), self._open.read(count)
                 with self._open.reading() as file:
                     name = str(file[where].attrs["result"])
                 self._events[name] = int((firsts + counts).max(initial=0))

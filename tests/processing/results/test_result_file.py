@@ -186,26 +186,27 @@ def test_a_plan_that_was_hardly_begun_takes_no_space_and_no_memory(tmp_path: Pat
     assert (tmp_path / "x.spots.h5").stat().st_blocks * 512 < 20 * planned
 
 
-def test_events_of_frames_are_found_by_first_and_count(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["hits", "count", "first"])
+def test_events_of_frames_are_found_by_first_and_count(tmp_path: Path, name: str) -> None:
     results = created(tmp_path, 20_000)
     for first in range(0, 20_000, 4000):
         indices = np.arange(first, first + 4000)
         counts = indices % 3
         hits = Array(
-            name="hits", dtype="<i8", shape=(int(counts.sum()),), kind="events", counts=tuple(counts.tolist())
+            name=name, dtype="<i8", shape=(int(counts.sum()),), kind="events", counts=tuple(counts.tolist())
         )
         results.rows(hits, indices, np.repeat(indices, counts))
         results.status(indices, DONE)
     reader = Results(tmp_path / "x.spots.h5")
-    found = reader.rows("hits", 9_999, 10_002)
+    found = reader.rows(name, 9_999, 10_002)
     assert found.counts is not None and found.counts.tolist() == [0, 1, 2]
     assert found.values.tolist() == [10_000, 10_001, 10_001]
     finish(results, 20_000)
     with h5py.File(tmp_path / "x.spots.h5") as file:
         assert np.array_equal(
-            file["entry/hits/hits"][...], np.repeat(np.arange(20_000), np.arange(20_000) % 3)
+            file[f"entry/{name}/{name}"][...], np.repeat(np.arange(20_000), np.arange(20_000) % 3)
         )
-    latest = reader.latest("hits")
+    latest = reader.latest(name)
     assert latest is not None and latest.first == 19_999 - 19_999 % 3 + (0 if 19_999 % 3 == 0 else 19_999 % 3)
 
 

@@ -161,9 +161,10 @@ def test_a_kill_between_totals_and_statuses_counts_no_frame_twice(
     resumed.close()
 
 
-def test_events_and_parameters_go_on_after_a_kill(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["hits", "count", "first"])
+def test_events_and_parameters_go_on_after_a_kill(tmp_path: Path, name: str) -> None:
     results = made.created(tmp_path, 10)
-    hits = Array(name="hits", dtype="<i4", shape=(3,), kind="events", counts=(1, 2))
+    hits = Array(name=name, dtype="<i4", shape=(3,), kind="events", counts=(1, 2))
     results.rows(hits, np.array([0, 1]), np.array([10, 11, 12], "<i4"))
     results.status(np.array([0, 1]), DONE)
     results.error(7, "bad")
@@ -175,7 +176,7 @@ def test_events_and_parameters_go_on_after_a_kill(tmp_path: Path) -> None:
     resumed.parameters(2, {"threshold": 1}, 4)
     made.finish(resumed, 10)
     reader = Results(tmp_path / "x.spots.h5")
-    assert reader.rows("hits", 0, 4).values.tolist() == [10, 11, 12, 20, 21, 22]
+    assert reader.rows(name, 0, 4).values.tolist() == [10, 11, 12, 20, 21, 22]
     assert reader.account()["errors"] == {7: "bad", 8: "worse"}
     assert [version for version, _, _ in reader.parameters()] == [1, 2]
 
