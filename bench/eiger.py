@@ -36,7 +36,7 @@ from penstock.bench.latency import measure as latency
 from penstock.bench.load import Case, high_water_mark
 from penstock.bench.warm import warm
 from penstock.codecs import bslz4
-from penstock.devices._base.demonstration import DemonstrationFailed
+from penstock.devices._base.demonstrated import DemonstrationFailed
 from penstock.devices._base.processes import PENSTOCK, Child, ProcessFailed
 from penstock.devices._base.stage import eiger
 from penstock.streamer.slices import slices

@@ -87,7 +87,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run it."""
     from penstock.cli.main import UserError
-    from penstock.devices._base.demonstration import Demonstration, DemonstrationFailed
+    from penstock.devices._base.demonstrated import DemonstrationFailed
+    from penstock.devices._base.demonstration import Demonstration
     from penstock.devices._base.processes import ProcessFailed
 
     opens = _viewer if args.view else _panel if args.panel else None

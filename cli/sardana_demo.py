@@ -71,7 +71,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run it."""
     from penstock.cli.main import UserError
-    from penstock.sardana.laboratory.demonstration import DemonstrationFailed, SardanaDemonstration
+    from penstock.devices._base.demonstrated import DemonstrationFailed
+    from penstock.sardana.laboratory.demonstration import SardanaDemonstration
 
     for package in ("sardana", "itango"):
         if find_spec(package) is None:

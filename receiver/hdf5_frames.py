@@ -129,7 +129,7 @@ class Hdf5Frames:
     def __init__(self, path: str | Path, images: str | None = None) -> None:
         self.path = Path(path)
         self._stack: Stack | None = None
-        self._series = _series(self.path)
+        self._series = SeriesFile.own(self.path)
         self.file = self._series.file if self._series is not None else open_hdf5(self.path, follow=True)
         try:
             if self._series is not None:
@@ -287,18 +287,6 @@ class Hdf5Frames:
         # DECTRIS: "countrate_correction_count_cutoff", beside it in newer files "saturation_value".
         for name in ("saturation_value", "detectorSpecific/countrate_correction_count_cutoff"):
             yield self.file.get(f"entry/instrument/detector/{name}")
-
-
-def _series(path: Path) -> SeriesFile | None:
-    """Return the file as one of Penstock; `None` if it is another's."""
-    try:
-        series = SeriesFile(path, follow=True)
-    except ReaderError:
-        return None
-    if series.has_account:
-        return series
-    series.close()
-    return None
 
 
 def _contents(file: h5py.File) -> tuple[list[Stack], tuple[str, ...], tuple[str, ...]]:

@@ -58,6 +58,18 @@ class SeriesFile:
                 raise
             raise ReaderError(f"{self.path} is damaged: {error}") from error
 
+    @classmethod
+    def own(cls, path: Path) -> SeriesFile | None:
+        """Open a file of Penstock, also while it is being written; `None` if it is another's."""
+        try:
+            series = cls(path, follow=True)
+        except ReaderError:
+            return None
+        if series.has_account:
+            return series
+        series.close()
+        return None
+
     def __enter__(self) -> Self:
         return self
 

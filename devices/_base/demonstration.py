@@ -5,7 +5,6 @@ Each part is a process of its own, on free loopback ports, and ends with the `wi
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import queue
@@ -14,12 +13,12 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 
 import tango
 
+from penstock.devices._base.demonstrated import Demonstrated, DemonstrationFailed
 from penstock.devices._base.embedded_database import start_database
-from penstock.devices._base.processes import PENSTOCK, PYTHON, Child, ProcessFailed, ready_line
+from penstock.devices._base.processes import PENSTOCK, PYTHON, Child, ready_line
 from penstock.devices._base.registration import register
 from penstock.devices._base.stage import Staged, json_line, simulator
 from penstock.receiver.models import ReadyLine
@@ -32,10 +31,6 @@ SILENCE = 15.0
 """Seconds without any event after which the series is considered stuck."""
 SHARED_FOLDER, SHARED_MB = "/dev/shm", 32
 """Memory for live processing: half of what a container has."""
-
-
-class DemonstrationFailed(Exception):
-    """The demonstration is not possible here; the sentence says why."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +47,7 @@ class Outcome:
     seconds: float
 
 
-class Demonstration:
+class Demonstration(Demonstrated):
     """The processes; a context manager.
 
     Args:
@@ -69,38 +64,19 @@ class Demonstration:
         self, folder: Path, progress: Callable[[str], None] = lambda text: None,
         receiver: Mapping[str, object] | None = None, staged: Staged | None = None,
     ) -> None:  # fmt: skip
-        self.folder = folder.resolve()
+        super().__init__(folder, progress)
         self._staged = staged or simulator()
         self.name = self._staged.server.lower()
         """Name of the receiver, and of the NXdetector group."""
         self.detector = f"demo/detector/{self.name}"
         """Tango name of the detector's device."""
         self._server = f"{self._staged.server}/demo"
-        self._progress = progress
         self._receiver = dict(receiver or {})
-        self._stack = contextlib.ExitStack()
         self._scratch = Path()
         self.receiver_url = ""
         self.tango_host = ""
         self.server_pid = 0
         """Process id of the device server, once it runs."""
-
-    def __enter__(self) -> Demonstration:
-        self._check_folder()
-        try:
-            self._start()
-        except ProcessFailed as error:
-            self._stack.close()
-            raise DemonstrationFailed(str(error)) from error
-        except BaseException:
-            self._stack.close()
-            raise
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stack.close()
 
     def take(self, frames: int, progress: Callable[[int], None]) -> Outcome:
         """Take one series through Tango into the next file that does not exist yet."""
@@ -109,16 +85,6 @@ class Demonstration:
             return self._take(frames, file, progress)
         except tango.DevFailed as error:
             raise DemonstrationFailed(error.args[0].desc.strip()) from error
-
-    def _check_folder(self) -> None:
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryFile(dir=self.folder):
-                pass
-        except OSError as error:
-            raise DemonstrationFailed(
-                f"cannot write into {self.folder}: {error.strerror}; choose another folder with --out"
-            ) from error
 
     def _start(self) -> None:
         scratch = self._scratch = Path(

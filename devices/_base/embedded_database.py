@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import tango
 
@@ -41,7 +43,7 @@ def start_database(folder: Path, *, port: int = 0, deadline: float = 20.0) -> Ch
         _port, deadline=deadline, environment={"PYTANGO_DATABASE_NAME": str(folder / FILE_NAME)},
     )  # fmt: skip
     try:
-        _wait_answer(child, deadline)
+        wait_until_answers(child, lambda: tango.Database("127.0.0.1", child.answer).get_info(), deadline)
     except BaseException:
         child.stop()
         raise
@@ -53,12 +55,21 @@ def _port(line: str) -> int | None:
     return int(found[1]) if found else None
 
 
-def _wait_answer(child: Child[int], deadline: float) -> None:
-    """Wait until the database answers: it listens a moment earlier."""
+def wait_until_answers(child: Child[Any], ask: Callable[[], object], deadline: float) -> None:
+    """Wait until a Tango server answers: some listen a moment earlier, others do not say that they are ready.
+
+    Args:
+        child: the server.
+        ask: raises `tango.DevFailed` as long as it does not answer.
+        deadline: in seconds.
+
+    Raises:
+        ProcessFailed: it ended, or did not answer in time.
+    """
     limit = time.monotonic() + deadline
     while True:
         try:
-            tango.Database("127.0.0.1", child.answer).get_info()
+            ask()
             return
         except tango.DevFailed as error:
             ended = child.ended()
@@ -66,4 +77,4 @@ def _wait_answer(child: Child[int], deadline: float) -> None:
                 raise ProcessFailed(ended) from error
             if time.monotonic() > limit:
                 raise ProcessFailed(f"{child.name} does not answer within {deadline:g} s") from error
-            time.sleep(0.05)
+            time.sleep(0.1)  # each attempt is a load on the database

@@ -6,7 +6,6 @@ Like silx' own plot windows it is a QMainWindow, because of its tool bars, and f
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import PurePath
 from typing import Literal
@@ -18,7 +17,7 @@ from penstock.gui.banner import StateBanner
 from penstock.gui.live.actions.copy_picture import CopyPicture
 from penstock.gui.live.actions.draw_rectangle import DrawRectangle
 from penstock.gui.live.actions.figures import Figures
-from penstock.gui.live.actions.open_file import OpenFile, dropped_files
+from penstock.gui.live.actions.open_file import OpenFile
 from penstock.gui.live.actions.reload import Reload
 from penstock.gui.live.actions.save import SaveFrame, Shown
 from penstock.gui.live.actions.show_histogram import ShowHistogram
@@ -46,12 +45,11 @@ from penstock.gui.live.receiver_source import TIMEOUT, ReceiverSource
 from penstock.gui.live.regions.axis import scan_said
 from penstock.gui.live.regions.dock import RegionsDock
 from penstock.gui.live.screen import Screen
-from penstock.gui.live.seen import Seen
 from penstock.gui.live.sentences import caption, count, message, name_of, name_on_plate, no_picture
 from penstock.gui.live.snapshot import Snapshot
 from penstock.gui.live.source import Source
-from penstock.gui.live.start import start_viewer
 from penstock.gui.live.status_line import StatusLine
+from penstock.gui.live.takes_files import TakesFiles
 from penstock.receiver.client import LastFrame
 from penstock.receiver.models import Rectangle
 
@@ -62,7 +60,7 @@ BESIDE = 380
 TROUBLE = frozenset({"away", "error", "fault"})
 
 
-class LiveView(Seen):
+class LiveView(TakesFiles):
     """Follows one receiver from when it is first shown until `stop`; while hidden, it requests no frames.
 
     Args:
@@ -139,9 +137,6 @@ class LiveView(Seen):
         )
         self.past.asker.bad = self.measure.facts.bad
         self.past.set_source(self._feed.source())
-        self.opens: Callable[[str], None] = self._open_elsewhere
-        """Opens a file that the user has chosen, or dropped here: by default in a window of its own."""
-        self.setAcceptDrops(True)
         self.plate = Plate(self)
         self.colour_bar = ColourBar(self.plot.look, self.levels.bins, self)
         self._status = StatusLine(compact=compact, parent=self)
@@ -392,20 +387,9 @@ class LiveView(Seen):
 
     # -- files ---------------------------------------------------------------------------------
 
-    def dragEnterEvent(self, event: qt.QDragEnterEvent) -> None:
-        """Take files."""
-        if dropped_files(event.mimeData()):
-            event.acceptProposedAction()
-
-    def dropEvent(self, event: qt.QDropEvent) -> None:
-        """Open the files that are dropped."""
-        for path in dropped_files(event.mimeData()):
-            self.opens(path)
-        event.acceptProposedAction()
-
-    def _open_elsewhere(self, path: str) -> None:
-        trouble = start_viewer(path)
-        self._status.say(trouble or f"{path} opens in a window of its own.", bool(trouble))
+    def say(self, sentence: str, wrong: bool) -> None:
+        """Say what was done, or why it was not, for a while."""
+        self._status.say(sentence, wrong)
 
     def _file_on_show(self) -> str:
         return self._snapshot.url if self._snapshot.is_file else ""

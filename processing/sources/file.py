@@ -43,7 +43,7 @@ class FileFrames:
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path)
         self._any = Hdf5Frames(self.path)
-        self._series = _series(self.path)
+        self._series = SeriesFile.own(self.path)
         self._open: dict[tuple[str, str], StoredBlobs] = {}
         shape, dtype = self._any.shape, self._any.dtype
         if dtype is None or len(shape) < 2:
@@ -240,15 +240,3 @@ def _written(series: SeriesFile) -> dict[str, Any]:
         if (value := series.group.parent.get(path)) is not None and value.shape == ():
             user[key] = text(value[()])
     return found | ({"user": user} if user else {})
-
-
-def _series(path: Path) -> SeriesFile | None:
-    """Return a file as one of Penstock; `None` if it is another's."""
-    try:
-        series = SeriesFile(path, follow=True)
-    except ReaderError:
-        return None
-    if series.has_account:
-        return series
-    series.close()
-    return None

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
 
-from penstock.devices._base.processes import ProcessFailed
+from penstock.devices._base.demonstrated import Demonstrated
 from penstock.sardana.door import Door
 from penstock.sardana.laboratory import spock
 from penstock.sardana.laboratory.laboratory import FLY_GROUP, GROUP, Laboratory, LaboratoryFailed, Unit
@@ -18,11 +16,7 @@ SIZE = (256, 512)
 """Rows, columns: small enough for a file that opens at once."""
 
 
-class DemonstrationFailed(Exception):
-    """The demonstration is not possible here; the sentence says why."""
-
-
-class SardanaDemonstration:
+class SardanaDemonstration(Demonstrated):
     """The laboratory and its files; a context manager.
 
     Args:
@@ -33,29 +27,13 @@ class SardanaDemonstration:
         DemonstrationFailed: a folder, a process, or an element of Sardana failed; from `__enter__`.
     """
 
+    failures = (*Demonstrated.failures, LaboratoryFailed)
+
     def __init__(self, folder: Path, progress: Callable[[str], None] = lambda text: None) -> None:
-        self.folder = folder.resolve()
-        self._progress = progress
-        self._stack = contextlib.ExitStack()
+        super().__init__(folder, progress)
         self._laboratory: Laboratory
         self._scratch: Path
         self._before: set[Path] = set()
-
-    def __enter__(self) -> SardanaDemonstration:
-        try:
-            self._start()
-        except (ProcessFailed, LaboratoryFailed) as error:
-            self._stack.close()
-            raise DemonstrationFailed(str(error)) from error
-        except BaseException:
-            self._stack.close()
-            raise
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stack.close()
 
     @property
     def door(self) -> Door:
@@ -82,14 +60,6 @@ class SardanaDemonstration:
         return spock.run(self._scratch / "ipython", self._laboratory.tango_host)
 
     def _start(self) -> None:
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryFile(dir=self.folder):
-                pass
-        except OSError as error:
-            raise DemonstrationFailed(
-                f"cannot write into {self.folder}: {error.strerror}; choose another folder with --out"
-            ) from error
         self._before = set(self.folder.glob("*.h5"))
         name = tempfile.TemporaryDirectory(prefix="penstock-sardana-demo-")
         self._scratch = Path(self._stack.enter_context(name))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
 import tango
 
-from penstock.devices._base.processes import PYTHON, Child, ProcessFailed
+from penstock.devices._base.embedded_database import wait_until_answers
+from penstock.devices._base.processes import PYTHON, Child
 from penstock.sardana import plugin
 
 POOL, MACRO_SERVER, DOOR = "pool/penstock/1", "macroserver/penstock/1", "door/penstock/1"
@@ -81,15 +81,4 @@ def wait_sardana(child: Child[object], tango_host: str, deadline: float = ANSWER
         ProcessFailed: it ended, or did not answer within `deadline` seconds.
     """
     door = f"tango://{tango_host}/{DOOR}"
-    limit = time.monotonic() + deadline
-    while True:
-        try:
-            tango.DeviceProxy(door).ping()
-            return
-        except tango.DevFailed as error:
-            ended = child.ended()
-            if ended is not None:
-                raise ProcessFailed(ended) from error
-            if time.monotonic() > limit:
-                raise ProcessFailed(f"{child.name} does not answer within {deadline:g} s") from error
-            time.sleep(0.1)  # each attempt is a load on the database
+    wait_until_answers(child, lambda: tango.DeviceProxy(door).ping(), deadline)

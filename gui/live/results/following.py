@@ -5,10 +5,10 @@ from __future__ import annotations
 from silx.gui import qt
 
 from penstock.gui.live.results.feed import ResultsFeed
-from penstock.gui.live.seen import Seen
+from penstock.gui.live.takes_files import TakesFiles
 
 
-class Following(Seen):
+class Following(TakesFiles):
     """Follows a feed from when it is first shown until `stop`.
 
     Args:

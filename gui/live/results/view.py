@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from silx.gui import qt
 
 from penstock.gui.banner import StateBanner
 from penstock.gui.elided import BriefLabel
 from penstock.gui.live.actions.copy_picture import CopyPicture
-from penstock.gui.live.actions.open_file import OpenFile, dropped_files
+from penstock.gui.live.actions.open_file import OpenFile
 from penstock.gui.live.caption import CaptionLine
 from penstock.gui.live.forms import Form
 from penstock.gui.live.memory import Memory
@@ -30,7 +28,6 @@ from penstock.gui.live.results.snapshot import Page, Shown, Snapshot
 from penstock.gui.live.results.status_line import StatusLine
 from penstock.gui.live.results.steps import Steps
 from penstock.gui.live.results.tools import Tools
-from penstock.gui.live.start import start_viewer
 
 MEMORY = "results"
 """File of the user's settings in which choices are kept for each pipeline."""
@@ -60,9 +57,6 @@ class ResultsView(Following):
         self.keeps_size = True
         """Whether its size is that of a window, and is remembered."""
         self._snapshot = Snapshot(url=feed.source().address, is_file=feed.source().is_file)
-        self.opens: Callable[[str], None] = self._open_elsewhere
-        """Opens a file that the user has chosen, or dropped here: by default in a window of its own."""
-        self.setAcceptDrops(True)
         self.banner = StateBanner(self)
         self.plate = Plate(self)
         self.results = ResultList(self)
@@ -256,21 +250,6 @@ class ResultsView(Following):
         self.bar.setVisible(of_frames and self.bar.is_useful() and self._forms.form != "bare")
 
     # -- files ---------------------------------------------------------------------------------------
-
-    def dragEnterEvent(self, event: qt.QDragEnterEvent) -> None:
-        """Take files."""
-        if dropped_files(event.mimeData()):
-            event.acceptProposedAction()
-
-    def dropEvent(self, event: qt.QDropEvent) -> None:
-        """Open the files that are dropped."""
-        for path in dropped_files(event.mimeData()):
-            self.opens(path)
-        event.acceptProposedAction()
-
-    def _open_elsewhere(self, path: str) -> None:
-        trouble = start_viewer(path)
-        self.say(trouble or f"{path} opens in a window of its own.", bool(trouble))
 
     def _file_on_show(self) -> str:
         return self._snapshot.url if self._snapshot.is_file else ""
