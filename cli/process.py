@@ -32,6 +32,7 @@ from penstock.cli._listening import listen
 from penstock.cli._numbers import whole
 from penstock.cli._output import add_json, emit, say
 from penstock.cli.main import UserError
+from penstock.resources.garbage import no_search
 
 if TYPE_CHECKING:
     from penstock.processing.config.pipeline_config import PipelineConfig
@@ -199,8 +200,9 @@ def _replaced(what: Any, **values: Any) -> Any:
 def _serve(args: argparse.Namespace, config: PipelineConfig, steps: tuple[Any, ...]) -> int:
     import asyncio
 
+    with no_search():  # it imports nearly all of what follows
+        from penstock.processing.service.http import create_app
     from penstock.processing.models import ReadyLine
-    from penstock.processing.service.http import create_app
     from penstock.processing.service.supervisor import Supervisor
     from penstock.receiver.service import logs, server
 

@@ -20,6 +20,7 @@ from pathlib import Path
 from penstock.cli._address import shipped
 from penstock.cli._listening import listen
 from penstock.cli._output import add_json, emit, say
+from penstock.resources.garbage import no_search
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,13 +42,14 @@ def run(args: argparse.Namespace) -> int:
     """Run it."""
     import msgspec
 
+    with no_search():  # it imports nearly all of what follows
+        from penstock.receiver.http.server import serve
     from penstock.cli.main import UserError
     from penstock.receiver import config as configuration
     from penstock.receiver.files import limit
     from penstock.receiver.forward.consumer import CannotBind
     from penstock.receiver.forward.forwarder import check
     from penstock.receiver.forward.shared import CannotShare
-    from penstock.receiver.http.server import serve
     from penstock.receiver.live import last_frame
     from penstock.receiver.models import ReadyLine
     from penstock.receiver.process import memory

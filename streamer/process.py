@@ -17,7 +17,7 @@ from types import FrameType
 
 import msgspec
 
-from penstock.resources.quick_end import end_quickly
+from penstock.resources.garbage import no_search_at_the_end
 from penstock.stins.checksums import ALGORITHMS
 from penstock.streamer.camera import Camera
 from penstock.streamer.checks import complete_properties
@@ -85,7 +85,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point of `python -m penstock.streamer.process`."""
-    end_quickly()
+    no_search_at_the_end()
     parser = argparse.ArgumentParser(prog="python -m penstock.streamer.process", description=__doc__)
     add_arguments(parser)
     return run(parser.parse_args(argv))

@@ -1,15 +1,18 @@
-"""A process that ends without a last search for garbage."""
+"""When Python looks for unreachable objects."""
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 
 import pytest
 
+from penstock.resources.garbage import no_search
+
 PROGRAM = """
 import atexit, sys
-from penstock.resources.quick_end import end_quickly
+from penstock.resources.garbage import no_search_at_the_end
 
 class Circle:
     def __init__(self):
@@ -18,7 +21,7 @@ class Circle:
         print("searched", flush=True)
 
 if sys.argv[1] == "quickly":
-    end_quickly()
+    no_search_at_the_end()
 atexit.register(print, "ended", flush=True)
 Circle()
 """
@@ -33,3 +36,15 @@ def test_what_runs_at_the_end_runs_and_unreachable_objects_are_not_searched_for(
     )
     assert done.stdout.split() == printed
     assert done.stderr == ""
+
+
+def imports_what_is_missing() -> None:
+    with no_search():
+        assert not gc.isenabled()
+        raise ImportError("missing")
+
+
+def test_they_are_searched_for_again_after_an_import_that_fails() -> None:
+    with pytest.raises(ImportError, match="missing"):
+        imports_what_is_missing()
+    assert gc.isenabled()
