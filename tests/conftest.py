@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -46,3 +47,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Begin with what takes long, if several processes share the tests."""
     if "PYTEST_XDIST_WORKER" in os.environ:
         items.sort(key=distribution.place)
+
+
+def pytest_collection_finish() -> None:
+    """From now on the garbage collector leaves alone what there is.
+
+    To go through the thousands of tests and all that they import takes a third of a second, and pyFAI asks
+    for that whenever it loads a geometry.
+    """
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_sessionfinish() -> None:
+    """Let the interpreter end as it would have: Qt's objects go before their modules."""
+    gc.unfreeze()
