@@ -6,6 +6,9 @@ Examples:
   penstock sardana-register --write                  once more: the hooks det_begin and det_end
   penstock sardana-register --write --detector eiger=my/eiger/1
                                                      and a channel for that detector in the Pool
+  penstock sardana-register --write --pipeline spots=lab/pipeline/spots,my/eiger/1
+                                                     and one for each number and curve that this pipeline
+                                                     finds in the frames of that detector
   penstock sardana-register --remove --write         remove it again
   penstock sardana-register --json                   the difference, for a program
 
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
     import tango
 
     from penstock.sardana.registration.paths import Change
+    from penstock.sardana.registration.pipelines import Pipeline
     from penstock.sardana.registration.plan import Plan
 
 SIGNS = {"add": "+", "change": "~", "remove": "-", "none": "="}
@@ -50,6 +54,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a channel of this name in the Pool for a detector's Tango device; may be repeated; "
         "with --remove, NAME is enough",
     )  # fmt: skip
+    parser.add_argument(
+        "--pipeline", action="append", default=[], metavar="NAME=PIPELINE,DEVICE",
+        help="a channel NAME_RESULT for each number and curve of a pipeline; PIPELINE is its Tango device or "
+        "its address, DEVICE the detector's; may be repeated; with --remove, NAME is enough",
+    )  # fmt: skip
     parser.add_argument("--remove", action="store_true", help="remove Penstock instead")
     parser.add_argument("--write", action="store_true", help="write the changes (default: only show them)")
     add_json(parser)
@@ -64,10 +73,11 @@ def run(args: argparse.Namespace) -> int:
     from penstock.sardana.registration.plan import apply, to_restart
 
     detectors = _detectors(args.detector, args.remove)
+    pipelines = _pipelines(args.pipeline, args.remove)
     host, database = open_database()
     plan = None
     try:
-        plan = _plan(args, database, detectors)
+        plan = _plan(args, database, detectors, pipelines)
         if plan.refusals:
             raise UserError("\n".join(plan.refusals))
         say(args, f"Tango database {host}")
@@ -113,15 +123,18 @@ def describe(plan: Plan) -> Iterator[str]:
         yield f"! {warning}"
 
 
-def _plan(args: argparse.Namespace, database: tango.Database, detectors: dict[str, str]) -> Plan:
+def _plan(
+    args: argparse.Namespace, database: tango.Database, detectors: dict[str, str], pipelines: list[Pipeline]
+) -> Plan:
     from penstock.sardana.registration.paths import SardanaNotFound, find
     from penstock.sardana.registration.plan import compare
 
     pools = find(database, "Pool", args.pool, "--pool")
-    if detectors and len(pools) > 1:
-        raise SardanaNotFound("a detector goes into one Pool; name one: --pool NAME")
+    if (detectors or pipelines) and len(pools) > 1:
+        what = "detector" if detectors else "pipeline"
+        raise SardanaNotFound(f"a {what} goes into one Pool; name one: --pool NAME")
     macro_servers = find(database, "MacroServer", args.macro_server, "--macro-server")
-    return compare(database, pools, macro_servers, detectors, remove=args.remove)
+    return compare(database, pools, macro_servers, detectors, pipelines, remove=args.remove)
 
 
 def _detectors(texts: list[str], remove: bool) -> dict[str, str]:
@@ -133,6 +146,22 @@ def _detectors(texts: list[str], remove: bool) -> dict[str, str]:
         if not name or (device.count("/") != 2 and not (remove and not device)):
             raise UserError(f"--detector {text}: write NAME=DEVICE, such as eiger=my/eiger/1")
         found[name] = device
+    return found
+
+
+def _pipelines(texts: list[str], remove: bool) -> list[Pipeline]:
+    from penstock.cli.main import UserError
+    from penstock.sardana.registration.pipelines import Pipeline
+
+    found = []
+    for text in texts:
+        name, _, rest = text.partition("=")
+        pipeline, _, detector = rest.partition(",")
+        if not name or ((not pipeline or detector.count("/") != 2) and not (remove and not rest)):
+            raise UserError(
+                f"--pipeline {text}: write NAME=PIPELINE,DEVICE, such as spots=lab/pipeline/spots,my/eiger/1"
+            )
+        found.append(Pipeline(name, pipeline, detector))
     return found
 
 

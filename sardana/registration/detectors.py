@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Callable
-from typing import Any
 
 import tango
 
-from penstock.devices._base.interface import PROPERTY
+from penstock.sardana.registration.elements import (
+    blocked,
+    delete,
+    properties_of,
+    why_no_detector,
+    why_not_named,
+)
 from penstock.sardana.registration.paths import Change, Target
 
 CLASS, LIBRARY, TYPE = "PenstockDetector", "penstock_detector.py", "TwoDExpChannel"
-NAME = re.compile(r"[A-Za-z_]\w*")
-"""Names that Python, and so spock, can use."""
 
 
 def compare_detector(
@@ -32,20 +33,17 @@ def compare_detector(
     Returns:
         what is to be done, and the reason against it, or "".
     """
-    controller, blocked_by = f"{name}_ctrl", ""
-    held = _detector_of(database, controller)
-    there = held is not None
-    if not pool.runs:
-        blocked_by = f"{pool.server} is not running"
-    elif not remove and not knows_class(pool):
-        blocked_by = f"{pool.server} does not know {CLASS} yet"
+    controller = f"{name}_ctrl"
+    found = properties_of(database, controller, CLASS, ["DetectorDevice"])
+    there, held = found is not None, found[0] if found else ""
+    blocked_by = blocked(pool, CLASS, remove=remove)
     label = f"channel {name} of {pool.device}"
     if remove:
         return Change(
-            "detector", label, "remove" if there else "none", pool.server, (held,) if held else None,
-            blocked_by=blocked_by, do=_delete(database, pool, name, controller),
+            "detector", label, "remove" if there else "none", pool.server, (held,) if there else None,
+            blocked_by=blocked_by, do=delete(database, pool, [name, controller]),
         ), ""  # fmt: skip
-    same = there and (held or "").lower() == device.lower()
+    same = there and held.lower() == device.lower()
     change = Change(
         "detector", label, "none" if same else "add", pool.server, None, (device,), blocked_by,
         _create(pool, name, controller, device),
@@ -53,61 +51,10 @@ def compare_detector(
     return change, "" if same else _refusal(database, name, controller, device, held)
 
 
-def knows_class(pool: Target) -> bool:
-    """Return whether a running Pool has loaded this installation's controllers."""
-    from penstock.sardana import plugin
-
-    listed = [json.loads(each) for each in tango.DeviceProxy(pool.device).ControllerClassList or ()]
-    return any(each["name"] == CLASS and each["path"] == str(plugin.CONTROLLERS) for each in listed)
-
-
-def controllers(database: tango.Database) -> list[str]:
-    """Return the names of the controllers of Penstock's classes."""
-    found = []
-    for device in database.get_device_name("*", "Controller"):
-        library = database.get_device_property(device, ["library"])["library"]
-        if library and library[0].startswith("penstock_"):
-            found.append(str(database.get_alias_from_device(device)))
-    return found
-
-
-def _refusal(database: tango.Database, name: str, controller: str, device: str, held: str | None) -> str:
-    if not NAME.fullmatch(name):
-        return f"{name!r} is not a valid channel name; use letters, digits and _, such as eiger"
+def _refusal(database: tango.Database, name: str, controller: str, device: str, held: str) -> str:
     if held:
         return f"{name} is the channel of {held}; choose another name, or remove it first"
-    for alias in (name, controller):
-        if taken := _device_of(database, alias):
-            return f"the name {alias} belongs to {taken}; choose another name for {device}"
-    if not _is_detector(database, device):
-        return f"{device} is not a Penstock detector in this database; `penstock status --all` lists them"
-    return ""
-
-
-def _is_detector(database: tango.Database, device: str) -> bool:
-    try:
-        kind = database.get_class_for_device(device)
-    except tango.DevFailed:
-        return False
-    return list(database.get_class_property(kind, PROPERTY)[PROPERTY]) == ["detector"]
-
-
-def _detector_of(database: tango.Database, controller: str) -> str | None:
-    """Return DetectorDevice of a controller of ours; `None` if there is none of this name."""
-    device = _device_of(database, controller)
-    if not device:
-        return None
-    held: dict[str, Any] = database.get_device_property(device, ["klass", "DetectorDevice"])
-    if list(held["klass"]) != [CLASS]:
-        return None
-    return str(held["DetectorDevice"][0]) if held["DetectorDevice"] else ""
-
-
-def _device_of(database: tango.Database, alias: str) -> str:
-    try:
-        return str(database.get_device_from_alias(alias))
-    except tango.DevFailed:
-        return ""
+    return why_not_named(database, [name, controller], device) or why_no_detector(database, device)
 
 
 def _create(pool: Target, name: str, controller: str, device: str) -> Callable[[], None]:
@@ -117,13 +64,3 @@ def _create(pool: Target, name: str, controller: str, device: str) -> Callable[[
         proxy.CreateElement([TYPE, controller, "1", name])
 
     return create
-
-
-def _delete(database: tango.Database, pool: Target, name: str, controller: str) -> Callable[[], None]:
-    def delete() -> None:
-        proxy = tango.DeviceProxy(pool.device)
-        for element in (name, controller):
-            if _device_of(database, element):  # an earlier try may have got this far
-                proxy.DeleteElement(element)
-
-    return delete

@@ -40,7 +40,7 @@ class Target:
 class Change:
     """One thing, and what is to be done about it."""
 
-    what: Literal["path", "hook", "detector"]
+    what: Literal["path", "hook", "detector", "pipeline"]
     name: str
     action: Action
     server: str

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import tango
 
 from penstock.sardana.registration import paths as registration
-from penstock.sardana.registration.detectors import compare_detector, controllers, knows_class
+from penstock.sardana.registration.detectors import CLASS, compare_detector
+from penstock.sardana.registration.elements import controllers, knows_class
 from penstock.sardana.registration.hooks import compare_hooks
 from penstock.sardana.registration.paths import Change, Target
+from penstock.sardana.registration.pipelines import Pipeline, compare_pipeline, controllers_of
 
 
 @dataclass(frozen=True)
@@ -36,32 +38,38 @@ class Plan:
 
 def compare(
     database: tango.Database, pools: list[Target], macro_servers: list[Target], detectors: Mapping[str, str],
-    *, remove: bool = False,
+    pipelines: Sequence[Pipeline] = (), *, remove: bool = False,
 ) -> Plan:  # fmt: skip
     """Find out what is to be done.
 
     Args:
         database: of all of them.
-        pools: which get PoolPath; exactly one where there are detectors.
+        pools: which get PoolPath; exactly one where there are detectors or pipelines.
         macro_servers: which get MacroPath, RecorderPath and the hooks.
         detectors: by name of the channel, the detector's Tango name.
+        pipelines: whose results become channels.
         remove: remove Penstock instead.
 
     Raises:
         tango.DevFailed: the database, a Pool or a MacroServer does not answer.
     """
     plan = Plan()
-    channels = [
-        compare_detector(database, pools[0], name, device, remove=remove)
-        for name, device in detectors.items()
-    ]  # fmt: skip
+    channels: list[Change] = []
+    for name, device in detectors.items():
+        change, refusal = compare_detector(database, pools[0], name, device, remove=remove)
+        channels.append(change)
+        plan.refusals.extend([refusal] if refusal else [])
+    for pipeline in pipelines:
+        changes, refusal = compare_pipeline(database, pools[0], pipeline, remove=remove)
+        channels.extend(changes)
+        plan.refusals.extend([refusal] if refusal else [])
     if remove:  # in the reverse order, so that nothing in use is removed
-        plan.entries.extend(change for change, _ in channels)
+        plan.entries.extend(channels)
     for pool in pools:
         plan.entries.extend(
             registration.compare_paths(database, pool, registration.pool_folders(), remove=remove)
         )
-        if not remove and pool.runs and not knows_class(pool):
+        if not remove and pool.runs and not knows_class(pool, CLASS):
             plan.stale.append(pool.server)
     for target in macro_servers:
         hooks = compare_hooks(database, target, remove=remove)
@@ -73,15 +81,16 @@ def compare(
         if not remove and target.runs and any("does not know" in hook.blocked_by for hook in hooks):
             plan.stale.append(target.server)
     if remove:
-        left = [name for name in controllers(database) if name.removesuffix("_ctrl") not in detectors]
+        removed = {f"{name}_ctrl" for name in detectors}
+        removed.update(*(controllers_of(each.name) for each in pipelines))
+        left = [name for name in controllers(database) if name not in removed]
         if left:
             plan.warnings.append(
                 f"{', '.join(left)}: these controllers of Penstock stay, and fail once their Pool has been "
                 "restarted; remove their elements, then the controllers: udefelem, udefctrl"
             )
     else:
-        plan.entries.extend(change for change, _ in channels)
-    plan.refusals.extend(why for _, why in channels if why)
+        plan.entries.extend(channels)
     return plan
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import tango
 
-from penstock.devices._base.processes import PENSTOCK
+from penstock.devices._base.processes import PENSTOCK, free_port
 from penstock.sardana import plugin
 from penstock.sardana.laboratory import servers
 from penstock.sardana.laboratory.laboratory import SARDANA, TIMER, Laboratory, Unit
@@ -68,7 +68,8 @@ def test_from_nothing_to_a_scan_and_back(
     assert f"→ /beamline/controllers, {CONTROLLERS}" in words  # instead of the old one
     assert paths(database) == before
 
-    status, answer, words = register("--write", "--detector", "eiger=sim/det/1")
+    away = f"spots=http://127.0.0.1:{free_port()},sim/det/1"
+    status, answer, words = register("--write", "--detector", "eiger=sim/det/1", "--pipeline", away)
 
     assert status == 1 and answer["written"]
     assert paths(database) == {
@@ -81,6 +82,8 @@ def test_from_nothing_to_a_scan_and_back(
         f"hook det_begin (pre-scan) of {servers.MACRO_SERVER}",
         f"hook det_end (post-scan) of {servers.MACRO_SERVER}",
         f"channel eiger of {servers.POOL}",
+        f"counters spots of {servers.POOL}",
+        f"curves spots of {servers.POOL}",
     }
 
     status, answer, words = register("--write")  # not restarted yet

@@ -1,0 +1,183 @@
+"""Channels of a pipeline in a Pool: a controller for numbers, one for curves, and an axis for each result."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+import tango
+
+from penstock.processing.models import Result
+from penstock.sardana.armed_series import SourceError
+from penstock.sardana.pipelines.source import TangoSource
+from penstock.sardana.registration.elements import (
+    blocked,
+    delete,
+    device_of,
+    properties_of,
+    why_no_detector,
+    why_not_named,
+)
+from penstock.sardana.registration.paths import Action, Change, Target
+
+LIBRARY: Final = "penstock_pipeline.py"
+PROPERTIES: Final = ("DetectorDevice", "Pipeline")
+
+
+class Kind(NamedTuple):
+    """Results of so many dimensions: their channels."""
+
+    what: str
+    cls: str
+    type: str
+
+
+KINDS: Final[Mapping[int, Kind]] = {
+    0: Kind("counters", "PenstockPipelineCounter", "CTExpChannel"),
+    1: Kind("curves", "PenstockPipelineCurve", "OneDExpChannel"),
+}
+"""By the number of dimensions."""
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """What is to be shown in a Pool."""
+
+    name: str
+    """With which the names of channels and controllers begin."""
+    pipeline: str = ""
+    """Tango name of its device, or the address of its HTTP API; "" where it is removed."""
+    detector: str = ""
+    """Tango name of the detector; "" likewise."""
+
+
+def controllers_of(name: str) -> list[str]:
+    """Return the names of the controllers of a pipeline."""
+    return [f"{name}_{kind.what}_ctrl" for kind in KINDS.values()]
+
+
+def compare_pipeline(
+    database: tango.Database, pool: Target, wanted: Pipeline, *, remove: bool = False
+) -> tuple[list[Change], str]:
+    """Find out what is to be done about the channels of one pipeline.
+
+    Which results it has, the pipeline says: those of its newest series.
+
+    Args:
+        database: of the Pool and the detector.
+        pool: the Pool.
+        wanted: the pipeline.
+        remove: remove channels and controllers.
+
+    Returns:
+        what is to be done with each kind of channels, and the reason against it, or "".
+    """
+    results: list[Result] = []
+    unknown = ""
+    if not remove:
+        if refusal := why_no_detector(database, wanted.detector):
+            return [], refusal
+        try:
+            results = TangoSource(wanted.detector, wanted.pipeline).results()
+        except SourceError as error:
+            if error.kind != "away":
+                return [], str(error)
+            unknown = str(error)
+        else:
+            unknown = "" if results else f"{wanted.pipeline} has no results before its first series: take one"
+    changes = []
+    for dimensions, (kind, controller) in enumerate(
+        zip(KINDS.values(), controllers_of(wanted.name), strict=True)
+    ):
+        of_kind = [each for each in results if _is_shown(each, dimensions)]
+        change, refusal = _compare(
+            database, pool, wanted, kind, controller, of_kind, remove=remove, unknown=unknown
+        )
+        if refusal:
+            return [], refusal
+        if change is not None:
+            changes.append(change)
+    return changes, ""
+
+
+def _is_shown(result: Result, dimensions: int) -> bool:
+    """Return whether a channel can show it: one real number, or one curve, per frame."""
+    real = np.dtype(result.dtype).kind in "biuf"
+    return result.kind == "value" and real and len(result.shape) == dimensions
+
+
+def _compare(
+    database: tango.Database, pool: Target, wanted: Pipeline, kind: Kind, controller: str,
+    results: Sequence[Result], *, remove: bool, unknown: str,
+) -> tuple[Change | None, str]:  # fmt: skip
+    held = properties_of(database, controller, kind.cls, PROPERTIES)
+    label = f"{kind.what} {wanted.name} of {pool.device}"
+    blocked_by = blocked(pool, kind.cls, remove=remove)
+    there = {} if held is None or not pool.runs else _channels(controller)
+    if remove:
+        return Change(
+            "pipeline", label, "none" if held is None else "remove", pool.server, tuple(there) or None,
+            blocked_by=blocked_by, do=delete(database, pool, [*there, controller]),
+        ), ""  # fmt: skip
+    if held is not None and [each.lower() for each in held] != [
+        wanted.detector.lower(), wanted.pipeline.lower()
+    ]:  # fmt: skip
+        detector, pipeline = held
+        return None, (
+            f"{controller} is of {pipeline} with {detector}; choose another name than {wanted.name}, or "
+            "remove it first"
+        )
+    shown = set(there.values())
+    new = {_channel(wanted.name, each.name): each for each in results if each.name not in shown}
+    if not new and not unknown:
+        return (Change("pipeline", label, "none", pool.server), "") if there else (None, "")
+    ours = [] if held is not None else [controller]
+    names = [*ours, *(name for name in new if name not in there)]
+    action: Action = "change" if there and new else "none" if there else "add"
+    change = Change(
+        "pipeline", label, action, pool.server, tuple(there) or None, tuple({**there, **new}) or None,
+        blocked_by or unknown, _create(database, pool, wanted, kind, controller, new),
+    )  # fmt: skip
+    return change, why_not_named(database, names, wanted.pipeline)
+
+
+def _channel(name: str, result: str) -> str:
+    return f"{name}_{re.sub(r'[^0-9A-Za-z_]', '_', result)}"
+
+
+def _channels(controller: str) -> dict[str, str]:
+    """Return the result that each channel of a controller shows."""
+    names = tango.DeviceProxy(controller).ElementList or ()
+    return {name: str(tango.DeviceProxy(name).Result) for name in names}
+
+
+def _create(
+    database: tango.Database, pool: Target, wanted: Pipeline, kind: Kind, controller: str,
+    new: Mapping[str, Result],
+) -> Callable[[], None]:  # fmt: skip
+    keys = ("DetectorDevice", wanted.detector, "Pipeline", wanted.pipeline)
+
+    def create() -> None:
+        proxy = tango.DeviceProxy(pool.device)
+        if not device_of(database, controller):
+            proxy.CreateController([kind.type, LIBRARY, kind.cls, controller, *keys])
+        for name, result in new.items():
+            if not device_of(database, name):  # an earlier try may have got this far
+                axis = 1 + max(map(int, _axes(database, controller)), default=0)
+                proxy.CreateElement([kind.type, controller, str(axis), name])
+            channel = tango.DeviceProxy(name)
+            channel.Result = result.name
+            if result.shape:
+                channel.Points = result.shape[0]
+
+    return create
+
+
+def _axes(database: tango.Database, controller: str) -> list[str]:
+    names = tango.DeviceProxy(controller).ElementList or ()
+    return [
+        str(database.get_device_property(device_of(database, name), ["axis"])["axis"][0]) for name in names
+    ]
