@@ -53,7 +53,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--set", action="append", default=[], metavar="NAME=VALUE",
         help="another value of a parameter of the class; may be given several times",
     )  # fmt: skip
-    parser.add_argument("--overwrite", action="store_true", help="replace a result file that exists")
+    parser.add_argument(
+        "--overwrite", action="store_true", help="replace a result file that exists, once a frame is done"
+    )
     parser.add_argument(
         "--http", metavar="HOST:PORT",
         help="address of the HTTP API instead of the configured one; port 0: any free one",

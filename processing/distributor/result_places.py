@@ -17,7 +17,7 @@ from penstock.processing.distributor.store import Store
 from penstock.processing.distributor.versions import Versions
 from penstock.processing.results.begun import Begun, Code
 from penstock.processing.results.errors import ResultError
-from penstock.processing.results.place import path_for
+from penstock.processing.results.place import begun_of, path_for
 from penstock.processing.results.read import Results
 from penstock.processing.results.result_file import ResultFile
 
@@ -111,6 +111,8 @@ class ResultPlaces:
         # Who processes a file anew wants nothing of an attempt with another class that was broken off.
         is_new = bool(self._setup.file) and self._setup.parameters is None
         if is_new or not path.exists():
+            return None
+        if self._config.overwrite and begun_of(path).exists():  # what was to be replaced is not resumed
             return None
         try:
             return ResultFile.resume(path, run.name, self._codes)

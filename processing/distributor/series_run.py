@@ -235,6 +235,7 @@ class Run:
 
         Args:
             keep_refused: whether there is a result file, too, if the class was refused and did no frame.
+                An older file is not replaced by one of no frame that was processed.
 
         Raises:
             ResultError: it cannot be written.
@@ -250,8 +251,10 @@ class Run:
         ]
         reason = "; ".join([*self.said, *([", ".join(bad)] if bad else [])])
         self.phase = Phase.OVER
-        is_vain = self.is_refused and not counts.done and not counts.lost
-        if is_vain and not keep_refused and not self.was_resumed:
+        is_vain = not counts.done and not counts.lost and (self.is_refused or not counts.failed)
+        older = self.store.replaces
+        if is_vain and (older or (self.is_refused and not keep_refused)) and not self.was_resumed:
+            reason += f"; {older} is as it was before" if older else ""
             self.store.discard()
             self.store = Store(None)
             self.said = [reason]

@@ -52,6 +52,11 @@ class Store:
         """Of the result file."""
         return None if self.file is None else str(self.file.path)
 
+    @property
+    def replaces(self) -> str:
+        """Path of the older result file that is there until a frame is done; "" if there is none."""
+        return "" if self.file is None or self.file.replaces is None else str(self.file.replaces)
+
     def describe(self, plots: tuple[Plot, ...]) -> bool:
         """Take what the first worker says of the results; return whether this is the same.
 

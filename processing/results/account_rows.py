@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -19,10 +20,20 @@ class AccountRows:
     """The part of `ResultFile` that writes the account."""
 
     def __init__(self, opened: OpenResult) -> None:
-        self.path = opened.place.path
         self._open = opened
         self._listed = {"errors": 0, "lost": 0}
         self._sets = 0
+
+    @property
+    def path(self) -> Path:
+        """Where the file is now: under a hidden name as long as it has not replaced an older one."""
+        return self._open.place.at
+
+    @property
+    def replaces(self) -> Path | None:
+        """The older file that has its name, until its first frame is done or it is finished."""
+        place = self._open.place
+        return place.path if place.at != place.path else None
 
     @property
     def states(self) -> np.ndarray[Any, Any]:
@@ -37,6 +48,8 @@ class AccountRows:
     def status(self, indices: np.ndarray[Any, Any], code: int) -> None:
         """Write the final state of frames, after their rows; see `layout.CODES`."""
         self._each(layout.STATUS, indices, code)
+        if code == layout.DONE and len(indices):
+            self._take_name()
 
     def worker(self, indices: np.ndarray[Any, Any], number: int) -> None:
         """Write which worker has processed frames, or lost them; see `name_worker`."""
@@ -62,8 +75,8 @@ class AccountRows:
         if len(text) > width:
             raise ResultError(
                 "bad_value",
-                f"{self.path}: these parameters have {len(text):,} bytes as JSON, and there is room for "
-                f"{width:,}: change them between two series, whose file gets room for them",
+                f"{self._open.place.path}: these parameters have {len(text):,} bytes as JSON, and there is "
+                f"room for {width:,}: change them between two series, whose file gets room for them",
             )
         return text
 
@@ -115,6 +128,9 @@ class AccountRows:
             self._listed[name] = int((self._open.read(f"{layout.ACCOUNT}/{name}/index") >= 0).sum())
         self._sets = int((self._open.read(f"{PARAMETERS}/from_frame") >= 0).sum())
 
+    def _take_name(self) -> None:
+        self._do("its name", self._open.place.take_name)
+
     def _each(self, path: str, indices: np.ndarray[Any, Any], value: int) -> None:
         if not len(indices):
             return
@@ -141,4 +157,4 @@ class AccountRows:
         try:
             return work()
         except OSError as error:
-            raise not_written(self.path, what, error) from error
+            raise not_written(self._open.place.path, what, error) from error

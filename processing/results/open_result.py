@@ -135,7 +135,7 @@ class OpenResult:
                 for begin, stop, offset in old.pieces(0, rows):
                     size, (_, _, to) = new.row_bytes, next(new.pieces(begin, stop))
                     copy_area(self.descriptor, descriptor, offset, (stop - begin) * size, to)
-            os.rename(place.draft, place.path)
+            os.rename(place.draft, place.at)
         except (OSError, RuntimeError, ValueError) as error:
             if descriptor >= 0:
                 os.close(descriptor)
@@ -192,13 +192,13 @@ class OpenResult:
 
     def reading(self) -> Any:
         """Return the file, open for reading by h5py, whoever has locked it; to be closed."""
-        return h5py.File(self.place.path, "r", locking=False)
+        return h5py.File(self.place.at, "r", locking=False)
 
     def discard(self) -> None:
         """Remove the file, and let go of its name: it has nothing that anybody would read."""
         with contextlib.suppress(FileNotFoundError):  # somebody has moved it away
-            if os.path.samestat(os.fstat(self.descriptor), os.stat(self.place.path)):
-                os.unlink(self.place.path)
+            if os.path.samestat(os.fstat(self.descriptor), os.stat(self.place.at)):
+                os.unlink(self.place.at)
         self.close(done=True)
 
     def close(self, *, done: bool = False) -> None:

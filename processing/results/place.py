@@ -1,7 +1,8 @@
 """The file in its folder: its name, its lock, and how another one takes its place.
 
 Two hidden files lie beside a result file while it is written: `.NAME.lock`, which its one writer holds, and
-`.NAME.totals`, see `accumulated`. A third, `.NAME.new`, will take the file's place, milliseconds later.
+`.NAME.totals`, see `accumulated`. A third, `.NAME.new`, will take the file's place, milliseconds later. A
+file that is to replace an older one is `.NAME.begun` until its first frame is done, or it is finished.
 """
 
 from __future__ import annotations
@@ -54,13 +55,15 @@ class Place:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.at = path
+        """Where the file is now; another one than `path` as long as an older file keeps that."""
         self.draft = path.with_name(f".{path.name}.new")
         self.totals = path.with_name(f".{path.name}.totals")
         self._lock = _lock_of(path)
         self._held = -1
         while self._held < 0:
             self._held = self._try()
-        for left in (self.draft, draft_of(self.totals)):
+        for left in (self.draft, draft_of(self.totals), begun_of(path)):
             _remove(left)
 
     def _try(self) -> int:
@@ -88,15 +91,17 @@ class Place:
         return held
 
     def give_name(self, *, overwrite: bool) -> None:
-        """Let the draft be the file.
+        """Let the draft be the file. One that it replaces keeps the name until `take_name`.
 
         Raises:
             ResultError: there is one already, and it may not be overwritten.
             OSError: the folder cannot be written.
         """
-        if overwrite:
-            os.rename(self.draft, self.path)
+        if overwrite and os.path.lexists(self.path):
+            os.rename(self.draft, begun_of(self.path))
+            self.at = begun_of(self.path)
             return
+        _remove(self.totals)  # of a file that somebody has moved away
         try:
             os.link(self.draft, self.path, follow_symlinks=False)
         except FileExistsError as error:
@@ -111,6 +116,17 @@ class Place:
             os.rename(self.draft, self.path)
         else:
             os.unlink(self.draft)
+
+    def take_name(self) -> None:
+        """Replace the older file, if there is one.
+
+        Raises:
+            OSError: the folder cannot be written.
+        """
+        if self.at != self.path:
+            _remove(self.totals)
+            os.rename(self.at, self.path)
+            self.at = self.path
 
     def copy(self, descriptor: int, without: Sequence[tuple[int, int]] = ()) -> None:
         """Make the draft a copy of an open file; what was reserved there and never written takes no space.
@@ -139,13 +155,15 @@ class Place:
         _remove(self.draft)
 
     def close(self, *, done: bool = False) -> None:
-        """Let go of the name; may be called again.
+        """Let go of the name; may be called again. A file that has not replaced the older one is removed.
 
         Args:
             done: the file is finished: what was only for its writer is removed.
         """
         if self._held >= 0:
-            if done:
+            if self.at != self.path:  # the older file stays, and so does what it is resumed from
+                _remove(self.at)
+            elif done:
                 _remove(self.totals)
             _remove(self._lock)
             os.close(self._held)
@@ -199,6 +217,11 @@ def _who(lock: int) -> str:
 def draft_of(path: Path) -> Path:
     """Return the name of a hidden file until it is complete."""
     return path.with_name(f"{path.name}.new")
+
+
+def begun_of(path: Path) -> Path:
+    """Return the name that a file has while an older one keeps its own."""
+    return path.with_name(f".{path.name}.begun")
 
 
 def taken(path: Path) -> ResultError:

@@ -45,7 +45,8 @@ class ResultFile(AccountRows):
         Args:
             path: see `place.path_for`.
             begun: series and pipeline.
-            overwrite: whether another file of this name may be replaced.
+            overwrite: whether another file of this name may be replaced, once there is something to replace
+                it by: the first frame that is done, or the end.
 
         Raises:
             ResultError: the name is taken, the folder cannot be written, or its disk is full.
@@ -183,6 +184,7 @@ class ResultFile(AccountRows):
             indices: of these frames, int64; their rows are written already.
         """
         self.prepare(arrays)
+        self._take_name()  # an older file is resumed from totals of its own
         totals = Totals(tuple(arrays), tuple(values), np.asarray(indices, np.int64))
         self._do("accumulated values", lambda: accumulated.write(self._open.place.totals, totals))
         self._totals = totals
@@ -230,6 +232,7 @@ class ResultFile(AccountRows):
             return said
 
         said = self._do("the end", write)
+        self._take_name()
         self._open.close(done=True)
         return said
 
@@ -238,7 +241,8 @@ class ResultFile(AccountRows):
         self._open.discard()
 
     def close(self) -> None:
-        """Close the file as it is, to be resumed; may be called again."""
+        """Close the file as it is, to be resumed; may be called again. If an older file still has its name,
+        that stays, and this one is removed."""
         self._open.close()
 
     # -- within --------------------------------------------------------------------------------------

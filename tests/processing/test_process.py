@@ -420,6 +420,23 @@ def test_a_try_on_a_file_that_is_refused_says_why_once_and_leaves_nothing_in_the
     assert Results(receiver.root / "a.spots.h5").states().tolist() == [1] * 20
 
 
+def test_a_class_that_is_refused_replaces_no_results(
+    receiver: ReceiverProcess, streamer: Streamer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    raw, results = receiver.root / "a.h5", receiver.root / "a.spots.h5"
+    receiver.ended(streamer.series_of(str(raw), 20))
+    results.write_bytes(b"those of yesterday")
+    file = pipeline_file(tmp_path, SPOTS.replace("def process(", STARTS))
+    assert main(["process", str(file), str(raw), "--overwrite"]) == 2
+    said = capfd.readouterr().out
+    assert (
+        f"no such series (spots.py, line 9, in start); 20 frames failed; {results} is as it was before"
+        in said
+    )
+    assert results.read_bytes() == b"those of yesterday"
+    assert [path.name for path in receiver.root.glob("*a.spots*")] == ["a.spots.h5"]
+
+
 def test_what_every_frame_fails_with_is_said_once_and_the_result_file_has_it(
     receiver: ReceiverProcess, streamer: Streamer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -22,6 +22,7 @@ from penstock.gui.live.results.pipeline_source import PipelineSource
 from penstock.gui.live.results.snapshot import Curves, OverFrames, Page, Picture, Rectangle
 from penstock.gui.live.results.view import ResultsView
 from penstock.gui.live.view import LiveView
+from penstock.processing.results.layout import DONE
 from tests.gui.live.result_files import POINTS, Q, Written, curve
 from tests.gui.live.stand_in import StandIn
 from tests.processing.service.pipeline_process import PipelineProcess
@@ -253,6 +254,7 @@ def test_of_another_series_the_newest_frame_is_followed_and_until_then_the_last_
     shows(qtbot, view, Curves, lambda shown: shown.frame == 1)
     written.results.close()
     other = Written(written.path, series="s2")
+    other.results.status(np.array([0]), DONE)  # it is done, and has no curve yet
     qtbot.waitUntil(lambda: view.caption.text().endswith("▲ OLD · last series"), timeout=DEADLINE)
     assert view.plots.curve.lines()[-1].y[0] == 2000.0
     other.done([0, 1, 2, 3])

@@ -79,8 +79,10 @@ class Pipeline:
         self.snapshot: Snapshot
         self.start()
 
-    def start(self) -> None:
-        """Start the distributor, perhaps again."""
+    def start(self, *, again: bool = False) -> None:
+        """Start the distributor; again, as its parent does when it has died, with the parameters in use."""
+        if again:
+            self._setup = msgspec.structs.replace(self._setup, parameters=self.status.parameters)
         self.pauses = Pauses()
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.distributor = subprocess.Popen(

@@ -418,11 +418,18 @@ def test_a_class_that_cannot_be_loaded_is_said_and_a_start_that_raises_fails_the
         def process(self, frame):
             return None
     """
-    with pipeline(source, receiver, workers=1, errors=0) as made:
+    (receiver.root / "b.mine.h5").write_bytes(b"mine")
+    with pipeline(source, receiver, workers=1, errors=0, overwrite=True) as made:
         name = send(sender, receiver.root / "a.h5", range(20), frames=20)
         sender.end(reason="complete", triggered=20, sent=20)
         series = made.over(name)
         assert series.counts.failed == 20 and "no table" in made.status.workers[0].last_error
+        assert series.result_file == str(receiver.root / "a.mine.h5")
+        name = send(sender, receiver.root / "b.h5", range(5), frames=5)
+        sender.end(reason="complete", triggered=5, sent=5)
+        series = made.over(name)
+        assert "no table" in series.reason and "b.mine.h5 is as it was before" in series.reason
+        assert series.result_file is None and (receiver.root / "b.mine.h5").read_bytes() == b"mine"
 
 
 def test_the_same_on_a_file(receiver: ReceiverProcess, sender: Streamer) -> None:
@@ -463,6 +470,31 @@ def test_a_file_is_processed_anew_also_if_an_attempt_was_broken_off(
             assert "frame.pixels.astype" in file["entry/process/step_1/data"].asstr()[()], (
                 "nothing of the other class is left"
             )
+
+
+def test_a_distributor_that_is_killed_before_a_frame_is_done_goes_on_with_the_new_file(
+    receiver: ReceiverProcess, sender: Streamer
+) -> None:
+    raw, file = receiver.root / "a.h5", receiver.root / "a.mine.h5"
+    name = send(sender, raw, range(20), frames=20)
+    sender.end(reason="complete", triggered=20, sent=20)
+    receiver.ended(name)
+    with pipeline(SUM, file=str(raw), workers=0) as made:
+        made.wait(lambda status: status.series is not None and status.series.result_file == str(file))
+        assert made.quit() == 0
+    left = file.read_bytes()
+    with pipeline(SUM, file=str(raw), overwrite=True, workers=0) as made:
+        for _ in range(2):
+            status = made.wait(lambda status: status.series is not None and status.series.result_file)
+            assert (
+                status.series is not None and status.series.result_file == f"{receiver.root}/.a.mine.h5.begun"
+            )
+            assert file.read_bytes() == left
+            made.kill()
+            made.start(again=True)
+        made.work(1)
+        series = made.over(name)
+        assert series.counts.done == 20 and series.result_file == str(file)
 
 
 def test_a_series_that_an_earlier_pipeline_has_finished_is_shown_as_it_ended(

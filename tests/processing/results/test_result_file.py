@@ -342,7 +342,9 @@ def test_an_existing_file_is_overwritten_only_if_asked(tmp_path: Path) -> None:
         ResultFile.create(path, begun())
     assert caught.value.kind == "name_taken" and path.read_text() == "mine"
     assert names_in(tmp_path) == {"x.spots.h5"}
-    ResultFile.create(path, begun(), overwrite=True).close()
+    results = ResultFile.create(path, begun(), overwrite=True)
+    fill(results, 0, 1)
+    results.close()
     assert Results(path).account()["state"] == "in progress"
 
 
@@ -501,3 +503,52 @@ def test_a_file_that_is_discarded_is_gone_and_nothing_else(tmp_path: Path, is_an
     results.discard()
     left = names_in(tmp_path) - {"x.h5"}
     assert left == ({"old.h5", "x.spots.h5"} if is_anothers else set())
+
+
+def test_an_older_file_keeps_its_name_until_a_frame_is_done(tmp_path: Path) -> None:
+    older = created(tmp_path, 10)
+    older.accumulated(
+        (Array(name="sum", dtype="<i8", shape=(), kind="sum", n=1),), (np.array(7),), np.array([0])
+    )
+    older.close()  # it is to be resumed
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert set(before) == {"x.spots.h5", ".x.spots.h5.totals"}
+
+    def begin() -> ResultFile:
+        return ResultFile.create(tmp_path / "x.spots.h5", begun(tmp_path / "x.h5", 10), overwrite=True)
+
+    for end in (ResultFile.discard, ResultFile.close):
+        results = begin()
+        results.prepare((CURVE, BRIGHT))
+        results.error(0, "no")
+        results.status(np.array([0]), 2)
+        assert results.path != results.replaces == tmp_path / "x.spots.h5"
+        assert Results(results.path).states().tolist() == [2] + [PENDING] * 9
+        assert (tmp_path / "x.spots.h5").read_bytes() == before["x.spots.h5"]
+        end(results)
+        assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+    results = begin()
+    fill(results, 0, 1)
+    assert results.path == tmp_path / "x.spots.h5" and results.replaces is None
+    assert names_in(tmp_path) == {"x.spots.h5", ".x.spots.h5.lock"}
+    assert Results(results.path).states().tolist() == [DONE] + [PENDING] * 9
+    results.close()
+    resumed = ResultFile.resume(tmp_path / "x.spots.h5", "s1")
+    assert resumed.totals.arrays == (), "those of the older file are gone"
+    resumed.close()
+
+
+def test_an_older_file_is_replaced_at_the_end_also_without_a_frame_that_is_done(tmp_path: Path) -> None:
+    (tmp_path / "x.spots.h5").write_text("older")
+    results = ResultFile.create(tmp_path / "x.spots.h5", begun(tmp_path / "x.h5", 10), overwrite=True)
+    assert finish(results, 0, counts={"failed": 10}) == ""
+    assert Results(tmp_path / "x.spots.h5").account()["state"] == "complete"
+    assert names_in(tmp_path) == {"x.spots.h5"}
+
+
+def test_what_a_kill_has_left_of_a_file_without_its_name_is_removed_by_the_next_one(tmp_path: Path) -> None:
+    (tmp_path / "x.spots.h5").write_text("older")
+    (tmp_path / ".x.spots.h5.begun").write_text("left")
+    ResultFile.create(tmp_path / "x.spots.h5", begun(tmp_path / "x.h5", 10), overwrite=True).close()
+    assert names_in(tmp_path) == {"x.spots.h5"}
