@@ -107,11 +107,27 @@ def of_name(name: Name, application: qt.QApplication) -> Theme:
 
 
 def apply(application: qt.QApplication, theme: Theme = DARK) -> None:
-    """Give the whole application the look."""
+    """Give the whole application the look, unless it has it: each widget that there is is polished again."""
+    palette, sheet = _palette(theme), _sheet(theme)
+    if application.styleSheet() == sheet and application.palette() == palette:
+        return
     application.setStyle("Fusion")
     font = application.font()
     font.setPointSizeF(9.5)
     application.setFont(font)
+    application.setPalette(palette)
+    # Fusion draws the frame of a box to tick darker than the window: nobody sees it on a dark one.
+    boxes, buttons = qt.QPalette(palette), qt.QPalette(palette)
+    boxes.setColor(qt.QPalette.Window, qt.QColor(theme.box))
+    for group in (qt.QPalette.Active, qt.QPalette.Inactive, qt.QPalette.Disabled):
+        buttons.setColor(group, qt.QPalette.Button, qt.QColor(theme.panel))  # a locked one is no lighter
+    application.setPalette(boxes, "QCheckBox")
+    for kind in ("QPushButton", "QToolButton"):
+        application.setPalette(buttons, kind)
+    application.setStyleSheet(sheet)
+
+
+def _palette(theme: Theme) -> qt.QPalette:
     palette = qt.QPalette()
     roles = {
         qt.QPalette.Window: theme.window, qt.QPalette.WindowText: theme.text, qt.QPalette.Base: theme.panel,
@@ -130,16 +146,7 @@ def apply(application: qt.QApplication, theme: Theme = DARK) -> None:
         palette.setColor(qt.QPalette.Disabled, role, qt.QColor(theme.locked))
     # Menus emboss what is disabled, which cannot be read on a dark ground.
     palette.setColor(qt.QPalette.Disabled, qt.QPalette.Light, qt.QColor(theme.panel))
-    application.setPalette(palette)
-    # Fusion draws the frame of a box to tick darker than the window: nobody sees it on a dark one.
-    boxes, buttons = qt.QPalette(palette), qt.QPalette(palette)
-    boxes.setColor(qt.QPalette.Window, qt.QColor(theme.box))
-    for group in (qt.QPalette.Active, qt.QPalette.Inactive, qt.QPalette.Disabled):
-        buttons.setColor(group, qt.QPalette.Button, qt.QColor(theme.panel))  # a locked one is no lighter
-    application.setPalette(boxes, "QCheckBox")
-    for kind in ("QPushButton", "QToolButton"):
-        application.setPalette(buttons, kind)
-    application.setStyleSheet(_sheet(theme))
+    return palette
 
 
 def _of(palette: qt.QPalette) -> Theme:

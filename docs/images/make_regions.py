@@ -43,7 +43,7 @@ def main() -> None:
         viewer.show_regions.trigger()
 
         def look() -> None:
-            if len(viewer.regions.curve.values()[0]) >= FRAMES:
+            if len(viewer.regions.curves.curve.values()[0]) >= FRAMES:
                 application.quit()
 
         viewer.updated.connect(look)

@@ -18,7 +18,7 @@ from penstock.gui.live.measure.parts import tool_button
 from penstock.gui.live.measure.profiles import Kind, Profile, along, projected
 from penstock.gui.live.measure.rectangle import RectangleTool
 from penstock.gui.live.measure.shape import OneShape
-from penstock.gui.live.regions.curve import Curve, RegionCurve
+from penstock.gui.live.regions.curve import Curve, CurvePlace, RegionCurve
 from penstock.gui.live.worker import Worker
 
 COLOUR = "#4de3c1"
@@ -45,8 +45,7 @@ class ProfileTab(qt.QWidget):
         self._rectangle, self._worker = rectangle, worker
         self._whole: Whole | None = None
         self._mask: npt.NDArray[Any] | None = None
-        self.curve = RegionCurve(self)
-        self.curve.unit = "pixel"
+        self._place = CurvePlace("pixel", self)
         self.kind = qt.QComboBox(self)
         self.kind.addItems([each.value for each in Kind])
         self.kind.setToolTip("What is drawn; without a rectangle, rows and columns of the whole frame")
@@ -65,9 +64,14 @@ class ProfileTab(qt.QWidget):
         rectangle.changed.connect(self._ask)
         self.kind.currentTextChanged.connect(lambda _: self._ask())
         self.value.currentTextChanged.connect(lambda _: self._ask())
-        self.curve.read.connect(self._says.set_whole)
+        self._place.read.connect(self._says.set_whole)
         worker.done.connect(self._take, qt.Qt.QueuedConnection)
         self._ask()
+
+    @property
+    def curve(self) -> RegionCurve:
+        """The plot."""
+        return self._place.curve
 
     def says(self) -> str:
         """Return what is said beside the buttons."""
@@ -107,7 +111,7 @@ class ProfileTab(qt.QWidget):
         self._says.set_whole(said)
         if said or whole is None or not self.isVisible():
             self._worker.forget("profile")
-            self.curve.show_curves([], "", "")
+            self._place.show_curves([], "", "")
             return
         if kind is Kind.LINE:
             start, end = (tuple(float(each) for each in point) for point in shape.getEndPoints())
@@ -124,7 +128,7 @@ class ProfileTab(qt.QWidget):
         places = np.floor(found.x).astype(np.int64)
         curve = Curve(found.kind.value, places, found.x, found.y, COLOUR, chosen=True)
         extent = (float(found.x[0]), float(found.x[-1])) if found.x.size else None
-        self.curve.show_curves([curve], _X[found.kind], label, (found.kind, label, extent))
+        self._place.show_curves([curve], _X[found.kind], label, (found.kind, label, extent))
 
     def _lay_out(self) -> None:
         tools = qt.QHBoxLayout()
@@ -137,4 +141,4 @@ class ProfileTab(qt.QWidget):
         whole.setContentsMargins(12, 4, 12, 2)
         whole.setSpacing(2)
         whole.addLayout(tools)
-        whole.addWidget(self.curve, 1)
+        whole.addWidget(self._place, 1)

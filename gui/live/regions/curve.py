@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ from penstock.gui.live.offset_text import use_plain
 
 _LEFT, _BOTTOM, _RIGHT, _TOP = 90, 44, 30, 34
 """Margins around the axes: pixels of the screen. On the right half of the last number is beyond the axis."""
+_LEAST = 200, 120
+"""Pixels, width and height."""
 _ROOM = 0.25
 """Share of the axis that is left free for the frames to come."""
 DOTS = 200
@@ -75,7 +78,7 @@ class RegionCurve(PlotWidget):
         use_plain(self)
         # An offset, as matplotlib would write above the axis, is longer than the margin beside it.
         self.getBackend().ax.yaxis.get_major_formatter().set_useOffset(False)
-        self.setMinimumSize(200, 120)
+        self.setMinimumSize(*_LEAST)
         self.setSizePolicy(qt.QSizePolicy.Ignored, qt.QSizePolicy.Ignored)
         self.setAccessibleName("Values of regions per frame")
         self.sigPlotSignal.connect(self._follow_cursor)
@@ -172,3 +175,46 @@ class RegionCurve(PlotWidget):
         super().resizeEvent(event)
         width, height = max(self.width(), 150), max(self.height(), 100)
         self.setAxesMargins(_LEFT / width, _TOP / height, _RIGHT / width, _BOTTOM / height)
+
+
+class CurvePlace(qt.QWidget):
+    """The place of a `RegionCurve`, which is made when it is first seen or drawn into.
+
+    Two of them, hidden at first, would take a third of the time in which a live view is made.
+
+    Args:
+        unit: what the values are numbered by.
+    """
+
+    read = qt.Signal(str)
+    """As of `RegionCurve`."""
+
+    def __init__(self, unit: str = "frame", parent: qt.QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._unit = unit
+        self._is_made = False
+        self.setMinimumSize(*_LEAST)
+        self.setSizePolicy(qt.QSizePolicy.Ignored, qt.QSizePolicy.Ignored)
+        qt.QVBoxLayout(self).setContentsMargins(0, 0, 0, 0)
+
+    @cached_property
+    def curve(self) -> RegionCurve:
+        """The plot."""
+        curve = RegionCurve(self)
+        curve.unit = self._unit
+        curve.read.connect(self.read)
+        self.layout().addWidget(curve)
+        self._is_made = True
+        return curve
+
+    def show_curves(
+        self, curves: Sequence[Curve], x_label: str, y_label: str, kind: object = None, least: float = 0.0
+    ) -> None:
+        """See `RegionCurve.show_curves`."""
+        if curves or self._is_made:
+            self.curve.show_curves(curves, x_label, y_label, kind, least)
+
+    def showEvent(self, event: qt.QShowEvent) -> None:
+        """Make the plot, now that it is seen."""
+        super().showEvent(event)
+        self.curve.show()

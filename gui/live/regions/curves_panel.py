@@ -8,13 +8,12 @@ from pathlib import Path
 import numpy as np
 import qtawesome  # type: ignore[import-untyped]
 from silx.gui import qt
-from silx.gui.plot.actions.control import CrosshairAction
 
 from penstock.gui import theme
 from penstock.gui.elided import ElidedLabel
 from penstock.gui.live.regions import shown
 from penstock.gui.live.regions.axis import FRAME, TIME, Scan, Values, seconds
-from penstock.gui.live.regions.curve import Curve, RegionCurve
+from penstock.gui.live.regions.curve import Curve, CurvePlace, RegionCurve
 from penstock.gui.live.regions.history import VALUES, History
 from penstock.gui.live.regions.shown import Shown
 from penstock.gui.live.regions.table_of_curves import as_csv
@@ -36,7 +35,7 @@ class CurvesPanel(qt.QWidget):
 
     def __init__(self, parent: qt.QWidget | None = None) -> None:
         super().__init__(parent)
-        self.curve = RegionCurve(self)
+        self._place = CurvePlace(parent=self)
         self.value = qt.QComboBox(self)
         self.value.addItems(VALUES)
         self.value.setToolTip("What the curves show")
@@ -45,11 +44,7 @@ class CurvesPanel(qt.QWidget):
         self.axis.setToolTip("What the curves are drawn over; in a scan of one motor also over its positions")
         self.all = self._switch("All", "fa5s.layer-group", "Curves of all regions, the selected one thicker")
         self.with_shown = self._switch("Frames shown", "fa5s.braille", f"Crosses: the whole frame. {FULL}")
-        colour = theme.current().accent
-        self.crosshair = CrosshairAction(self.curve, color=colour, parent=self)
-        self.crosshair.setIcon(qtawesome.icon("fa5s.crosshairs", color=theme.current().text))
-        self.crosshair.setText("Crosshair")
-        self.crosshair.setToolTip("Read values with a crosshair")
+        self.crosshair = self._switch("Crosshair", "fa5s.crosshairs", "Read values with a crosshair")
         self.save = qt.QAction(qtawesome.icon("fa5s.file-csv", color=theme.current().text), "CSV", self)
         self.save.setToolTip("Save all values that are known here as a table (CSV)")
         self._reading = ElidedLabel(self)
@@ -64,13 +59,19 @@ class CurvesPanel(qt.QWidget):
         self.all.toggled.connect(lambda _: self.changed.emit())
         self.with_shown.toggled.connect(self.shown_wanted)
         self.with_shown.toggled.connect(lambda _: self.changed.emit())
-        self.curve.read.connect(self._reading.set_whole)
+        self.crosshair.toggled.connect(lambda on: self.curve.setGraphCursor(on, color=theme.current().accent))
+        self._place.read.connect(self._reading.set_whole)
         self.save.triggered.connect(self._ask_path)
         self._jobs.done.connect(lambda _, path: self.say(f"Saved as {path}"), qt.Qt.QueuedConnection)
         self._jobs.failed.connect(
             lambda _, error: self.say(f"▲ Not saved: {error}; choose another folder"), qt.Qt.QueuedConnection
         )
         self.destroyed.connect(self._jobs.ask_to_stop)
+
+    @property
+    def curve(self) -> RegionCurve:
+        """The plot."""
+        return self._place.curve
 
     def add_tools(self, tools: qt.QToolBar) -> None:
         """Put what is chosen here into this tool bar; it is seen there while this is to be seen."""
@@ -139,7 +140,7 @@ class CurvesPanel(qt.QWidget):
         y_label = f"{value} of {chosen}" if chosen and not self.all.isChecked() else value
         kind = (history.series if history is not None else "", chosen, self.axis.currentText(), value)
         least = {FRAME: LEAST_FRAMES, TIME: LEAST_SECONDS}.get(self._chosen_axis(), 0.0)
-        self.curve.show_curves(curves, self._label(start), y_label, kind, least)
+        self._place.show_curves(curves, self._label(start), y_label, kind, least)
         self.save.setEnabled(bool(curves))
 
     def save_csv(self, path: Path) -> None:
@@ -191,5 +192,5 @@ class CurvesPanel(qt.QWidget):
         whole = qt.QVBoxLayout(self)
         whole.setContentsMargins(0, 0, 0, 0)
         whole.setSpacing(0)
-        whole.addWidget(self.curve, 1)
+        whole.addWidget(self._place, 1)
         whole.addWidget(self._reading)

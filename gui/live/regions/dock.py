@@ -50,7 +50,6 @@ class RegionsDock(qt.QDockWidget):
         self.link = RegionLink()  # outlives the widget by the request under way
         self.table = RegionTable(self)
         self.curves = CurvesPanel(self)
-        self.curve = self.curves.curve
         self.shown = Shown()
         self._message = qt.QLabel(self)
         self._lay_out(compact)

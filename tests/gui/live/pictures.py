@@ -116,7 +116,7 @@ def running(scene: Scene, camera: Photographer) -> None:
 def regions(view: LiveView, camera: Photographer, window: Window) -> None:
     """Regions with their curves."""
     view.show_regions.trigger()
-    camera.until(lambda: len(view.regions.curve.values()[0]) > 100, "a curve")
+    camera.until(lambda: len(view.regions.curves.curve.values()[0]) > 100, "a curve")
     camera.take("viewer_regions", window, all_sizes=False)
 
 

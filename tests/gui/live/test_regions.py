@@ -246,7 +246,7 @@ def test_the_curve_has_one_value_per_frame(
     detector: Live, receiver: ReceiverClient, editor: Viewer, qtbot: Any
 ) -> None:
     editor.regions.table.choose("edge")
-    curve = editor.regions.curve
+    curve = editor.regions.curves.curve
     expected = ([*range(FRAMES)], [float(index) for index in range(FRAMES)])
     qtbot.waitUntil(lambda: curve.values() == expected, timeout=DEADLINE)
     editor.regions.curves.value.setCurrentText("mean")
@@ -297,7 +297,7 @@ def test_it_fits_into_the_compact_view(
         assert (view.width(), view.height()) == (620, 420)
         assert view.plot.height() > 150
         assert not view.regions.table.horizontalScrollBar().isVisible()
-        assert not view.regions.curve.isVisible()
+        assert not view.regions.curves.curve.isVisible()
     finally:
         view.stop()
         # silx draws what is posted, also to a plot that is deleted meanwhile.
