@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from penstock.stins.series import SeriesState
 from tests.processing.distributor.pipelines import entry
 from tests.receiver.conftest import start_receiver, streamer
 from tests.receiver.processes import ReceiverProcess
@@ -37,9 +38,18 @@ def receiver_and_streamer(
 
 @pytest.fixture
 def receiver(receiver_and_streamer: tuple[ReceiverProcess, Streamer]) -> ReceiverProcess:
-    """That receiver, whose frames nobody takes, without files."""
-    made, _ = receiver_and_streamer
-    made.wait(lambda status: status.consumers[0].connected == 0 and status.consumers[0].waiting_bytes == 0)
+    """That receiver, idle, whose frames nobody takes, without files."""
+    made, streamer = receiver_and_streamer
+    if streamer.encoder.state is SeriesState.OPEN:  # a test has failed within its series
+        streamer.end()
+        made.ended(streamer.series)
+    made.wait(
+        lambda status: (
+            status.consumers[0].connected == 0
+            and status.consumers[0].waiting_bytes == 0
+            and status.consumers[0].holder is None
+        )
+    )
     for file in made.root.glob("*.h5"):
         file.unlink()
     return made

@@ -15,11 +15,11 @@ from penstock.devices._base.processes import free_port
 from penstock.processing.client import PipelineRefused
 from penstock.processing.results.read import Results
 from tests.processing.service.pipeline_process import DEADLINE
-from tests.processing.test_process import ENTRY, SPOTS, Running, Start, receiver, running
+from tests.processing.test_process import ENTRY, SPOTS, Running, Start, receiver_and_streamer, running
 from tests.receiver.processes import ReceiverProcess
 from tests.streams import Streamer
 
-__all__ = ["receiver"]
+__all__ = ["receiver_and_streamer"]
 WHOLE = f"{SPOTS}\n    def finish(self, totals):\n        return {{'twice': 2.0 * totals['mean']}}\n"
 
 
@@ -37,7 +37,9 @@ def begun(made: Running, streamer: Streamer, path: Path, frames: int | None, sen
     return series
 
 
-@pytest.mark.parametrize("by_value", [False, True], ids=["by reference", "by TCP"])
+@pytest.mark.parametrize(
+    "by_value", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["by reference", "by TCP"]
+)
 def test_a_series_that_is_stopped_has_its_results_so_far_and_the_next_one_is_processed(
     start_receiver: Start,
     streamer: Streamer,
@@ -96,10 +98,10 @@ def test_a_series_that_is_stopped_has_its_results_so_far_and_the_next_one_is_pro
 
 
 def test_a_series_without_a_planned_number_is_stopped_at_what_has_come(
-    receiver: ReceiverProcess, streamer: Streamer, tmp_path: Path
+    receiver: ReceiverProcess, sender: Streamer, tmp_path: Path
 ) -> None:
     with running(tmp_path, receiver) as made:
-        series = begun(made, streamer, receiver.root / "a.h5", None, 12)
+        series = begun(made, sender, receiver.root / "a.h5", None, 12)
         status = made.client.stop(series=series)
         assert status.series is not None
         assert (status.series.active, status.series.counts.done, status.series.counts.frames) == (
@@ -108,15 +110,15 @@ def test_a_series_without_a_planned_number_is_stopped_at_what_has_come(
             12,
         )
         assert status.series.reason == "stopped over HTTP"
-        streamer.end()
+        sender.end()
         receiver.ended(series)
 
 
 def test_a_pipeline_that_is_ended_within_a_series_takes_the_rest_from_the_file_when_it_is_started_again(
-    receiver: ReceiverProcess, streamer: Streamer, tmp_path: Path
+    receiver: ReceiverProcess, sender: Streamer, tmp_path: Path
 ) -> None:
     made = Running(tmp_path, receiver)
-    series = begun(made, streamer, receiver.root / "a.h5", 40, 10)
+    series = begun(made, sender, receiver.root / "a.h5", 40, 10)
     made.process.send_signal(signal.SIGINT)
     assert made.process.wait(DEADLINE) == 0
     assert made.process.stdout is not None
@@ -124,8 +126,8 @@ def test_a_pipeline_that_is_ended_within_a_series_takes_the_rest_from_the_file_w
     results = Results(receiver.root / "a.spots.h5")
     assert results.account()["state"] == "in progress" and results.accumulated("mean")[1] == 10
     for number in range(10, 40):
-        streamer.frame(number)
-    streamer.end()
+        sender.frame(number)
+    sender.end()
     with running(tmp_path, receiver) as made:
         status = made.over(series)
         assert status.series is not None

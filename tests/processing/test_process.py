@@ -95,6 +95,7 @@ class Running:
 def running(folder: Path, receiver: ReceiverProcess, source: str = SPOTS, **keys: Any) -> Iterator[Running]:
     made = Running(folder, receiver, source, **keys)
     try:
+        receiver.wait(lambda status: status.consumers[0].connected > 0)
         yield made
     finally:
         made.process.send_signal(signal.SIGINT)
@@ -103,20 +104,26 @@ def running(folder: Path, receiver: ReceiverProcess, source: str = SPOTS, **keys
         made.process.stdout.close()
 
 
-@pytest.fixture
-def receiver(start_receiver: Start) -> ReceiverProcess:
-    made = start_receiver(forward=[ENTRY])
+@pytest.fixture(scope="module")
+def receiver_and_streamer(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[tuple[ReceiverProcess, Streamer]]:
+    """As for all tests of live processing, but with a queue of 2 MB in /dev/shm."""
+    streamer = Streamer()
+    made = ReceiverProcess(tmp_path_factory.mktemp("receiver"), streamer.endpoint, forward=[ENTRY])
     made.connected()
-    return made
+    yield made, streamer
+    made.close()
+    streamer.close()
 
 
 def test_a_class_runs_on_every_frame_and_its_results_are_asked_for_over_http(
-    receiver: ReceiverProcess, streamer: Streamer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    receiver: ReceiverProcess, sender: Streamer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with running(tmp_path, receiver) as made:
         made.wait(lambda status: [each.state for each in status.workers] == ["ready"] * 2)
         raw = receiver.root / "a.h5"
-        status = made.over(streamer.series_of(str(raw), 50))
+        status = made.over(sender.series_of(str(raw), 50))
         assert status.series is not None
         assert (status.series.counts.done, status.series.counts.frames) == (50, 50)
         assert status.series.result_file == str(receiver.root / "a.spots.h5")
@@ -142,17 +149,17 @@ def test_a_class_runs_on_every_frame_and_its_results_are_asked_for_over_http(
 
 
 def test_a_killed_worker_is_replaced_and_no_frame_is_missing(
-    receiver: ReceiverProcess, streamer: Streamer, tmp_path: Path
+    receiver: ReceiverProcess, sender: Streamer, tmp_path: Path
 ) -> None:
     with running(tmp_path, receiver) as made:
         before = made.wait(lambda status: [each.state for each in status.workers] == ["ready"] * 2)
-        series = streamer.start(str(receiver.root / "a.h5"), frames=40)
+        series = sender.start(str(receiver.root / "a.h5"), frames=40)
         for number in range(20):
-            streamer.frame(number)
+            sender.frame(number)
         os.kill(before.workers[0].pid, signal.SIGKILL)
         for number in range(20, 40):
-            streamer.frame(number)
-        streamer.end()
+            sender.frame(number)
+        sender.end()
         status = made.over(series)
         assert status.series is not None and status.series.counts.done == 40
         assert made.client.values("first").values == [24 * number for number in range(40)]
@@ -161,30 +168,31 @@ def test_a_killed_worker_is_replaced_and_no_frame_is_missing(
 
 
 def test_a_worker_that_hangs_is_killed_and_another_one_started(
-    receiver: ReceiverProcess, streamer: Streamer, tmp_path: Path
+    receiver: ReceiverProcess, sender: Streamer, tmp_path: Path
 ) -> None:
     hangs = SPOTS.replace(
-        "        bright", "        while frame.index == 7:\n            pass\n        bright"
+        "        bright", "        while frame.index == 2:\n            pass\n        bright"
     )
     with running(tmp_path, receiver, source=hangs, frame_seconds=0.5, workers=1, retry=False) as made:
         before = made.wait(lambda status: [each.state for each in status.workers] == ["ready"])
-        status = made.over(streamer.series_of(str(receiver.root / "a.h5"), 20))
+        # Few frames: the limit is that of a bunch, half a second for each of its frames.
+        status = made.over(sender.series_of(str(receiver.root / "a.h5"), 4))
         assert status.series is not None
         counts = status.series.counts
-        assert counts.lost >= 1 and counts.done + counts.lost == 20
+        assert counts.lost >= 1 and counts.done + counts.lost == 4
         after = made.wait(lambda status: [each.state for each in status.workers] == ["ready"])
         assert after.deaths == 1 and after.workers[0].pid != before.workers[0].pid
         wait_until(lambda: gone(before.workers[0].pid), "the worker that hung is gone")
 
 
 def test_a_killed_distributor_goes_on_where_it_was_and_takes_the_rest_from_the_file(
-    receiver: ReceiverProcess, streamer: Streamer, tmp_path: Path
+    receiver: ReceiverProcess, sender: Streamer, tmp_path: Path
 ) -> None:
     with running(tmp_path, receiver) as made:
         made.wait(lambda status: [each.state for each in status.workers] == ["ready"] * 2)
-        series = streamer.start(str(receiver.root / "a.h5"), frames=60)
+        series = sender.start(str(receiver.root / "a.h5"), frames=60)
         for number in range(20):
-            streamer.frame(number)
+            sender.frame(number)
         made.wait(lambda status: status.series is not None and status.series.counts.done == 20)
         assert made.client.change({"threshold": 9}).version == 2
         old = child_of(made.process.pid, "processing.distributor")
@@ -192,8 +200,8 @@ def test_a_killed_distributor_goes_on_where_it_was_and_takes_the_rest_from_the_f
         assert folder.is_dir()
         os.kill(old, signal.SIGKILL)
         for number in range(20, 60):
-            streamer.frame(number)
-        streamer.end()
+            sender.frame(number)
+        sender.end()
         status = made.over(series)
         assert status.series is not None
         assert (status.series.counts.done, status.series.counts.frames) == (60, 60), status
@@ -204,10 +212,14 @@ def test_a_killed_distributor_goes_on_where_it_was_and_takes_the_rest_from_the_f
         assert not folder.exists(), "what it has left is removed"
 
 
-@pytest.mark.parametrize("same_port", [True, False], ids=["same port", "another port"])
+@pytest.mark.parametrize(
+    "same_port", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["same port", "another port"]
+)
 def test_a_receiver_that_comes_back_is_taken_again(
-    start_receiver: Start, receiver: ReceiverProcess, streamer: Streamer, tmp_path: Path, same_port: bool
+    start_receiver: Start, streamer: Streamer, tmp_path: Path, same_port: bool
 ) -> None:
+    receiver = start_receiver(forward=[ENTRY])
+    receiver.connected()
     with running(tmp_path, receiver) as made:
         made.wait(lambda status: [each.state for each in status.workers] == ["ready"] * 2)
         address = receiver.client.url.removeprefix("http://")
@@ -225,7 +237,7 @@ def test_a_receiver_that_comes_back_is_taken_again(
 
 
 def test_workers_on_other_machines_need_the_address_and_the_key_alone(
-    receiver: ReceiverProcess, streamer: Streamer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    receiver: ReceiverProcess, sender: Streamer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     key = tmp_path / "spots.key"
     assert main(["process", "--make-key", str(key)]) == 0
@@ -243,7 +255,7 @@ def test_workers_on_other_machines_need_the_address_and_the_key_alone(
             )  # fmt: skip
         status = made.wait(lambda status: [each.state for each in status.workers] == ["ready"])
         assert status.workers[0].name == "far"
-        status = made.over(streamer.series_of(str(receiver.root / "a.h5"), 10))
+        status = made.over(sender.series_of(str(receiver.root / "a.h5"), 10))
         assert status.series is not None and status.series.counts.done == 10
         worker.send_signal(signal.SIGTERM)
         assert worker.wait(DEADLINE) == 0
@@ -251,10 +263,10 @@ def test_workers_on_other_machines_need_the_address_and_the_key_alone(
 
 
 def test_a_class_is_tried_on_a_file_first(
-    receiver: ReceiverProcess, streamer: Streamer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    receiver: ReceiverProcess, sender: Streamer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     raw = receiver.root / "a.h5"
-    receiver.ended(streamer.series_of(str(raw), 20))
+    receiver.ended(sender.series_of(str(raw), 20))
     file = pipeline_file(tmp_path)
     assert main(["process", str(file), str(raw), "--set", "threshold=100"]) == 0
     said = capfd.readouterr()
@@ -280,10 +292,10 @@ def test_a_class_is_tried_on_a_file_first(
 
 
 def test_frames_that_failed_or_are_lost_are_told_at_the_end_ten_of_each(
-    receiver: ReceiverProcess, streamer: Streamer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    receiver: ReceiverProcess, sender: Streamer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     raw = receiver.root / "a.h5"
-    receiver.ended(streamer.series_of(str(raw), 30))
+    receiver.ended(sender.series_of(str(raw), 30))
     source = SPOTS.replace(
         "        bright =",
         "        if frame.index == 2:\n            import os\n            os.abort()\n"
@@ -301,13 +313,13 @@ def test_frames_that_failed_or_are_lost_are_told_at_the_end_ten_of_each(
 
 
 def test_a_finish_that_raises_is_told_and_the_series_is_not_all_done(
-    receiver: ReceiverProcess, streamer: Streamer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    receiver: ReceiverProcess, sender: Streamer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     raw, results = receiver.root / "a.h5", receiver.root / "a.spots.h5"
     source = f"{SPOTS}\n    def finish(self, totals):\n        return {{'x': 1 / 0}}\n"
     sentence = "Spots.finish: ZeroDivisionError: division by zero (spots.py, line 16, in finish)"
     with running(tmp_path, receiver, source=source) as made:
-        status = made.over(streamer.series_of(str(raw), 20))
+        status = made.over(sender.series_of(str(raw), 20))
         assert status.series is not None and status.series.counts.done == 20
         assert status.series.whole_error == status.series.reason == sentence
         assert main(["status", "--pipeline", made.client.url]) == 1
@@ -320,12 +332,12 @@ def test_a_finish_that_raises_is_told_and_the_series_is_not_all_done(
 
 
 def test_results_that_a_pipeline_writes_now_are_left_to_it_and_it_is_named(
-    receiver: ReceiverProcess, streamer: Streamer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    receiver: ReceiverProcess, sender: Streamer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     raw = receiver.root / "a.h5"
     with running(tmp_path, receiver) as made:
-        series = streamer.start(str(raw), frames=20)
-        streamer.frame(0)
+        series = sender.start(str(raw), frames=20)
+        sender.frame(0)
         made.wait(lambda status: status.series is not None and status.series.counts.done == 1)
         writer = child_of(made.process.pid, "processing.distributor")
         for more in ([], ["--overwrite"]):
@@ -334,8 +346,8 @@ def test_results_that_a_pipeline_writes_now_are_left_to_it_and_it_is_named(
             assert f"a.spots.h5 is being written: the pipeline spots of process {writer} on " in said
             assert "end that pipeline, or give this one another name (name: in " in said
         for number in range(1, 20):
-            streamer.frame(number)
-        streamer.end()
+            sender.frame(number)
+        sender.end()
         status = made.over(series)
         assert status.series is not None and status.series.counts.done == 20
 
@@ -343,7 +355,11 @@ def test_results_that_a_pipeline_writes_now_are_left_to_it_and_it_is_named(
 @pytest.mark.parametrize(
     ("keys", "words"),
     [
-        ({"parameters": {"treshold": 3}}, "there is no parameter treshold: Spots has threshold"),
+        pytest.param(
+            {"parameters": {"treshold": 3}},
+            "there is no parameter treshold: Spots has threshold",
+            marks=pytest.mark.slow,
+        ),
         ({"source": f"import nothing_here\n{SPOTS}"}, "spots.py imports nothing_here, which is not here"),
     ],
     ids=["parameters", "class"],
@@ -376,10 +392,10 @@ def test_where_workers_elsewhere_may_take_a_class_that_is_refused_here_it_waits_
 
 
 def test_a_file_that_cannot_be_processed_is_told_with_the_reason_and_the_frames_it_has(
-    receiver: ReceiverProcess, streamer: Streamer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    receiver: ReceiverProcess, sender: Streamer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     raw = receiver.root / "a.h5"
-    receiver.ended(streamer.series_of(str(raw), 20))
+    receiver.ended(sender.series_of(str(raw), 20))
 
     file = pipeline_file(tmp_path, results_root=str(tmp_path / "none"))
     assert main(["process", str(file), str(raw)]) == 2
@@ -392,7 +408,12 @@ def test_a_file_that_cannot_be_processed_is_told_with_the_reason_and_the_frames_
     ("source", "options", "words"),
     [
         (SPOTS, ["--set", "treshold=3"], "there is no parameter treshold: Spots has threshold"),
-        (f"import nothing_here\n{SPOTS}", [], "spots.py imports nothing_here, which is not here"),
+        pytest.param(
+            f"import nothing_here\n{SPOTS}",
+            [],
+            "spots.py imports nothing_here, which is not here",
+            marks=pytest.mark.slow,
+        ),
         (
             SPOTS.replace("def process(", STARTS),
             [],
@@ -402,11 +423,11 @@ def test_a_file_that_cannot_be_processed_is_told_with_the_reason_and_the_frames_
     ids=["parameters", "package", "start"],
 )
 def test_a_try_on_a_file_that_is_refused_says_why_once_and_leaves_nothing_in_the_way_of_the_next_one(
-    receiver: ReceiverProcess, streamer: Streamer, tmp_path: Path, capfd: pytest.CaptureFixture[str],
+    receiver: ReceiverProcess, sender: Streamer, tmp_path: Path, capfd: pytest.CaptureFixture[str],
     source: str, options: list[str], words: str,
 ) -> None:  # fmt: skip
     raw = receiver.root / "a.h5"
-    receiver.ended(streamer.series_of(str(raw), 20))
+    receiver.ended(sender.series_of(str(raw), 20))
     file = pipeline_file(tmp_path, source)
 
     assert main(["process", str(file), str(raw), *options]) == 2
@@ -438,10 +459,10 @@ def test_a_class_that_is_refused_replaces_no_results(
 
 
 def test_what_every_frame_fails_with_is_said_once_and_the_result_file_has_it(
-    receiver: ReceiverProcess, streamer: Streamer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    receiver: ReceiverProcess, sender: Streamer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     raw = receiver.root / "a.h5"
-    receiver.ended(streamer.series_of(str(raw), 20))
+    receiver.ended(sender.series_of(str(raw), 20))
     file = pipeline_file(tmp_path, SPOTS.replace("bright = np", "bright = 1 / 0 + np"), errors=5)
     assert main(["process", str(file), str(raw)]) == 2
     said = capfd.readouterr()
