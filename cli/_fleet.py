@@ -30,7 +30,7 @@ def run(args: argparse.Namespace) -> int:
     """Ask the database and every device, print the table; return the exit status."""
     from penstock.gui.model.directory import DirectoryError, find_devices, open_database
     from penstock.gui.model.fleet_read import read_rows
-    from penstock.gui.model.fleet_row import NOBODY
+    from penstock.gui.model.fleet_row import NOBODY, address
 
     try:
         found = find_devices(open_database())
@@ -39,7 +39,12 @@ def run(args: argparse.Namespace) -> int:
     if not found:
         raise UserError(NOBODY)
     rows, late = read_rows(found, DEADLINE)
-    behind = pipelines.read_pipelines(row.receiver_url for row in rows)
+    own = {address(row.pipeline_url) for row in rows}
+    behind = [
+        row
+        for row in pipelines.read_pipelines(row.receiver_url for row in rows)
+        if address(row.url) not in own  # its device has said it
+    ]
     if args.json:
         emit([*rows, *behind])
     else:
@@ -54,9 +59,11 @@ def _print(rows: Sequence[Row], behind: Sequence[PipelineRow]) -> None:
     from penstock.gui.model.fleet_row import summary
 
     console = _console()
-    console.print(
-        "; ".join([summary(rows), *([pipelines.summary(behind)] if behind else [])]), soft_wrap=True
-    )
+    words = [summary(rows)]
+    if behind:
+        listed = any(row.kind == "pipeline" for row in rows)
+        words.append(pipelines.summary(behind, "without a device" if listed else ""))
+    console.print("; ".join(words), soft_wrap=True)
     console.print(_table(rows))
     if behind:
         console.print()

@@ -81,12 +81,12 @@ def read_pipelines(receivers: Iterable[str]) -> list[PipelineRow]:
     return sorted(found, key=lambda row: (not row.ill, row.name, row.url))
 
 
-def summary(rows: Sequence[PipelineRow]) -> str:
-    """Return the counts: "2 pipelines, 1 in FAULT"."""
+def summary(rows: Sequence[PipelineRow], which: str = "") -> str:
+    """Return the counts: "2 pipelines, 1 in FAULT"; `which` says which pipelines these are."""
     states = Counter(row.state for row in rows)
     words = {"FAULT": "in FAULT", AWAY: "away", OFF: "off", "RUNNING": "running"}
     parts = [f"{states[state]} {word}" for state, word in words.items() if states[state]]
-    return ", ".join([plural(len(rows), "pipeline"), *parts])
+    return ", ".join([f"{plural(len(rows), 'pipeline')} {which}".strip(), *parts])
 
 
 def _read(receiver: str, found: list[PipelineRow]) -> None:

@@ -3,7 +3,7 @@
 Examples:
   penstock panel sim/det/1                       one detector
   penstock panel sim/det/1 eiger/det/1           several, as tabs
-  penstock panel                                 a page of all detectors and receivers in the Tango database
+  penstock panel                                 all detectors, receivers and pipelines in the Tango database
   penstock panel tango://10.1.0.5:10000/sim/det/1
                                                  a detector of another database than TANGO_HOST's
   penstock panel sim/det/1 --theme light         for a desk in daylight

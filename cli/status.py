@@ -11,7 +11,8 @@ Examples:
   penstock status eiger-1 --pipeline          the one behind this receiver, whose forward entry has its page
   penstock status --pipeline spots            the one of this name behind the receiver on this machine
   penstock status --all                       every detector and receiver in the Tango database, faults first,
-                                              and the pipelines whose pages these receivers know
+                                              devices of pipelines, and the pipelines whose pages these
+                                              receivers know
   penstock status --all --json | jq '.[] | select(.state == "FAULT")'
   watch -n 5 penstock status --all            the same every 5 s
 
@@ -23,7 +24,8 @@ Exit status of --pipeline: 0 every frame of its last series is done, 1 some are 
 does not answer.
 
 Exit status of --all: 0 all are well, 1 one of them is in FAULT or UNKNOWN, or has not answered in time, 2 no
-Tango database answers, or it has no device of Penstock. A pipeline that does not run is OFF, and well.
+Tango database answers, or it has no device of Penstock. A pipeline that does not run is OFF, and well; one
+with a device is UNKNOWN.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ class Greeting:
     attributes: Sequence[Attribute]
     """In panel order."""
     receiver_url: str
-    """Its property ReceiverUrl; "" where none is set."""
+    """Its property ReceiverUrl, of a pipeline's device PipelineUrl; "" where none is set."""
     values: Mapping[str, Value | None] = field(default_factory=dict)
     """Of every attribute, State and Status too; `None`: without a valid value."""
 

@@ -1,6 +1,7 @@
 """The directory of all devices of Penstock in a Tango database, whatever the classes of their cameras.
 
-A device server writes the class property `PenstockInterface` ("detector" or "receiver") when it starts.
+A device server writes the class property `PenstockInterface` ("detector", "receiver" or "pipeline") when it
+starts.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import Literal, cast, get_args
 
 import tango
 
-Kind = Literal["detector", "receiver"]
+Kind = Literal["detector", "receiver", "pipeline"]
 
 PROPERTY = "PenstockInterface"
 
@@ -42,7 +43,7 @@ class DirectoryEntry:
     """Three parts, as the database spells it."""
     kind: Kind
     cls: str
-    """Tango class: name of the camera, or PenstockReceiver."""
+    """Tango class: name of the camera, PenstockReceiver or PenstockPipeline."""
     server: str
     """Server and instance, such as "Simulator/lab"."""
     exported: bool
@@ -65,7 +66,7 @@ def open_database() -> tango.Database:
 
 
 def find_devices(database: tango.Database) -> list[DirectoryEntry]:
-    """Return every detector and receiver that is registered, by name; one call to the database.
+    """Return every detector, receiver and pipeline that is registered, by name; one call to the database.
 
     Raises:
         DirectoryError: the database does not answer, or does not take the question.

@@ -1,4 +1,4 @@
-"""Every detector and receiver of the Tango database, followed by their change events.
+"""Every detector, receiver and pipeline of the Tango database, followed by their change events.
 
 The database is looked at again from time to time; no attribute of a device is ever polled.
 """
@@ -16,7 +16,7 @@ import tango
 from penstock.gui.model.attribute import Attribute, Value
 from penstock.gui.model.device import Device, Greeting
 from penstock.gui.model.directory import DirectoryEntry, DirectoryError, find_devices, open_database
-from penstock.gui.model.fleet_row import FOLLOWED, Row, away, faults_first, row
+from penstock.gui.model.fleet_row import Row, asked, away, faults_first, row
 from penstock.gui.model.link import TangoDevice
 
 _log = logging.getLogger(__name__)
@@ -47,7 +47,7 @@ class Fleet:
         now: Callable[[], float] = time.time,
     ) -> None:
         self._find = find or _Directory().find
-        self._follow = follow or (lambda found: TangoDevice(found.name, only=FOLLOWED))
+        self._follow = follow or (lambda found: TangoDevice(found.name, **asked(found.kind)._asdict()))
         self._now = now
         self._lock = threading.Lock()
         self._followed: dict[str, _Followed] = {}
@@ -153,7 +153,7 @@ class _Followed:
         self._now = now
         self._lock = threading.Lock()
         self._values: dict[str, Value | None] = {}
-        self._receiver_url = ""
+        self._url = ""
         self._why = ""
         self._since: float | None = None
 
@@ -166,13 +166,13 @@ class _Followed:
     def row(self) -> Row:
         with self._lock:
             why, since = self._why, self._since
-            last = row(self.entry, dict(self._values), self._receiver_url)
+            last = row(self.entry, dict(self._values), self._url)
         return away(last, why, since) if why else last
 
     def reached(self, greeting: Greeting) -> None:
         with self._lock:
             self._values = dict(greeting.values)
-            self._receiver_url = greeting.receiver_url
+            self._url = greeting.receiver_url
             self._why, self._since = "", None
         self._notify()
 

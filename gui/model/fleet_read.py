@@ -11,7 +11,7 @@ import tango
 
 from penstock.gui.model import tango_words
 from penstock.gui.model.directory import DirectoryEntry
-from penstock.gui.model.fleet_row import FOLLOWED, Row, away, faults_first, row
+from penstock.gui.model.fleet_row import Row, asked, away, faults_first, row
 from penstock.gui.model.tango_attributes import plain
 
 
@@ -47,13 +47,14 @@ def read_rows(found: Sequence[DirectoryEntry], deadline: float) -> Reading:
 
 
 def _read(found: DirectoryEntry, rows: dict[str, Row]) -> None:
+    questions = asked(found.kind)
     with tango.EnsureOmniThread():
         try:
             # With Tango's own time-out of 3 s: setting another one waits for the server, and for that time
             # PyTango blocks all other threads.
             device = tango.DeviceProxy(found.name)
-            read = device.read_attributes(sorted(FOLLOWED))
-            url = device.get_property("ReceiverUrl")["ReceiverUrl"]
+            read = device.read_attributes(sorted(questions.only))
+            url = device.get_property(questions.address)[questions.address]
         except tango.DevFailed as error:
             rows[found.name] = away(row(found, {}), tango_words.away(found.name, error))
             return

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
+from typing import NamedTuple
 
 import msgspec
 
@@ -42,7 +43,32 @@ FOLLOWED = frozenset(
     | {"FileWritten", "FrameRateMeasured", "LastSeries"}  # of detectors
     | {"FileName", "FrameRate", "SeriesReason", "FreeSpace"}  # of receivers
 )
-"""Attributes that a row is made from."""
+"""Attributes that the row of a detector or receiver is made from."""
+UNDONE = ("Failed", "Lost", "Dropped", "Absent")
+"""Frames of a pipeline that are not done, and never will be."""
+
+
+class Asked(NamedTuple):
+    """What a device of one kind is asked for; see `link.TangoDevice`."""
+
+    only: frozenset[str]
+    """Attributes that its row is made from."""
+    needs: str
+    address: str
+    """Its property."""
+
+
+def asked(kind: Kind) -> Asked:
+    """Return what a device of this kind is asked for."""
+    return PIPELINES if kind == "pipeline" else DEVICES
+
+
+DEVICES = Asked(FOLLOWED, "nFramesPlanned", "ReceiverUrl")
+PIPELINES = Asked(
+    frozenset({"State", "Status", "SeriesId", "RawFile", "Planned", "Done", "Rate", "WaitsFor", *UNDONE})
+    | {"LastError"},
+    "WorkerDeaths", "PipelineUrl",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +78,7 @@ class Row:
     name: str
     kind: Kind
     tango_class: str
-    """Name of the camera, or PenstockReceiver."""
+    """Name of the camera, PenstockReceiver or PenstockPipeline."""
     server: str
     state: str = ASKING
     """As Tango names it, or ASKING, or AWAY."""
@@ -67,16 +93,19 @@ class Row:
     live: bool = False
     """That series is a live view."""
     done: int | None = None
-    """Number of its whole frames: stored, or delivered live."""
+    """Number of its whole frames: stored, or delivered live; of a pipeline, those that are done."""
     planned: int | None = None
     """Number of planned frames; `None` if unknown, or if the series runs until it is stopped."""
     rate: float | None = None
-    """Frames per second that the receiver takes, while a series runs."""
+    """Frames per second that the receiver takes, or that the pipeline does, while a series runs."""
     free_bytes: int | None = None
     """Of the disk that the receiver writes to."""
     away_since: float | None = None
     """Seconds since 1970 (UTC); `None` too where it has never been seen."""
     receiver_url: str = ""
+    pipeline_url: str = ""
+    last_error: str = ""
+    """Of a pipeline, or of one of its workers, since it was started."""
 
     @property
     def ill(self) -> bool:
@@ -87,6 +116,11 @@ class Row:
     def series(self) -> str:
         """What a person calls its series: the file's name, or "live view"."""
         return PurePath(self.file).name if self.file else "live view" if self.live else ""
+
+    @property
+    def page(self) -> str:
+        """Address of the page of a receiver or pipeline; "" for a detector, which has a panel."""
+        return "" if self.kind == "detector" else self.pipeline_url or self.receiver_url
 
     @property
     def says(self) -> str:
@@ -121,14 +155,16 @@ class Row:
         return (2 if self.problem else 3) if self.running else (4 if self.problem else 5)
 
 
-def row(found: DirectoryEntry, values: Mapping[str, Value | None], receiver_url: str = "") -> Row:
+def row(found: DirectoryEntry, values: Mapping[str, Value | None], url: str = "") -> Row:
     """Return the row of a device that answers.
 
     Args:
         found: entry of the database.
         values: values by attribute, without attributes that the device does not have.
-        receiver_url: property of the device.
+        url: of its receiver, or of its pipeline.
     """
+    if found.kind == "pipeline":
+        return _pipeline(found, values, url)
     detector = found.kind == "detector"
     state = str(values.get("State") or ASKING)
     status = " ".join(str(values.get("Status") or "").split())
@@ -151,7 +187,34 @@ def row(found: DirectoryEntry, values: Mapping[str, Value | None], receiver_url:
         rate=float(rate) if running and isinstance(rate, (int, float)) else None,
         # A receiver that is away leaves its device with the figures of before.
         free_bytes=None if state == "UNKNOWN" else _free(values.get("FreeSpace")),
-        receiver_url=receiver_url,
+        receiver_url=url,
+    )  # fmt: skip
+
+
+def _pipeline(found: DirectoryEntry, values: Mapping[str, Value | None], url: str) -> Row:
+    """Return the row of the device of a pipeline."""
+    state = str(values.get("State") or ASKING)
+    status = " ".join(str(values.get("Status") or "").split())
+    known, running = bool(values.get("SeriesId")), state in RUNNING
+    planned, rate = values.get("Planned"), values.get("Rate")
+    error = " ".join(str(values.get("LastError") or "").split())
+    undone = [f"{count:,} {name.lower()}" for name in UNDONE if (count := _number(values.get(name)))]
+    problem = ""
+    if state in TROUBLED:
+        problem = status
+    elif undone:
+        problem = f"{', '.join(undone)} so far." if running else f"{LAST}{', '.join(undone)}."
+        problem += f" Last error: {error}" if error else ""
+    elif waits := str(values.get("WaitsFor") or ""):
+        problem = waits
+    return Row(
+        name=found.name, kind=found.kind, tango_class=found.cls, server=found.server,
+        state=state, status=status, problem=problem, running=running,
+        file=str(values.get("RawFile") or ""),
+        done=_number(values.get("Done")) if known else None,
+        planned=int(planned) if known and isinstance(planned, (int, float)) and planned >= 0 else None,
+        rate=float(rate) if running and isinstance(rate, (int, float)) else None,
+        pipeline_url=url, last_error=error,
     )  # fmt: skip
 
 
@@ -167,23 +230,25 @@ def away(last: Row, why: str, since: float | None = None) -> Row:
 
 
 def faults_first(rows: Iterable[Row]) -> list[Row]:
-    """Return the rows sorted by gravity, detectors before receivers, then by name; a detector gets the free
-    space of the receiver with the same address."""
+    """Return the rows sorted by gravity, by kind (detectors, pipelines, receivers), then by name; a detector
+    gets the free space of the receiver with the same address."""
     rows = list(rows)
-    free = {_address(each.receiver_url): each.free_bytes for each in rows if each.kind == "receiver"}
+    free = {address(each.receiver_url): each.free_bytes for each in rows if each.kind == "receiver"}
     free.pop("", None)
     shared = [
-        replace(each, free_bytes=free.get(_address(each.receiver_url))) if each.kind == "detector" else each
+        replace(each, free_bytes=free.get(address(each.receiver_url))) if each.kind == "detector" else each
         for each in rows
     ]
     return sorted(shared, key=lambda each: (each.gravity, each.kind, each.name.lower()))
 
 
 def summary(rows: Sequence[Row]) -> str:
-    """Return the counts: "3 detectors, 1 in FAULT; 3 receivers"."""
+    """Return the counts: "3 detectors, 1 in FAULT; 3 receivers"; pipelines where there are some."""
     parts = []
-    for kind in ("detector", "receiver"):
+    for kind in ("detector", "receiver", "pipeline"):
         states = Counter(each.state for each in rows if each.kind == kind)
+        if kind == "pipeline" and not states:
+            continue
         parts.append(", ".join([plural(states.total(), kind), *_noteworthy(states)]))
     return "; ".join(parts)
 
@@ -218,9 +283,14 @@ def _losses(frames: Account) -> Iterable[str]:
             yield f"{frames.fates[fate]:,} {word}"
 
 
+def _number(value: Value | None) -> int:
+    return int(value) if isinstance(value, (int, float)) else 0
+
+
 def _free(value: Value | None) -> int | None:
     return int(value) if isinstance(value, (int, float)) and value >= 0 else None
 
 
-def _address(url: str) -> str:
+def address(url: str) -> str:
+    """Return an address as it is compared."""
     return url.strip().rstrip("/").lower()

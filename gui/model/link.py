@@ -29,7 +29,7 @@ FIRST_RETRY, LAST_RETRY = 0.25, 2.0
 STOP_SECONDS = 2.0
 """Longest that `stop` waits for a call under way."""
 WORDS = frozenset({"State", "Status"})
-ESCAPED = frozenset({"Status", "FileWritten"})
+ESCAPED = frozenset({"Status", "FileWritten", "RawFile", "LastError"})
 """Texts for people, in which a device escapes letters that Tango has not; nobody writes them back."""
 
 _log = logging.getLogger(__name__)
@@ -46,12 +46,17 @@ class TangoDevice:
         name: three parts, or tango://HOST:PORT/ and three parts.
         only: attributes to follow; all scalar ones where not given.
         needs: attribute without which it is no device of the kind that is wanted.
+        address: its property that has the address of its receiver, or of its pipeline.
     """
 
-    def __init__(self, name: str, only: frozenset[str] | None = None, needs: str = "nFramesPlanned") -> None:
+    def __init__(
+        self, name: str, only: frozenset[str] | None = None, needs: str = "nFramesPlanned",
+        address: str = "ReceiverUrl",
+    ) -> None:  # fmt: skip
         self._name = name
         self._only = only
         self._needs = needs
+        self._address = address
         self._proxy: tango.DeviceProxy | None = None
         self._listener: Listener | None = None
         self._names: dict[str, str] = {}
@@ -162,7 +167,7 @@ class TangoDevice:
             )
         if "Parameters" in names and self._only is None:
             self._parameter_notes = self._read_notes(proxy)
-        url = proxy.get_property("ReceiverUrl")["ReceiverUrl"]
+        url = proxy.get_property(self._address)[self._address]
         wanted = [info for info in scalars if self._only is None or info.name in self._only | WORDS]
         self._names = {info.name.lower(): info.name for info in wanted}
         self._proxy = proxy

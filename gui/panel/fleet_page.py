@@ -1,4 +1,4 @@
-"""The page of all detectors: one row per detector and receiver of the Tango database, faults first."""
+"""The page of all detectors: a row per detector, receiver and pipeline of a Tango database, faults first."""
 
 from __future__ import annotations
 
@@ -265,14 +265,18 @@ class FleetPage(qt.QWidget):
     def _show_detail(self, *_: object) -> None:
         selected = self._view.selectionModel().selectedRows()
         if len(selected) != 1:
-            self._detail.set_whole("Enter or a double click opens a detector's panel, or a receiver's page.")
+            self._detail.set_whole(
+                "Enter or a double click opens a detector's panel, or a page of a receiver or pipeline."
+            )
             return
         row = self._sorted.row_at(selected[0])
         parts = [f"{row.name}, {row.server}: {row.says}"]
         if row.file:
             parts.append(f"File: {row.file}")
-        if row.kind == "receiver":
-            parts.append(f"Enter or a double click opens its page, {row.receiver_url}")
+        if row.last_error and row.last_error not in row.says:
+            parts.append(f"Last error: {row.last_error}")
+        if row.page:
+            parts.append(f"Enter or a double click opens its page, {row.page}")
         self._detail.set_whole("  ".join(parts))
 
     def _set_filter(self, text: str) -> None:
@@ -287,7 +291,7 @@ class FleetPage(qt.QWidget):
         row = self._sorted.row_at(index)
         if row.kind == "detector":
             self.chosen.emit(row.name)
-        elif row.receiver_url and (why := open_page(row.receiver_url)):
+        elif row.page and (why := open_page(row.page)):
             self._detail.set_whole(why)
 
     def _copy(self) -> None:

@@ -15,7 +15,7 @@ import tango
 
 from penstock.gui.model.directory import find_devices
 from penstock.gui.model.fleet import Fleet
-from penstock.gui.model.fleet_row import FOLLOWED, Row, summary
+from penstock.gui.model.fleet_row import Row, asked, summary
 from penstock.gui.model.link import TangoDevice
 from tests.system.beamline import ON, Beamline, Station, until, wait_state
 
@@ -31,7 +31,9 @@ def fleet_of(beamline: Beamline) -> Fleet:
     # By their whole names: a process of many tests has met other databases.
     return Fleet(
         lambda: find_devices(database),
-        lambda found: TangoDevice(f"tango://{beamline.tango_host}/{found.name}", only=FOLLOWED),
+        lambda found: TangoDevice(
+            f"tango://{beamline.tango_host}/{found.name}", **asked(found.kind)._asdict()
+        ),
     )
 
 

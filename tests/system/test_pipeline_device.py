@@ -21,6 +21,7 @@ from tests.processing.test_process import ENTRY, Running, running
 from tests.receiver.processes import ReceiverProcess
 from tests.streams import Streamer
 from tests.system.beamline import Beamline, until
+from tests.system.test_fleet import fleet_of, status_all
 
 CLASS = """\
 import time
@@ -62,11 +63,11 @@ class Setup:
     ) -> None:
         self.beamline, self.receiver, self.streamer, self.pipeline = beamline, receiver, streamer, pipeline
         self.device = beamline.device(DEVICE)
-        self._files = 0
+        self.file_number = 0
 
     def file(self) -> str:
-        self._files += 1
-        return str(self.receiver.root / f"{self._files}.h5")
+        self.file_number += 1
+        return str(self.receiver.root / f"{self.file_number}.h5")
 
     def over(self, series: str) -> Status:
         return self.pipeline.over(series)
@@ -229,6 +230,30 @@ def test_the_attributes_are_those_of_the_account(made: Setup, events: Events) ->
     until(lambda: [each.value for each in events.seen("Done")][-1:] == [19], "events say it too")
     until(lambda: [each.value for each in events.seen("number")][-1:] == [19.0], "of the numbers")
     assert json.loads(device.Parameters)["threshold"] == 7
+
+
+def test_the_fleet_has_its_state_counts_and_last_error(made: Setup) -> None:
+    made.device.Configure('{"threshold": 7}')
+    made.take(20)
+    fleet = fleet_of(made.beamline)
+    fleet.start()
+    try:
+        (row,) = until(lambda: [row for row in fleet.rows() if row.problem], "it says what has failed")
+    finally:
+        fleet.stop()
+    assert (row.name, row.kind, row.state, row.frames) == (DEVICE, "pipeline", "ON", "19 of 20")
+    assert row.page == made.pipeline.client.url
+    assert row.problem.startswith("Last series: 1 failed. Last error: ") and "seven" in row.problem
+
+    made.device.Configure('{"threshold": 2}')
+    made.take(20)
+    until(lambda: made.device.Done == 20 and not made.device.Failed, "the device knows it")
+    listed = status_all(made.beamline)
+
+    assert (listed.returncode, listed.stderr) == (0, "")
+    counts, _, line = listed.stdout.splitlines()
+    assert counts == "0 detectors; 0 receivers; 1 pipeline"
+    assert line.split() == ["ON", DEVICE, f"{made.file_number}.h5", "20", "of", "20"]
 
 
 def test_parameters_are_changed_refused_and_awaited_without_blocking(made: Setup) -> None:

@@ -12,6 +12,7 @@ import tango
 from penstock.devices._base.embedded_database import start_database
 from penstock.devices._base.interface import PROPERTY as WRITTEN
 from penstock.devices._base.interface import announce
+from penstock.devices._base.pipeline_device import PenstockPipeline
 from penstock.devices._base.processes import Child, free_port
 from penstock.devices._base.registration import register
 from penstock.devices._base.server import server_classes
@@ -36,16 +37,18 @@ def test_the_property_is_the_one_that_servers_write() -> None:
     assert PROPERTY == WRITTEN
 
 
-def test_detectors_and_receivers_are_found_and_nothing_else(database: tango.Database) -> None:
-    announce(server_classes("Simulator"), database)
+def test_detectors_receivers_and_pipelines_are_found_and_nothing_else(database: tango.Database) -> None:
+    announce([*server_classes("Simulator"), PenstockPipeline], database)
     register(database, "Simulator/lab", "Simulator", "lab/det/2", {})
     register(database, "Simulator/lab", "Simulator", "lab/Det/1", {})
     register(database, "PenstockReceiver/lab", "PenstockReceiver", "lab/receiver/1", {})
+    register(database, "PenstockPipeline/lab", "PenstockPipeline", "lab/pipeline/1", {})
     register(database, "Motor/lab", "Motor", "lab/motor/1", {})
     database.put_class_property("Motor", {PROPERTY: ["something of a later version"]})
     found = find_devices(database)
     assert [(device.name.lower(), device.kind) for device in found] == [
-        ("lab/det/1", "detector"), ("lab/det/2", "detector"), ("lab/receiver/1", "receiver"),
+        ("lab/det/1", "detector"), ("lab/det/2", "detector"), ("lab/pipeline/1", "pipeline"),
+        ("lab/receiver/1", "receiver"),
     ]  # fmt: skip
     assert found[1] == DirectoryEntry("lab/det/2", "detector", "Simulator", "Simulator/lab", False)
 

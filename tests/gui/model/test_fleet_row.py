@@ -13,6 +13,7 @@ from penstock.gui.model.directory import DirectoryEntry
 from penstock.gui.model.fleet_row import Row, away, faults_first, row, summary
 
 DETECTOR = DirectoryEntry("p09/det/1", "detector", "Simulator", "Simulator/p09", True)
+PIPELINE = DirectoryEntry("p09/pipeline/1", "pipeline", "PenstockPipeline", "PenstockPipeline/p09", True)
 RECEIVER = DirectoryEntry("p09/receiver/1", "receiver", "PenstockReceiver", "Simulator/p09", True)
 URL = "http://daq-1:5000"
 
@@ -23,6 +24,10 @@ def detector(**values: Value | None) -> Row:
 
 def receiver(**values: Value | None) -> Row:
     return row(RECEIVER, {"State": "ON", "Status": "Idle.", "FreeSpace": 1_200_000_000_000, **values}, URL)
+
+
+def pipeline(**values: Value | None) -> Row:
+    return row(PIPELINE, {"State": "ON", "Status": "Idle.", "SeriesId": "", **values}, "http://daq-1:5100")
 
 
 def last_series(**keys: Any) -> str:
@@ -148,3 +153,33 @@ def test_a_detector_that_takes_settings_shows_its_last_series_and_no_rate() -> N
     )  # fmt: skip
     assert (found.state, found.rate) == ("MOVING", None)
     assert found.problem == "Last series: 990 of 1000 frames stored, 10 missing"
+
+
+def test_a_pipeline_shows_its_raw_file_and_the_frames_that_are_done() -> None:
+    assert (pipeline().frames, pipeline().series, pipeline().says) == ("", "", "Idle.")
+    found = pipeline(State="RUNNING", SeriesId="s1", RawFile="/data/a.h5", Planned=1000, Done=412, Rate=250.0)
+    assert (found.series, found.frames, found.hertz) == ("a.h5", "412 of 1,000", "250 Hz")
+    assert not found.problem and found.gravity == 3
+    assert (found.page, found.receiver_url) == ("http://daq-1:5100", "")
+    assert pipeline(SeriesId="s1", Planned=-1, Done=412).frames == "412"
+
+
+def test_frames_that_a_pipeline_has_not_done_are_said_with_the_last_error() -> None:
+    said = {"SeriesId": "s1", "Planned": 10, "Done": 7, "Failed": 2, "Lost": 1, "LastError": "w1: no"}
+    assert pipeline(**said, State="RUNNING").problem == "2 failed, 1 lost so far. Last error: w1: no"
+    assert pipeline(**said).problem == "Last series: 2 failed, 1 lost. Last error: w1: no"
+    assert pipeline(LastError="w1: no").last_error == "w1: no"
+    assert not pipeline(LastError="w1: no").problem, "the series after it went well"
+
+
+def test_what_a_pipeline_waits_for_and_why_it_is_away_are_problems() -> None:
+    assert pipeline(WaitsFor="a worker").problem == "a worker"
+    assert (
+        pipeline(State="UNKNOWN", Status="It does not answer.", WaitsFor="a").problem == "It does not answer."
+    )
+
+
+def test_pipelines_are_counted_where_there_are_some() -> None:
+    rows = [detector(), receiver(), pipeline(State="FAULT"), pipeline(State="RUNNING")]
+    assert summary(rows) == "1 detector; 1 receiver; 2 pipelines, 1 in FAULT, 1 running"
+    assert [each.kind for each in faults_first(rows)] == ["pipeline", "pipeline", "detector", "receiver"]

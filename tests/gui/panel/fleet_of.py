@@ -69,6 +69,12 @@ class Beamtime:
             StandInDevice(values, why, url),
         )
 
+    def pipeline(self, name: str, *, why: str = "", url: str = "", **values: Any) -> None:
+        self._add(
+            DirectoryEntry(name, "pipeline", "PenstockPipeline", "PenstockPipeline/lab", True),
+            StandInDevice(values, why, url),
+        )
+
     def looked(self) -> None:
         """Wait until the database has been looked at."""
         until(lambda: self.fleet.looked, "the database is looked at")

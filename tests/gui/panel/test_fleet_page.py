@@ -108,7 +108,10 @@ def test_enter_and_double_click_choose_a_detector(show: Open, qtbot: Any) -> Non
 def test_a_receiver_is_opened_in_the_browser(show: Open, qtbot: Any, browser: Browser) -> None:
     page = show(eight())
     view = page.findChild(qt.QTableView)
-    assert page.detail() == "Enter or a double click opens a detector's panel, or a receiver's page."
+    assert (
+        page.detail()
+        == "Enter or a double click opens a detector's panel, or a page of a receiver or pipeline."
+    )
     view.selectRow(1)
     assert page.detail().startswith(
         "p09/receiver/zyla, PenstockReceiver/lab: The disk of /data/tomo is full."
@@ -117,6 +120,24 @@ def test_a_receiver_is_opened_in_the_browser(show: Open, qtbot: Any, browser: Br
         qtbot.keyClick(view, qt.Qt.Key_Return)
     assert browser.opened == ["http://daq-2:5000/"]
     assert "opens its page, http://daq-2:5000" in page.detail()
+
+
+def test_a_pipeline_has_a_row_its_last_error_and_a_page(show: Open, qtbot: Any, browser: Browser) -> None:
+    line = eight()
+    line.pipeline(
+        "p09/pipeline/spots", url="http://daq-1:5100", State="RUNNING", Status="Processing a series.",
+        SeriesId="s1", RawFile="/data/ceo2_scan_0042.h5", Planned=12000, Done=4100, LastError="spots-1: no",
+    )  # fmt: skip
+    page = show(line)
+    view = page.findChild(qt.QTableView)
+    assert page.head().endswith("; 1 pipeline, 1 running")
+    view.selectRow(page.names().index("p09/pipeline/spots"))
+    cells = [index.data() for index in view.selectionModel().selectedIndexes()]
+    assert cells[:5] == ["RUNNING", "p09/pipeline/spots", "pipeline", "ceo2_scan_0042.h5", "4,100 of 12,000"]
+    assert "Processing a series.  File: /data/ceo2_scan_0042.h5  Last error: spots-1: no" in page.detail()
+    with qtbot.assertNotEmitted(page.chosen):
+        qtbot.keyClick(view, qt.Qt.Key_Return)
+    assert browser.opened == ["http://daq-1:5100/"]
 
 
 def test_events_change_the_row_and_leave_the_selection(show: Open, qtbot: Any) -> None:
