@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
     from penstock.cli.main import UserError
     from penstock.receiver import config as configuration
     from penstock.receiver.files import limit
-    from penstock.receiver.forward.consumer import CannotBind
+    from penstock.receiver.forward.consumer_socket import CannotBind
     from penstock.receiver.forward.forwarder import check
     from penstock.receiver.forward.shared import CannotShare
     from penstock.receiver.live import last_frame

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from io import BytesIO
 from pathlib import Path
 
@@ -10,7 +11,10 @@ import numpy as np
 
 from penstock.processing.distributor.receiver_news import Over
 from penstock.processing.sources.file import FileFrames
+from penstock.receiver.reader import ReaderError
 from penstock.stins.messages import Header
+
+log = logging.getLogger(__name__)
 
 
 class FileSeries(msgspec.Struct):
@@ -23,6 +27,32 @@ class FileSeries(msgspec.Struct):
     metadata: bytes = b"{}"
     frames: FileFrames | None = None
     """The open file, if it was read."""
+
+
+def missed_series(over: Over, results: Path | None) -> FileSeries | None:
+    """Return what is known of a series that is over.
+
+    Args:
+        over: the receiver's word of it.
+        results: where its result file is, whether or not it has been begun; `None` if nowhere.
+
+    Returns:
+        `None`: nothing is to be done for it. If its file cannot be read, or there is none, that is so unless
+        its results have been begun.
+    """
+    has_begun = results is not None and results.exists()
+    if over.file is None:
+        # Without results its start message may still come, and its end is asked for then.
+        return _unread(over) if has_begun else None
+    try:
+        return read_series(over.file)
+    except ReaderError as error:
+        log.warning("series %s: %s", over.series, error)
+        return _unread(over) if has_begun else None
+
+
+def _unread(over: Over) -> FileSeries:
+    return FileSeries(over.frames, Header(filename=over.file or "", series=over.series, frames=over.frames))
 
 
 def read_series(path: str) -> FileSeries:

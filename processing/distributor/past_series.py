@@ -6,6 +6,7 @@ import logging
 from collections import deque
 from dataclasses import replace
 
+from penstock.processing.distributor import series_status
 from penstock.processing.distributor.account import FINAL, State
 from penstock.processing.distributor.receiver_news import Over
 from penstock.processing.distributor.series_run import Run
@@ -39,7 +40,7 @@ class PastSeries:
         """
         for state, frames in run.account.made.items():
             self.finals[state] += frames
-        self.shown.appendleft(run.status(receiver))
+        self.shown.appendleft(series_status.status(run, receiver))
         self._ended[run.name, run.started] = None
         while len(self._ended) > REMEMBERED:
             del self._ended[next(iter(self._ended))]

@@ -6,6 +6,7 @@ from importlib.metadata import version
 from itertools import islice
 
 from penstock.processing import models
+from penstock.processing.distributor import series_status
 from penstock.processing.distributor.flow import Flow
 from penstock.processing.distributor.series_run import Phase, Run
 from penstock.processing.distributor.staff import Member
@@ -26,7 +27,7 @@ def status(flow: Flow, waits_for: str = "") -> models.Status:
     """
     receiver = flow.config.receiver
     running = [
-        run.status(receiver, _prepares(flow, run))
+        series_status.status(run, receiver, _prepares(flow, run))
         for run in islice(reversed(flow.series.runs.values()), MOST_SERIES)
     ]
     series = [*running, *flow.series.past.shown][:MOST_SERIES]
@@ -65,7 +66,7 @@ def _waits_for(flow: Flow) -> str:
             return f"waits for a worker; `penstock worker {flow.staff.connections.address}` starts one"
         return "waits for its workers, which load the code"
     for run in flow.series.runs.values():
-        if waits := run.waits_for(flow.config.receiver):
+        if waits := series_status.waits_for(run, flow.config.receiver):
             return f"waits for {waits}"
     return ""
 

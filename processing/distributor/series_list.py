@@ -15,7 +15,7 @@ from penstock.processing.distributor.account import FINAL, State
 from penstock.processing.distributor.answers import Answers
 from penstock.processing.distributor.bunches import Item
 from penstock.processing.distributor.channels import Channels
-from penstock.processing.distributor.file_series import FileSeries, read_series, whole_file
+from penstock.processing.distributor.file_series import missed_series, whole_file
 from penstock.processing.distributor.link import Setup
 from penstock.processing.distributor.past_series import PastSeries
 from penstock.processing.distributor.receiver_news import Begun as SaidToBegin
@@ -274,18 +274,9 @@ class SeriesList:
 
     def _missed(self, over: Over) -> None:
         """Take a series from its file of which nothing has come by the stream."""
-        path = self._places.path(over.series, over.file)
-        if over.file is None and (path is None or not path.exists()):
-            return  # its start message may still come, and its end is asked for then
-        header = Header(filename=over.file or "", series=over.series, frames=over.frames)
-        found = FileSeries(over.frames, header)
-        if over.file is not None:
-            try:
-                found = read_series(over.file)
-            except ReaderError as error:
-                log.warning("series %s: %s", over.series, error)
-                if path is None or not path.exists():
-                    return
+        found = missed_series(over, self._places.path(over.series, over.file))
+        if found is None:
+            return
         run = self.runs[over.series] = Run(over.series, self.schedule, found.planned)
         self.channels.begin(run, over.started)
         run.rest.frames, run.over = found.frames, over

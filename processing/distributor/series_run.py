@@ -270,36 +270,3 @@ class Run:
         """Close what is open; the result file stays as it is, to be resumed, if it is not complete."""
         self.store.close()
         self.rest.close()
-
-    # -- what is said of it ----------------------------------------------------------------------------
-
-    def waits_for(self, receiver: str) -> str:
-        """Return what it waits for, in a sentence; "" for frames, or nothing."""
-        if self.phase is Phase.BEGINNING:
-            return f"what the receiver at {receiver} says of it"
-        if self.phase is Phase.ENDED:
-            return f"the receiver at {receiver} to close its file"
-        if (joining := self.joining) is not None and joining.needs and (held := joining.held):
-            return f"values of {', '.join(joining.needs)}, which {plural(held, 'frame')} need"
-        if self.phase is Phase.REST and self.is_settled and self.joining is not None and self.joining.waits:
-            return f"late values of its channels, for {self.joining.wait:g} s at most"
-        if self.phase is Phase.FINISHING:
-            return "a worker to make the results of the series as a whole"
-        return ""
-
-    def status(self, receiver: str, prepares: str = "") -> models.Series:
-        """Return its status.
-
-        Args:
-            receiver: whose series it is.
-            prepares: what its workers prepare before its first frame; a sentence, or "".
-        """
-        waits = self.waits_for(receiver)
-        reason = "; ".join(self.said[-3:]) or (f"waits for {waits}" if waits else prepares)
-        return models.Series(
-            id=self.name, active=self.phase is not Phase.OVER, file=self.file, planned=self.account.planned,
-            counts=self.account.counts, from_file=self.rest.queued,
-            reason=reason[:500], result_file=self.store.path or self.finished,
-            whole_error=self.whole_error[:500],
-            unmatched={} if self.joining is None else dict(self.joining.unmatched),
-        )  # fmt: skip

@@ -16,32 +16,20 @@ import zmq
 from zmq.utils.monitor import recv_monitor_message
 
 from penstock.receiver.config import ForwardConfig
-from penstock.receiver.connection.connecting import keep_alive
+from penstock.receiver.forward.consumer_socket import bind, is_ready, push_socket
 from penstock.receiver.forward.queued import Passage, Queued
 from penstock.receiver.models import ConsumerStatus
-from penstock.stins.addresses import is_ipv6
 from penstock.stins.buffers import kept
-from penstock.stins.connections import HANDSHAKE_MS, Connections
+from penstock.stins.connections import Connections
 from penstock.stins.messages import Buffer, Frame, Header, Image, SeriesEnd
 from penstock.stins.series import SeriesEncoder, SeriesState
 from penstock.stins.texts import plural
 
 log = logging.getLogger(__name__)
 
-IN_SOCKET = 8
-"""Messages that ZeroMQ itself holds for a consumer. ZeroMQ counts messages, not bytes, and messages that it
-holds can no longer be dropped or counted: so they are few, and our own queue is bounded in bytes."""
 MAX_SERIES = 100
 """Most start messages that wait for a consumer: beyond that it gets no further series."""
 EVENTS = zmq.EVENT_ACCEPTED | zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED
-CLOSE_SECONDS = 1.0
-"""Seconds in which queued messages can still leave when the receiver ends."""
-VANISHED_SECONDS = 3
-"""Seconds within which a consumer whose host has vanished is noticed if nothing is on its way to it."""
-
-
-class CannotBind(Exception):
-    """A consumer's address cannot be bound; the sentence names the consumer, the address and the reason."""
 
 
 class Consumer:
@@ -79,13 +67,7 @@ class Consumer:
         )
         self._passage = Passage()  # of the series that has begun last
         self._encoder = SeriesEncoder()
-        self._socket = context.socket(zmq.PUSH)
-        self._socket.set(zmq.SNDHWM, IN_SOCKET)
-        # This refuses only peers older than ZMTP 3.0, for one of which libzmq takes an HTTP client.
-        self._socket.set(zmq.ZAP_DOMAIN, b"penstock")
-        self._socket.set(zmq.HANDSHAKE_IVL, HANDSHAKE_MS)
-        self._socket.set(zmq.LINGER, int(CLOSE_SECONDS * 1000))
-        keep_alive(self._socket, VANISHED_SECONDS)
+        self._socket = push_socket(context)
         self._monitor = self._socket.get_monitor_socket(EVENTS)
         bind(self._socket, config)
         self.endpoint = self._socket.get_string(zmq.LAST_ENDPOINT)
@@ -186,7 +168,7 @@ class Consumer:
         if self._awaits is not None and self.peers:
             (header, metadata), self._awaits = self._awaits, None
             self._announce(header, metadata)
-        while self._queue and _is_ready(self._socket, zmq.POLLOUT):
+        while self._queue and is_ready(self._socket, zmq.POLLOUT):
             # Meanwhile one consumer may have disconnected and another connected, which must not get the rest
             # of a series.
             self._observe_connections()
@@ -259,7 +241,7 @@ class Consumer:
         return True
 
     def _observe_connections(self) -> None:
-        while _is_ready(self._monitor, zmq.POLLIN):
+        while is_ready(self._monitor, zmq.POLLIN):
             event = recv_monitor_message(self._monitor)
             kind, descriptor = event["event"], event["value"]
             if kind == zmq.EVENT_ACCEPTED:
@@ -282,20 +264,3 @@ class Consumer:
         self.waiting_bytes = 0
         self._open = False
         self._encoder.state = SeriesState.IDLE
-
-
-def bind(socket: zmq.Socket[bytes], config: ForwardConfig) -> None:
-    socket.set(zmq.IPV6, is_ipv6(config.endpoint))
-    try:
-        socket.bind(config.endpoint)
-    except zmq.ZMQError as error:
-        reason = "the port is taken" if error.errno == zmq.EADDRINUSE else error.strerror
-        raise CannotBind(
-            f"consumer {config.name}: cannot bind {config.endpoint}: {reason}; "
-            "choose another forward endpoint"
-        ) from error
-
-
-def _is_ready(socket: zmq.Socket[bytes], event: int) -> bool:
-    """Return whether a socket is ready; cheaper than `poll`, since it is called for every frame."""
-    return bool(int(socket.get(zmq.EVENTS)) & event)

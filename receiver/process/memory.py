@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.files.storage import MOST_SEGMENTS
-from penstock.receiver.forward.consumer import IN_SOCKET
+from penstock.receiver.forward.consumer_socket import IN_SOCKET
 from penstock.receiver.regions.threads import BYTES as REGION_BYTES
 from penstock.receiver.regions.threads import FRAMES_PER_THREAD as REGION_FRAMES
 from penstock.receiver.transforms.prefetch import BYTES, FRAMES_PER_THREAD

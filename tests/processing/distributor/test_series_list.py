@@ -13,6 +13,7 @@ import pytest
 import zmq
 
 from penstock.processing.config.pipeline_config import PipelineConfig
+from penstock.processing.distributor import series_status
 from penstock.processing.distributor.connections import Connections
 from penstock.processing.distributor.ending import Ending
 from penstock.processing.distributor.link import Setup
@@ -108,7 +109,7 @@ def test_of_a_series_that_the_receiver_has_forgotten_what_did_not_come_is_droppe
     series.ended(SeriesEnd())
     Ending(series).step()
     assert (run.account.counts.queued, run.account.counts.dropped) == (1, 4)
-    assert "does not know this series (any more)" in run.status("").reason
+    assert "does not know this series (any more)" in series_status.status(run, "").reason
 
 
 def test_frames_of_no_series_are_given_back_to_the_receiver(series: SeriesList, tmp_path: Path) -> None:

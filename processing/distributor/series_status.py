@@ -1,0 +1,41 @@
+"""What is said of one series: its status, and what it waits for."""
+
+from __future__ import annotations
+
+from penstock.processing import models
+from penstock.processing.distributor.series_run import Phase, Run
+from penstock.stins.texts import plural
+
+
+def waits_for(run: Run, receiver: str) -> str:
+    """Return what a series waits for, in a sentence; "" for frames, or nothing."""
+    if run.phase is Phase.BEGINNING:
+        return f"what the receiver at {receiver} says of it"
+    if run.phase is Phase.ENDED:
+        return f"the receiver at {receiver} to close its file"
+    if (joining := run.joining) is not None and joining.needs and (held := joining.held):
+        return f"values of {', '.join(joining.needs)}, which {plural(held, 'frame')} need"
+    if run.phase is Phase.REST and run.is_settled and run.joining is not None and run.joining.waits:
+        return f"late values of its channels, for {run.joining.wait:g} s at most"
+    if run.phase is Phase.FINISHING:
+        return "a worker to make the results of the series as a whole"
+    return ""
+
+
+def status(run: Run, receiver: str, prepares: str = "") -> models.Series:
+    """Return the status of a series.
+
+    Args:
+        run: the series.
+        receiver: whose series it is.
+        prepares: what its workers prepare before its first frame; a sentence, or "".
+    """
+    waits = waits_for(run, receiver)
+    reason = "; ".join(run.said[-3:]) or (f"waits for {waits}" if waits else prepares)
+    return models.Series(
+        id=run.name, active=run.phase is not Phase.OVER, file=run.file, planned=run.account.planned,
+        counts=run.account.counts, from_file=run.rest.queued,
+        reason=reason[:500], result_file=run.store.path or run.finished,
+        whole_error=run.whole_error[:500],
+        unmatched={} if run.joining is None else dict(run.joining.unmatched),
+    )  # fmt: skip
