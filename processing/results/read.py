@@ -19,9 +19,7 @@ import numpy as np
 
 from penstock.processing.results import layout
 from penstock.processing.results.errors import ResultError
-
-MOST_BYTES = 2**28
-"""Bytes of rows that are read at once at most."""
+from penstock.processing.results.rows import Rows, has_value, no_result, read_rows
 
 
 class Described(NamedTuple):
@@ -38,23 +36,6 @@ class Described(NamedTuple):
     """Name of the result that has its standard deviations."""
     axes: tuple[str, ...] = ()
     """Names of results of kind "axis", one per dimension of a value; or none."""
-
-
-class Rows(NamedTuple):
-    """Values of consecutive frames."""
-
-    first: int
-    """The first frame; each next one is `step` further on."""
-    states: np.ndarray[Any, Any]
-    """Of each frame, uint8; see `layout.CODES`."""
-    has: np.ndarray[Any, Any]
-    """Whether each is done and has a value of this name; bool."""
-    values: np.ndarray[Any, Any]
-    """(frames, *shape); where there is none: NaN of floating-point numbers, else 0. Of events, all of these
-    frames, one after the other."""
-    counts: np.ndarray[Any, Any] | None = None
-    """Of events: how many each frame has."""
-    step: int = 1
 
 
 def is_result_file(path: Path | str) -> bool:
@@ -112,7 +93,7 @@ class Results:
         """
         with self._file() as file:
             if (found := _axes(file).get(name)) is None:
-                raise self._no_result(name)
+                raise no_result(file, name)
             return np.asarray(found[()])
 
     def states(self, first: int = 0, end: int | None = None) -> np.ndarray[Any, Any]:
@@ -165,15 +146,15 @@ class Results:
             ResultError: there is no such result per frame, or it is too much at once.
         """
         with self._file() as file:
-            return self._rows(file, name, first, end, step, wanted=values)
+            return read_rows(file, name, first, end, step, wanted=values)
 
     def latest(self, name: str) -> Rows | None:
         """Return the value of the highest frame that is done and has one; `None` if there is none."""
         with self._file() as file:
             done = file[layout.STATUS][...] == layout.DONE
-            has = self._has(file, name)
+            has = has_value(file, name)
             found = np.flatnonzero(done[: len(has)] & has[: len(done)])
-            return self._rows(file, name, int(found[-1]), int(found[-1]) + 1) if len(found) else None
+            return read_rows(file, name, int(found[-1]), int(found[-1]) + 1) if len(found) else None
 
     def accumulated(self, name: str) -> tuple[np.ndarray[Any, Any], int]:
         """Return an accumulated value, and how many frames are in it: 0 while it is being written.
@@ -184,7 +165,7 @@ class Results:
         with self._file() as file:
             path, frames = layout.total_paths(name)
             if path not in file:
-                raise self._no_result(name)
+                raise no_result(file, name)
             return np.asarray(file[path][()]), int(file[frames][()])
 
     def whole(self, name: str) -> np.ndarray[Any, Any]:
@@ -195,65 +176,8 @@ class Results:
         """
         with self._file() as file:
             if (found := file.get(f"{layout.WHOLE}/{layout.stored(name)}")) is None:
-                raise self._no_result(name)
+                raise no_result(file, name)
             return np.asarray(found[()])
-
-    def _rows(
-        self, file: Any, name: str, first: int, end: int, step: int = 1, *, wanted: bool = True
-    ) -> Rows:
-        states = file[layout.STATUS]
-        first, end = max(first, 0), min(end, len(states))
-        end = max(first, end)
-        part = slice(first, end, step)
-        states = np.asarray(states[part])
-        has = (states == layout.DONE) & self._has(file, name, part)
-        where, path = layout.place_of(name)
-        values = file[path]
-        if file[where].attrs["kind"] == "events":
-            return self._events(file[where], values, part, states, has, wanted=wanted)
-        if not wanted:
-            return Rows(first, states, has, np.zeros((0, *values.shape[1:]), values.dtype), step=step)
-        self._check(name, len(states) * int(np.prod(values.shape[1:])) * values.dtype.itemsize)
-        found = np.asarray(values[part])
-        found[~has] = np.nan if found.dtype.kind == "f" else 0
-        return Rows(first, states, has, found, step=step)
-
-    def _events(
-        self, group: Any, values: Any, part: slice, states: np.ndarray[Any, Any],
-        has: np.ndarray[Any, Any], *, wanted: bool,
-    ) -> Rows:  # fmt: skip
-        first, count = layout.index_paths(group.name)
-        firsts = group[first][part].astype(np.int64)
-        counts = np.where(has, group[count][part], 0)
-        nothing = np.zeros((0, *values.shape[1:]), values.dtype)
-        if not wanted:
-            return Rows(part.start, states, has, nothing, counts, part.step)
-        self._check(group.name, int(counts.sum()) * int(np.prod(values.shape[1:])) * values.dtype.itemsize)
-        parts = [
-            values[at : at + count]
-            for at, count in zip(firsts.tolist(), counts.tolist(), strict=True)
-            if count
-        ]
-        found = np.concatenate(parts) if parts else nothing
-        return Rows(part.start, states, has, found, counts, part.step)
-
-    def _has(self, file: Any, name: str, part: slice = slice(None)) -> np.ndarray[Any, Any]:
-        where, _ = layout.place_of(name)
-        group = file.get(where)
-        if group is None or "kind" not in group.attrs:
-            raise self._no_result(name)
-        if group.attrs["kind"] == "events":
-            return np.asarray(group[layout.index_paths(where)[1]][part] > 0)
-        return np.asarray(file[layout.valid_path(name)][part] == 1)
-
-    def _check(self, name: str, nbytes: int) -> None:
-        if nbytes > MOST_BYTES:
-            raise ResultError(
-                "bad_value", f"{nbytes:,} bytes of {name} are too many at once: ask for fewer frames"
-            )
-
-    def _no_result(self, name: str) -> ResultError:
-        return ResultError("no_such_result", f"{self.path} has no result {name} (yet)")
 
     @contextlib.contextmanager
     def _file(self) -> Iterator[Any]:
