@@ -6,36 +6,18 @@ instances configure themselves, `use` takes over what these have assigned.
 
 from __future__ import annotations
 
-import copy
 import logging
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 from penstock.processing.describe import Plot, check
 from penstock.processing.processor import Processor
 from penstock.processing.series import Series
 from penstock.processing.wire import Parameter, Step
 from penstock.processing.worker import loading, parameters
+from penstock.processing.worker.configuring import Changes, Instances, Refusal, configured, made, name_of
 
 log = logging.getLogger(__name__)
-
-Changes: TypeAlias = dict[str, Any]
-"""Attributes that `configure` has assigned on a copy."""
-
-
-class Refusal(Exception):
-    """User code does not take parameters or a series; the sentence says why."""
-
-
-class _Instances:
-    """One instance per step, of one series."""
-
-    def __init__(self, steps: list[Processor]) -> None:
-        self.steps = steps
-        self.has_begun = False
-        """Whether they have a series."""
-        self.prepared: dict[int, list[Changes]] = {}
-        """Changes of each step by the version of the parameters."""
 
 
 class Chain:
@@ -73,9 +55,9 @@ class Chain:
         self._values: list[Changes] = [{} for _ in self.kinds]
         self._prepared: dict[int, list[Changes]] = {}
         """Values that were prepared, by version."""
-        self._spare: _Instances | None = None
+        self._spare: Instances | None = None
         """Those of the next series, configured."""
-        self._running: dict[int, _Instances] = {}
+        self._running: dict[int, Instances] = {}
 
     @property
     def names(self) -> str:
@@ -134,12 +116,12 @@ class Chain:
         for each in self._every:
             try:
                 if (changes := each.prepared.get(version)) is None:
-                    changes = self.configured(each.steps, self._values)
+                    changes = configured(each.steps, self._values, self.files)
             except Refusal as error:
                 refused |= {series: str(error) for series, other in self._running.items() if other is each}
                 self._spare = None if each is self._spare else self._spare
                 continue
-            each.prepared = {later: made for later, made in each.prepared.items() if later > version}
+            each.prepared = {later: other for later, other in each.prepared.items() if later > version}
             for step, changed in zip(each.steps, changes, strict=True):
                 vars(step).update(changed)
         return refused
@@ -154,7 +136,7 @@ class Chain:
         Raises:
             Refusal: a step has raised.
         """
-        instances, self._spare = self._spare or _Instances(self.made(self._values)), None
+        instances, self._spare = self._spare or Instances(made(self.kinds, self._values, self.files)), None
         # What was prepared without a series is not what `configure` makes within one: `use` calls it again.
         instances.has_begun, instances.prepared = True, {}
         self._running[number] = instances
@@ -162,7 +144,7 @@ class Chain:
             try:
                 instance.start(series)
             except BaseException as error:
-                raise Refusal(f"{_name(instance)}.start: {self.sentence(error)}") from None
+                raise Refusal(f"{name_of(instance)}.start: {self.sentence(error)}") from None
         return instances.steps
 
     def describe(self, steps: Sequence[Processor]) -> tuple[Plot, ...]:
@@ -177,7 +159,7 @@ class Chain:
                 found += step.describe() or ()
                 check(found)
             except BaseException as error:
-                raise Refusal(f"{_name(step)}.describe: {self.sentence(error)}") from None
+                raise Refusal(f"{name_of(step)}.describe: {self.sentence(error)}") from None
         return check(found)
 
     def end(self, number: int) -> None:
@@ -187,7 +169,7 @@ class Chain:
             try:
                 instance.end()
             except BaseException as error:
-                log.warning("%s.end: %s", _name(instance), self.sentence(error))
+                log.warning("%s.end: %s", name_of(instance), self.sentence(error))
 
     def leave(self) -> None:
         """End all series."""
@@ -199,55 +181,13 @@ class Chain:
         return loading.sentence(error, self.files)
 
     @property
-    def _every(self) -> list[_Instances]:
+    def _every(self) -> list[Instances]:
         return [*self._running.values(), *([] if self._spare is None else [self._spare])]
 
     @property
     def values(self) -> list[Changes]:
         """The parameters of each step in use; those that are prepared are not yet."""
         return self._values
-
-    def made(self, split: Sequence[Changes]) -> list[Processor]:
-        """Return new instances, configured with these parameters.
-
-        Raises:
-            Refusal: `configure` of a step has raised.
-        """
-        made = []
-        for kind, values in zip(self.kinds, split, strict=True):
-            try:
-                instance = kind()
-                vars(instance).update(copy.deepcopy(values))
-                instance.configure()
-            except BaseException as error:
-                raise Refusal(f"{kind.__name__}.configure: {self.sentence(error)}") from None
-            made.append(instance)
-        return made
-
-    def configured(self, instances: Sequence[Processor], split: Sequence[Changes]) -> list[Changes]:
-        """Return what `configure` assigns with these parameters: on copies, so that these stay as they are.
-
-        Raises:
-            Refusal: it has raised.
-        """
-        found = []
-        for instance, values in zip(instances, split, strict=True):
-            trial, before = copy.copy(instance), dict(vars(instance))
-            trial.__class__, assigned = _noting(type(instance))
-            vars(trial).update(copy.deepcopy(values))
-            try:
-                trial.configure()
-            except BaseException as error:
-                raise Refusal(f"{_name(instance)}.configure: {self.sentence(error)}") from None
-            after = vars(trial)
-            found.append(
-                {
-                    name: value
-                    for name, value in after.items()
-                    if name in assigned or name not in before or before[name] is not value
-                }
-            )
-        return found
 
 
 class Preparation:
@@ -261,13 +201,13 @@ class Preparation:
     """
 
     def __init__(
-        self, chain: Chain, version: int, split: list[Changes], instances: Sequence[_Instances]
+        self, chain: Chain, version: int, split: list[Changes], instances: Sequence[Instances]
     ) -> None:
         self.version = version
         self.split = split
-        self.found: dict[_Instances, list[Changes]] = {}
+        self.found: dict[Instances, list[Changes]] = {}
         """What `configure` of the copies has assigned."""
-        self.spare: _Instances | None = None
+        self.spare: Instances | None = None
         """New instances, if there were none."""
         self.refusal: Refusal | None = None
         self.is_done = False
@@ -281,13 +221,15 @@ class Preparation:
         chain = self._chain
         try:
             if chain.version < 0:
-                self.spare = _Instances(chain.made(self.split))
+                self.spare = Instances(made(chain.kinds, self.split, chain.files))
                 self.found = {self.spare: [{} for _ in self.split]}
             else:
                 if not self._instances:
-                    self.spare = _Instances(chain.made(chain.values))
+                    self.spare = Instances(made(chain.kinds, chain.values, chain.files))
                     self._instances = [self.spare]
-                self.found = {each: chain.configured(each.steps, self.split) for each in self._instances}
+                self.found = {
+                    each: configured(each.steps, self.split, chain.files) for each in self._instances
+                }
         except Refusal as error:
             self.refusal = error
         self.is_done = True
@@ -296,23 +238,3 @@ class Preparation:
 def is_batch(kind: type[Processor]) -> bool:
     """Return whether a class takes several frames at once."""
     return kind.process_batch is not Processor.process_batch
-
-
-def _noting(kind: type[Processor]) -> tuple[type[Processor], set[str]]:
-    """Return a class like this one, and the names of the attributes that its instance is assigned.
-
-    What is assigned the value that it has may have another one when the parameters are used: frames are
-    processed meanwhile.
-    """
-    names: set[str] = set()
-
-    def note(instance: Any, name: str, value: Any) -> None:
-        names.add(name)
-        kind.__setattr__(instance, name, value)
-
-    noting = type(kind.__name__, (kind,), {"__setattr__": note, "__module__": kind.__module__})
-    return noting, names
-
-
-def _name(instance: Processor) -> str:
-    return type(instance).__name__

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from threading import Thread
 
 from penstock.processing import wire
-from penstock.processing.worker.chain import Chain, Preparation, Refusal
+from penstock.processing.worker.chain import Chain, Preparation
+from penstock.processing.worker.configuring import Refusal
 from penstock.processing.worker.parameters import ParameterError
 
 

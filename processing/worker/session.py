@@ -20,7 +20,8 @@ from penstock.processing.processor import Processor
 from penstock.processing.series import from_start
 from penstock.processing.wire import descriptions
 from penstock.processing.worker import loading, packing
-from penstock.processing.worker.chain import Chain, Refusal
+from penstock.processing.worker.chain import Chain
+from penstock.processing.worker.configuring import Refusal
 from penstock.processing.worker.frame_source import FrameSource
 from penstock.processing.worker.loading import LoadingError
 from penstock.processing.worker.packing import ResultError

@@ -12,7 +12,7 @@ import pytest
 
 from penstock.processing.azimuthal import kept
 from penstock.processing.processors.azimuthal import Azimuthal
-from penstock.processing.worker.chain import Refusal
+from penstock.processing.worker.configuring import Refusal
 from penstock.receiver import geometry
 from penstock.receiver.geometry import NEEDED, NO_ENERGY
 from penstock.stins import codec

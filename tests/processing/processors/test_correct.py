@@ -12,7 +12,7 @@ import h5py
 import numpy as np
 import pytest
 
-from penstock.processing.worker.chain import Refusal
+from penstock.processing.worker.configuring import Refusal
 from penstock.processing.worker.parameters import ParameterError
 from tests.processing.processors.built_in import Made, begun, saved
 from tests.processing.worker.worker_process import frame

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from penstock.processing.worker.chain import Refusal
+from penstock.processing.worker.configuring import Refusal
 from penstock.processing.worker.loading import LoadingError
 from tests.processing.processors.built_in import begun, saved
 from tests.third_party import program_of

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from penstock.processing.worker.chain import Refusal
+from penstock.processing.worker.configuring import Refusal
 from tests.processing.processors.built_in import begun
 
 SHAPE = (30, 41)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from penstock.processing.processors.regions import Regions
-from penstock.processing.worker.chain import Refusal
+from penstock.processing.worker.configuring import Refusal
 from penstock.processing.worker.parameters import ParameterError, split
 from penstock.receiver.config.rectangles import Rectangle
 from penstock.receiver.regions.series import RegionSeries

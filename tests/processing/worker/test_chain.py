@@ -12,7 +12,8 @@ import pytest
 from penstock.processing.pixels import Pool
 from penstock.processing.processor import Frame, Processor
 from penstock.processing.series import Series, from_start
-from penstock.processing.worker.chain import Chain, Refusal
+from penstock.processing.worker.chain import Chain
+from penstock.processing.worker.configuring import Refusal
 from penstock.stins.messages import Header
 from tests.processing.processors.built_in import begun, saved
 from tests.processing.worker.worker_process import frame, step
