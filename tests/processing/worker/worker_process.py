@@ -17,12 +17,26 @@ import zmq
 
 from penstock.processing import wire
 from penstock.processing.wire import keys
+from penstock.receiver.forward.shared import SharedSlots
 from penstock.stins import codec
 from penstock.stins.messages import Buffer, Header, Image, SharedMemory
+from penstock.stins.shared import Reference
 
 SECONDS = 30
 """Longest time to wait for something that has to come."""
 IMPORTS = "from penstock.processing import Events, Max, Mean, Min, Processor, Sum\nimport numpy as np\n"
+PIXELS = np.arange(12, dtype=np.uint16).reshape(3, 4)
+TOTAL = """
+    class Mine(Processor):
+        factor: int = 1
+        def process(self, frame):
+            return {"total": frame.pixels.sum(dtype="u8") * np.uint64(self.factor)}
+    """
+SUM = """
+    class Mine(Processor):
+        def process(self, frame):
+            return {"sum": Sum(frame.pixels), "index": frame.index}
+    """
 M = TypeVar("M", bound=wire.FromWorker)
 
 
@@ -154,3 +168,13 @@ def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
     """Wait for the end of a worker; return its exit status, and what it has said."""
     said = process.communicate(timeout=SECONDS)[1]
     return process.returncode, said
+
+
+def shared(slots: SharedSlots) -> SharedMemory:
+    return SharedMemory(str(slots.path), slots.nonce.hex(), slots.layout.slots, slots.layout.slot_bytes)
+
+
+def put(slots: SharedSlots, index: int, parts: list[bytes]) -> Reference:
+    slot = slots.put(parts[0], parts[1:])
+    assert slot is not None
+    return Reference(index, slot, len(parts[0]), tuple(map(len, parts[1:])))
