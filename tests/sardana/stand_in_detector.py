@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from penstock.sardana.channel.detector import LOST, Facts, Refused, Snapshot, Verdict
+from penstock.sardana.reference import parse
 
 NAME = "sim/det/1"
 
@@ -164,3 +165,9 @@ class StandIn:
         self.calls.append(name)
         if name in self.refuses:
             raise self.refuses[name]
+
+
+def indices(references: list[str]) -> list[int]:
+    """Return the indices of the frames that value references name."""
+    found = [parse(text) for text in references]
+    return [reference.index for reference in found if reference is not None]
