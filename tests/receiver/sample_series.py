@@ -20,6 +20,7 @@ from penstock.stins.messages import Frame, Header, Message, SeriesEnd, Start
 from tests.streams import image, pixels
 
 DAY = 86_400.0
+STORED, DELIVERED = FrameStatus.STORED, FrameStatus.DELIVERED
 
 
 class Sink:

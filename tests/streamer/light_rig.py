@@ -23,6 +23,8 @@ from tests.streamer.rig import DEADLINE
 
 SCRIPT = Path(__file__).resolve().parent.parent.parent / "streamer" / "light_streamer.py"
 SHAPE = (40, 50)
+LARGE = (400, 500)
+"""Shape of frames whose blobs are sent without a copy."""
 IMAGE = {"shape": [*SHAPE], "type": "int32"}
 HEADER = {"filename": "", **IMAGE, "compression": "cbf"}
 
