@@ -4,111 +4,29 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from penstock.processing.client import Rows, States
-from penstock.processing.models import FINAL, Result, Series, Status
-from penstock.sardana.armed_series import Look, SourceError
 from penstock.sardana.controllers.penstock_pipeline import PenstockPipelineCurve
 from penstock.sardana.pipelines import frame_results
 from penstock.sardana.pipelines.frame_results import FrameResults
+from tests.sardana.stand_in_source import StandInPipeline, wait
 
 REFERENCE = Path(__file__).resolve().parents[2] / "docs/reference/sardana.md"
 NUMBER, CURVE = 1, 2
-PATIENCE = 5.0
 RESULT_SECONDS = 0.3
 
 
-class StandIn:
-    """A detector, and a pipeline: frame n has the number n and the curve n, n + 1, n + 2."""
-
-    name = "my/det/1"
-
-    def __init__(self) -> None:
-        self.changed = threading.Condition()
-        self.state, self.series, self.acquired = "ON", "before", 0
-        self.known, self.active, self.file = "before", False, True
-        self.codes: list[int] = []
-        self.without: set[int] = set()
-        self.away = False
-        self.version = 0
-        self.error = ""
-        self.points = 3
-        self.asked = 0
-
-    def publish(self, **changes: object) -> None:
-        with self.changed:
-            for name, value in changes.items():
-                setattr(self, name, value)
-            self.version += 1
-            self.changed.notify_all()
-
-    def arm(self, series: str = "new") -> None:
-        self.publish(state="RUNNING", series=series, acquired=0)
-
-    def begin(self) -> None:
-        """The pipeline has got the series."""
-        self.publish(known=self.series, active=True, codes=[])
-
-    def take(self, *states: str) -> None:
-        """Frames come out of the detector, and end so; "pending" is no end."""
-        codes = [1 + FINAL.index(state) if state in FINAL else 255 for state in states]
-        self.publish(acquired=self.acquired + len(states), codes=self.codes + codes)
-
-    def look(self) -> Look:
-        return Look(self.state, "The camera is on fire.", self.series, self.acquired)
-
-    def status(self) -> Status:
-        with self.changed:
-            self._check()
-            series = Series(id=self.known, active=self.active, result_file="/a.h5" if self.file else None)
-            return Status(
-                state="error" if self.error else "running", error=self.error, pipeline="rings",
-                series=series, version=self.version,
-            )  # fmt: skip
-
-    def _check(self) -> None:
-        if self.away:
-            raise SourceError("away", "no pipeline answers at http://…")
-
-    def results(self, series: str | None = None) -> list[Result]:
-        self._check()
-        return [
-            Result(name="n", kind="value", dtype="int64", shape=[]),
-            Result(name="I", kind="value", dtype="float32", shape=[self.points]),
-        ]
-
-    def states(self, series: str, first: int, end: int) -> States:
-        self._check()
-        self.asked += 1
-        if series != self.known or not self.file:
-            raise SourceError("no_results" if series == self.known else "no_such_series", "…")
-        return States(self.known, first, np.array(self.codes[first:end], np.uint8))
-
-    def rows(self, series: str, name: str, first: int, end: int) -> Rows | None:
-        self._check()
-        if name not in ("n", "I") or series != self.known or not self.file:
-            return None
-        self.asked += 1
-        frames = range(first, min(end, len(self.codes)))
-        has = [self.codes[frame] == 1 and frame not in self.without for frame in frames]
-        values: Any = [frame if name == "n" else frame + np.arange(self.points) for frame in frames]
-        codes = np.array(self.codes[first:end], np.uint8)
-        return Rows(self.known, first, 1, codes, np.array(has, bool), np.array(values))
+@pytest.fixture
+def source() -> StandInPipeline:
+    return StandInPipeline()
 
 
 @pytest.fixture
-def source() -> StandIn:
-    return StandIn()
-
-
-@pytest.fixture
-def results(source: StandIn, monkeypatch: pytest.MonkeyPatch) -> Iterator[FrameResults]:
+def results(source: StandInPipeline, monkeypatch: pytest.MonkeyPatch) -> Iterator[FrameResults]:
     monkeypatch.setattr(frame_results, "ROW_POLL", 0.02)
     monkeypatch.setattr(frame_results, "LOOK_SECONDS", 0.05)
     found = FrameResults(source, RESULT_SECONDS)
@@ -121,21 +39,12 @@ def results(source: StandIn, monkeypatch: pytest.MonkeyPatch) -> Iterator[FrameR
     found.close()
 
 
-def wait(until: Callable[[], Any]) -> None:
-    limit = threading.Event()
-    for _ in range(int(PATIENCE / 0.005)):
-        if until():
-            return
-        limit.wait(0.005)
-    raise AssertionError("it has not come")
-
-
 def idle(results: FrameResults, axis: int = NUMBER) -> None:
     wait(lambda: results.state(axis)[0] == "On")
 
 
 def test_each_point_of_a_step_scan_has_the_result_of_its_own_frame(
-    results: FrameResults, source: StandIn
+    results: FrameResults, source: StandInPipeline
 ) -> None:
     results.prepare(1, 0.01)
     source.arm()
@@ -153,7 +62,7 @@ def test_each_point_of_a_step_scan_has_the_result_of_its_own_frame(
 
 
 def test_values_come_in_the_order_of_the_frames_and_those_without_are_nan(
-    results: FrameResults, source: StandIn
+    results: FrameResults, source: StandInPipeline
 ) -> None:
     results.prepare(6, 0.1)
     source.arm()
@@ -173,7 +82,7 @@ def test_values_come_in_the_order_of_the_frames_and_those_without_are_nan(
 
 
 def test_a_series_that_is_over_ends_the_wait_for_what_it_does_not_have(
-    results: FrameResults, source: StandIn
+    results: FrameResults, source: StandInPipeline
 ) -> None:
     results.prepare(5, 0.1)
     source.arm()
@@ -187,7 +96,7 @@ def test_a_series_that_is_over_ends_the_wait_for_what_it_does_not_have(
 
 
 def test_a_scan_waits_so_many_seconds_after_its_last_frame_and_no_longer(
-    results: FrameResults, source: StandIn
+    results: FrameResults, source: StandInPipeline
 ) -> None:
     results.prepare(4, 0.1)
     source.arm()
@@ -206,7 +115,7 @@ def test_a_scan_waits_so_many_seconds_after_its_last_frame_and_no_longer(
 
 
 def test_after_a_point_was_given_up_the_next_ones_wait_less_until_one_is_in_time(
-    results: FrameResults, source: StandIn, monkeypatch: pytest.MonkeyPatch
+    results: FrameResults, source: StandInPipeline, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(frame_results, "AGAIN", 0.0)
     results.prepare(1, 0.01)
@@ -231,7 +140,7 @@ def test_after_a_point_was_given_up_the_next_ones_wait_less_until_one_is_in_time
 
 
 def test_a_frame_whose_trigger_was_lost_does_not_hold_a_step_scan(
-    results: FrameResults, source: StandIn, monkeypatch: pytest.MonkeyPatch
+    results: FrameResults, source: StandInPipeline, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(frame_results, "NOT_DELIVERED", 0.1)
     results.prepare(1, 0.05)
@@ -243,7 +152,9 @@ def test_a_frame_whose_trigger_was_lost_does_not_hold_a_step_scan(
     assert "0 pending" in results.warning
 
 
-def test_a_pipeline_that_goes_away_leaves_nan_and_says_so(results: FrameResults, source: StandIn) -> None:
+def test_a_pipeline_that_goes_away_leaves_nan_and_says_so(
+    results: FrameResults, source: StandInPipeline
+) -> None:
     results.prepare(3, 0.1)
     source.arm()
     results.start()
@@ -267,7 +178,7 @@ def test_a_pipeline_that_goes_away_leaves_nan_and_says_so(results: FrameResults,
     ],
 )
 def test_why_there_are_no_results_is_said(
-    results: FrameResults, source: StandIn, changes: dict[str, object], says: str
+    results: FrameResults, source: StandInPipeline, changes: dict[str, object], says: str
 ) -> None:
     results.prepare(1, 0.01)
     source.arm()
@@ -280,7 +191,7 @@ def test_why_there_are_no_results_is_said(
 
 
 def test_a_result_that_frames_do_not_have_is_nan_and_the_others_are_named(
-    results: FrameResults, source: StandIn
+    results: FrameResults, source: StandInPipeline
 ) -> None:
     results.show(NUMBER, "m")
     results.prepare(3, 0.1)
@@ -301,7 +212,7 @@ def fault(results: FrameResults, axis: int = NUMBER) -> str:
     return results.state(axis)[1]
 
 
-def test_a_result_of_another_kind_is_said(results: FrameResults, source: StandIn) -> None:
+def test_a_result_of_another_kind_is_said(results: FrameResults, source: StandInPipeline) -> None:
     results.show(NUMBER, "I")
     results.prepare(1, 0.01)
     source.arm()
@@ -326,7 +237,7 @@ def test_a_result_of_another_kind_is_said(results: FrameResults, source: StandIn
     assert results.value(CURVE).tolist() == [0, 1, 2, 3], "any length, where none was said"
 
 
-def test_what_ends_an_acquisition_is_said(results: FrameResults, source: StandIn) -> None:
+def test_what_ends_an_acquisition_is_said(results: FrameResults, source: StandInPipeline) -> None:
     results.show(CURVE, "")
     assert results.state(CURVE) == ("Fault", "no result: write the name of one to the attribute Result")
     results.prepare(1, 0.01)
@@ -345,7 +256,9 @@ def test_what_ends_an_acquisition_is_said(results: FrameResults, source: StandIn
     assert str(results.new_values(NUMBER)) == "[nan, nan]"
 
 
-def test_what_is_missing_is_counted_over_the_series_of_a_scan(results: FrameResults, source: StandIn) -> None:
+def test_what_is_missing_is_counted_over_the_series_of_a_scan(
+    results: FrameResults, source: StandInPipeline
+) -> None:
     def point(series: str, state: str) -> None:
         results.prepare(1, 0.01)
         source.arm(series)
@@ -366,7 +279,9 @@ def test_what_is_missing_is_counted_over_the_series_of_a_scan(results: FrameResu
     assert results.warning == "rings: 1 of 1 frame without a result: 0 absent"
 
 
-def test_stop_ends_it_at_once_and_close_leaves_no_thread(results: FrameResults, source: StandIn) -> None:
+def test_stop_ends_it_at_once_and_close_leaves_no_thread(
+    results: FrameResults, source: StandInPipeline
+) -> None:
     results.prepare(5, 0.1)
     source.arm()
     results.start()
@@ -386,7 +301,7 @@ def test_every_property_and_attribute_of_the_controllers_is_described() -> None:
         assert f"`{name}` |" in page, name
 
 
-def test_the_length_of_a_curve_is_remembered(results: FrameResults, source: StandIn) -> None:
+def test_the_length_of_a_curve_is_remembered(results: FrameResults, source: StandInPipeline) -> None:
     assert results.points_of(CURVE) == 3
     results.show(CURVE, "unknown")
     assert results.points_of(CURVE) == 0

@@ -4,70 +4,25 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
-from penstock.receiver.models import RoiSeries, RoiValues
 from penstock.sardana.regions import counter as region_counter
 from penstock.sardana.regions.counter import RegionCounter
-from penstock.sardana.regions.source import Look, SourceError
+from penstock.sardana.regions.source import SourceError
+from tests.sardana.stand_in_source import StandInReceiver, wait
 
 AXIS = 1
-PATIENCE = 5.0
-
-
-class StandIn:
-    """A detector and its receiver; frame n of region peak has the sum n."""
-
-    name = "my/det/1"
-
-    def __init__(self) -> None:
-        self.changed = threading.Condition()
-        self.state, self.series, self.acquired = "ON", "before", 0
-        self.complete_below, self.end = 0, None
-        self.missing: set[int] = set()
-        self.refusal: SourceError | None = None
-        self.requests: list[int] = []
-
-    def publish(self, **changes: object) -> None:
-        with self.changed:
-            for name, value in changes.items():
-                setattr(self, name, value)
-            self.changed.notify_all()
-
-    def arm(self, series: str = "new") -> None:
-        self.publish(state="RUNNING", series=series, acquired=0, complete_below=0, end=None)
-
-    def take(self, frames: int) -> None:
-        self.publish(acquired=self.acquired + frames, complete_below=self.complete_below + frames)
-
-    def look(self) -> Look:
-        return Look(self.state, "The camera is on fire.", self.series, self.acquired)
-
-    def values(self, first: int, count: int, series: str, wait: float) -> RoiValues:
-        with self.changed:
-            self.requests.append(first)
-            self.changed.wait_for(
-                lambda: self.complete_below > first or self.end is not None or self.refusal, wait
-            )
-            if self.refusal is not None:
-                raise self.refusal
-            upto = max(first, min(first + count, self.complete_below if self.end is None else self.end))
-            found = [None if index in self.missing else float(index) for index in range(first, upto)]
-            known = RoiSeries(sum=found, mean=found, max=found)
-            return RoiValues(
-                series=series, first=first, upto=upto, ended=self.end is not None, values={"peak": known}
-            )
 
 
 @pytest.fixture
-def detector() -> StandIn:
-    return StandIn()
+def detector() -> StandInReceiver:
+    return StandInReceiver()
 
 
 @pytest.fixture
-def counter(detector: StandIn) -> Iterator[RegionCounter]:
+def counter(detector: StandInReceiver) -> Iterator[RegionCounter]:
     counter = RegionCounter(detector)
     counter.add(AXIS)
     counter.show(AXIS, region="peak")
@@ -75,16 +30,7 @@ def counter(detector: StandIn) -> Iterator[RegionCounter]:
     counter.close()
 
 
-def wait(until: Callable[[], bool]) -> None:
-    limit = threading.Event()
-    for _ in range(int(PATIENCE / 0.005)):
-        if until():
-            return
-        limit.wait(0.005)
-    raise AssertionError("it has not come")
-
-
-def test_a_step_waits_for_its_own_frame(counter: RegionCounter, detector: StandIn) -> None:
+def test_a_step_waits_for_its_own_frame(counter: RegionCounter, detector: StandInReceiver) -> None:
     counter.prepare(1)
     detector.arm()
     for point in range(3):
@@ -96,7 +42,9 @@ def test_a_step_waits_for_its_own_frame(counter: RegionCounter, detector: StandI
         assert counter.value(AXIS) == point
 
 
-def test_it_makes_no_difference_who_is_prepared_first(counter: RegionCounter, detector: StandIn) -> None:
+def test_it_makes_no_difference_who_is_prepared_first(
+    counter: RegionCounter, detector: StandInReceiver
+) -> None:
     detector.arm()
     counter.prepare(1)
     counter.start()
@@ -106,7 +54,7 @@ def test_it_makes_no_difference_who_is_prepared_first(counter: RegionCounter, de
 
 
 def test_values_come_in_order_each_once_with_the_missing_as_nan(
-    counter: RegionCounter, detector: StandIn
+    counter: RegionCounter, detector: StandInReceiver
 ) -> None:
     counter.prepare(5)
     detector.missing = {1, 4}
@@ -122,7 +70,7 @@ def test_values_come_in_order_each_once_with_the_missing_as_nan(
     assert str(counter.new_values(AXIS)) == "[3.0, nan]"
 
 
-def test_a_series_that_ends_early_leaves_nan(counter: RegionCounter, detector: StandIn) -> None:
+def test_a_series_that_ends_early_leaves_nan(counter: RegionCounter, detector: StandInReceiver) -> None:
     counter.prepare(4)
     detector.arm()
     counter.start()
@@ -134,7 +82,7 @@ def test_a_series_that_ends_early_leaves_nan(counter: RegionCounter, detector: S
 
 
 def test_a_frame_that_was_lost_on_its_way_does_not_hold_a_step_scan(
-    counter: RegionCounter, detector: StandIn, monkeypatch: pytest.MonkeyPatch
+    counter: RegionCounter, detector: StandInReceiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(region_counter, "MISSING_AFTER", 0.2)
     monkeypatch.setattr(region_counter, "WAIT", 0.05)
@@ -159,7 +107,7 @@ def fault(counter: RegionCounter) -> str:
     return counter.state(AXIS)[1]
 
 
-def test_a_detector_that_nobody_armed(counter: RegionCounter, detector: StandIn) -> None:
+def test_a_detector_that_nobody_armed(counter: RegionCounter, detector: StandInReceiver) -> None:
     counter.prepare(1)
     assert "add that to the measurement group, too" in fault(counter)
     detector.arm()
@@ -179,7 +127,7 @@ def test_a_detector_that_nobody_armed(counter: RegionCounter, detector: StandIn)
     ],
 )
 def test_what_the_receiver_refuses(
-    counter: RegionCounter, detector: StandIn, refusal: SourceError, sentence: str
+    counter: RegionCounter, detector: StandInReceiver, refusal: SourceError, sentence: str
 ) -> None:
     counter.prepare(1)
     detector.arm()
@@ -187,7 +135,7 @@ def test_what_the_receiver_refuses(
     assert sentence in fault(counter)
 
 
-def test_an_unknown_region_and_none_at_all(counter: RegionCounter, detector: StandIn) -> None:
+def test_an_unknown_region_and_none_at_all(counter: RegionCounter, detector: StandInReceiver) -> None:
     counter.show(AXIS, region="peek")
     counter.prepare(1)
     detector.arm()
@@ -206,7 +154,7 @@ def test_an_unknown_region_and_none_at_all(counter: RegionCounter, detector: Sta
     [({"series": "another"}, "somebody else"), ({"state": "FAULT"}, "The camera is on fire.")],
 )
 def test_a_series_that_is_lost(
-    counter: RegionCounter, detector: StandIn, changes: dict[str, object], sentence: str,
+    counter: RegionCounter, detector: StandInReceiver, changes: dict[str, object], sentence: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     monkeypatch.setattr(region_counter, "WAIT", 0.05)
@@ -221,7 +169,9 @@ def test_a_series_that_is_lost(
     assert str(counter.new_values(AXIS)) == "[0.0, nan]"
 
 
-def test_stop_ends_it_at_once_and_close_leaves_no_thread(counter: RegionCounter, detector: StandIn) -> None:
+def test_stop_ends_it_at_once_and_close_leaves_no_thread(
+    counter: RegionCounter, detector: StandInReceiver
+) -> None:
     counter.prepare(5)
     detector.arm()
     counter.start()
