@@ -26,6 +26,7 @@ from penstock.sardana.laboratory.macro_screen import MacroScreen
 from tests.pages import alike
 
 
+@pytest.mark.slow  # the tutorial's page takes a scan of it, too
 def test_macros_run_one_after_the_other_until_one_fails(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()

@@ -25,10 +25,12 @@ def streamer() -> Iterator[Streamer]:
     running.close()
 
 
-@pytest.fixture
-def receiver(tmp_path: Path, streamer: Streamer) -> Iterator[ReceiverProcess]:
-    """One that has taken no series yet."""
-    running = ReceiverProcess(tmp_path, streamer.endpoint)
+@pytest.fixture(scope="module")
+def untouched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReceiverProcess]:
+    """One that takes no series: there is no streamer."""
+    with socket.create_server(("127.0.0.1", 0)) as unused:
+        endpoint = f"tcp://127.0.0.1:{unused.getsockname()[1]}"
+    running = ReceiverProcess(tmp_path_factory.mktemp("untouched"), endpoint)
     yield running
     running.close()
 
@@ -63,15 +65,11 @@ def status(receiver: ReceiverProcess, *options: str) -> int:
 
 
 def test_receiver_without_a_streamer_says_where_it_looks_for_one(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    untouched: ReceiverProcess, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as unused:
-        endpoint = f"tcp://127.0.0.1:{unused.getsockname()[1]}"
-    receiver = ReceiverProcess(tmp_path, endpoint)
-    try:
-        assert status(receiver) == 0
-    finally:
-        receiver.close()
+    (connection,) = untouched.client.status().connections
+    endpoint = connection.endpoint
+    assert status(untouched) == 0
     said = capsys.readouterr().out
     assert "sim-1: idle" in said
     assert f"NOT connected to {endpoint}" in said
@@ -87,10 +85,10 @@ def test_a_host_that_does_not_answer_is_said() -> None:
     )
 
 
-def test_complete_series_is_said_with_counts_and_file(
-    receiver: ReceiverProcess, streamer: Streamer, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = receiver.root / "a.h5"
+def test_complete_series_is_said_with_counts_and_file(used: Pair, capsys: pytest.CaptureFixture[str]) -> None:
+    receiver, streamer = used
+    before = receiver.client.status().errors
+    path = receiver.root / "complete.h5"
     receiver.connected()
     streamer.series_of(str(path), 5)
     assert status(receiver, "--wait") == 0
@@ -98,13 +96,13 @@ def test_complete_series_is_said_with_counts_and_file(
     assert f"  connected to {streamer.endpoint}" in said
     assert f"  {path}, complete: all 5 frames are there\n" in said
     assert "5 planned, 5 received, 5 stored\n" in said
-    assert "errors" not in said
+    assert ("errors" in said) == bool(before) and receiver.client.status().errors == before
     assert said.splitlines()[-1].startswith("    series "), "the id says least, so it comes last"
 
 
-def test_series_that_is_not_complete_ends_with_1(
-    receiver: ReceiverProcess, streamer: Streamer, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_series_that_is_not_complete_ends_with_1(used: Pair, capsys: pytest.CaptureFixture[str]) -> None:
+    receiver, streamer = used
+    receiver.connected()
     streamer.start("", frames=3)
     streamer.frame(0)
     streamer.send([b"rubbish"])
@@ -159,9 +157,9 @@ def test_a_series_that_is_not_taken_ends_the_wait_with_its_sentence(
 
 
 def test_a_wait_says_for_what_and_ends_at_its_timeout(
-    receiver: ReceiverProcess, capsys: pytest.CaptureFixture[str]
+    untouched: ReceiverProcess, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert status(receiver, "--wait", "--timeout", "0.1") == 1
+    assert status(untouched, "--wait", "--timeout", "0.1") == 1
     said = capsys.readouterr()
     assert "no series yet; waiting for the first\n" in said.err
     assert "no series has ended within 0.1 s\n" in said.err
@@ -185,8 +183,8 @@ def test_series_that_waits_for_a_module_says_for_which(
     assert f"waits for {other.endpoint}" in capsys.readouterr().out
 
 
-def test_json_is_the_whole_status(receiver: ReceiverProcess, capsys: pytest.CaptureFixture[str]) -> None:
-    assert status(receiver, "--json") == 0
+def test_json_is_the_whole_status(untouched: ReceiverProcess, capsys: pytest.CaptureFixture[str]) -> None:
+    assert status(untouched, "--json") == 0
     assert json.loads(capsys.readouterr().out)["counts"]["received"] == 0
 
 

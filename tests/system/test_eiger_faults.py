@@ -408,7 +408,9 @@ def test_a_box_that_stays_armed_after_its_last_frame(unit: EigerUnit, mode: str)
 # The wrong stream, a box that hangs ------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("device", "receiver"), [("v1", "v2"), ("v2", "v1")])
+@pytest.mark.parametrize(
+    ("device", "receiver"), [pytest.param("v1", "v2", marks=pytest.mark.slow), ("v2", "v1")]
+)
 def test_a_receiver_of_the_other_stream_version(beamline: Beamline, device: str, receiver: str) -> None:
     with ControlUnit(sensor=(16, 24)) as box:
         box.box.command("initialize")

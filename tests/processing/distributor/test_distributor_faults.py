@@ -48,6 +48,9 @@ class Mine(Processor):
 tenth_and_full = pytest.mark.parametrize(
     "tenth", [1, pytest.param(10, marks=pytest.mark.slow)], ids=["tenth", "full"]
 )
+by_reference_and_by_value = pytest.mark.parametrize(
+    "shared", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["by reference", "by value"]
+)
 
 
 @contextmanager
@@ -93,7 +96,7 @@ def expected(frames: int) -> list[int]:
 
 
 @tenth_and_full
-@pytest.mark.parametrize("shared", [True, False], ids=["by reference", "by value"])
+@by_reference_and_by_value
 def test_workers_that_are_killed_lose_no_frame_and_the_sum_is_exact(
     start_receiver: Start, tmp_path: Path, streamer: Streamer, shared: bool, tenth: int
 ) -> None:
@@ -205,7 +208,7 @@ class Mine(Processor):
 """It stays in frame 30 until it may go on."""
 
 
-@pytest.mark.parametrize("shared", [True, False], ids=["by reference", "by value"])
+@by_reference_and_by_value
 def test_the_frames_of_a_stopped_worker_are_with_others_within_3_s_and_its_results_are_stray(
     start_receiver: Start, tmp_path: Path, streamer: Streamer, shared: bool
 ) -> None:
@@ -254,7 +257,9 @@ def results_of(series: Series) -> dict[str, Any]:
 
 
 @tenth_and_full
-@pytest.mark.parametrize("stored", [True, False], ids=["file", "live only"])
+@pytest.mark.parametrize(
+    "stored", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["file", "live only"]
+)
 def test_what_slow_workers_do_not_take_live_comes_from_the_file(
     start_receiver: Start, tmp_path: Path, streamer: Streamer, stored: bool, tenth: int
 ) -> None:
@@ -385,7 +390,7 @@ def test_of_a_live_series_a_distributor_that_is_killed_loses_what_nobody_has_don
 
 
 @tenth_and_full
-@pytest.mark.parametrize("shared", [True, False], ids=["by reference", "by value"])
+@by_reference_and_by_value
 def test_memory_is_bounded_while_a_worker_is_stopped_and_the_queue_is_full(
     start_receiver: Start, tmp_path: Path, streamer: Streamer, tenth: int, shared: bool
 ) -> None:

@@ -52,7 +52,9 @@ def first(number: int, shape: tuple[int, int] = SHAPE) -> int:
     return int(pixels(number, shape).flat[0])
 
 
-@pytest.mark.parametrize("shared", [True, False], ids=["by reference", "by value"])
+@pytest.mark.parametrize(
+    "shared", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["by reference", "by value"]
+)
 def test_a_series_ends_and_its_file_is_complete_while_all_its_frames_are_with_the_workers_or_dropped(
     start_receiver: Start, tmp_path: Path, streamer: Streamer, shared: bool
 ) -> None:

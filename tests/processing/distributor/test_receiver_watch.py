@@ -24,15 +24,6 @@ DEADLINE = 60.0
 Kind = TypeVar("Kind", bound=News)
 
 
-@pytest.fixture
-def receiver(
-    start_receiver: Callable[..., ReceiverProcess], streamer: Streamer, tmp_path: Path
-) -> ReceiverProcess:
-    made = start_receiver(forward=[entry(tmp_path)])
-    made.connected()
-    return made
-
-
 class Listener:
     """Takes news in the order in which they come.
 
@@ -64,19 +55,20 @@ def listening(url: str, consumer: str = "", since: float = 0.0) -> Iterator[List
         watch.close()
 
 
-def series_of(streamer: Streamer, receiver: ReceiverProcess, name: str) -> str:
-    series = streamer.series_of(str(receiver.root / name), 3)
+def series_of(sender: Streamer, receiver: ReceiverProcess, name: str) -> str:
+    series = sender.series_of(str(receiver.root / name), 3)
     receiver.ended(series)
     return series
 
 
 def test_the_entry_is_told_first_and_a_series_once_its_file_is_closed(
-    receiver: ReceiverProcess, streamer: Streamer
+    receiver: ReceiverProcess, sender: Streamer
 ) -> None:
     with listening(receiver.client.url) as listener:
         found = listener.next_of(Entry)
         assert found.name == "live" and Path(found.shared).exists()
-        names = [series_of(streamer, receiver, name) for name in ("a.h5", "b.h5")]
+        listener.heard.clear()  # of series of other tests
+        names = [series_of(sender, receiver, name) for name in ("a.h5", "b.h5")]
         for name, file in zip(names, ("a.h5", "b.h5"), strict=True):
             over = listener.next_of(Over)
             assert (over.series, over.file) == (name, str(receiver.root / file))
@@ -84,10 +76,10 @@ def test_the_entry_is_told_first_and_a_series_once_its_file_is_closed(
 
 
 def test_of_what_was_over_before_only_the_last_series_is_told(
-    receiver: ReceiverProcess, streamer: Streamer
+    receiver: ReceiverProcess, sender: Streamer
 ) -> None:
     for name in ("a.h5", "b.h5"):
-        last = series_of(streamer, receiver, name)
+        last = series_of(sender, receiver, name)
     with listening(receiver.client.url, since=time.time() + 3600) as listener:
         assert listener.next_of(Over).series == last
         listener.next_of(Entry)  # which is told after all that is over
@@ -95,18 +87,20 @@ def test_of_what_was_over_before_only_the_last_series_is_told(
 
 
 def test_series_that_ended_while_nobody_listened_are_told_the_oldest_first(
-    receiver: ReceiverProcess, streamer: Streamer
+    receiver: ReceiverProcess, sender: Streamer
 ) -> None:
-    names = [series_of(streamer, receiver, name) for name in ("a.h5", "b.h5", "c.h5")]
-    with listening(receiver.client.url) as listener:
+    since = time.time()
+    names = [series_of(sender, receiver, name) for name in ("a.h5", "b.h5", "c.h5")]
+    with listening(receiver.client.url, since=since) as listener:
         assert [listener.next_of(Over).series for _ in names] == names
 
 
 def test_each_series_is_answered_for_by_its_id_however_many_have_followed_it(
-    receiver: ReceiverProcess, streamer: Streamer
+    receiver: ReceiverProcess, sender: Streamer
 ) -> None:
-    names = [series_of(streamer, receiver, name) for name in ("a.h5", "b.h5", "c.h5")]
-    with listening(receiver.client.url) as listener:
+    since = time.time()
+    names = [series_of(sender, receiver, name) for name in ("a.h5", "b.h5", "c.h5")]
+    with listening(receiver.client.url, since=since) as listener:
         assert [listener.next_of(Over).series for _ in names] == names
         for name in (*names, "nobody's"):
             listener.watch.ask(name, None)
@@ -121,36 +115,39 @@ def test_each_series_is_answered_for_by_its_id_however_many_have_followed_it(
 
 
 def test_the_end_of_a_series_that_runs_is_told_once_it_has_ended(
-    receiver: ReceiverProcess, streamer: Streamer
+    receiver: ReceiverProcess, sender: Streamer
 ) -> None:
     with listening(receiver.client.url) as listener:
-        series = streamer.start(str(receiver.root / "a.h5"), frames=1)
+        listener.next_of(Entry)
+        listener.heard.clear()  # of series of other tests
+        series = sender.start(str(receiver.root / "a.h5"), frames=1)
         receiver.wait(lambda status: status.series is not None and status.series.id == series)
         listener.watch.ask_end(series)
         listener.watch.ask(series, None)
         listener.next_of(Begun)
         assert not any(isinstance(each, Over) for each in listener.heard)
-        streamer.frame(0)
-        streamer.end()
+        sender.frame(0)
+        sender.end()
         assert listener.next_of(Over).series == series
 
 
 def test_all_that_ended_while_nobody_listened_are_told_although_the_past_is_looked_at_in_parts(
-    receiver: ReceiverProcess, streamer: Streamer, monkeypatch: pytest.MonkeyPatch
+    receiver: ReceiverProcess, sender: Streamer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(receiver_word, "LOOKS", (1, 2, 1000))
-    names = [series_of(streamer, receiver, f"{name}.h5") for name in "abcde"]
-    with listening(receiver.client.url) as listener:
+    since = time.time()
+    names = [series_of(sender, receiver, f"{name}.h5") for name in "abcde"]
+    with listening(receiver.client.url, since=since) as listener:
         assert [listener.next_of(Over).series for _ in names] == names
 
 
 def test_where_a_series_is_kept_and_its_mask_are_told_when_asked(
-    receiver: ReceiverProcess, streamer: Streamer
+    receiver: ReceiverProcess, sender: Streamer
 ) -> None:
     mask = np.eye(4, 6, dtype="u4")
     with listening(receiver.client.url) as listener:
         listener.next_of(Entry)
-        series = streamer.start(
+        series = sender.start(
             str(receiver.root / "a.h5"), {"pixel_mask": mask.tolist()}, frames=2, shape=(4, 6), type="uint16"
         )
         listener.watch.ask(series, ())
@@ -158,13 +155,15 @@ def test_where_a_series_is_kept_and_its_mask_are_told_when_asked(
         assert (begun.series, begun.file) == (series, str(receiver.root / "a.h5"))
         assert begun.detector.startswith("/entry/") and begun.started > 0 and begun.mask is not None
         np.testing.assert_array_equal(np.load(io.BytesIO(begun.mask)) != 0, mask != 0)
-        streamer.end()
+        sender.end()
         receiver.ended(series)
 
 
 def test_an_entry_that_is_not_there_and_a_receiver_that_is_gone_are_said_and_that_it_is_back(
-    receiver: ReceiverProcess, streamer: Streamer
+    start_receiver: Callable[..., ReceiverProcess], tmp_path: Path
 ) -> None:
+    receiver = start_receiver(forward=[entry(tmp_path)])
+    receiver.connected()
     with listening(receiver.client.url, "other") as listener:
         assert "has no forward entry other (it has: live)" in listener.next_of(Silent).why
     with listening(receiver.client.url) as listener:
