@@ -158,6 +158,9 @@ class Processor:
     preparation: ClassVar[str] = ""
     """What `start` does, if it takes long: for the status, such as "preparing geometry"."""
 
+    _remark: str = ""
+    """What was not as it should be in `start`, and did not keep it from its work: for the status."""
+
     def configure(self) -> None:
         """Prepare what follows from the parameters; called before `start`, and whenever they change.
 

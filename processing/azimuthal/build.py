@@ -4,7 +4,7 @@ python -P -m penstock.processing.azimuthal.build FOLDER FILE
 
 FOLDER has `plan.json`, and the images that there are as `mask.npy`, `flat.npy` and `dark.npy`. The matrix is
 written there, and moved to FILE; FOLDER is removed. If it cannot be made, the last line on standard error is
-a sentence, and the status is 2.
+a sentence, and the status is 2; if FILE cannot be written, 3.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from penstock.processing import kept_folder
 from penstock.processing.azimuthal import matrix as file_of
 from penstock.processing.azimuthal.matrix import BINS, COUNTS, small
 from penstock.processing.azimuthal.plan import Images, Plan
@@ -29,7 +28,7 @@ from penstock.receiver.geometry import NO_ENERGY
 
 GEOMETRY = "the geometry (poni)"
 """As sentences have it; who knows its file names that."""
-REFUSED = 2
+REFUSED, NO_ROOM = 2, 3
 """Exit status."""
 MOST_ENTRIES = 200_000_000
 """Of a matrix: some 8 GB while it is made, 1.5 GB afterwards."""
@@ -206,24 +205,14 @@ def main() -> None:
     except CannotBuildError as error:
         print(error, file=sys.stderr)
         sys.exit(REFUSED)
-    except (OSError, MemoryError) as error:
-        print(_no_room(error, path), file=sys.stderr)
+    except MemoryError:
+        print("azimuthal integration needs more memory than there is: take fewer points", file=sys.stderr)
         sys.exit(REFUSED)
+    except OSError as error:
+        print(f"{path}: {error.strerror or error}", file=sys.stderr)
+        sys.exit(NO_ROOM)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _no_room(error: Exception, path: Path) -> str:
-    if isinstance(error, MemoryError):
-        return "the matrix of azimuthal integration needs more memory than there is: take fewer points"
-    why = error.strerror if isinstance(error, OSError) and error.strerror else error
-    return cannot_keep(f"{path}: {why}")
-
-
-def cannot_keep(why: object) -> str:
-    """Return the sentence about a matrix that cannot be written or read."""
-    other = f"{kept_folder.VARIABLE} names another folder"
-    return f"the matrix of azimuthal integration cannot be kept: {why}; {other}"
 
 
 def paths(folder: Path) -> list[Path]:

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
@@ -19,13 +19,15 @@ import numpy as np
 
 from penstock.processing import kept_folder
 from penstock.processing.azimuthal import matrix as file_of
-from penstock.processing.azimuthal.build import REFUSED, cannot_keep, paths
+from penstock.processing.azimuthal.build import NO_ROOM, REFUSED, paths
 from penstock.processing.azimuthal.matrix import DamagedFileError, Matrix
 from penstock.processing.azimuthal.plan import Images, Plan, key
 
 LIMIT_VARIABLE, LIMIT_GB = "PENSTOCK_CACHE_GB", 4.0
 """The matrices that were not used for the longest time go when all together have more than this."""
 ENDING, MAKING = ".matrix", ".making-"
+OTHERWISE = (tempfile.gettempdir(), "/dev/shm")
+"""Where a matrix that cannot be kept is made; it is removed at once, and whoever has mapped it keeps it."""
 LEFT_SECONDS = 3600.0
 """What a process that lives has here is no older."""
 
@@ -34,16 +36,20 @@ class NoMatrixError(Exception):
     """A matrix cannot be made; the sentence says why."""
 
 
-def get(plan: Plan, images: Images) -> tuple[Matrix, str]:
+def get(plan: Plan, images: Images, say: Callable[[str], None] = lambda _why: None) -> tuple[Matrix, str]:
     """Return the matrix of a plan, and its geometry as the text of a .poni file.
 
     If nobody has made it yet, it is made by a process of its own; whoever wants the same one waits for that.
+
+    Args:
+        plan: what is integrated.
+        images: of the plan's shape.
+        say: is told in a sentence if the matrix cannot be kept, and is made for this process alone.
 
     Raises:
         NoMatrixError: it cannot be made.
     """
     try:
-        folder = kept_folder.folder("azimuthal")
         name = key(plan, images)
     except PackageNotFoundError as error:
         raise NoMatrixError(
@@ -51,20 +57,38 @@ def get(plan: Plan, images: Images) -> tuple[Matrix, str]:
             f"`processing`: {sys.executable} -m pip install '/path/to/penstock[processing]', with the path "
             "of the clone"
         ) from error
-    except OSError as error:
-        raise NoMatrixError(str(error)) from error
     try:
-        path = folder / f"{name}{ENDING}"
-        if (found := _read(path)) is not None:
-            return found
-        with _alone(folder / f".{name}.lock") as lock:
-            if (found := _read(path)) is None:
-                _make(plan, images, path, lock)
-                found = file_of.read(path)
-                _forget_old(folder, path)
-            return found
+        return _get(kept_folder.folder("azimuthal"), name, plan, images)
+    except kept_folder.NoFolderError as error:
+        why = str(error)
     except OSError as error:
-        raise NoMatrixError(cannot_keep(error)) from error
+        other = f"{kept_folder.VARIABLE} names another folder"
+        why = f"the matrix of azimuthal integration cannot be kept: {error}; {other}"
+    say(f"{why}. Until then every worker makes it for itself, anew for each series")
+    for place in OTHERWISE:
+        try:
+            with tempfile.TemporaryDirectory(dir=place, prefix=f"penstock{MAKING}") as made:
+                return _get(Path(made), name, plan, images)
+        except OSError as error:
+            why += f"; nor can it be made in {place}: {error}"
+    raise NoMatrixError(why)
+
+
+def _get(folder: Path, name: str, plan: Plan, images: Images) -> tuple[Matrix, str]:
+    """Return the matrix that a folder has, or will have.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    path = folder / f"{name}{ENDING}"
+    if (found := _read(path)) is not None:
+        return found
+    with _alone(folder / f".{name}.lock") as lock:
+        if (found := _read(path)) is None:
+            _make(plan, images, path, lock)
+            found = file_of.read(path)
+            _forget_old(folder, path)
+        return found
 
 
 def _read(path: Path) -> tuple[Matrix, str] | None:
@@ -113,6 +137,8 @@ def _make(plan: Plan, images: Images, path: Path, lock: int) -> None:
         said = made.stderr.strip().splitlines()
         if made.returncode == REFUSED and said:
             raise NoMatrixError(said[-1])
+        if made.returncode == NO_ROOM and said:
+            raise OSError(said[-1])
         if made.returncode:
             why = f": {said[-1]:.300}" if said else ""
             raise NoMatrixError(f"the process that makes the matrix has ended with {made.returncode}{why}")

@@ -62,6 +62,7 @@ class Answers:
             WireError: the parts are not what the message describes.
         """
         self._schedule.started(member.number, message.series)
+        member.last_error = message.remark or member.last_error
         run = self.runs.get(message.series)
         try:
             plots = descriptions.plots(message.plots, parts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from importlib.metadata import version
 from typing import Any, ClassVar, Literal
 
@@ -18,6 +19,8 @@ from penstock.processing.processors import _files
 from penstock.processing.processors._image import image_of, masked_of, native, native_type
 from penstock.processing.series import Series
 from penstock.receiver import geometry as header_geometry
+
+log = logging.getLogger(__name__)
 
 REFERENCE = "pyFAI: G. Ashiotis et al., J. Appl. Cryst. 48 (2015) 510, doi:10.1107/S1600576715004306"
 KEV = 12.398419843320026
@@ -212,13 +215,17 @@ class Azimuthal(Processor):
         if series.metadata.get("flatfield_applied"):
             found.pop("flat", None)
         try:
-            matrix, made_of = kept.get(plan, Images(mask, found.get("flat"), found.get("dark")))
+            matrix, made_of = kept.get(plan, Images(mask, found.get("flat"), found.get("dark")), self._say)
         except kept.NoMatrixError as error:
             whose = poni.name(self.poni) if self.poni else "the series"
             raise CannotProcess(str(error).replace(GEOMETRY, f"the geometry of {whose}")) from error
         if before is not None:
             matrix = matrix._replace(radial=before.radial, azimuth=before.azimuth)
         return matrix, made_of
+
+    def _say(self, why: str) -> None:
+        log.warning("%s", why)
+        self._remark = why
 
     def _fields(self) -> dict[str, Value]:
         """Return what the definition asks for."""

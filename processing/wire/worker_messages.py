@@ -86,6 +86,8 @@ class Started(FromWorker, frozen=True, kw_only=True, omit_defaults=True):
     shares: bool = False
     """It can read the shared memory of this series: where the receiver was not there at `Welcome`, this is
     known only now."""
+    remark: str = ""
+    """What was not as it should be in `start`; a sentence."""
 
 
 class Done(FromWorker, frozen=True, kw_only=True, omit_defaults=True):

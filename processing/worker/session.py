@@ -175,7 +175,9 @@ class Session:
             self._break(run, str(error))
             return
         self._runs[number] = Run(number, chain, steps)
-        self._send(wire.Started(series=number, plots=plots, shares=self._source.shares(number)), axes)
+        remark = " ".join(step._remark for step in steps if step._remark)
+        shares = self._source.shares(number)
+        self._send(wire.Started(series=number, plots=plots, shares=shares, remark=remark), axes)
 
     def _break(self, run: Run, why: str) -> None:
         run.broken = why

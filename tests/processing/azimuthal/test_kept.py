@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -110,7 +111,10 @@ def test_what_killed_processes_have_left_goes(cache: Path, monkeypatch: pytest.M
     assert names(cache)[:2] == [".making-new", ".new.lock"] and len(names(cache)) == 3
 
 
-def test_a_folder_without_room_is_said(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("elsewhere", [True, False], ids=["here", "nowhere"])
+def test_without_room_in_the_folder_the_matrix_is_made_elsewhere_and_that_is_said(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, elsewhere: bool
+) -> None:
     # As if the disk were full after so many bytes of a file of the process that makes the matrix.
     limited = (
         "import os, resource, sys\n"
@@ -120,12 +124,21 @@ def test_a_folder_without_room_is_said(cache: Path, monkeypatch: pytest.MonkeyPa
     run = subprocess.run
 
     def run_with_limit(command: list[str], **keys: Any) -> Any:
-        return run([sys.executable, "-P", "-c", limited, *command], **keys)
+        is_full = not elsewhere or command[-1].startswith(f"{cache}/")
+        return run([sys.executable, "-P", "-c", limited, *command] if is_full else command, **keys)
 
+    tmp_path.joinpath("tmp").mkdir()
+    monkeypatch.setattr(kept, "OTHERWISE", (str(tmp_path / "tmp"),))
     monkeypatch.setattr(kept.subprocess, "run", run_with_limit)
-    with pytest.raises(kept.NoMatrixError, match="cannot be kept: .*; PENSTOCK_CACHE names another folder"):
-        kept.get(plan(), Images())
-    assert names(cache) == []
+    said: list[str] = []
+    words = "cannot be kept: .*: File too large; PENSTOCK_CACHE names another folder"
+    if elsewhere:
+        assert len(kept.get(plan(), Images(), said.append)[0].radial) == 20
+    else:
+        with pytest.raises(kept.NoMatrixError, match=f"{words}; nor can it be made in .*/tmp: "):
+            kept.get(plan(), Images(), said.append)
+    assert len(said) == 1 and re.search(f"{words}. Until then every worker makes it for itself", said[0])
+    assert names(cache) == [] and not list(tmp_path.joinpath("tmp").iterdir())
 
 
 def test_the_one_that_was_not_used_for_longest_goes_and_whoever_has_it_keeps_it(
@@ -182,5 +195,7 @@ def test_what_the_process_says_reaches_whoever_asked(cache: Path) -> None:
 def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tmp_path.joinpath("file").touch()
     monkeypatch.setenv("PENSTOCK_CACHE", str(tmp_path / "file/folder"))
-    with pytest.raises(kept.NoMatrixError, match="let PENSTOCK_CACHE name a folder that workers can write"):
-        kept.get(plan(), Images())
+    monkeypatch.setattr(kept, "_make", make_here)
+    said: list[str] = []
+    assert len(kept.get(plan(), Images(), said.append)[0].radial) == 20
+    assert len(said) == 1 and "let PENSTOCK_CACHE name a folder that workers can write. Until" in said[0]

@@ -191,3 +191,18 @@ def test_a_series_without_geometry_is_refused_when_it_begins(
         send(sender, 0, 5)
         series = finish(made, sender, name, 5)
     assert series.counts.failed == 5 and re.search(re.escape(refused), series.reason)
+
+
+@pytest.mark.slow
+def test_a_matrix_that_cannot_be_kept_is_made_all_the_same_and_the_status_says_so(
+    receiver: ReceiverProcess, sender: Streamer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tmp_path.joinpath("file").touch()
+    monkeypatch.setenv("PENSTOCK_CACHE", str(tmp_path / "file/folder"))
+    with pipeline(SOURCE, receiver, workers=1, parameters=PARAMETERS) as made:
+        name = start(sender, receiver, 5, GEOMETRY)
+        send(sender, 0, 5)
+        series = finish(made, sender, name, 5)
+        (worker,) = made.status.workers
+    assert series.counts.done == 5 and series.reason == ""
+    assert "let PENSTOCK_CACHE name a folder that workers can write. Until then" in worker.last_error
