@@ -67,6 +67,8 @@ def shared(_shared: Shared) -> Iterator[Shared]:
     """The pair of this file, idle and without files: starting a receiver takes as long as ten series."""
     yield _shared
     receiver, streamer = _shared
+    if receiver.client.status().state == "error":
+        receiver.client.reset()
     if streamer.encoder.state is SeriesState.OPEN:
         streamer.end()
         receiver.ended(streamer.series)

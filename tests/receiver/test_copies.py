@@ -10,7 +10,7 @@ import numpy as np
 
 from penstock.receiver.models import FrameStatus
 from penstock.stins.checksums import checksums
-from tests.receiver.processes import ReceiverProcess
+from tests.receiver.conftest import Shared
 from tests.streams import Streamer, pixels
 
 STORED, PARTIAL = FrameStatus.STORED, FrameStatus.PARTIAL
@@ -41,9 +41,8 @@ def which(first: FrameStatus, second: FrameStatus) -> int:
     return int(RANK.index(second) > RANK.index(first))
 
 
-def test_the_better_of_two_copies_is_in_the_file_and_of_two_alike_the_first(
-    receiver: ReceiverProcess, streamer: Streamer
-) -> None:
+def test_the_better_of_two_copies_is_in_the_file_and_of_two_alike_the_first(shared: Shared) -> None:
+    receiver, streamer = shared
     path = receiver.root / "x.h5"
     pairs = list(product((STORED, PARTIAL, DISCARDED, CORRUPT), repeat=2))
     series = streamer.start(str(path), frames=len(pairs))
@@ -67,9 +66,8 @@ def test_the_better_of_two_copies_is_in_the_file_and_of_two_alike_the_first(
         assert np.array_equal(detector["data"][()], expected)
 
 
-def test_of_two_frames_that_lack_other_channels_the_first_is_kept(
-    receiver: ReceiverProcess, streamer: Streamer
-) -> None:
+def test_of_two_frames_that_lack_other_channels_the_first_is_kept(shared: Shared) -> None:
+    receiver, streamer = shared
     path = receiver.root / "x.h5"
     shape, names = (2, 4, 6), ("threshold_1", "threshold_2")
     series = streamer.start(str(path), frames=1, channels=names, checksum="crc32")

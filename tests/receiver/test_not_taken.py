@@ -28,14 +28,15 @@ def series_is(name: str) -> Callable[[Status], bool]:
     ids=lambda item: item.name,
 )
 def test_a_start_message_that_is_at_fault_is_refused_and_leaves_idle(
-    bad: hostile.BadStart, receiver: ReceiverProcess, streamer: Streamer
+    bad: hostile.BadStart, shared: Shared
 ) -> None:
-    receiver.ended(streamer.series_of(str(receiver.root / "first.h5"), 3))
+    receiver, streamer = shared
+    before = receiver.ended(streamer.series_of(str(receiver.root / "first.h5"), 3)).drained
     refused = streamer.start(str(receiver.root / "x.h5"), frames=2, **bad.keys)
     for number in range(2):
         streamer.frame(number)
     streamer.end()
-    status = receiver.wait(lambda status: status.drained == 3)
+    status = receiver.wait(lambda status: status.drained == before + 3)
     assert (status.state, status.error) == ("idle", "")
     assert status.refused and status.series.reason == f"not taken: {status.refused}"
     assert (status.series.id, status.series.complete, status.series.filename) == (refused, False, None)
@@ -47,8 +48,9 @@ def test_a_start_message_that_is_at_fault_is_refused_and_leaves_idle(
 
 
 def test_a_file_that_cannot_be_begun_is_an_error_and_the_counts_are_not_those_of_the_series_before(
-    receiver: ReceiverProcess, streamer: Streamer
+    shared: Shared,
 ) -> None:
+    receiver, streamer = shared
     receiver.ended(streamer.series_of(str(receiver.root / "x.h5"), 3))
     refused = streamer.start("/elsewhere/x.h5", frames=2)
     streamer.frame(0)
@@ -142,21 +144,22 @@ def test_a_taken_name_of_a_segment_is_refused_too_also_where_only_frames_say_the
     assert status.refused.startswith(f"{other} exists")
 
 
-def test_before_arm_an_existing_file_asks_for_no_reset(receiver: ReceiverProcess, streamer: Streamer) -> None:
+def test_before_arm_an_existing_file_asks_for_no_reset(shared: Shared) -> None:
+    receiver, streamer = shared
     path = str(receiver.root / "x.h5")
     receiver.ended(streamer.series_of(path, 3))
     with pytest.raises(ReceiverRefused, match=r"exists and is not overwritten; .* overwrite\)$"):
         receiver.client.check(SeriesCheck(filename=path))
 
 
-def test_a_series_that_is_dropped_in_error_is_logged_once(
-    receiver: ReceiverProcess, streamer: Streamer
-) -> None:
+def test_a_series_that_is_dropped_in_error_is_logged_once(shared: Shared) -> None:
+    receiver, streamer = shared
+    before, logged = receiver.client.status().drained, len(receiver.log.read_text())
     streamer.series_of("/elsewhere/x.h5", 1)
-    receiver.wait(lambda status: status.state == "error" and status.drained == 2)
+    receiver.wait(lambda status: status.state == "error" and status.drained == before + 2)
     dropped = [streamer.series_of(str(receiver.root / name), 20) for name in ("y.h5", "z.h5")]
-    receiver.wait(lambda status: status.drained == 2 + 2 * 22)
-    lines = [line for line in receiver.log.read_text().splitlines() if "is dropped" in line]
+    receiver.wait(lambda status: status.drained == before + 2 + 2 * 22)
+    lines = [line for line in receiver.log.read_text()[logged:].splitlines() if "is dropped" in line]
     for line, name, series in zip(lines, ("y.h5", "z.h5"), dropped, strict=True):
         words = (
             f"sim-1: {receiver.root / name} is dropped: the receiver is in Error, reset it (series {series})"
@@ -165,8 +168,9 @@ def test_a_series_that_is_dropped_in_error_is_logged_once(
 
 
 def test_a_series_of_nothing_but_corrupt_frames_has_a_file_that_says_so_and_leaves_idle(
-    receiver: ReceiverProcess, streamer: Streamer
+    shared: Shared,
 ) -> None:
+    receiver, streamer = shared
     series = streamer.start(str(receiver.root / "x.h5"), frames=2)
     for number in range(2):
         streamer.frame(number, blobs=[b"cut"])

@@ -144,6 +144,7 @@ class Light:
         deadline = time.monotonic() + DEADLINE
         while not wanted(status := self.client.status()):
             assert time.monotonic() < deadline, status
+            time.sleep(0.005)
         return status
 
     def stalled_receiver(self) -> zmq.Socket[bytes]:

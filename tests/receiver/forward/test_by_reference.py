@@ -59,7 +59,9 @@ def receiver(
 @pytest.fixture(scope="module")
 def _shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shared]:
     folder, streamer = tmp_path_factory.mktemp("receiver"), Streamer()
-    receiver = ReceiverProcess(folder, streamer.endpoint, forward=[entry_in(folder)])
+    receiver = ReceiverProcess(
+        folder, streamer.endpoint, forward=[entry_in(folder, page="http://daq-1:5100/")]
+    )
     yield Shared(receiver, streamer)
     receiver.close()
     streamer.close()
@@ -187,14 +189,13 @@ def test_series_of_other_sizes_back_to_back_get_a_new_layout_once_all_slots_are_
 
 
 def test_a_frame_that_the_whole_memory_cannot_hold_comes_as_a_message(
-    start_receiver: Callable[..., ReceiverProcess], entry: Callable[..., dict[str, Any]], streamer: Streamer
+    shared: Shared, live: Distributor
 ) -> None:
-    receiver = start_receiver(forward=[entry(queue_mb=1)])
-    with distributor(receiver) as live:
-        series_of(streamer, "", 1, (800, 800))
-        taken = live.series()
+    shape = (1500, 1500)
+    series_of(shared.streamer, "", 1, shape)
+    taken = live.series()
     assert taken.by_value == [0]
-    np.testing.assert_array_equal(taken.pixels(0), pixels(0, (800, 800)))
+    np.testing.assert_array_equal(taken.pixels(0), pixels(0, shape))
 
 
 def test_a_stream_that_does_not_announce_its_frames_gets_smaller_slots_from_its_second_series_on(
@@ -313,8 +314,9 @@ def kill(process: subprocess.Popen[str]) -> None:
 
 
 def test_after_sigkill_of_the_distributor_all_slots_are_free_and_the_next_one_gets_the_next_series(
-    receiver: ReceiverProcess, streamer: Streamer
+    shared: Shared,
 ) -> None:
+    receiver, streamer = shared
     killed = child(receiver, 3)
     try:
         streamer.start("", frames=6, **announced((4, 6)))
@@ -436,9 +438,8 @@ def test_a_folder_without_room_is_refused_at_the_start_in_one_sentence(
         assert list(folder.iterdir()) == []
 
 
-def test_a_distributor_that_lets_go_makes_room_for_the_next_one(
-    receiver: ReceiverProcess, streamer: Streamer
-) -> None:
+def test_a_distributor_that_lets_go_makes_room_for_the_next_one(shared: Shared) -> None:
+    receiver, streamer = shared
     with distributor(receiver, frees=False) as first:
         series_of(streamer, "", 3)
         assert first.series().slots == [0, 1, 2]
@@ -487,7 +488,8 @@ def test_a_plain_consumer_is_told_what_was_sent_and_what_is_absent_and_an_older_
     assert (old.reason, old.triggered, old.sent, old.lost) == ("stop", 8, 8, {"buffer_overrun": 1})
 
 
-def test_status_says_where_the_memory_is_and_config_what_was_configured(receiver: ReceiverProcess) -> None:
+def test_status_says_where_the_memory_is_and_config_what_was_configured(shared: Shared) -> None:
+    receiver = shared.receiver
     (consumer,) = receiver.connected().consumers
     assert consumer.shared is not None and Path(consumer.shared).stat().st_size >= 4e6
     assert consumer.holder is None
@@ -525,16 +527,15 @@ def test_frames_of_joined_modules_have_a_blob_each_and_the_modules_positions(
             module.close()
 
 
-def test_of_a_series_that_began_without_a_pipeline_nothing_is_dropped(
-    receiver: ReceiverProcess, streamer: Streamer
-) -> None:
-    receiver.connected()
+def test_of_a_series_that_began_without_a_pipeline_nothing_is_dropped(shared: Shared) -> None:
+    receiver, streamer = shared
+    (before,) = receiver.client.status().consumers
     status = receiver.ended(series_of(streamer, "", 5))
     assert status.counts.delivered == 5
-    assert (status.consumers[0].sent, status.consumers[0].dropped) == (0, 0)
+    assert (status.consumers[0].sent, status.consumers[0].dropped) == (before.sent, before.dropped)
 
 
-@pytest.mark.parametrize("compression", ["none", "bslz4"])
+@pytest.mark.parametrize("compression", [pytest.param("none", marks=pytest.mark.slow), "bslz4"])
 def test_frames_are_those_behind_the_transforms_with_regions_and_a_file_beside_them(
     start_receiver: Callable[..., ReceiverProcess],
     entry: Callable[..., dict[str, Any]],

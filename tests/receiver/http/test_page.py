@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator
 from dataclasses import fields
 from html.parser import HTMLParser
 from importlib.resources import files
@@ -16,8 +15,8 @@ from PIL import Image
 
 from penstock.receiver.http import page
 from penstock.receiver.models import Counts, Series, Status
-from tests.receiver.processes import DEADLINE, ReceiverProcess
-from tests.streams import Streamer
+from tests.receiver.conftest import Shared
+from tests.receiver.processes import DEADLINE
 
 FILES = files("penstock.receiver.http")
 SHARED = files("penstock.receiver.service")
@@ -55,11 +54,10 @@ class Page(HTMLParser):
         self.inline += data if self._script else ""
 
 
-@pytest.fixture(scope="module")
-def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    receiver = ReceiverProcess(tmp_path_factory.mktemp("page"), "tcp://127.0.0.1:1")
-    yield receiver.client.url
-    receiver.close()
+@pytest.fixture
+def url(shared: Shared) -> str:
+    """Address of a receiver."""
+    return shared.receiver.client.url
 
 
 def ask(url: str) -> urllib3.BaseHTTPResponse:
@@ -113,17 +111,18 @@ def test_the_script_and_the_page_know_the_same_elements() -> None:
     assert wanted == set(Page(FILES.joinpath("page.html").read_text()).ids)
 
 
-def test_a_spot_beside_a_gap_is_seen_in_the_picture_of_the_page(
-    receiver: ReceiverProcess, streamer: Streamer
-) -> None:
+def test_a_spot_beside_a_gap_is_seen_in_the_picture_of_the_page(shared: Shared) -> None:
+    receiver, streamer = shared
     (asked,) = re.findall(r"`(last_frame\?.*?)`", SCRIPTS["page.js"])
     frame = np.full((30, 40), 10, np.uint16)
     frame[:, 20] = 65535  # a gap between two modules
     frame[14, 21] = 1000
     receiver.connected()
-    streamer.start("", frames=1)
+    series = streamer.start("", frames=1)
     streamer.frame(0, frame)
-    receiver.wait(lambda status: status.latest_frame == 0)
+    receiver.wait(
+        lambda status: status.series is not None and (status.series.id, status.latest_frame) == (series, 0)
+    )
     answer = ask(f"{receiver.client.url}/{asked.replace('${step}', '2')}")
     shades = np.asarray(Image.open(io.BytesIO(answer.data)))  # places in the table of colours
     assert shades.shape == (15, 20)

@@ -12,7 +12,7 @@ from penstock.receiver.client import ReceiverClient
 from penstock.receiver.config import ReceiverConfig, SourceConfig
 from penstock.receiver.http import server
 from penstock.receiver.service import server as service_server
-from tests.receiver.processes import ReceiverProcess
+from tests.receiver.conftest import Shared
 
 PARTS = {
     "half a head": b"GET /status HT",
@@ -27,7 +27,8 @@ def connect(url: str) -> socket.socket:
     return socket.create_connection((host, int(port)), timeout=10.0)
 
 
-def test_others_are_answered_while_three_hundred_requests_are_never_ended(receiver: ReceiverProcess) -> None:
+def test_others_are_answered_while_three_hundred_requests_are_never_ended(shared: Shared) -> None:
+    receiver = shared.receiver
     held = [connect(receiver.client.url) for _ in range(300)]
     try:
         for number, one in enumerate(held):
@@ -39,7 +40,8 @@ def test_others_are_answered_while_three_hundred_requests_are_never_ended(receiv
             one.close()
 
 
-def test_a_body_that_is_said_to_be_too_large_is_refused_before_it_comes(receiver: ReceiverProcess) -> None:
+def test_a_body_that_is_said_to_be_too_large_is_refused_before_it_comes(shared: Shared) -> None:
+    receiver = shared.receiver
     for length in (b"99999999999", b"9" * 19, b"9" * 20):  # of more digits the server itself refuses
         with connect(receiver.client.url) as one:
             one.sendall(
