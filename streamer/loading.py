@@ -9,8 +9,6 @@ import socket
 from types import ModuleType
 from typing import Any
 
-from penstock.streamer.camera import Camera
-from penstock.streamer.own_stream.contract import StreamingDetector
 from penstock.streamer.unit import CameraError, Unit
 
 CAMERAS = "penstock.devices"
@@ -84,6 +82,10 @@ def camera_files() -> list[str]:
 
 def camera_in(module: ModuleType) -> type[Unit] | None:
     """Return the camera's class in its module: the one with the module's name, ignoring case."""
+    # Here, since they need NumPy, and a process that only loads an SDK does not.
+    from penstock.streamer.camera import Camera
+    from penstock.streamer.own_stream.contract import StreamingDetector
+
     name = module.__name__.rpartition(".")[2]
     for value in vars(module).values():
         if not isinstance(value, type) or value.__name__.lower() != name:

@@ -124,6 +124,7 @@ def test_a_page_works_as_it_is_written(page: str, tmp_path: Path) -> None:
     run(ROOT / "docs" / page, tmp_path, {"PENSTOCK_CACHE": str(tmp_path / "cache")})
 
 
+@pytest.mark.slow
 def test_the_tutorial_works_for_whom_make_demo_has_taken_the_first_series(tmp_path: Path) -> None:
     subprocess.run(["penstock", "demo"], cwd=tmp_path, check=True, capture_output=True, timeout=DEADLINE)
     run(ROOT / "docs/tutorial/first-series.md", tmp_path, {})

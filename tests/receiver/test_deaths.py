@@ -237,6 +237,7 @@ def in_error(status: Status) -> bool:
     return status.state == "error"
 
 
+@pytest.mark.slow
 def test_a_file_that_may_not_grow_further_ends_in_error_and_keeps_what_was_flushed(
     start_receiver: Start, streamer: Streamer
 ) -> None:
@@ -325,10 +326,10 @@ def test_a_full_disk_ends_in_error_and_the_file_is_closed_with_all_that_was_stor
 @pytest.mark.parametrize(
     "keys",
     [
-        pytest.param({}, id="one"),
         *(
             pytest.param(keys, id=name, marks=pytest.mark.slow)
             for name, keys in (
+                ("one", {}),
                 ("several", {"writers": 2}),
                 ("segments", {"frames_per_file": 20}),
                 ("swmr", {"swmr": True}),

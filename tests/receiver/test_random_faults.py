@@ -23,6 +23,8 @@ GAP, GONE = 2.0, 3.0
 CASES = 2000
 """Seeds; each is three series."""
 BLOCKS = 20
+QUICK = 8
+"""Blocks of `make test`."""
 FATES = (
     "sound", "overrun", "lost", "corrupt", "corrupt, then sound", "sent twice", "doubled on the way",
     "discarded", "far away",
@@ -198,7 +200,10 @@ class Generator:
         self.bench.wait(2 * GAP)  # with two sockets, what was lost on the way is waited for
 
 
-@pytest.mark.parametrize("block", range(BLOCKS))
+@pytest.mark.parametrize(
+    "block",
+    [block if block < QUICK else pytest.param(block, marks=pytest.mark.slow) for block in range(BLOCKS)],
+)
 def test_the_account_equals_the_generators_own_fault_log(block: int) -> None:
     for seed in range(block * CASES // BLOCKS, (block + 1) * CASES // BLOCKS):
         generator = Generator(seed)

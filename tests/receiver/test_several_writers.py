@@ -21,7 +21,7 @@ from tests.streams import Streamer
 SHAPE = (400, 400)
 """320 kB per frame, plain or packed noise: threads write it."""
 FRAMES = 30
-COMPRESSIONS = pytest.mark.parametrize("compression", ["none", "bslz4"])
+COMPRESSIONS = pytest.mark.parametrize("compression", [pytest.param("none", marks=pytest.mark.slow), "bslz4"])
 
 
 @pytest.fixture

@@ -98,8 +98,10 @@ def holds(path: Path) -> None:
 
 @pytest.fixture(
     scope="module",
-    params=[{"gap": {"seconds": 0.3, "policy": "pad"}}, {"frames_per_file": 2}],
-    ids=["one file", "segments"],
+    params=[
+        pytest.param({"gap": {"seconds": 0.3, "policy": "pad"}}, id="one file"),
+        pytest.param({"frames_per_file": 2}, id="segments", marks=pytest.mark.slow),
+    ],
 )
 def pair(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Any:
     streamer = Streamer()

@@ -62,7 +62,9 @@ def test_columns_and_rows_of_the_file_point_where_the_header_says(
     assert poni["rot3"] == pytest.approx(math.atan2(orientation[1], orientation[0]))
 
 
-@pytest.mark.parametrize("turn", [0.0, math.pi / 2, 0.3, -2.0, math.pi])
+@pytest.mark.parametrize(
+    "turn", [0.3, *(pytest.param(turn, marks=pytest.mark.slow) for turn in (0.0, math.pi / 2, -2.0, math.pi))]
+)
 def test_pyfai_finds_every_pixel_where_nexus_has_it(turn: float) -> None:
     pyfai = pytest.importorskip("pyFAI")
     shape, found = (4, 6), geometry.Geometry(0.2, (2.5, 1.5), (1e-4, 3e-4), None, turn)

@@ -453,7 +453,7 @@ def large_series(streamer: Streamer, path: Path, frames: int) -> str:
 @pytest.mark.parametrize(
     ("number", "when_full"),
     [
-        (signal.SIGSTOP, "drop_newest"),
+        pytest.param(signal.SIGSTOP, "drop_newest", marks=pytest.mark.slow),
         (signal.SIGKILL, "drop_oldest"),
         pytest.param(signal.SIGSTOP, "drop_oldest", marks=pytest.mark.slow),
         pytest.param(signal.SIGKILL, "drop_newest", marks=pytest.mark.slow),

@@ -122,16 +122,6 @@ def test_spectra_and_colours_have_no_geometry_and_no_mask(
     assert words in str(geometry) and words in str(mask)
 
 
-def test_before_the_first_series_there_is_nothing(tmp_path: Path) -> None:
-    receiver = ReceiverProcess(tmp_path, "tcp://127.0.0.1:1")
-    try:
-        client = receiver.client
-        for call in (client.geometry, client.mask, client.lost_frames):
-            assert refused(call).kind == "no_series"
-    finally:
-        receiver.close()
-
-
 # -- mask, and sums of rectangles ------------------------------------------------------------------
 
 
@@ -477,7 +467,10 @@ def modules(tmp_path: Path) -> Iterator[Callable[..., tuple[ReceiverProcess, lis
         streamer.close()
 
 
-@pytest.mark.parametrize("masked", [True, False], ids=["masks", "gaps-only"])
+@pytest.mark.parametrize(
+    "masked",
+    [pytest.param(True, id="masks"), pytest.param(False, id="gaps-only", marks=pytest.mark.slow)],
+)
 def test_the_mask_of_joined_modules_is_assembled_like_their_image(
     masked: bool, modules: Callable[..., tuple[ReceiverProcess, list[Streamer]]]
 ) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -131,19 +130,15 @@ def test_half_a_character_in_a_reason_is_escaped_and_the_series_ended(pair: Pair
     pair.streamer.end()
 
 
-@pytest.mark.parametrize("key", ["filename", pytest.param("endpoint", marks=pytest.mark.slow)])
-def test_half_a_character_in_a_question_is_refused_with_a_sentence(key: str, tmp_path: Path) -> None:
-    receiver = ReceiverProcess(tmp_path, "tcp://127.0.0.1:1")
-    try:
-        body = json.dumps({"filename": "", key: "/\udc80"}).encode()
-        answer = urllib3.request(
-            "POST", f"{receiver.client.url}/series/check", body=body, timeout=DEADLINE,
-            headers={"Content-Type": "application/json"},
-        )  # fmt: skip
-        assert answer.status in (409, 422)
-        assert "udc80" in json.loads(answer.data)["message"]
-    finally:
-        receiver.close()
+@pytest.mark.parametrize("key", ["filename", "endpoint"])
+def test_half_a_character_in_a_question_is_refused_with_a_sentence(key: str, alone: ReceiverProcess) -> None:
+    body = json.dumps({"filename": "", key: "/\udc80"}).encode()
+    answer = urllib3.request(
+        "POST", f"{alone.client.url}/series/check", body=body, timeout=DEADLINE,
+        headers={"Content-Type": "application/json"},
+    )  # fmt: skip
+    assert answer.status in (409, 422)
+    assert "udc80" in json.loads(answer.data)["message"]
 
 
 def test_a_series_that_could_be_taken_is_told_its_file_and_the_space(pair: Pair) -> None:
@@ -219,15 +214,11 @@ def test_a_receiver_in_error_refuses_with_its_cause_and_the_remedy(pair: Pair) -
     pair.client.check(SeriesCheck(filename=""))
 
 
-def test_a_receiver_that_is_connected_to_nobody_refuses_with_both_addresses(tmp_path: Path) -> None:
-    receiver = ReceiverProcess(tmp_path, "tcp://127.0.0.1:1")
-    try:
-        with pytest.raises(ReceiverRefused, match=r"tcp://127\.0\.0\.1:1.*tcp://elsewhere:9999") as caught:
-            receiver.client.check(SeriesCheck(filename="", endpoint="tcp://elsewhere:9999"))
-        assert caught.value.kind == "not_connected"
-        receiver.client.check(SeriesCheck(filename=""))
-    finally:
-        receiver.close()
+def test_a_receiver_that_is_connected_to_nobody_refuses_with_both_addresses(alone: ReceiverProcess) -> None:
+    with pytest.raises(ReceiverRefused, match=r"tcp://127\.0\.0\.1:1.*tcp://elsewhere:9999") as caught:
+        alone.client.check(SeriesCheck(filename="", endpoint="tcp://elsewhere:9999"))
+    assert caught.value.kind == "not_connected"
+    alone.client.check(SeriesCheck(filename=""))
 
 
 # -- commands --------------------------------------------------------------------------------------

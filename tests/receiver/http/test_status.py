@@ -14,6 +14,7 @@ import pytest
 import urllib3
 import zmq
 
+from penstock.receiver.client import ReceiverRefused
 from penstock.resources.version import version
 from tests.receiver.http.shared_pair import Pair
 from tests.receiver.processes import DEADLINE, ReceiverProcess
@@ -161,14 +162,20 @@ def test_a_series_of_any_name_is_shown(pair: Pair) -> None:
 # -- the newest frame ------------------------------------------------------------------------------
 
 
-def test_before_the_first_frame_there_is_none(tmp_path: Path) -> None:
-    receiver = ReceiverProcess(tmp_path, "tcp://127.0.0.1:1")
-    try:
-        answer = urllib3.request("GET", f"{receiver.client.url}/last_frame", timeout=DEADLINE, retries=False)
-        assert (answer.status, json.loads(answer.data)["kind"]) == (404, "no_frame")
-        assert receiver.client.last_frame() is None
-    finally:
-        receiver.close()
+def test_before_the_first_frame_there_is_none(alone: ReceiverProcess) -> None:
+    answer = urllib3.request("GET", f"{alone.client.url}/last_frame", timeout=DEADLINE, retries=False)
+    assert (answer.status, json.loads(answer.data)["kind"]) == (404, "no_frame")
+    assert alone.client.last_frame() is None
+
+
+def test_before_the_first_series_there_is_no_geometry_no_mask_and_no_lost_frame(
+    alone: ReceiverProcess,
+) -> None:
+    for call in (alone.client.geometry, alone.client.mask, alone.client.lost_frames):
+        with pytest.raises(ReceiverRefused) as caught:
+            call()
+        assert caught.value.kind == "no_series"
+        assert len(str(caught.value)) > 30, "a sentence"
 
 
 def test_the_newest_frame_is_raw_pixels_with_what_is_known_of_them(pair: Pair) -> None:

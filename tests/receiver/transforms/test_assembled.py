@@ -23,10 +23,14 @@ FRAMES = 12
 @pytest.mark.parametrize(
     ("keys", "files"),
     [
-        ({"transforms": PACKED, "writers": 2}, ["a.h5"]),
-        ({"transforms": PLAIN, "frames_per_file": 5}, ["a.h5", *(f"a_00000{n}.h5" for n in (1, 2, 3))]),
+        pytest.param({"transforms": PACKED, "writers": 2}, ["a.h5"], id="several writers"),
+        pytest.param(
+            {"transforms": PLAIN, "frames_per_file": 5},
+            ["a.h5", *(f"a_00000{n}.h5" for n in (1, 2, 3))],
+            id="segments",
+            marks=pytest.mark.slow,
+        ),
     ],
-    ids=["several writers", "segments"],
 )
 def test_assembled_images_go_to_several_writers_or_segments(
     tmp_path: Path, keys: dict[str, Any], files: list[str]

@@ -288,6 +288,7 @@ def test_a_series_goes_on_after_a_kill_before_anybody_was_told_of_it(
     assert check_file(path, status) == list(range(10))
 
 
+@pytest.mark.slow
 def test_no_frame_is_lost_by_a_death_after_a_flush(deaths: Callable[..., Deaths], streamer: Streamer) -> None:
     first = deaths()
     path = first.root / "x.h5"
@@ -418,6 +419,7 @@ def test_a_file_that_was_moved_is_said(deaths: Callable[..., Deaths], streamer: 
     assert state_of(first.root / "moved.h5")[0] == "in progress"
 
 
+@pytest.mark.slow
 def test_a_file_that_was_replaced_is_left_alone(deaths: Callable[..., Deaths], streamer: Streamer) -> None:
     first = deaths()
     path = left_open(first, streamer)
