@@ -60,6 +60,14 @@ def used(_used: Pair) -> Pair:
     return _used
 
 
+def begin(used: Pair, filename: str, frames: int) -> None:
+    """Begin a series: from now on it is the one that `--wait` waits for."""
+    receiver, streamer = used
+    receiver.connected()
+    series = streamer.start(filename, frames=frames)
+    receiver.wait(lambda status: status.series is not None and status.series.id == series)
+
+
 def status(receiver: ReceiverProcess, *options: str) -> int:
     return main(["status", receiver.client.url, *options])
 
@@ -89,8 +97,10 @@ def test_complete_series_is_said_with_counts_and_file(used: Pair, capsys: pytest
     receiver, streamer = used
     before = receiver.client.status().errors
     path = receiver.root / "complete.h5"
-    receiver.connected()
-    streamer.series_of(str(path), 5)
+    begin(used, str(path), 5)
+    for number in range(5):
+        streamer.frame(number)
+    streamer.end(reason="complete", triggered=5, sent=5)
     assert status(receiver, "--wait") == 0
     said = capsys.readouterr().out
     assert f"  connected to {streamer.endpoint}" in said
@@ -102,8 +112,7 @@ def test_complete_series_is_said_with_counts_and_file(used: Pair, capsys: pytest
 
 def test_series_that_is_not_complete_ends_with_1(used: Pair, capsys: pytest.CaptureFixture[str]) -> None:
     receiver, streamer = used
-    receiver.connected()
-    streamer.start("", frames=3)
+    begin(used, "", 3)
     streamer.frame(0)
     streamer.send([b"rubbish"])
     streamer.end(reason="complete", triggered=3, sent=3)

@@ -150,6 +150,7 @@ def test_where_a_series_is_kept_and_its_mask_are_told_when_asked(
         series = sender.start(
             str(receiver.root / "a.h5"), {"pixel_mask": mask.tolist()}, frames=2, shape=(4, 6), type="uint16"
         )
+        receiver.wait(lambda status: status.series is not None and status.series.id == series)
         listener.watch.ask(series, ())
         begun = listener.next_of(Begun)
         assert (begun.series, begun.file) == (series, str(receiver.root / "a.h5"))
