@@ -95,7 +95,8 @@ class Running:
 def running(folder: Path, receiver: ReceiverProcess, source: str = SPOTS, **keys: Any) -> Iterator[Running]:
     made = Running(folder, receiver, source, **keys)
     try:
-        receiver.wait(lambda status: status.consumers[0].connected > 0)
+        # Of a laboratory's receiver there is only the client.
+        wait_until(lambda: receiver.client.status().consumers[0].connected > 0, "the pipeline has the entry")
         yield made
     finally:
         made.process.send_signal(signal.SIGINT)
