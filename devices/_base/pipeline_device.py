@@ -16,78 +16,22 @@ from penstock.devices._base.attributes import Unread
 from penstock.devices._base.briefly import briefly
 from penstock.devices._base.configuring_pipeline import Configuring
 from penstock.devices._base.faults import as_tango_error
-from penstock.devices._base.pipeline_record import PipelineRecord, Snapshot
+from penstock.devices._base.pipeline_attributes import STATUS_ATTRIBUTES
+from penstock.devices._base.pipeline_record import PipelineRecord
 from penstock.devices._base.pipeline_results import CurveMeans, PipelineResults
 from penstock.devices._base.publisher import Publisher
 from penstock.devices._base.shown_attributes import ShownAttributes
 from penstock.devices._base.states import RECEIVER_TANGO_STATE
-from penstock.devices._base.status_attributes import StatusAttribute, entry, values_of, with_attributes
+from penstock.devices._base.status_attributes import values_of, with_attributes
 from penstock.devices._base.status_watch import StatusWatch
 from penstock.devices._base.tango_text import tango_json, tango_status, tango_text
 from penstock.processing.client import NoAnswer, PipelineClient
-from penstock.processing.models import Counts, Series, Status
+from penstock.processing.models import Status
 from penstock.streamer.settings import Parameter
 
 VALID, INVALID = tango.AttrQuality.ATTR_VALID, tango.AttrQuality.ATTR_INVALID
 MOST_NAMES = 256
 """Result names in the attribute ResultNames."""
-NO_SERIES = Series(id="", active=False)
-
-
-def _series(snapshot: Snapshot) -> Series:
-    return snapshot.status.series or NO_SERIES
-
-
-def _counts(snapshot: Snapshot) -> Counts:
-    return _series(snapshot).counts
-
-
-def _planned(series: Series) -> int:
-    return -1 if series.planned is None else series.planned
-
-
-STATUS_ATTRIBUTES: tuple[StatusAttribute[Snapshot], ...] = (
-    entry("PipelineName", "", "Name of the pipeline, also in the names of its result files.",
-          lambda s: s.status.pipeline),
-    entry("SeriesId", "", "Unique id of the running or last series; the detector's SeriesId.",
-          lambda s: _series(s).id),
-    entry("SeriesReason", "", "What the series waits for, or why it is not as it should be.",
-          lambda s: _series(s).reason),
-    entry("RawFile", "", "File of the frames; empty for none, or if it is not known yet.",
-          lambda s: _series(s).file or ""),
-    entry("ResultFile", "", "File of the results; empty if they are not stored.",
-          lambda s: _series(s).result_file or ""),
-    entry("Planned", 0, "Frames announced; -1 while unknown.",
-          lambda s: _planned(_series(s))),
-    entry("Done", 0, "Frames whose results are stored.", lambda s: _counts(s).done),
-    entry("Failed", 0, "Frames on which the class has raised.", lambda s: _counts(s).failed),
-    entry("Lost", 0, "Frames whose workers died with them.", lambda s: _counts(s).lost),
-    entry("Dropped", 0, "Frames that the receiver had, nobody took, and no file has.",
-          lambda s: _counts(s).dropped),
-    entry("Absent", 0, "Frames that the receiver does not have.", lambda s: _counts(s).absent),
-    entry("Pending", 0, "Planned frames that have not arrived yet.", lambda s: _counts(s).pending),
-    entry("Queued", 0, "Frames that wait for a worker.", lambda s: _counts(s).queued),
-    entry("InWork", 0, "Frames that a worker has.", lambda s: _counts(s).in_work),
-    entry("Held", 0, "Frames in an accumulated value that is still in its worker.",
-          lambda s: _counts(s).held),
-    entry("FromFile", 0, "Frames of this series that were taken from the raw file after the end.",
-          lambda s: _series(s).from_file),
-    entry("Rate", 0.0, "Frames per second that become done, over the last two seconds.",
-          lambda s: s.rate, "Hz", "%.1f"),
-    entry("Workers", 0, "Workers that are ready or at work.",
-          lambda s: sum(each.state in ("ready", "preparing", "working") for each in s.status.workers)),
-    entry("WorkerDeaths", 0, "Workers that were lost without a goodbye since the distributor was started.",
-          lambda s: s.status.deaths),
-    entry("WaitsFor", "", "What the pipeline waits for.", lambda s: s.status.waits_for),
-    entry("LastError", "", "The pipeline's error, or the newest one of a worker.", lambda s: s.last_error),
-    entry("Parameters", "{}", "JSON object: parameters in use that differ from the defaults.",
-          lambda s: tango_json(s.status.parameters.values)),
-    entry("ParametersVersion", 0, "Grows by one with every change of the parameters.",
-          lambda s: s.status.parameters.version),
-    entry("ParametersFromFrame", 0, "First frame of the series that is processed with them.",
-          lambda s: s.status.parameters.from_frame),
-)  # fmt: skip
-"""All status attributes, with their values as functions of what the pipeline says."""
 EVENTS: Mapping[str, Any] = {"change_event_implemented": True, "change_event_detect": False}
 
 

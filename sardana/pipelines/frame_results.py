@@ -10,35 +10,15 @@ import time
 from collections.abc import Callable
 from typing import Any, Final
 
-import numpy as np
-
-from penstock.processing.client import Rows
-from penstock.processing.models import Series as PipelineSeries
-from penstock.processing.models import Status
-from penstock.sardana.armed_series import SourceError, armed_series, look_at
+from penstock.sardana.armed_series import SourceError
 from penstock.sardana.axes_reader import AxesReader
-from penstock.sardana.pipelines.acquisition import DONE, Acquisition, Shown, values_of
-from penstock.sardana.pipelines.source import NOT_YET, Source
-from penstock.sardana.pipelines.tally import STATES, Tally
+from penstock.sardana.pipelines import reading
+from penstock.sardana.pipelines.acquisition import Acquisition, Shown
+from penstock.sardana.pipelines.source import Source
+from penstock.sardana.pipelines.tally import Tally
 
-SOON: Final = 0.03
-"""Seconds from the end of an exposure to the first question for its result: none is sooner."""
-POLL, ROW_POLL = 0.03, 0.1
-"""Seconds between two questions, for one point of a step scan and for a row of frames. They are for states,
-which are in the result file at once, and not for the status, which follows ten times per second."""
-LOOK_SECONDS: Final = 0.25
-"""Seconds between two looks at the detector and at the pipeline's status: have all frames been taken, why are
-there no results, and is the series over?"""
 CLOSE_SECONDS: Final = 2.0
 """Seconds that a question may last that runs while the thread is to end."""
-ABSENT: Final = 5
-"""Code of frames that the receiver does not have."""
-NOT_DELIVERED: Final = 10.0
-"""Seconds after the end of its exposure in which the one frame of a point must be out of the detector: after
-that its trigger is taken for lost, and its result is awaited as if the frame had come."""
-AGAIN: Final = 1.0
-"""Seconds for which the next points wait once one was given up, until one is in time again: a pipeline that
-hangs must not make a scan of a hundred points wait a hundred times."""
 
 
 class FrameResults(AxesReader[Shown, Acquisition]):
@@ -55,11 +35,10 @@ class FrameResults(AxesReader[Shown, Acquisition]):
     ) -> None:
         super().__init__("penstock-results", Shown(), "the results", CLOSE_SECONDS)
         self._source = source
-        self._result_seconds = result_seconds
         self._clock = clock
+        self._reading = reading.Reading(source, result_seconds, clock, self._changed)
         self._points: dict[str, int] = {}
         self._in_scan = False
-        self._tally = Tally("pipeline")
 
     # Axes ---------------------------------------------------------------------------------------
 
@@ -95,13 +74,13 @@ class FrameResults(AxesReader[Shown, Acquisition]):
     @in_scan.setter
     def in_scan(self, value: bool) -> None:
         if value:
-            self._tally = Tally("pipeline")
+            self._reading.tally = Tally("pipeline")
         self._in_scan = value
 
     @property
     def warning(self) -> str:
         """Which frames have no value, and why, in lines; "" if all have theirs."""
-        return self._tally.text(self._result_seconds)
+        return self._reading.tally.text(self._reading.result_seconds)
 
     # An acquisition -----------------------------------------------------------------------------
 
@@ -124,10 +103,10 @@ class FrameResults(AxesReader[Shown, Acquisition]):
             fault = str(error)
         with self._changed:
             if self._in_scan:
-                self._tally.next_series()
+                self._reading.tally.next_series()
             else:
-                self._tally = Tally(name)
-            self._tally.name(name)
+                self._reading.tally = Tally(name)
+            self._reading.tally.name(name)
             self._acquisition = Acquisition(per_start, seconds, before, dict(self._axes), last, fault=fault)
 
     def start(self) -> None:
@@ -138,8 +117,8 @@ class FrameResults(AxesReader[Shown, Acquisition]):
                 return
             acquisition.due += acquisition.per_start
             acquisition.started, acquisition.over_since = self._clock(), None
-            acquisition.look_again = acquisition.started + acquisition.seconds + LOOK_SECONDS
-            self._tally.expect(acquisition.due)
+            acquisition.look_again = acquisition.started + acquisition.seconds + reading.LOOK_SECONDS
+            self._reading.tally.expect(acquisition.due)
             self._changed.notify_all()
 
     def state(self, axis: int) -> tuple[str, str]:
@@ -181,152 +160,10 @@ class FrameResults(AxesReader[Shown, Acquisition]):
     # The thread ---------------------------------------------------------------------------------
 
     def _read(self, acquisition: Acquisition) -> None:
-        if not self._step(acquisition):
+        if not self._reading.step(acquisition):
             with self._changed:
-                self._changed.wait(self._pause(acquisition))
-
-    def _pause(self, acquisition: Acquisition) -> float:
-        """Return the seconds until the next question: few for a point that ought to be done."""
-        if acquisition.per_start > 1:
-            return ROW_POLL
-        return max(POLL, acquisition.started + acquisition.seconds + SOON - self._clock())
-
-    def _step(self, acquisition: Acquisition) -> bool:
-        """Look for news once; return whether there were some."""
-        if not acquisition.id:
-            acquisition.id = armed_series(
-                self._source, acquisition.before, acquisition.last, "results are those of"
-            )
-            return bool(acquisition.id)
-        due = acquisition.due
-        if acquisition.per_start == 1 and self._pause(acquisition) > POLL:
-            return False  # it is still being exposed
-        codes = self._codes(acquisition, due)
-        if codes is not None:
-            pending = np.flatnonzero(~np.isin(codes, list(STATES)))
-            ready = int(pending[0]) if len(pending) else len(codes)
-            if ready and self._store(acquisition, codes[:ready]):
-                acquisition.behind = False
-                return True
-        if self._clock() >= acquisition.look_again and self._is_due(acquisition):
-            unknown = np.zeros(due - acquisition.upto, np.uint8)
-            rest = unknown.copy()
-            if codes is not None:
-                rest[: len(codes)] = codes
-            if not self._store(acquisition, rest):
-                self._store(acquisition, unknown)
-            acquisition.behind = True
-        return False
-
-    def _codes(self, acquisition: Acquisition, due: int) -> np.ndarray[Any, Any] | None:
-        """Return the states of the frames that are awaited; `None` if nothing is known of them."""
-        over = acquisition.over  # was so before the states are read: nothing of them changes any more
-        codes = None
-        try:
-            codes = self._states(acquisition, due)[: due - acquisition.upto]
-        except SourceError as error:
-            if error.kind not in NOT_YET:
-                acquisition.note = str(error)
-        if codes is not None and over:
-            # What a series that is over does not have, nobody will ever see.
-            rest = due - acquisition.upto - len(codes)
-            codes = np.concatenate([codes, np.full(rest, ABSENT, codes.dtype)])
-        elif self._clock() >= acquisition.look_at:
-            acquisition.look_at = self._clock() + LOOK_SECONDS
-            try:
-                status = self._source.status()
-            except SourceError as error:
-                acquisition.note = str(error)
-            else:
-                series, acquisition.note = _found(status, acquisition.id)
-                acquisition.over = series is not None and not series.active
-        return codes
-
-    def _states(self, acquisition: Acquisition, due: int) -> np.ndarray[Any, Any]:
-        """Return the states of the frames that are awaited; of one frame its first result comes with it."""
-        first, names = acquisition.upto, acquisition.names
-        acquisition.read = {}
-        if due == first + 1 and names:
-            rows = self._source.rows(acquisition.id, names[0], first, due)
-            if rows is not None:
-                acquisition.read = {names[0]: rows}
-                return rows.states
-        return self._source.states(acquisition.id, first, due).codes
-
-    def _store(self, acquisition: Acquisition, codes: np.ndarray[Any, Any]) -> bool:
-        """Take the values of the next frames; those whose state is not final are given up.
-
-        Returns:
-            False, and nothing is taken, if the pipeline does not answer.
-
-        Raises:
-            SourceError: a result is not what the channel shows.
-        """
-        read: dict[str, Rows | None] = {}
-        if DONE in codes:
-            try:
-                read = self._rows(acquisition, int(np.flatnonzero(codes == DONE)[-1]) + 1)
-                there = (
-                    [each.name for each in self._source.results(acquisition.id)]
-                    if None in read.values()
-                    else list(read)
-                )
-            except SourceError as error:
-                if error.kind != "away":
-                    raise
-                acquisition.note = str(error)
-                return False
-        new = {
-            axis: values_of(shown, codes, read.get(shown.result)) for axis, shown in acquisition.axes.items()
-        }
-        for axis, values in new.items():
-            acquisition.values.setdefault(axis, []).extend(values)
-        for frame, code in enumerate(codes.tolist(), acquisition.upto):
-            if code not in STATES:
-                self._tally.late(frame, acquisition.note)
-            elif code != DONE:
-                self._tally.state(frame, code)
-            else:
-                for name, rows in read.items():
-                    if rows is None or not rows.has[frame - acquisition.upto]:
-                        self._tally.without(frame, name, there)
-        acquisition.upto += len(codes)  # last: all below it is present
-        return True
-
-    def _rows(self, acquisition: Acquisition, count: int) -> dict[str, Rows | None]:
-        """Return the rows of the next `count` frames by result, `None` for one that no frame has yet."""
-        first = acquisition.upto
-        return {
-            name: acquisition.read.get(name) or self._source.rows(acquisition.id, name, first, first + count)
-            for name in acquisition.names
-        }
-
-    def _is_due(self, acquisition: Acquisition) -> bool:
-        """Return whether to give up frames without a result: still the same series, all frames taken?"""
-        acquisition.look_again = self._clock() + LOOK_SECONDS
-        look = look_at(self._source, acquisition.id)
-        now = self._clock()
-        taken = not look.active or look.acquired >= acquisition.due
-        if not taken and acquisition.per_start == 1:
-            taken = now - acquisition.started > acquisition.seconds + NOT_DELIVERED
-        with self._changed:
-            if not taken:
-                acquisition.over_since = None
-                return False
-            if acquisition.over_since is None:
-                acquisition.over_since = now
-            limit = min(AGAIN, self._result_seconds) if acquisition.behind else self._result_seconds
-            return now - acquisition.over_since >= limit
+                self._changed.wait(self._reading.pause(acquisition))
 
     def _used(self, acquisition: Acquisition, axis: int) -> Shown:
         """Return what the channel showed when the acquisition was prepared."""
         return acquisition.axes.get(axis, self._axes[axis])
-
-
-def _found(status: Status, series: str) -> tuple[PipelineSeries | None, str]:
-    """Return a series of the pipeline, and what it waits for; `None` if the pipeline has not got it."""
-    for each in (status.series, *status.others):
-        if each is not None and each.id == series:
-            unstored = "" if each.result_file else "it stores no results of this series: set results_root"
-            return each, status.error or status.waits_for or each.reason or unstored
-    return None, status.error or status.waits_for or "the pipeline has not got this series"

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from penstock.sardana.controllers.penstock_pipeline import PenstockPipelineCurve
-from penstock.sardana.pipelines import frame_results
+from penstock.sardana.pipelines import reading
 from penstock.sardana.pipelines.frame_results import FrameResults
 from tests.sardana.stand_in_source import StandInPipeline, wait
 
@@ -27,8 +27,8 @@ def source() -> StandInPipeline:
 
 @pytest.fixture
 def results(source: StandInPipeline, monkeypatch: pytest.MonkeyPatch) -> Iterator[FrameResults]:
-    monkeypatch.setattr(frame_results, "ROW_POLL", 0.02)
-    monkeypatch.setattr(frame_results, "LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(reading, "ROW_POLL", 0.02)
+    monkeypatch.setattr(reading, "LOOK_SECONDS", 0.05)
     found = FrameResults(source, RESULT_SECONDS)
     found.add(NUMBER)
     found.show(NUMBER, "n")
@@ -104,7 +104,7 @@ def test_a_scan_waits_so_many_seconds_after_its_last_frame_and_no_longer(
     source.begin()
     source.take("done", "pending", "done")
     asked = source.asked
-    wait(lambda: source.asked > asked + 2 * RESULT_SECONDS / frame_results.ROW_POLL)
+    wait(lambda: source.asked > asked + 2 * RESULT_SECONDS / reading.ROW_POLL)
     assert results.state(NUMBER)[0] == "Moving", "its last frame has not come"
     source.take("pending")
     idle(results)
@@ -117,14 +117,14 @@ def test_a_scan_waits_so_many_seconds_after_its_last_frame_and_no_longer(
 def test_after_a_point_was_given_up_the_next_ones_wait_less_until_one_is_in_time(
     results: FrameResults, source: StandInPipeline, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(frame_results, "AGAIN", 0.0)
+    monkeypatch.setattr(reading, "AGAIN", 0.0)
     results.prepare(1, 0.01)
     source.arm()
     source.begin()
     results.start()
     source.take("pending")
     idle(results)
-    monkeypatch.setattr(results, "_result_seconds", 1000.0)
+    monkeypatch.setattr(results._reading, "result_seconds", 1000.0)
     results.start()
     source.take("pending")
     idle(results)
@@ -142,7 +142,7 @@ def test_after_a_point_was_given_up_the_next_ones_wait_less_until_one_is_in_time
 def test_a_frame_whose_trigger_was_lost_does_not_hold_a_step_scan(
     results: FrameResults, source: StandInPipeline, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(frame_results, "NOT_DELIVERED", 0.1)
+    monkeypatch.setattr(reading, "NOT_DELIVERED", 0.1)
     results.prepare(1, 0.05)
     source.arm()
     source.begin()
