@@ -55,6 +55,9 @@ def lines(status: Status, *, finished: bool = False) -> Iterator[str]:
         yield f"  {status.waits_for}"
     for series in filter(None, [status.series, *(each for each in status.others if each.active)]):
         yield from _series(series, status.error)
+    if finished and status.series is not None and any(status.series.unmatched.values()):
+        yield "    values of channels are recorded while a series runs: of its file only those are known that"
+        yield "    the result file had which is replaced"
     if status.series is None:
         yield "  no series yet"
     values = ", ".join(f"{name} = {_value(value)}" for name, value in status.parameters.values.items())

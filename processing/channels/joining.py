@@ -114,6 +114,8 @@ class Joining:
         """Seconds until a frame that has come is joined."""
         self.needs: tuple[str, ...] = ()
         """Names of the channels whose values frames need to be processed."""
+        self.earlier: dict[str, Column] = {}
+        """Values by name of a channel that the first frames of the series are known to have."""
         self._channels = channels
         self._chunks: deque[_Chunk] = deque()
         self._held: deque[_Chunk] = deque()
@@ -213,6 +215,10 @@ class Joining:
             matched = places != join.NONE
             column = np.full(len(indices), np.nan)
             column[matched] = values[places[matched]]
+            if (earlier := self.earlier.get(channel.name)) is not None:
+                known = indices < len(earlier.values)
+                column[known] = earlier.values[indices[known]]
+                matched[known] = earlier.matched[indices[known]]
             found[channel.name] = Column(column, matched)
         return found
 

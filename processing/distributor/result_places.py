@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from importlib.metadata import version
 from pathlib import Path
 
-from penstock.processing.channels.joining import Channel, Joining
+from penstock.processing.channels.joining import Channel, Column, Joining
 from penstock.processing.config.pipeline_config import PipelineConfig
 from penstock.processing.distributor.answers import Answers
 from penstock.processing.distributor.link import Setup
@@ -17,9 +18,12 @@ from penstock.processing.distributor.store import Store
 from penstock.processing.distributor.versions import Versions
 from penstock.processing.results.begun import Begun, Code
 from penstock.processing.results.errors import ResultError
+from penstock.processing.results.open_result import MOST_FRAMES
 from penstock.processing.results.place import begun_of, path_for
 from penstock.processing.results.read import Results
 from penstock.processing.results.result_file import ResultFile
+
+log = logging.getLogger(__name__)
 
 
 def _channels(config: PipelineConfig) -> dict[str, dict[str, str | float]]:
@@ -30,6 +34,22 @@ def _channels(config: PipelineConfig) -> dict[str, dict[str, str | float]]:
         if channel.rule is not None:
             said |= channel.rule._asdict()
         found[channel.name] = said
+    return found
+
+
+def _recorded_before(path: Path, begun: Begun) -> dict[str, Column]:
+    """Return the values of channels that the older result file of a series has, which is processed from its
+    file: nobody records them again. Of channels that are joined in another way now there are none.
+    """
+    older, found = Results(path), dict[str, Column]()
+    try:
+        known = older.channels() if older.origin()[1] == begun.series else {}
+        for name, said in begun.channels.items():
+            if known.get(name) == said:
+                values, matched = (older.rows(each, 0, MOST_FRAMES) for each in (name, f"{name}_matched"))
+                found[name] = Column(values.values, matched.values == 1)
+    except ResultError as error:  # it is no result file
+        log.warning("%s; there are no values of channels", error)
     return found
 
 
@@ -96,6 +116,8 @@ class ResultPlaces:
                 parameters=self._versions.values, raw=None if said.file is None else Path(said.file),
                 channels=_channels(self._config), detector=said.detector, started=said.started or time.time(),
             )  # fmt: skip
+            if self._setup.file and run.joining is not None and path.exists():
+                run.joining.earlier = _recorded_before(path, begun)
             file = ResultFile.create(path, begun, overwrite=self._config.overwrite)
         run.store = Store(file)
         if run.joining is not None:

@@ -121,6 +121,14 @@ class Results:
             entry = file[layout.ENTRY]
             return str(entry["account"].attrs["pipeline"]), str(entry["entry_identifier"].asstr()[()])
 
+    def channels(self) -> dict[str, dict[str, str | float]]:
+        """Return by name which channels were joined to the frames: `attribute`, `by`, and how."""
+        with self._file() as file:
+            return {
+                name: {key: _number_or_text(value[()]) for key, value in said.items()}
+                for name, said in file.get(f"{layout.PROCESS}/channels", {}).items()
+            }
+
     def parameters(self) -> list[tuple[int, int, dict[str, Any]]]:
         """Return the sets of parameters as (version, first frame, values)."""
         with self._file() as file:
@@ -238,6 +246,10 @@ def _listed(group: Any, column: str) -> dict[int, str]:
     index = group["index"][...]
     index = index[index >= 0]
     return dict(zip(index.tolist(), map(_text, group[column][: len(index)]), strict=True))
+
+
+def _number_or_text(value: Any) -> str | float:
+    return value.decode() if isinstance(value, bytes) else float(value)
 
 
 def _text(value: Any) -> str:

@@ -229,6 +229,35 @@ def test_values_that_come_before_their_frames_are_joined_and_frames_of_the_file_
         assert column(file, "energy").tolist() == [number / 2 for number in range(3000)]
 
 
+def test_a_file_that_is_processed_again_has_the_values_that_were_recorded_when_it_was_taken(
+    receiver: ReceiverProcess, sender: Streamer, recording: Recording
+) -> None:
+    energy, current = channel("energy", tolerance=0.0004), channel("current")
+    writer = Writer(recording.places)
+    keys: dict[str, Any] = {"recording": recording.places, "late_seconds": 0.1}
+    with pipeline(NUMBER, receiver, workers=1, channels=(energy, current), **keys) as made:
+        sent = Sent(sender, receiver.root, 20)
+        for number in range(15):
+            writer.value(0, sent.moment(number), number / 2)
+            writer.value(1, sent.moment(number), 7.0)
+        sent.send(0, 20)
+        sent.end()
+        before = made.over(sent.name)
+        assert before.unmatched == {"energy": 5, "current": 0}
+    otherwise = channel("current", how="hold")  # of which nobody knows now what it would have been
+    again: dict[str, Any] = {"file": str(receiver.root / "n.h5"), "overwrite": True}
+    with pipeline(NEEDS, workers=1, channels=(energy, otherwise), **again) as made:
+        series = made.over(sent.name)
+        assert series.counts.done == 20 and series.unmatched == {"energy": 5, "current": 20}
+        assert series.result_file == before.result_file
+    with results(series) as file:
+        given, stored = column(file, "given"), column(file, "energy")
+        np.testing.assert_array_equal(given, stored)
+        assert given[:15].tolist() == [number / 2 for number in range(15)] and np.isnan(given[15:]).all()
+        assert column(file, "energy_matched").tolist() == [1] * 15 + [0] * 5
+        assert np.isnan(column(file, "current")).all()
+
+
 def test_a_class_that_needs_a_channel_which_there_is_not_is_refused(
     receiver: ReceiverProcess, recording: Recording
 ) -> None:
