@@ -31,9 +31,8 @@ class Commands(Parent[Snapshot]):
     """
 
     def __init__(self, config: PipelineConfig) -> None:
-        super().__init__(Snapshot)
+        super().__init__(Snapshot(status=Status(state="idle", pipeline=config.name), handled=0))
         self.config = config
-        self._snapshot = Snapshot(status=Status(state="idle", pipeline=config.name), handled=0)
 
     async def change(self, parameters: Mapping[str, Any]) -> Changed:
         """Let all workers use other parameters.

@@ -5,7 +5,6 @@ one of them dies, and relays commands. No frame and no code of a scientist comes
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import os
 import socket
@@ -27,8 +26,6 @@ from penstock.receiver.service.refusal import Refused
 log = logging.getLogger(__name__)
 
 DISTRIBUTOR = "penstock.processing.distributor.distributor"
-LOOK_SECONDS = 0.25
-"""Seconds between two looks at how long the distributor has been silent."""
 SILENT_AFTER = 5.0
 """Without a snapshot for so many seconds, the distributor counts as hanging."""
 START_SECONDS = 30.0
@@ -58,7 +55,6 @@ class Supervisor(Commands):
         self._file = file
         self._module = distributor
         self._since = time.time()
-        self._silent = 0.0  # seconds since the newest snapshot, as far as watched
         self._final: tuple[str, int] = ("", 0)  # newest series, and number of its frames in final states
         self._has_progress = True  # whether frames became final since the last death
         self._worked: set[int] = set()  # processes of local workers that have processed a frame
@@ -66,7 +62,6 @@ class Supervisor(Commands):
         self._is_taken = bool(file) or bool(config.listen)  # whether a worker has taken the class, or may yet
         # Of a file the past would be wanted, which nobody has recorded.
         self._recorder = Recorder(config.channels) if config.channels and not file else None
-        self._watch: asyncio.Task[None] | None = None
         self.workers = LocalWorkers(
             config.workers, config.threads, config.key, lambda pid: pid in self._worked, once=bool(file)
         )
@@ -83,42 +78,25 @@ class Supervisor(Commands):
         known = self._snapshot.status.parameters if self._child is not None else None
         if self._recorder is not None:
             self._recorder.start()
-        self._child = Child(self._module, os.environ, own_session=True)
-        self._child.link.send(
-            Setup(
-                config=self.config,
-                steps=self._steps,
-                since=self._since,
-                file=self._file,
-                parameters=known,
-                recording=None if self._recorder is None else self._recorder.places,
-            )
+        setup = Setup(
+            config=self.config,
+            steps=self._steps,
+            since=self._since,
+            file=self._file,
+            parameters=known,
+            recording=None if self._recorder is None else self._recorder.places,
         )
-        self._sent, self._silent = 0, 0.0
-        asyncio.get_running_loop().add_reader(self._child.link.fileno, self._readable)
-        if self._watch is None:
-            self._watch = asyncio.get_running_loop().create_task(self._watch_silence())
-        # Snapshots count from 1; before the first, and after a death, there is version 0.
-        await self._changes.wait_for(
-            lambda: self._snapshot.status.version > 0 or not self.alive, START_SECONDS
-        )
-        if self._snapshot.status.version == 0:
+        child = Child(self._module, os.environ, own_session=True)
+        if not await self._begin(child, setup, START_SECONDS):
             raise RuntimeError(f"the distributor of {self.config.name} did not start; see the log above")
 
     async def close(self) -> None:
         """Let bunches end, workers hand over, and close the result file; end all processes."""
-        self._closing = True
+        self._leave()
         self.workers.leave()
-        if self._watch is not None:
-            self._watch.cancel()
         if self._reviving is not None:
             await self._reviving
-        if self._child is not None and self._child.alive:
-            with contextlib.suppress(OSError):  # it has just died
-                self._send(Command(number=0, action="quit"))
-            if not await asyncio.to_thread(self._child.wait, QUIT_SECONDS):
-                log.error("the distributor did not end within %g s and was killed", QUIT_SECONDS)
-            self._readable()  # its last snapshot
+        await self._quit(Command(number=0, action="quit"), QUIT_SECONDS, "distributor")
         await self.workers.close()
         if self._recorder is not None:
             await self._recorder.close()
@@ -157,10 +135,6 @@ class Supervisor(Commands):
         distributor = {"distributor": self._child.pid} if self._child is not None and self.alive else {}
         recorder = {} if self._recorder is None else self._recorder.processes
         return {"http": os.getpid(), **distributor, **recorder, **self.workers.processes}
-
-    @property
-    def _has_told(self) -> bool:
-        return self._snapshot.status.version > 0
 
     @property
     def _hangs(self) -> bool:
@@ -218,26 +192,17 @@ class Supervisor(Commands):
             self.refusal = refused[0].last_error
             self.finished.set()
 
-    async def _watch_silence(self) -> None:
-        """Measure the silence of the distributor by counting looks, so that time in which this process itself
-        was stopped does not count."""
-        while True:
-            await asyncio.sleep(LOOK_SECONDS)
-            hung = self._hangs
-            self._silent += LOOK_SECONDS
-            self._readable()  # a snapshot received meanwhile ends the silence
-            if hung != self._hangs:
-                self._version += 1
-                self._changes.notify()
+    def _look(self) -> None:
+        hung = self._hangs
+        super()._look()
+        if hung != self._hangs:
+            self._version += 1
+            self._changes.notify()
 
     def _died(self) -> None:
-        assert self._child is not None
-        asyncio.get_running_loop().remove_reader(self._child.link.fileno)
-        code, how = self._child.close(QUIT_SECONDS if self._closing or self._snapshot.finished else 1.0)
+        patience = QUIT_SECONDS if self._closing or self._snapshot.finished else 1.0
+        sentence = self._closed(f"the distributor of {self.config.name}", patience)
         local.remove(self._snapshot.status.address)
-        sentence = f"the distributor of {self.config.name} ended {how}"
-        if code != 0:
-            log.error("%s", sentence)
         self._version += 1
         if self._closing or self._snapshot.finished:
             return

@@ -45,8 +45,6 @@ from penstock.stins.user_part import UserPart
 log = logging.getLogger(__name__)
 
 DATA_PROCESS = "penstock.receiver.process.data_process"
-LOOK_SECONDS = 0.25
-"""Seconds between two looks at how long the data process has been silent."""
 SILENT_AFTER = 2.0
 """Without a snapshot for so many seconds, the data process is stalled: an error between two series."""
 STALL_SECONDS = 60.0
@@ -83,7 +81,7 @@ class Supervisor(Parent[Snapshot]):
     """
 
     def __init__(self, name: str, config: ReceiverConfig) -> None:
-        super().__init__(Snapshot)
+        super().__init__(Snapshot(Status(state="idle", detector=config.detector or name), 0))
         self.name = name
         self.config = config
         self.step = 1
@@ -95,9 +93,6 @@ class Supervisor(Parent[Snapshot]):
         """Memory shared with the data process: values of the regions of interest."""
         self.rois = KeptRegions(name, config)
         """Regions of interest of the next series."""
-        self._snapshot = Snapshot(Status(state="idle", detector=config.detector or name), 0)
-        self._silent = 0.0  # seconds since the newest snapshot, as far as watched
-        self._watch: asyncio.Task[None] | None = None
         self.history = History(name, config)
         """Series that have ended."""
         self.folders = DataRoot(config.data_root)
@@ -114,39 +109,23 @@ class Supervisor(Parent[Snapshot]):
         Raises:
             RuntimeError: the process ended at once; its log says why.
         """
-        self._child = Child(DATA_PROCESS, {**ALLOCATOR, **os.environ}, self._shared)
-        self._child.link.send(Setup(self.name, self._config_in_use))
-        self._sent = 0
-        self._silent = 0.0
-        asyncio.get_running_loop().add_reader(self._child.link.fileno, self._readable)
+        child = Child(DATA_PROCESS, {**ALLOCATOR, **os.environ}, self._shared)
         if self._watch is None:
             self._free.start()
             self.history.start()
-            self._watch = asyncio.get_running_loop().create_task(self._watch_silence())
-        # Snapshots count from 1; before the first, and after a death, there is version 0.
         shared = sum(consumer.queue_mb for consumer in self.config.forward if consumer.shared)
         longest = START_SECONDS + shared / RESERVED_PER_SECOND
-        await self._changes.wait_for(lambda: self._snapshot.status.version > 0 or not self.alive, longest)
-        if not self.alive or self._snapshot.status.version == 0:
+        if not await self._begin(child, Setup(self.name, self._config_in_use), longest) or not self.alive:
             raise RuntimeError(f"the data process of receiver {self.name} did not start; see the log above")
 
     async def close(self) -> None:
         """End the running series, close its file, end the data process."""
-        self._closing = True
-        if self._watch is not None:
-            self._watch.cancel()
+        self._leave()
         self._free.close()
         await self._revived()
-        await self._quit()
+        quitting = Command(0, "quit", "the receiver was shut down")
+        await self._quit(quitting, QUIT_SECONDS, "data process")
         await asyncio.to_thread(self.history.close)
-
-    async def _quit(self) -> None:
-        if self._child is None or not self._child.alive:
-            return
-        self._send(Command(0, "quit", "the receiver was shut down"))
-        if not await asyncio.to_thread(self._child.wait, QUIT_SECONDS):
-            log.error("the data process did not end within %g s and was killed", QUIT_SECONDS)
-        self._readable()  # its last snapshot
 
     # -- questions and commands ----------------------------------------------------------------
 
@@ -359,25 +338,9 @@ class Supervisor(Parent[Snapshot]):
             self._has_progress = True
         self._snapshot = snapshot
 
-    @property
-    def _has_told(self) -> bool:
-        return self._snapshot.status.version > 0
-
-    async def _watch_silence(self) -> None:
-        """Measure the silence of the data process by counting looks, so that time in which this process
-        itself was stopped does not count."""
-        while True:
-            await asyncio.sleep(LOOK_SECONDS)
-            self._silent += LOOK_SECONDS
-            self._readable()  # a snapshot received meanwhile ends the silence
-
     def _died(self) -> None:
-        assert self._child is not None
-        asyncio.get_running_loop().remove_reader(self._child.link.fileno)
-        code, how = self._child.close(QUIT_SECONDS if self._closing else 1.0)
-        sentence = f"the data process of receiver {self.name} ended {how}"
-        if code != 0:
-            log.error("%s", sentence)
+        name = f"the data process of receiver {self.name}"
+        sentence = self._closed(name, QUIT_SECONDS if self._closing else 1.0)
         before = self._snapshot.status
         series = before.series
         if series is not None and series.active:
