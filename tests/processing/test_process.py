@@ -443,10 +443,10 @@ def test_a_try_on_a_file_that_is_refused_says_why_once_and_leaves_nothing_in_the
 
 
 def test_a_class_that_is_refused_replaces_no_results(
-    receiver: ReceiverProcess, streamer: Streamer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    receiver: ReceiverProcess, sender: Streamer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     raw, results = receiver.root / "a.h5", receiver.root / "a.spots.h5"
-    receiver.ended(streamer.series_of(str(raw), 20))
+    receiver.ended(sender.series_of(str(raw), 20))
     results.write_bytes(b"those of yesterday")
     file = pipeline_file(tmp_path, SPOTS.replace("def process(", STARTS))
     assert main(["process", str(file), str(raw), "--overwrite"]) == 2
