@@ -82,6 +82,9 @@ def test_the_cross_is_dragged_and_the_numbers_are_copied(qtbot: Any, viewer: Vie
     assert drawn is not None and tuple(drawn.getPosition()) == (150.5, 100.25)
     drawn.setPosition((140.126, 90.0))
     assert (tab.x.text(), tab.y.text(), tab.origin()) == ("140.13", "90.00", "set here, not from the series")
+    qtbot.waitUntil(
+        lambda: "BeamCenterX" in tab.text(), timeout=DEADLINE
+    )  # once it is known how it was turned
     tab.copy.click()
     assert qt.QApplication.clipboard().text() == (
         "BeamCenterX 140.13\nBeamCenterY 90.00\nDistance 0.1\nEnergy 12398.4"
