@@ -9,8 +9,8 @@ from types import TracebackType
 from typing import Any, Self
 
 import zmq
-from zmq.utils.monitor import recv_monitor_message
 
+from penstock.resources import zmq_monitor
 from penstock.stins.addresses import is_ipv6
 from penstock.stins.connections import HANDSHAKE_MS, Connections
 from penstock.stins.texts import plural
@@ -107,13 +107,13 @@ class PushSocket:
         """Handle the next change of connections; return false if there was none in time."""
         if not self._monitor.poll(int(max(0.0, seconds) * 1000)):
             return False
-        event = recv_monitor_message(self._monitor)
-        if event["event"] == zmq.EVENT_ACCEPTED:
-            self._connections.accepted(event["value"])
-        elif event["event"] == zmq.EVENT_HANDSHAKE_SUCCEEDED:
+        report = zmq_monitor.receive(self._monitor)
+        if report.event == zmq.EVENT_ACCEPTED:
+            self._connections.accepted(report.value)
+        elif report.event == zmq.EVENT_HANDSHAKE_SUCCEEDED:
             self._connections.shaken_hands()
         else:
-            self._connections.gone(event["value"])
+            self._connections.gone(report.value)
         return True
 
     def _close(self, linger_ms: int) -> None:

@@ -14,8 +14,8 @@ from threading import Condition, Thread
 from typing import TypeAlias
 
 import zmq
-from zmq.utils.monitor import recv_monitor_message
 
+from penstock.resources import zmq_monitor
 from penstock.stins.addresses import host_port, is_ipv6
 from penstock.stins.connections import HANDSHAKE_MS, KEEPALIVE_SECONDS, Connections, keepalive
 from penstock.stins.messages import Buffer
@@ -177,8 +177,7 @@ class PushSocket:
 
     def _watch(self, monitor: zmq.Socket[bytes]) -> None:
         while True:
-            event = recv_monitor_message(monitor)
-            kind, fd = event["event"], event["value"]
+            kind, fd, _ = zmq_monitor.receive(monitor)
             if kind == zmq.EVENT_MONITOR_STOPPED:
                 break
             with self.peers_changed:

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import zmq
-from zmq.utils.monitor import recv_monitor_message
 
 from penstock.processing import wire
 from penstock.processing.wire import keys, local, sockets
+from penstock.resources import zmq_monitor
 from penstock.stins.messages import Buffer
 
 Context: TypeAlias = "zmq.Context[zmq.Socket[bytes]]"
@@ -92,13 +92,13 @@ class _Port:
     def observe(self) -> None:
         """Take the events of the monitor."""
         while self.monitor.poll(0):
-            event: Any = recv_monitor_message(self.monitor)
-            match event["event"]:
+            report = zmq_monitor.receive(self.monitor)
+            match report.event:
                 case zmq.EVENT_ACCEPTED:
-                    self._connected.add(event["value"])
+                    self._connected.add(report.value)
                 case zmq.EVENT_DISCONNECTED:
-                    self._connected.discard(event["value"])
-                    self._lose(event["value"])
+                    self._connected.discard(report.value)
+                    self._lose(report.value)
                 case _:
                     self.refused += 1
 

@@ -8,12 +8,12 @@ from collections.abc import Container
 from typing import Any
 
 import zmq
-from zmq.utils.monitor import recv_monitor_message
 
 from penstock.processing.distributor.receiver_news import Entry
 from penstock.processing.distributor.series_list import SeriesList
 from penstock.processing.sources.stream import Began, ByValue, Ended, Referenced, Stream
 from penstock.processing.wire.shared_frames import Hold, SharedMemoryError, StaleMemory, lock
+from penstock.resources import zmq_monitor
 from penstock.stins import shared
 from penstock.stins.errors import RemoteError
 from penstock.stins.messages import SharedMemory
@@ -139,7 +139,7 @@ class ReceiverStream:
         no more of the series."""
         assert self._monitor is not None
         while self._monitor.poll(0):
-            recv_monitor_message(self._monitor)
+            zmq_monitor.receive(self._monitor)
             self._series.stream_has_ended()
 
     def _take_hold(self, path: str) -> None:

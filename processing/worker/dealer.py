@@ -13,9 +13,9 @@ from enum import Enum, auto
 from typing import Any
 
 import zmq
-from zmq.utils.monitor import recv_monitor_message
 
 from penstock.processing.wire import keys, sockets
+from penstock.resources import zmq_monitor
 from penstock.stins.messages import Buffer
 
 AGAIN_MS = 200
@@ -89,7 +89,7 @@ class Dealer:
         """Return the next thing that has happened to the connection, if anything has."""
         if not self._monitor.poll(0):
             return None
-        event = recv_monitor_message(self._monitor)["event"]
+        event = zmq_monitor.receive(self._monitor).event
         if event == zmq.EVENT_HANDSHAKE_SUCCEEDED:
             return Change.CONNECTED
         if event == zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL and self._key is None:

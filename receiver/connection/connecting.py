@@ -12,9 +12,9 @@ import logging
 import time
 
 import zmq
-from zmq.utils.monitor import recv_monitor_message
 
 from penstock.receiver.connection.interruption import Interruption
+from penstock.resources import zmq_monitor
 from penstock.stins import tcp
 from penstock.stins.connections import HANDSHAKE_MS, keepalive
 
@@ -80,10 +80,10 @@ class Connecting:
     def observe(self) -> None:
         """Process the reports of the monitor."""
         while self.monitor.poll(0):
-            report = recv_monitor_message(self.monitor)
-            match report["event"]:
+            report = zmq_monitor.receive(self.monitor)
+            match report.event:
                 case zmq.EVENT_CONNECTED:
-                    self._descriptor = report["value"]
+                    self._descriptor = report.value
                 case zmq.EVENT_HANDSHAKE_SUCCEEDED:
                     log.info("connected to %s", self.endpoint)
                     self.is_connected, self._down_since, self._pause = True, None, PAUSES[0]

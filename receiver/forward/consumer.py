@@ -13,12 +13,12 @@ from collections.abc import Sequence
 
 import msgspec
 import zmq
-from zmq.utils.monitor import recv_monitor_message
 
 from penstock.receiver.config import ForwardConfig
 from penstock.receiver.forward.consumer_socket import bind, is_ready, push_socket
 from penstock.receiver.forward.queued import Passage, Queued
 from penstock.receiver.models import ConsumerStatus
+from penstock.resources import zmq_monitor
 from penstock.stins.buffers import kept
 from penstock.stins.connections import Connections
 from penstock.stins.messages import Buffer, Frame, Header, Image, SeriesEnd
@@ -242,8 +242,7 @@ class Consumer:
 
     def _observe_connections(self) -> None:
         while is_ready(self._monitor, zmq.POLLIN):
-            event = recv_monitor_message(self._monitor)
-            kind, descriptor = event["event"], event["value"]
+            kind, descriptor, _ = zmq_monitor.receive(self._monitor)
             if kind == zmq.EVENT_ACCEPTED:
                 self._connections.accepted(descriptor)
             elif kind == zmq.EVENT_HANDSHAKE_SUCCEEDED:

@@ -18,6 +18,7 @@ import zmq
 from penstock.processing import wire
 from penstock.processing.wire import keys
 from penstock.receiver.forward.shared import SharedSlots
+from penstock.resources import zmq_monitor
 from penstock.stins import codec
 from penstock.stins.messages import Buffer, Header, Image, SharedMemory
 from penstock.stins.shared import Reference
@@ -147,7 +148,7 @@ class Router:
         found: list[int] = []
         while not found or self.monitor.poll(100):
             assert self.monitor.poll(SECONDS * 1000), "nothing happens at the port"
-            event = zmq.utils.monitor.recv_monitor_message(self.monitor)["event"]
+            event = zmq_monitor.receive(self.monitor).event
             found += [event] if event in kinds else []
         return found
 
