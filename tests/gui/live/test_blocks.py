@@ -90,6 +90,7 @@ def test_a_block_is_its_greatest_count_or_its_mean_and_its_flag_is_that_of_its_p
     )
     assert greatest.shape == mean.shape == found.shape == screen
     np.testing.assert_array_equal(found, same)
+    expected = np.full(screen, np.nan)
     for y, (top, bottom) in enumerate(zip(*rows.blocks(), strict=True)):
         for x, (left, right) in enumerate(zip(*columns.blocks(), strict=True)):
             place = slice(top, bottom), slice(left, right)
@@ -99,7 +100,9 @@ def test_a_block_is_its_greatest_count_or_its_mean_and_its_flag_is_that_of_its_p
                 continue
             assert found[y, x] == (Flag.SATURATED if (known[place] == Flag.SATURATED).any() else Flag.GOOD)
             assert greatest[y, x] == np.float32(counts.max())
-            assert mean[y, x] == pytest.approx(counts.astype(float).mean(), rel=1e-6)
+            expected[y, x] = counts.astype(float).mean()
+    good = ~np.isnan(expected)
+    np.testing.assert_allclose(mean[good], expected[good], rtol=1e-6)
 
 
 def test_counts_of_the_upper_half_of_a_type_are_counts() -> None:

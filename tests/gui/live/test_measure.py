@@ -286,7 +286,10 @@ def modules(tmp_path: Path) -> Iterator[tuple[ReceiverProcess, list[Streamer]]]:
         streamer.close()
 
 
-@pytest.mark.parametrize("masked", [True, False], ids=["masks-and-gaps", "gaps-only"])
+@pytest.mark.parametrize(
+    "masked",
+    [pytest.param(True, id="masks-and-gaps"), pytest.param(False, id="gaps-only", marks=pytest.mark.slow)],
+)
 def test_the_sum_of_a_rectangle_is_that_of_the_receivers_region_of_the_same_pixels(
     qtbot: Any, masked: bool, modules: tuple[ReceiverProcess, list[Streamer]], show: Callable[..., Viewer]
 ) -> None:
