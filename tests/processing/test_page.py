@@ -10,11 +10,10 @@ import pytest
 
 from tests import browser
 from tests.browser import Browser
-from tests.processing.test_process import receiver, running
+from tests.processing.test_process import ENTRY, Start, running
 from tests.receiver.processes import ReceiverProcess
 from tests.streams import Streamer
 
-__all__ = ["receiver"]
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(browser.CHROMIUM is None, reason="Chromium is missing: apt-get install chromium"),
@@ -44,8 +43,10 @@ def test_a_worker_that_refuses_says_why(receiver: ReceiverProcess, tmp_path: Pat
 
 
 def test_an_unplanned_series_and_a_receiver_that_is_gone_within_it(
-    receiver: ReceiverProcess, streamer: Streamer, tmp_path: Path, chromium: Browser
+    start_receiver: Start, streamer: Streamer, tmp_path: Path, chromium: Browser
 ) -> None:
+    receiver = start_receiver(forward=[ENTRY])
+    receiver.connected()
     with running(tmp_path, receiver) as made:
         made.wait(lambda status: [each.state for each in status.workers] == ["ready"] * 2)
         streamer.start(str(receiver.root / "a.h5"), frames=None)

@@ -13,7 +13,7 @@ import pytest
 from penstock.sardana.regions.counter import RegionCounter
 from penstock.sardana.shelter import Shelter
 from penstock.sardana.trigger_train import Group, TriggerLine
-from tests.sardana.test_region_counter import StandIn
+from tests.sardana.stand_in_source import StandInReceiver
 
 
 class AbortException(Exception):
@@ -73,7 +73,7 @@ def test_the_thread_ends_with_its_owner() -> None:
 
 
 def test_no_measurement_begins_a_thread() -> None:
-    counter, line = RegionCounter(StandIn()), TriggerLine()
+    counter, line = RegionCounter(StandInReceiver()), TriggerLine()
     counter.add(1)
     try:
         before = set(threading.enumerate())
