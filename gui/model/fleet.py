@@ -16,7 +16,8 @@ import tango
 from penstock.gui.model.attribute import Attribute, Value
 from penstock.gui.model.device import Device, Greeting
 from penstock.gui.model.directory import DirectoryEntry, DirectoryError, find_devices, open_database
-from penstock.gui.model.fleet_row import Row, asked, away, faults_first, row
+from penstock.gui.model.fleet_asked import asked
+from penstock.gui.model.fleet_row import Row, away, faults_first, row
 from penstock.gui.model.link import TangoDevice
 
 _log = logging.getLogger(__name__)

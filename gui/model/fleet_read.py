@@ -11,7 +11,8 @@ import tango
 
 from penstock.gui.model import tango_words
 from penstock.gui.model.directory import DirectoryEntry
-from penstock.gui.model.fleet_row import Row, asked, away, faults_first, row
+from penstock.gui.model.fleet_asked import asked
+from penstock.gui.model.fleet_row import Row, away, faults_first, row
 from penstock.gui.model.tango_attributes import plain
 
 

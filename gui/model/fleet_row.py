@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
-from typing import NamedTuple
 
 import msgspec
 
@@ -14,6 +13,7 @@ from penstock.gui.model.account import FATES, WRONG, Account, account
 from penstock.gui.model.answers import read_last_series
 from penstock.gui.model.attribute import Value
 from penstock.gui.model.directory import DirectoryEntry, Kind
+from penstock.gui.model.fleet_asked import UNDONE
 from penstock.gui.model.words import size
 from penstock.stins.texts import plural
 
@@ -38,37 +38,6 @@ NOBODY = (
 
 LAST = "Last series: "
 """What stands before a problem that is over."""
-FOLLOWED = frozenset(
-    {"State", "Status", "nFramesPlanned", "SeriesId", *(name for name, _ in FATES.values())}
-    | {"FileWritten", "FrameRateMeasured", "LastSeries"}  # of detectors
-    | {"FileName", "FrameRate", "SeriesReason", "FreeSpace"}  # of receivers
-)
-"""Attributes that the row of a detector or receiver is made from."""
-UNDONE = ("Failed", "Lost", "Dropped", "Absent")
-"""Frames of a pipeline that are not done, and never will be."""
-
-
-class Asked(NamedTuple):
-    """What a device of one kind is asked for; see `link.TangoDevice`."""
-
-    only: frozenset[str]
-    """Attributes that its row is made from."""
-    needs: str
-    address: str
-    """Its property."""
-
-
-def asked(kind: Kind) -> Asked:
-    """Return what a device of this kind is asked for."""
-    return PIPELINES if kind == "pipeline" else DEVICES
-
-
-DEVICES = Asked(FOLLOWED, "nFramesPlanned", "ReceiverUrl")
-PIPELINES = Asked(
-    frozenset({"State", "Status", "SeriesId", "RawFile", "Planned", "Done", "Rate", "WaitsFor", *UNDONE})
-    | {"LastError"},
-    "WorkerDeaths", "PipelineUrl",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -130,8 +131,7 @@ def _compare(
             f"{controller} is of {pipeline} with {detector}; choose another name than {wanted.name}, or "
             "remove it first"
         )
-    shown = set(there.values())
-    new = {_channel(wanted.name, each.name): each for each in results if each.name not in shown}
+    new = new_channels(wanted.name, there, results)
     if not new and not unknown:
         return (Change("pipeline", label, "none", pool.server), "") if there else (None, "")
     ours = [] if held is not None else [controller]
@@ -144,8 +144,22 @@ def _compare(
     return change, why_not_named(database, names, wanted.pipeline)
 
 
-def _channel(name: str, result: str) -> str:
-    return f"{name}_{re.sub(r'[^0-9A-Za-z_]', '_', result)}"
+def new_channels(name: str, there: Mapping[str, str], results: Sequence[Result]) -> dict[str, Result]:
+    """Return the results that no channel shows yet, by the name of the channel to be.
+
+    Args:
+        name: of the pipeline.
+        there: what each channel of the controller shows; "" where an earlier try has got no further.
+        results: of the pipeline.
+    """
+    taken, new = {each for each, shows in there.items() if shows}, dict[str, Result]()
+    for result in results:
+        if result.name in there.values():
+            continue
+        first = f"{name}_{re.sub(r'[^0-9A-Za-z_]', '_', result.name)}"
+        names = itertools.chain([first], (f"{first}_{number}" for number in itertools.count(2)))
+        new[next(each for each in names if each not in taken and each not in new)] = result
+    return new
 
 
 def _channels(controller: str) -> dict[str, str]:

@@ -13,10 +13,12 @@ import pytest
 import tango
 
 from penstock.devices._base.processes import PENSTOCK, free_port
+from penstock.processing.models import Result
 from penstock.sardana import plugin
 from penstock.sardana.laboratory import servers
 from penstock.sardana.laboratory.laboratory import SARDANA, TIMER, Laboratory, Unit
 from penstock.sardana.registration.paths import _with, _without
+from penstock.sardana.registration.pipelines import new_channels
 
 CONTROLLERS = str(plugin.CONTROLLERS)
 OLD = "/opt/beamline/lib/python3.9/site-packages/penstock/sardana/controllers"
@@ -185,6 +187,16 @@ def test_an_installation_that_is_still_there_is_known_by_its_files(tmp_path: Pat
     for file in plugin.CONTROLLERS.glob("*.py"):
         (folder / file.name).touch()
     assert plugin.is_ours(str(folder))
+
+
+def test_each_result_gets_a_channel_of_its_own_and_channels_stay_what_they_are() -> None:
+    results = [Result(name=name, kind="value", dtype="f8", shape=[]) for name in ("a/b", "a_b", "n", "mean")]
+
+    new = new_channels("live", {"live_mean": "n", "live_a_b": ""}, results)
+
+    assert {channel: each.name for channel, each in new.items()} == {
+        "live_a_b": "a/b", "live_a_b_2": "a_b", "live_mean_2": "mean",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("parent", ["beamline", "beamline/sardana"])
