@@ -95,3 +95,26 @@ def test_the_theme_follows_the_palette_of_the_application(qapp: Any) -> None:
     finally:
         qapp.setPalette(before)
         qapp.setStyleSheet(sheet)
+
+
+def test_a_look_that_the_application_has_is_not_given_again(qapp: Any, qtbot: Any) -> None:
+    class Watched(qt.QWidget):
+        given = 0
+
+        def changeEvent(self, event: qt.QEvent) -> None:
+            self.given += event.type() == qt.QEvent.StyleChange
+
+    before, sheet = qapp.palette(), qapp.styleSheet()
+    widget = Watched()
+    qtbot.addWidget(widget)
+    widget.show()
+    try:
+        theme.apply(qapp, DARK)
+        first = widget.given
+        theme.apply(qapp, DARK)
+        assert widget.given == first
+        theme.apply(qapp, LIGHT)
+        assert widget.given > first
+    finally:
+        qapp.setPalette(before)
+        qapp.setStyleSheet(sheet)

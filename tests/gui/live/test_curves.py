@@ -13,7 +13,7 @@ import pytest
 
 from penstock.gui.live.regions import shown
 from penstock.gui.live.regions.axis import Scan, scan_of, seconds
-from penstock.gui.live.regions.curve import Curve, RegionCurve
+from penstock.gui.live.regions.curve import Curve, CurvePlace, RegionCurve
 from penstock.gui.live.regions.curves_panel import CurvesPanel
 from penstock.gui.live.regions.history import History
 from penstock.gui.live.regions.shown import NAME, Shown
@@ -201,3 +201,37 @@ def test_no_number_at_an_axis_is_cut_off(most: int | None, qtbot: Any, caplog: A
             if label.get_text() and (seen.x0 <= (box.x0 + box.x1) / 2 <= seen.x1 or axis is canvas.ax.yaxis):
                 assert room.x0 <= box.x0 and box.x1 <= room.x1, label.get_text()
     assert not caplog.text, "no font is missed"
+
+
+def test_numbers_at_an_axis_are_no_formulas(qtbot: Any) -> None:
+    plot = RegionCurve()
+    qtbot.addWidget(plot)
+    frames = np.array([0, 100])
+    plot.show_curves([Curve("peak", frames, frames * 1.0, -0.5 * frames, "#ff9f1c")], "frame", "sum")
+    canvas = plot.getBackend()
+    canvas.draw()
+    assert "100" in [label.get_text() for label in canvas.ax.xaxis.get_ticklabels()]
+    assert "−50" in [label.get_text() for label in canvas.ax.yaxis.get_ticklabels()]
+
+
+def test_a_plot_is_made_when_it_is_first_seen(qtbot: Any) -> None:
+    place = CurvePlace("pixel")
+    qtbot.addWidget(place)
+    place.show_curves([], "", "")
+    assert place.findChildren(RegionCurve) == []
+    place.show()
+    (made,) = place.findChildren(RegionCurve)
+    assert made is place.curve and made.isVisible()
+    assert made.unit == "pixel"
+
+
+def test_a_plot_is_made_when_it_is_first_drawn_into(qtbot: Any) -> None:
+    place = CurvePlace()
+    qtbot.addWidget(place)
+    frames = np.array([0, 1])
+    place.show_curves(
+        [Curve("peak", frames, frames * 1.0, frames * 3.0, "#ff9f1c", chosen=True)], "frame", "sum"
+    )
+    assert place.curve.values() == ([0, 1], [0, 3])
+    place.show_curves([], "", "")
+    assert place.curve.curves() == ()
