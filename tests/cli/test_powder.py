@@ -138,6 +138,7 @@ def test_mask_and_geometry_turn_with_the_image(tmp_path: Path, turns: list[dict[
     assert rings.peaks(curve.radial, curve.intensity, lines, 0.15) == pytest.approx(lines, abs=0.005)
 
 
+@pytest.mark.slow  # the rings of simulated images are found in less time
 def test_the_rings_of_a_real_detector_stand_at_their_angles(tmp_path: Path) -> None:
     """Geometry: that of the calibration which comes with the image in its project (Dioptas). The detector was
     tilted by 1.08 degrees, which no header can say and which broadens the lines."""

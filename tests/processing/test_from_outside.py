@@ -114,6 +114,7 @@ def test_a_series_without_a_planned_number_is_stopped_at_what_has_come(
         receiver.ended(series)
 
 
+@pytest.mark.slow  # that a pipeline goes on where it was is also shown by one whose distributor is killed
 def test_a_pipeline_that_is_ended_within_a_series_takes_the_rest_from_the_file_when_it_is_started_again(
     receiver: ReceiverProcess, sender: Streamer, tmp_path: Path
 ) -> None:

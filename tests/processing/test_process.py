@@ -149,6 +149,7 @@ def test_a_class_runs_on_every_frame_and_its_results_are_asked_for_over_http(
     receiver.wait(lambda status: status.consumers[0].holder is None)
 
 
+@pytest.mark.slow  # those of the distributor kill workers, and those of the supervisor see them replaced
 def test_a_killed_worker_is_replaced_and_no_frame_is_missing(
     receiver: ReceiverProcess, sender: Streamer, tmp_path: Path
 ) -> None:
@@ -213,9 +214,8 @@ def test_a_killed_distributor_goes_on_where_it_was_and_takes_the_rest_from_the_f
         assert not folder.exists(), "what it has left is removed"
 
 
-@pytest.mark.parametrize(
-    "same_port", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["same port", "another port"]
-)
+@pytest.mark.slow  # the distributor's own tests kill a receiver, too
+@pytest.mark.parametrize("same_port", [True, False], ids=["same port", "another port"])
 def test_a_receiver_that_comes_back_is_taken_again(
     start_receiver: Start, streamer: Streamer, tmp_path: Path, same_port: bool
 ) -> None:
@@ -268,7 +268,7 @@ def test_a_class_is_tried_on_a_file_first(
 ) -> None:
     raw = receiver.root / "a.h5"
     receiver.ended(sender.series_of(str(raw), 20))
-    file = pipeline_file(tmp_path)
+    file = pipeline_file(tmp_path, workers=1)
     assert main(["process", str(file), str(raw), "--set", "threshold=100"]) == 0
     said = capfd.readouterr()
     results = receiver.root / "a.spots.h5"

@@ -193,7 +193,7 @@ def test_database_says_that_its_folder_cannot_be_used(tmp_path: Path) -> None:
     assert str(tmp_path / "plain" / "x") in done.stderr
 
 
-@pytest.mark.slow  # that with a window, and the tutorial's page, take a series of it, too
+@pytest.mark.slow  # a demo with a window takes a series, too, and the next test sees that nothing is left
 def test_demo_writes_a_file_each_time_and_leaves_nothing_running(tmp_path: Path) -> None:
     for number in (1, 2):
         done = penstock("demo", "--frames", "12", "--out", str(tmp_path), "--json")

@@ -17,9 +17,8 @@ from tests.system.eigers import EigerStation
 pytestmark = pytest.mark.timeout(120)
 
 
-@pytest.mark.parametrize(
-    ("name", "stream"), [pytest.param(EIGER_V1, "v1", marks=pytest.mark.slow), (EIGER_V2, "v2")]
-)
+@pytest.mark.slow  # that a receiver stores the pixels of both recordings, tests/recordings show in less time
+@pytest.mark.parametrize(("name", "stream"), [(EIGER_V1, "v1"), (EIGER_V2, "v2")])
 def test_the_file_has_the_pixels_and_the_mask_of_the_recording(
     name: str, stream: str, beamline: Beamline
 ) -> None:

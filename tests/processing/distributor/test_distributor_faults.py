@@ -53,6 +53,18 @@ by_reference_and_by_value = pytest.mark.parametrize(
 )
 
 
+@pytest.fixture
+def receiver_and_sender(
+    request: pytest.FixtureRequest, tmp_path: Path, shared: bool
+) -> tuple[ReceiverProcess, Streamer]:
+    """Those of this file, which give frames by reference; or some that give them by value."""
+    if shared:
+        return request.getfixturevalue("receiver"), request.getfixturevalue("sender")
+    made: ReceiverProcess = request.getfixturevalue("start_receiver")(forward=[entry(tmp_path, shared)])
+    made.connected()
+    return made, request.getfixturevalue("streamer")
+
+
 @contextmanager
 def sending(
     streamer: Streamer, filename: str, frames: int, rate: float, shape: tuple[int, int] = SHAPE,
@@ -98,11 +110,10 @@ def expected(frames: int) -> list[int]:
 @tenth_and_full
 @by_reference_and_by_value
 def test_workers_that_are_killed_lose_no_frame_and_the_sum_is_exact(
-    start_receiver: Start, tmp_path: Path, streamer: Streamer, shared: bool, tenth: int
+    receiver_and_sender: tuple[ReceiverProcess, Streamer], tenth: int
 ) -> None:
+    receiver, streamer = receiver_and_sender
     frames, kills = 1000 * tenth, 3 if tenth == 1 else 16
-    receiver = start_receiver(forward=[entry(tmp_path, shared)])
-    receiver.connected()
     raw = receiver.root / "a.h5"
     with pipeline(WAITS, receiver, workers=3, consumer="live", hand_over_seconds=0.2) as made:
         with sending(streamer, str(raw), frames, 1000) as name:
@@ -210,10 +221,9 @@ class Mine(Processor):
 
 @by_reference_and_by_value
 def test_the_frames_of_a_stopped_worker_are_with_others_within_3_s_and_its_results_are_stray(
-    start_receiver: Start, tmp_path: Path, streamer: Streamer, shared: bool
+    receiver_and_sender: tuple[ReceiverProcess, Streamer], tmp_path: Path
 ) -> None:
-    receiver = start_receiver(forward=[entry(tmp_path, shared)])
-    receiver.connected()
+    receiver, streamer = receiver_and_sender
     frames, here, go = 80, tmp_path / "here", tmp_path / "go"
     with pipeline(
         LINGERS, receiver, workers=2, consumer="live", parameters={"folder": str(tmp_path)}

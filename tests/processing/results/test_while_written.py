@@ -115,7 +115,7 @@ def test_a_name_appears_while_others_read(tmp_path: Path, start: Start) -> None:
     assert found.has.tolist() == [False, False, True, True]
 
 
-@pytest.mark.parametrize("kill", range(4))
+@pytest.mark.parametrize("kill", [0, 1, *(pytest.param(later, marks=pytest.mark.slow) for later in (2, 3))])
 def test_a_killed_distributor_resumes_where_it_was(tmp_path: Path, start: Start, kill: int) -> None:
     process = start()
     path = tmp_path / "x.spots.h5"

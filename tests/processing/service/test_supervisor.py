@@ -24,6 +24,14 @@ def pipeline(tmp_path: Path) -> Iterator[PipelineProcess]:
     running.close()
 
 
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PipelineProcess]:
+    """One whose distributor may be another one than at first, and runs after each test."""
+    running = PipelineProcess(tmp_path_factory.mktemp("shared"), threads=3)
+    yield running
+    running.close()
+
+
 def distributor_of(pipeline: PipelineProcess) -> int:
     return child_of(pipeline.process.pid, "stand_in_distributor")
 
@@ -45,16 +53,14 @@ def test_workers_that_die_are_started_again_and_all_end_with_the_pipeline(pipeli
     assert gone(distributor) and all(gone(each.pid) for each in after.workers)
 
 
-def test_a_distributor_that_dies_is_started_again_with_the_parameters_in_use(
-    pipeline: PipelineProcess,
-) -> None:
-    pipeline.ready(2)
-    assert pipeline.client.change({"threshold": 7}).version == 2
-    old = distributor_of(pipeline)
+def test_a_distributor_that_dies_is_started_again_with_the_parameters_in_use(shared: PipelineProcess) -> None:
+    shared.ready(2)
+    assert shared.client.change({"threshold": 7}).version == 2
+    old = distributor_of(shared)
     os.kill(old, signal.SIGKILL)
-    pipeline.wait(lambda status: not status.workers)
-    status = pipeline.ready(2)
-    assert distributor_of(pipeline) != old
+    shared.wait(lambda status: not status.workers)
+    status = shared.ready(2)
+    assert distributor_of(shared) != old
     assert (status.state, status.parameters.values, status.parameters.version) == (
         "idle", {"threshold": 7}, 2
     )  # fmt: skip
@@ -88,16 +94,16 @@ def test_without_its_parent_nobody_stays(pipeline: PipelineProcess) -> None:
     wait_until(lambda: all(map(gone, left)), "a process stays although its parent is gone")
 
 
-def test_a_distributor_that_hangs_is_said_to(pipeline: PipelineProcess) -> None:
-    pipeline.ready(2)
-    distributor = distributor_of(pipeline)
+def test_a_distributor_that_hangs_is_said_to(shared: PipelineProcess) -> None:
+    shared.ready(2)
+    distributor = distributor_of(shared)
     os.kill(distributor, signal.SIGSTOP)
     try:
-        status = pipeline.wait(lambda status: status.state == "error")
+        status = shared.wait(lambda status: status.state == "error")
         assert "the distributor of spots has not answered for 5 s" in status.error
     finally:
         os.kill(distributor, signal.SIGCONT)
-    pipeline.wait(lambda status: status.state == "idle")
+    shared.wait(lambda status: status.state == "idle")
 
 
 def test_whoever_waits_for_news_is_answered_when_the_pipeline_ends(pipeline: PipelineProcess) -> None:

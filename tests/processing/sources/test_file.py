@@ -177,7 +177,7 @@ def detector(tmp_path: Path) -> Iterator[Callable[..., Detector]]:
         running.close()
 
 
-@pytest.mark.parametrize("rotation", [0, 90], ids=["virtual", "turned"])
+@pytest.mark.parametrize("rotation", [0, pytest.param(90, marks=pytest.mark.slow)], ids=["virtual", "turned"])
 def test_joined_modules_come_as_their_consumers_get_them(
     detector: Callable[..., Detector], rotation: float
 ) -> None:
