@@ -6,7 +6,8 @@ from __future__ import annotations
 import os
 import resource
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from penstock.receiver.client import ReceiverRefused
 from penstock.receiver.files.storage import LEAST_BYTES
 from penstock.receiver.models import SeriesCheck
 from tests.breadth import breadth
+from tests.receiver.conftest import Shared
 from tests.receiver.processes import ReceiverProcess
 from tests.receiver.test_failed_writes import FRAMES, KINDS, Kind, check_file, send
 from tests.streams import Streamer
@@ -29,6 +31,13 @@ def limit(receiver: ReceiverProcess, size: int) -> None:
     """To what a file of this receiver may have from now on, whichever of its processes writes it."""
     for pid in (receiver.process.pid, receiver.data_process()):
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+
+
+@pytest.fixture
+def limited(shared: Shared) -> Iterator[Callable[[int], None]]:
+    """Limits the files of the shared receiver; afterwards they may be of any size."""
+    yield partial(limit, shared.receiver)
+    limit(shared.receiver, resource.RLIM_INFINITY)
 
 
 @pytest.mark.parametrize("name", breadth(NAMES, often=("plain",)))
@@ -59,9 +68,10 @@ def test_a_series_of_unknown_length_ends_at_the_limit_with_all_that_is_in_its_fi
 
 
 def test_a_series_that_is_announced_with_more_is_refused_before_it_begins(
-    receiver: ReceiverProcess, streamer: Streamer
+    shared: Shared, limited: Callable[[int], None]
 ) -> None:
-    limit(receiver, LIMIT)
+    receiver, streamer = shared
+    limited(LIMIT)
     path = receiver.root / "x.h5"
     asked: dict[str, Any] = {"filename": str(path), "frame_bytes": FRAME_BYTES}
     with pytest.raises(
@@ -75,8 +85,11 @@ def test_a_series_that_is_announced_with_more_is_refused_before_it_begins(
     assert "ulimit -f" in status.error and not path.exists()
 
 
-def test_a_limit_that_no_file_fits_in_is_one_sentence_at_the_check(receiver: ReceiverProcess) -> None:
-    limit(receiver, LEAST_BYTES - 1)
+def test_a_limit_that_no_file_fits_in_is_one_sentence_at_the_check(
+    shared: Shared, limited: Callable[[int], None]
+) -> None:
+    receiver = shared.receiver
+    limited(LEAST_BYTES - 1)
     with pytest.raises(ReceiverRefused, match="ulimit -f"):
         receiver.client.check(SeriesCheck(filename=str(receiver.root / "x.h5")))
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import time
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ import urllib3
 from penstock.receiver.client import ReceiverRefused
 from tests.receiver.http.shared_pair import Pair
 from tests.receiver.processes import DEADLINE, ReceiverProcess
-from tests.streams import Streamer
 
 
 def test_the_configuration_in_use_is_told(pair: Pair) -> None:
@@ -67,37 +65,26 @@ def test_health_is_bad_when_the_data_process_is_dead_and_good_after_reset(tmp_pa
         receiver.close()
 
 
-def test_a_data_process_that_hangs_is_told_as_error_and_recovers_by_itself(tmp_path: Path) -> None:
-    receiver = ReceiverProcess(tmp_path, "tcp://127.0.0.1:1")
+def test_a_data_process_that_hangs_is_told_as_error_and_recovers_by_itself(pair: Pair) -> None:
+    receiver = pair.receiver
+    child = receiver.data_process()
+    os.kill(child, signal.SIGSTOP)
     try:
-        child = receiver.data_process()
-        os.kill(child, signal.SIGSTOP)
-        due = time.monotonic() + DEADLINE
-        status = receiver.client.status()
-        while status.state != "error":
-            assert time.monotonic() < due
-            status = receiver.client.status(seen=status.version, wait=0.5)
+        status = receiver.wait(lambda status: status.state == "error")
         assert "has not answered for" in status.error
         dead, found = health(receiver.client.url)
         assert (dead, "has not answered for" in found["message"]) == (503, True)
-        os.kill(child, signal.SIGCONT)
-        while receiver.client.status(seen=status.version, wait=0.5).state != "idle":
-            assert time.monotonic() < due
     finally:
-        receiver.close()
+        os.kill(child, signal.SIGCONT)
+    receiver.wait(lambda status: status.state == "idle")
 
 
-def test_a_data_process_that_hangs_in_a_series_stalls_it_visibly_and_nothing_is_lost(tmp_path: Path) -> None:
-    streamer = Streamer()
-    receiver = ReceiverProcess(tmp_path, streamer.endpoint)
+def test_a_data_process_that_hangs_in_a_series_stalls_it_visibly_and_nothing_is_lost(pair: Pair) -> None:
+    receiver, streamer = pair.receiver, pair.streamer
+    series = pair.running(filename=str(receiver.root / "stalled.h5"), planned=40)
+    child = receiver.data_process()
+    os.kill(child, signal.SIGSTOP)
     try:
-        receiver.connected()
-        file = receiver.root / "a.h5"
-        series = streamer.start(str(file), frames=40, trigger_mode="SOFTWARE")
-        streamer.frame(0)
-        receiver.received(1)
-        child = receiver.data_process()
-        os.kill(child, signal.SIGSTOP)
         for number in range(1, 40):
             streamer.frame(number)
         streamer.end(reason="complete", triggered=40, sent=40)
@@ -110,12 +97,10 @@ def test_a_data_process_that_hangs_in_a_series_stalls_it_visibly_and_nothing_is_
         )
         late, found = health(receiver.client.url, "/health/ready")
         assert (late, "has not answered for" in found["message"]) == (503, True)
-        os.kill(child, signal.SIGCONT)
-        ended = receiver.ended(series)
-        assert (ended.counts.stored, ended.stalled) == (40, 0.0)
     finally:
-        receiver.close()
-        streamer.close()
+        os.kill(child, signal.SIGCONT)
+    ended = receiver.ended(series)
+    assert (ended.counts.stored, ended.stalled) == (40, 0.0)
 
 
 def test_an_address_that_is_taken_is_a_sentence(

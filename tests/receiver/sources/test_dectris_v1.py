@@ -286,7 +286,8 @@ def test_a_frame_that_cannot_be_used_is_corrupt_at_its_index(parts: list[bytes])
     assert (found.image.frame, found.image.series) == (7, "7")
 
 
-@pytest.mark.parametrize("bad", [pytest.param(0, marks=pytest.mark.slow), 2])
+@pytest.mark.slow
+@pytest.mark.parametrize("bad", [0, 2])
 def test_a_frame_of_one_part_costs_that_frame_only(bad: int, tmp_path: Path) -> None:
     streamer = Streamer()
     receiver = ReceiverProcess(tmp_path, streamer.endpoint, {"type": "dectris-v1"}, filename_template="x.h5")
