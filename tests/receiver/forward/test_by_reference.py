@@ -270,6 +270,7 @@ def test_what_the_receiver_does_not_have_is_absent_and_what_it_has_is_sent(
     assert ranges == {"missing": counts.missing, "corrupt": 1, "not_triggered": counts.not_triggered}
 
 
+@pytest.mark.slow
 def test_numbers_that_begin_elsewhere_are_indices_in_references(
     start_receiver: Callable[..., ReceiverProcess], entry: Callable[..., dict[str, Any]], streamer: Streamer
 ) -> None:

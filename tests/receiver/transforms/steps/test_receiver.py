@@ -111,6 +111,7 @@ def test_a_chain_that_cannot_work_is_said_before_the_receiver_starts(
     assert says in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_consumers_get_what_the_chain_made(
     start_receiver: Callable[..., ReceiverProcess], streamer: Streamer
 ) -> None:
