@@ -39,7 +39,7 @@ ARGS ?=
 # One process more than processors, up to five: tests wait for processes and disks as much as they compute.
 # tests/distribution.py says which files come first, and which ones go to the same process.
 # ARGS='-n 0' runs them in one process, as --pdb needs.
-PARALLEL = -n $(shell echo $$(($$(nproc) + 1))) --maxprocesses 5 --dist loadfile
+PARALLEL = -n $(shell echo $$(($$(nproc) + 2))) --maxprocesses 6 --dist loadfile
 
 .PHONY: help
 help: ## list the targets

@@ -18,7 +18,6 @@ from collections.abc import Collection, Sequence
 from typing import NoReturn
 
 from penstock.cli._output import emit
-from penstock.resources.garbage import no_search_at_the_end
 from penstock.resources.version import version
 
 COMMANDS = {
@@ -111,7 +110,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     # No command multiplies matrices, and NumPy takes twice as long to start with a thread on every core.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    no_search_at_the_end()
     try:
         try:
             return _run(arguments)

@@ -1,12 +1,11 @@
-"""When Python need not look for unreachable objects: while a process begins, and when it ends.
+"""When Python need not look for unreachable objects: while a process begins.
 
 It looks at every object there is for those that only refer to each other. A process that imports the web
-framework would spend 50 ms of its start on it, and up to 100 ms of its end.
+framework would spend 50 ms of its start on it.
 """
 
 from __future__ import annotations
 
-import atexit
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,11 +19,3 @@ def no_search() -> Iterator[None]:
         yield
     finally:
         gc.enable()
-
-
-def no_search_at_the_end() -> None:
-    """Do not look for them when this process ends: the kernel takes their memory. Call it once, first.
-
-    Files that somebody forgot in such a circle are not flushed: close them.
-    """
-    atexit.register(gc.freeze)

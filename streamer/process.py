@@ -17,7 +17,6 @@ from types import FrameType
 
 import msgspec
 
-from penstock.resources.garbage import no_search_at_the_end
 from penstock.stins.checksums import ALGORITHMS
 from penstock.streamer.camera import Camera
 from penstock.streamer.checks import complete_properties
@@ -85,7 +84,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point of `python -m penstock.streamer.process`."""
-    no_search_at_the_end()
     parser = argparse.ArgumentParser(prog="python -m penstock.streamer.process", description=__doc__)
     add_arguments(parser)
     return run(parser.parse_args(argv))

@@ -26,7 +26,6 @@ from penstock.processing.distributor.receiver_stream import ReceiverStream
 from penstock.processing.distributor.receiver_watch import Watch
 from penstock.processing.models import Changed, Status
 from penstock.processing.wire.keys import BadKey
-from penstock.resources.garbage import no_search_at_the_end
 
 log = logging.getLogger("penstock.processing.distributor")  # run with -m, so that __name__ is __main__
 
@@ -206,7 +205,6 @@ class Distributor:
 
 def main() -> None:
     """Run until the parent says quit, or is gone."""
-    no_search_at_the_end()
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(message)s")
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)  # of a terminal: the parent says when to end

@@ -23,7 +23,6 @@ from penstock.receiver.process.link import Link
 from penstock.receiver.process.pipeline import Pipeline
 from penstock.receiver.regions.memory import RegionMemory
 from penstock.receiver.service import logs
-from penstock.resources.garbage import no_search_at_the_end
 from penstock.resources.version import version
 
 log = logging.getLogger("penstock.receiver.process.data_process")  # run with -m, so that __name__ is __main__
@@ -102,7 +101,6 @@ def run(link: Link, last_frame: LastFrame, requested_frame: LastFrame, rois: Reg
 def main() -> None:
     """Entry of the data process."""
     control, shared, requested, rois = map(int, sys.argv[1:5])
-    no_search_at_the_end()
     logs.begin()
     version()  # now, not when the first series begins: it may ask git
     # Ctrl-C and the end of a service send signals to all processes: the parent handles them, and asks this

@@ -78,6 +78,7 @@ def test_any_frame_of_a_running_series_is_shown_before_it_is_flushed(
         found = receiver.client.frame(index)
         np.testing.assert_array_equal(found.array, pixels(index))
         assert (found.frame, found.series, found.trigger) == (index, series, index + 100)
+    received(receiver, series, 3)
     version = receiver.client.status().version
     receiver.client.frame(0)
     assert receiver.client.status().version == version, "who looks changes nothing"
