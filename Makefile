@@ -36,7 +36,7 @@ export QT_API := pyqt5
 export PYTEST_QT_API := pyqt5
 
 ARGS ?=
-# One process more than processors, up to five: tests wait for processes and disks as much as they compute.
+# Two processes more than processors, up to six: tests wait for processes and disks as much as they compute.
 # tests/distribution.py says which files come first, and which ones go to the same process.
 # ARGS='-n 0' runs them in one process, as --pdb needs.
 PARALLEL = -n $(shell echo $$(($$(nproc) + 2))) --maxprocesses 6 --dist loadfile

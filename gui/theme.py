@@ -109,16 +109,17 @@ def of_name(name: Name, application: qt.QApplication) -> Theme:
 def apply(application: qt.QApplication, theme: Theme = DARK) -> None:
     """Give the whole application the look, unless it has it: each widget that there is is polished again."""
     palette, sheet = _palette(theme), _sheet(theme)
-    if application.styleSheet() == sheet and application.palette() == palette:
+    # Fusion draws the frame of a box to tick darker than the window: nobody sees it on a dark one.
+    boxes, buttons = qt.QPalette(palette), qt.QPalette(palette)
+    boxes.setColor(qt.QPalette.Window, qt.QColor(theme.box))
+    has_colours = application.palette() == palette and application.palette("QCheckBox") == boxes
+    if has_colours and application.styleSheet() == sheet:
         return
     application.setStyle("Fusion")
     font = application.font()
     font.setPointSizeF(9.5)
     application.setFont(font)
     application.setPalette(palette)
-    # Fusion draws the frame of a box to tick darker than the window: nobody sees it on a dark one.
-    boxes, buttons = qt.QPalette(palette), qt.QPalette(palette)
-    boxes.setColor(qt.QPalette.Window, qt.QColor(theme.box))
     for group in (qt.QPalette.Active, qt.QPalette.Inactive, qt.QPalette.Disabled):
         buttons.setColor(group, qt.QPalette.Button, qt.QColor(theme.panel))  # a locked one is no lighter
     application.setPalette(boxes, "QCheckBox")

@@ -113,7 +113,7 @@ def test_values_are_recorded_with_the_time_of_the_device_and_who_is_silent_is_sa
         channel("position", "position"), channel("counter", "counter"), channel("text", "text"),
         channel("said", "said", by="frame"), channel("none", "none"), far,
     )  # fmt: skip
-    until(lambda: laboratory.says(0, "events|") and laboratory.says(3, "events|"))
+    until(lambda: all(laboratory.says(place, "events|") for place in (0, 3, 5)))
     moments = [time.time() + number / 1000 for number in range(50)]
     laboratory.device.Move([each for number, moment in enumerate(moments) for each in (moment, number / 4)])
     laboratory.device.Say([7, 1.25])

@@ -68,15 +68,26 @@ def test_three_series_one_after_the_other_are_apart(receiver: ReceiverProcess, s
 
 
 DESCRIBED = """
+import time
+from pathlib import Path
+
 class Mine(Processor):
     def start(self, series):
-        import os
-        self.unlike = float(os.path.exists(series.metadata["user"]["said"]))
-        open(series.metadata["user"]["said"], "w").close()
+        self.first, self.second = (Path(each) for each in series.metadata["user"]["said"])
+        try:
+            self.first.touch(exist_ok=False)
+            self.unlike = 0.0
+        except FileExistsError:
+            self.unlike = 1.0
     def describe(self):
         from penstock.processing import Axis, Plot
         return [Plot("curve", axes=(Axis("q", [1.0, 2.0 + self.unlike], "1/nm"),))]
     def process(self, frame):
+        if self.unlike:
+            self.second.touch()
+        due = time.monotonic() + 30
+        while not self.second.exists() and time.monotonic() < due:  # so that each does a frame
+            time.sleep(0.001)
         return {"curve": np.ones(2)}
 """
 
@@ -87,7 +98,7 @@ def test_the_first_description_of_a_series_is_in_its_file(
     with pipeline(DESCRIBED, receiver, workers=2) as made:
         name = sender.start(
             str(receiver.root / "d.h5"), frames=20, shape=SHAPE, type="uint16", compression="none",
-            metadata={"user": {"said": str(tmp_path / "said")}},
+            metadata={"user": {"said": [str(tmp_path / "first"), str(tmp_path / "second")]}},
         )  # fmt: skip
         for number in range(20):
             sender.frame(number, pixels(number, SHAPE))
