@@ -110,7 +110,7 @@ class PipelineConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     results_root: str = ""
     """Folder of the result files; "" for that of the raw file."""
     overwrite: bool = False
-    """Whether a result file of the same name is replaced."""
+    """Whether a result file of the same name is replaced, once the new one has a frame that is done."""
     exports: tuple[ExportConfig, ...] = ()
     """Files for others that are made beside the result file."""
     channels: tuple[ChannelConfig, ...] = ()
