@@ -24,7 +24,8 @@ def folder(name: str) -> Path:
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
     except (OSError, RuntimeError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
         raise NoFolderError(
-            f"{path} cannot be made ({error}): let {VARIABLE} name a folder that workers can write"
+            f"{path} cannot be made ({why}): let {VARIABLE} name a folder that workers can write"
         ) from error
     return path

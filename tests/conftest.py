@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from penstock.devices._base import processes
 from tests import distribution
 
 # Also for whoever calls .venv/bin/pytest without the Makefile: tests start PyDatabaseds, device
@@ -32,6 +33,11 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 os.environ.setdefault("QT_API", "pyqt5")
 os.environ.setdefault("PYTEST_QT_API", "pyqt5")
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+
+# Each process of `pytest -n` has ports of its own: a test may take one seconds before it uses it.
+if worker := os.environ.get("PYTEST_XDIST_WORKER"):
+    share = len(processes.PORTS) // 8
+    processes.PORTS = processes.PORTS[share * (int(worker.removeprefix("gw")) % 8) :][:share]
 
 
 @pytest.hookimpl(optionalhook=True)

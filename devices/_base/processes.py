@@ -32,6 +32,9 @@ PYTHON = (sys.executable, "-P")
 """This interpreter; files in the current folder cannot shadow a module."""
 PENSTOCK = (*PYTHON, "-c", "import sys; from penstock.cli.main import main; sys.exit(main())")
 """The command `penstock` of this environment, whatever the PATH."""
+PORTS = range(10_000, 32_768)
+"""Those that `free_port` chooses among."""
+_returned: deque[int] = deque(maxlen=200)  # the last ones: who was given one may not use it yet
 
 
 def ready_line(kind: type[T]) -> Callable[[str], T | None]:
@@ -217,17 +220,20 @@ def _signals_delayed() -> Iterator[None]:
 
 
 def free_port(number: int = 1) -> int:
-    """Return a TCP port on the loopback interface that nobody listens on now; the first of `number` of them
-    that follow each other.
+    """Return a TCP port on the loopback interface that nobody listens on now, or was given before; the first
+    of `number` of them that follow each other.
 
     For a port that two processes must know before either has it; if one process can report its port, let the
     system choose instead. The port lies below those that the system assigns by itself (32768 and above,
     ip(7)): otherwise another program could be given it before it is used.
     """
-    ports = random.SystemRandom().sample(range(10_000, 32_768 - number), 1_000)
-    return next(
-        port for port in ports if not any(is_taken("127.0.0.1", port + later) for later in range(number))
-    )
+    there = PORTS[: len(PORTS) - number + 1]
+    for first in random.SystemRandom().sample(there, min(1_000, len(there))):
+        ports = range(first, first + number)
+        if not any(port in _returned or is_taken("127.0.0.1", port) for port in ports):
+            _returned.extend(ports)
+            return first
+    raise ProcessFailed(f"of the ports {PORTS[0]} to {PORTS[-1]} none is free")
 
 
 def is_taken(host: str, port: int) -> bool:

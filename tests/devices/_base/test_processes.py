@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from penstock.devices._base import processes
 from penstock.devices._base.processes import PYTHON, Child, ProcessFailed, is_taken, next_free_port
 
 
@@ -85,3 +86,18 @@ def test_a_port_is_taken_while_somebody_listens(host: str, family: socket.Addres
 
 def test_an_address_that_is_not_ours_is_not_taken() -> None:
     assert not is_taken("192.0.2.1", 9999)
+
+
+def test_a_free_port_is_given_once_and_those_that_follow_it_are_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "PORTS", range(21_000, 21_040))
+    given = [processes.free_port(3) for _ in range(5)]
+    ports = [first + later for first in given for later in range(3)]
+    assert len(set(ports)) == 15 and set(ports) <= set(range(21_000, 21_040))
+
+
+def test_where_no_port_is_free_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        taken = server.getsockname()[1]
+        monkeypatch.setattr(processes, "PORTS", range(taken, taken + 1))
+        with pytest.raises(ProcessFailed, match=f"of the ports {taken} to {taken} none is free"):
+            processes.free_port()
