@@ -32,8 +32,19 @@ class Mine(Processor):
 """
 
 
-def burst(streamer: Streamer, series: int, root: Path | None) -> list[str]:
-    """Send series of a few frames back to back; the frames of two series that follow differ."""
+AT_ONCE = 50
+"""Live series that may wait for a consumer at once, well within the receiver's limit."""
+
+
+def burst(streamer: Streamer, series: int, root: Path | None, made: Pipeline | None = None) -> list[str]:
+    """Send series of a few frames back to back; the frames of two series that follow differ.
+
+    Args:
+        streamer: sends them.
+        series: how many.
+        root: folder of their files; `None` for live series.
+        made: whose `AT_ONCE` last series may wait.
+    """
     names = []
     for number in range(series):
         filename = "" if root is None else str(root / f"{number}.h5")
@@ -41,6 +52,8 @@ def burst(streamer: Streamer, series: int, root: Path | None) -> list[str]:
         for index in range(FRAMES):
             streamer.frame(index, image(number, index))
         streamer.end(reason="complete", triggered=FRAMES, sent=FRAMES)
+        if made is not None and (number + 1) % AT_ONCE == 0:
+            made.wait(lambda status: sum(status.totals.values()) >= (len(names) - AT_ONCE // 2) * FRAMES)
     return names
 
 
@@ -77,7 +90,7 @@ def test_a_burst_of_live_series_is_processed_with_slow_workers_and_nothing_waits
     receiver = start_receiver(forward=[entry(tmp_path, shared)])
     receiver.connected()
     with pipeline(SLOW, receiver, workers=2, consumer="live") as made:
-        burst(streamer, 150, None)
+        burst(streamer, 150, None, made)
         status = all_over(made, 150)
         assert sum(worker.frames for worker in status.workers) == 150 * FRAMES
         assert (status.duplicates, status.stray, status.deaths) == (0, 0, 0)
@@ -100,7 +113,7 @@ def test_every_account_of_a_burst_is_exact(
     root = tmp_path / "results"
     root.mkdir()
     with pipeline(SLOW, receiver, workers=2, consumer="live", results_root=str(root)) as made:
-        names = burst(streamer, series, receiver.root if stored else None)
+        names = burst(streamer, series, receiver.root if stored else None, None if stored else made)
         all_over(made, series)
         found = {file.name.split(".")[0]: file for file in root.iterdir()}
         assert len(found) == series
