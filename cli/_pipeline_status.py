@@ -56,8 +56,8 @@ def lines(status: Status, *, finished: bool = False) -> Iterator[str]:
     for series in filter(None, [status.series, *(each for each in status.others if each.active)]):
         yield from _series(series, status.error)
     if finished and status.series is not None and any(status.series.unmatched.values()):
-        yield "    values of channels are recorded while a series runs: of its file only those are known that"
-        yield "    the result file had which is replaced"
+        yield "    values of channels are recorded only while a series runs; when its file is processed"
+        yield "    later, there are only those of the result file that is replaced"
     if status.series is None:
         yield "  no series yet"
     values = ", ".join(f"{name} = {_value(value)}" for name, value in status.parameters.values.items())

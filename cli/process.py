@@ -28,6 +28,7 @@ import socket
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from penstock.cli._address import receiver_url
 from penstock.cli._listening import listen
 from penstock.cli._numbers import whole
 from penstock.cli._output import add_json, emit, say
@@ -46,8 +47,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "raw", nargs="?", type=Path, metavar="PATH", help="file whose frames are processed, in place of live"
     )
     parser.add_argument(
-        "--receiver", metavar="URL", help="address of the receiver's HTTP API instead of the configured one"
-    )
+        "--receiver", metavar="URL|NAME",
+        help="address of the receiver's HTTP API, or its name, instead of the configured one",
+    )  # fmt: skip
     parser.add_argument("--workers", type=whole(0, 1024), metavar="N", help="workers on this machine")
     parser.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE",
@@ -120,8 +122,8 @@ def _config(args: argparse.Namespace) -> PipelineConfig:
         replaced["workers"] = args.workers
     if args.workers == 0 and not config.listen:
         raise UserError("--workers 0, and no listen in the pipeline's file: nobody could process a frame")
-    if args.receiver is not None:
-        replaced["receiver"] = args.receiver
+    receiver = "" if args.raw is not None else args.receiver or config.receiver
+    replaced["receiver"] = receiver and receiver_url(receiver, None)
     if args.http is not None:
         try:
             pipeline_file.check_http(args.http)
@@ -130,8 +132,6 @@ def _config(args: argparse.Namespace) -> PipelineConfig:
         replaced["http"] = args.http
     elif args.raw is not None:
         replaced["http"] = "127.0.0.1:0"  # the pipeline behind the receiver may have the configured one
-    if args.raw is not None:
-        replaced["receiver"] = ""
     replaced["steps"] = _with_values(config, args.set)
     changed: PipelineConfig = _replaced(config, **replaced)
     return changed

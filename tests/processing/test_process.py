@@ -480,6 +480,8 @@ def test_what_every_frame_fails_with_is_said_once_and_the_result_file_has_it(
         (["none.yaml"], "none.yaml: No such file or directory; give the file of a pipeline"),
         (["{file}", "none.h5"], "none.h5 is not a file; give one whose frames are to be processed"),
         (["{file}", "--receiver", "http://127.0.0.1:1"], "does not answer (nobody listens there)"),
+        (["{file}", "--receiver", "127.0.0.1:1"], "receiver at http://127.0.0.1:1 does not answer"),
+        (["{file}", "--receiver", "127.0.0.1:70000"], "ports are numbers from 1 to 65535"),
         (["{file}", "--http", "5100"], 'http is "5100"; give HOST:PORT, such as 127.0.0.1:5100'),
         (["{file}", "--set", "threshold"], "--set takes NAME=VALUE, such as threshold=800"),
         (["{file}", "--workers", "-1"], "-1 is below 0"),
