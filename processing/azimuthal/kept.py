@@ -111,8 +111,7 @@ def _alone(path: Path) -> Iterator[int]:
         descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
-            # Whoever had it may have removed it: then another one has this name.
-            if os.path.exists(path) and os.path.samestat(os.fstat(descriptor), os.stat(path)):
+            if _has_name(descriptor, path):
                 try:
                     yield descriptor
                 finally:
@@ -120,6 +119,14 @@ def _alone(path: Path) -> Iterator[int]:
                 return
         finally:
             os.close(descriptor)
+
+
+def _has_name(descriptor: int, path: Path) -> bool:
+    """Return whether a file still has this name: whoever had its lock may have removed it."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except FileNotFoundError:
+        return False
 
 
 def _make(plan: Plan, images: Images, path: Path, lock: int) -> None:

@@ -122,7 +122,7 @@ def test_a_file_has_no_channels_and_who_needs_one_gets_nan(
     receiver.wait(lambda status: status.series is not None and not status.series.active)
     assert main(["process", str(pipeline_file(tmp_path, NEEDS, **KEYS)), str(raw)]) == 0
     said = capfd.readouterr().out
-    assert "    30 frames without a value of energy\n" in said and "are recorded while a series runs" in said
+    assert "    30 frames without a value of energy\n" in said and "recorded only while a series runs" in said
     rows = Results(receiver.root / "a.spots.h5")
     assert all(math.isnan(value) for value in rows.rows("given", 0, 30).values)
     assert rows.rows("energy_matched", 0, 30).values.tolist() == [0] * 30

@@ -55,6 +55,21 @@ def test_one_matrix_is_made_for_all_and_made_anew_if_it_is_damaged(
     assert len(made) == 2 and names(cache) == [name]
 
 
+def test_a_lock_that_others_remove_meanwhile_is_waited_for(tmp_path: Path) -> None:
+    within: list[int] = []
+
+    def hold(_turn: int) -> int:
+        with kept._alone(tmp_path / "lock") as descriptor:
+            within.append(descriptor)
+            together = len(within)
+            within.remove(descriptor)
+            return together
+
+    with ThreadPoolExecutor(8) as pool:
+        assert set(pool.map(hold, range(2000))) == {1}
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_matrix_whose_entries_are_in_no_bin_is_made_anew(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
