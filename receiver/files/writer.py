@@ -116,12 +116,12 @@ class SeriesWriter:
             begun(path.with_name(draft))
             made = self._structure = structure.create(self._file, path, self.detector, self._series, source)
             self._rows = PerFrame(made.detector, self._account, self._series.rois, made.columns)
+            if self._writing.swmr:  # who opens it once, by its name, finds the frames in it
+                self._create_announced_frames()
             self._open.give_name(draft, folder, replace=header.overwrite)
             name = path.name
-            if header.shape is not None and header.type is not None and header.compression is not None:
-                number = announced_blobs(header.shape, header.channels or ())
-                self._create_frames(header.shape, header.type, header.compression, number)
-                disk_file.flush(self._file)
+            if not self._writing.swmr:  # the name is ours now, and so are those of segments
+                self._create_announced_frames()
         except (OSError, RuntimeError, ValueError, TypeError) as error:
             self._open.release_reserve()
             self._open.close_quietly()
@@ -135,6 +135,13 @@ class SeriesWriter:
             if isinstance(error, FileExistsError):
                 raise storage.segment_exists(error) from error
             raise WriterError(not_created(path, error)) from error
+
+    def _create_announced_frames(self) -> None:
+        header = self._series.header
+        if header.shape is not None and header.type is not None and header.compression is not None:
+            number = announced_blobs(header.shape, header.channels or ())
+            self._create_frames(header.shape, header.type, header.compression, number)
+            disk_file.flush(self._file)
 
     def _continue(self, reopened: Reopened) -> None:
         self._open.adopt(reopened.file)

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from penstock.receiver.config import ReceiverConfig, SourceConfig
-from penstock.receiver.files import stores
+from penstock.receiver.files import storage, stores
 from penstock.receiver.files.recovery import interrupted
 from penstock.receiver.files.reopened import reopen_file
 from penstock.receiver.files.stores import Writing
@@ -64,6 +64,23 @@ def check(path: Path, stored: list[int], length: int) -> None:
         for index in stored:
             np.testing.assert_array_equal(data[index], array(index))
         assert [index for index, status in enumerate(status_of(file)) if status == 1] == stored
+
+
+def test_who_opens_it_as_soon_as_it_has_its_name_finds_the_frames(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """HDF5 shows a follower what the file had when it was opened, however often the same process opens it."""
+    give, found = storage.give_name, []
+
+    def looked_at(draft: str, name: str, folder: int, *, replace: bool) -> None:
+        give(draft, name, folder, replace=replace)
+        command = "import h5py, sys; print(h5py.File(sys.argv[1], 'r', swmr=True)['entry/data/data'].shape)"
+        found.append(subprocess.check_output([sys.executable, "-c", command, str(path)], text=True))
+
+    monkeypatch.setattr(storage, "give_name", looked_at)
+    series = Written(path, start(frames=300, **FORMAT), swmr=True)
+    series.close(reason="stopped")
+    assert found == [f"(0, {SHAPE[0]}, {SHAPE[1]})\n"]
 
 
 def test_a_reader_follows_the_file_while_it_grows(path: Path) -> None:
