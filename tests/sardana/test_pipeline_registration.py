@@ -18,6 +18,7 @@ from penstock.devices._base.registration import register
 from penstock.sardana.laboratory import servers
 from penstock.sardana.laboratory.laboratory import GROUP, SARDANA, TIMER, Laboratory, Unit
 from tests.processing.test_process import Running, running
+from tests.sardana.removal import remove_group
 from tests.sardana.test_pipeline_scans import CLASS, columns, frame_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]  # eleven processes
@@ -114,7 +115,7 @@ def test_channels_of_all_results_are_made_completed_and_removed(
     lab.define("senv", "ActiveMntGrp", "livegrp")
     run = lab.run("ascan", "mot01", "0", "1", "2", "0.01")
     lab.define("senv", "ActiveMntGrp", GROUP)
-    lab.define("udefmeas", "livegrp")
+    remove_group(lab, "livegrp")
     assert run.ending == "finish", (run.error, run.said())
     found = columns(lab)
     for point in range(3):
