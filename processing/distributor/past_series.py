@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections import deque
 from dataclasses import replace
+from itertools import islice
+from operator import itemgetter
 
 from penstock.processing.distributor import series_status
 from penstock.processing.distributor.account import FINAL, State
@@ -24,8 +27,9 @@ class PastSeries:
     """The series of one pipeline that are over."""
 
     def __init__(self) -> None:
-        self.shown: deque[Series] = deque(maxlen=SHOWN)
-        """What is said of them, the newest first: their accumulated values may be large."""
+        self._shown: deque[tuple[float, Series]] = deque(maxlen=SHOWN)
+        """When they began, and what is said of them, as they ended, the last one first: their accumulated
+        values may be large."""
         self.finals: dict[State, int] = dict.fromkeys(FINAL, 0)
         """Frames in each final state, without those of an earlier distributor."""
         self._ended: dict[tuple[str, float], None] = {}
@@ -40,10 +44,16 @@ class PastSeries:
         """
         for state, frames in run.account.made.items():
             self.finals[state] += frames
-        self.shown.appendleft(series_status.status(run, receiver))
+        self._shown.appendleft((run.started or time.time(), series_status.status(run, receiver)))
         self._ended[run.name, run.started] = None
         while len(self._ended) > REMEMBERED:
             del self._ended[next(iter(self._ended))]
+
+    def last(self, most: int) -> list[Series]:
+        """Return what is said of the last ones that ended, at most so many; the one that began last is first:
+        short series may end before a long one that began earlier."""
+        found = sorted(islice(self._shown, most), key=itemgetter(0), reverse=True)
+        return [series for _, series in found]
 
     def has(self, over: Over) -> bool:
         """Return whether a series is over that the receiver tells of once more; one that was stopped at its
@@ -55,8 +65,8 @@ class PastSeries:
         if not what:
             return
         (log.error if failed else log.warning)("%s: %s", result_file, what)
-        for place, series in enumerate(self.shown):
+        for place, (began, series) in enumerate(self._shown):
             if series.result_file == result_file:
                 reason = "; ".join([*([series.reason] if series.reason else []), what])
-                self.shown[place] = replace(series, reason=reason[:500])
+                self._shown[place] = began, replace(series, reason=reason[:500])
                 return

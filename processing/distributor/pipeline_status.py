@@ -30,7 +30,7 @@ def status(flow: Flow, waits_for: str = "") -> models.Status:
         series_status.status(run, receiver, _prepares(flow, run))
         for run in islice(reversed(flow.series.runs.values()), MOST_SERIES)
     ]
-    series = [*running, *flow.series.past.shown][:MOST_SERIES]
+    series = [*running, *flow.series.past.last(MOST_SERIES - len(running))]
     is_busy = any(run.phase is not Phase.OVER for run in flow.series.runs.values())
     return models.Status(
         state="error" if flow.series.error else "running" if is_busy else "idle", error=flow.series.error,

@@ -145,4 +145,4 @@ def test_of_a_series_that_is_over_only_what_is_said_of_it_is_kept(series: Series
     del run
     gc.collect()
     assert store() is None and account() is None
-    assert [(past.id, past.counts.frames) for past in series.past.shown] == [("first", 3)]
+    assert [(past.id, past.counts.frames) for past in series.past.last(1)] == [("first", 3)]
