@@ -1,14 +1,28 @@
 """The binding of libaravis 0.8: only what is used, and every GError as a `CameraError`.
 
-Prototypes: the public headers `arvcamera.h`, `arvstream.h`, `arvbuffer.h`, `arvsystem.h`, `arvgvdevice.h` of
-Aravis 0.8.26.
+Prototypes: the public headers `arvcamera.h`, `arvstream.h`, `arvbuffer.h`, `arvsystem.h`, `arvgvdevice.h`,
+`arvgvstream.h` of Aravis 0.8.26.
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import importlib.util
-from ctypes import POINTER, byref, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint, c_uint64, c_void_p
+import os
+import socket
+from ctypes import (
+    POINTER,
+    byref,
+    c_char_p,
+    c_double,
+    c_int,
+    c_int64,
+    c_size_t,
+    c_uint,
+    c_uint64,
+    c_void_p,
+)
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -122,6 +136,7 @@ _PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "arv_camera_is_uv_device": (c_int, (c_void_p,)),
     "arv_camera_uv_set_usb_mode": (None, (c_void_p, c_int)),
     "arv_camera_create_stream!": (c_void_p, (c_void_p, c_void_p, c_void_p)),
+    "arv_gv_stream_get_port": (ctypes.c_uint16, (c_void_p,)),
     "arv_device_get_genicam_xml": (c_void_p, (c_void_p, POINTER(c_size_t))),
     "arv_device_get_feature_access_mode": (c_int, (c_void_p, c_char_p)),
     "arv_device_read_register!": (c_int, (c_void_p, c_uint64, POINTER(ctypes.c_uint32))),
@@ -280,6 +295,7 @@ class Stream:
         self._stream = self._lib.camera_create_stream(camera, None, None)
         if lib.camera_is_gv_device(camera):
             lib.g_object_set(self._stream, b"socket-buffer-size", SOCKET_BUFFER, None)
+            _make_room(lib.gv_stream_get_port(self._stream))
         self._addresses: dict[int, int] = {}
 
     def lend(self, address: int, nbytes: int) -> None:
@@ -315,6 +331,19 @@ class Stream:
     def close(self) -> None:
         """End the library's thread; it has let go of every buffer when this returns."""
         self._lib.g_object_unref(self._stream)
+
+
+def _make_room(port: int) -> None:
+    """Give a stream's socket its buffer at once: the library does so with the first packet that it reads, and
+    what has come by then on a busy host may be more than the kernel gives a socket."""
+    for descriptor in Path("/proc/self/fd").iterdir():
+        with contextlib.suppress(OSError):  # it is closed meanwhile
+            if not os.readlink(descriptor).startswith("socket:"):
+                continue
+            with socket.socket(fileno=os.dup(int(descriptor.name))) as found:
+                is_udp = (found.family, found.type) == (socket.AF_INET, socket.SOCK_DGRAM)
+                if is_udp and found.getsockname()[1] == port:
+                    found.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, SOCKET_BUFFER)
 
 
 def configure_transport(lib: Aravis, camera: int) -> None:
