@@ -11,18 +11,7 @@ import ctypes
 import importlib.util
 import os
 import socket
-from ctypes import (
-    POINTER,
-    byref,
-    c_char_p,
-    c_double,
-    c_int,
-    c_int64,
-    c_size_t,
-    c_uint,
-    c_uint64,
-    c_void_p,
-)
+from ctypes import POINTER, byref, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint, c_uint64, c_void_p
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
