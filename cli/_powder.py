@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pyFAI
 
-from penstock.checks.series_check import missing_files
+from penstock.checks.series_check import unreadable_files
 from penstock.receiver.geometry import NEEDED, NO_ENERGY
 from penstock.receiver.models import FrameStatus
 from penstock.receiver.reader import ReaderError, SeriesFile, text
@@ -53,10 +53,10 @@ def mean(series: SeriesFile) -> np.ndarray[Any, Any]:
     """Return the mean of the stored frames, float64; NaN where no frame has a pixel that counts.
 
     Raises:
-        ReaderError: no frame is stored, or one cannot be read, or a file that holds some is missing.
+        ReaderError: no frame is stored, or one cannot be read, or a file that holds some of them cannot be.
     """
-    if absent := series.absent_files():
-        raise ReaderError(f"{series.path}: {missing_files(absent)}")
+    if unreadable := unreadable_files(series.unreadable_files()):
+        raise ReaderError(f"{series.path}: {'; '.join(unreadable.values())}")
     total = np.zeros(series.shape[-2:])
     number = np.zeros(series.shape[-2:], np.int64)
     status = series.frame_status

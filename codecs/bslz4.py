@@ -63,7 +63,9 @@ def decompress(blob: Buffer, pixels: int, kind: np.dtype) -> np.ndarray:
     Raises:
         ValueError: the blob cannot be unpacked.
     """
-    return decompress_part(blob, pixels, kind, 0, pixels)
+    out = np.empty(pixels, kind)
+    decompress_into(blob, out)
+    return out
 
 
 def decompress_into(blob: Buffer, out: np.ndarray) -> None:

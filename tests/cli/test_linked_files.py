@@ -151,7 +151,7 @@ def test_segments_of_which_nothing_came_are_not_missing(tmp_path: Path) -> None:
     written.close("stopped")
     with SeriesFile(path) as file:
         assert [file.is_allocated(index) for index in (0, 1, 5, 18)] == [True, False, False, True]
-        assert file.absent_files() == []
+        assert file.unreadable_files() == []
         np.testing.assert_array_equal(file.frame(18), array(18))
         assert file.blobs(18) == [array(18).tobytes()]
 
