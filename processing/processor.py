@@ -81,6 +81,11 @@ class Frame:
         self._replaced = array
 
     @property
+    def is_replaced(self) -> bool:
+        """Whether a step has put an array of its own in the pixels' place: they are no detector's counts."""
+        return self._replaced is not None
+
+    @property
     def image(self) -> Image:
         """The frame's header as the receiver sent it.
 
