@@ -152,6 +152,10 @@ class ImageFile:
         """Return what a PILATUS says in its headers; `None` of other files."""
         return geometry.known(self._said) if self._said else None
 
+    def remarks(self) -> tuple[str, ...]:
+        """Return nothing: the units of a header are fixed."""
+        return ()
+
     def mask(self, channel: str | None = None) -> np.ndarray[Any, Any] | None:
         """Return `None`."""
         return None
