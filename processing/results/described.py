@@ -15,6 +15,8 @@ import numpy as np
 from penstock.processing.describe import Plot, Value
 from penstock.processing.results import layout
 
+NOTES = f"{layout.PROCESS}/notes"
+"""What a reader of the results has to know, one sentence each."""
 CLASSES = {"reduction": "NXprocess", "input": "NXparameters"}
 """Of groups whose class has another name than themselves."""
 BESIDE = ("reference", "note")
@@ -30,13 +32,17 @@ def is_lacking(file: Any, plots: Sequence[Plot]) -> bool:
     )
 
 
-def add(file: Any, plots: Sequence[Plot]) -> None:
-    """Add axes, errors and attributes of all results that are in the file without them.
+def add(file: Any, plots: Sequence[Plot], notes: Sequence[str] = ()) -> None:
+    """Add axes, errors and attributes of all results that are in the file without them, and notes.
 
     Args:
         file: h5py file, open for writing.
         plots: as `describe.check` returns them.
+        notes: what their reader has to know; sentences.
     """
+    if notes and NOTES not in file:
+        texts = np.array([note.encode() for note in notes])
+        file.create_dataset(NOTES, data=texts, dtype=layout.text_type(texts.itemsize), track_times=False)
     for plot in plots:
         path = _path(file, plot.signal)
         if path is None:
