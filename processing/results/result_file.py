@@ -145,7 +145,7 @@ class ResultFile(AccountRows):
         """
         self._plots, self._notes = tuple(plots), tuple(notes)
         with self._open.reading() as file:
-            is_late = described.is_lacking(file, plots)
+            is_late = described.is_lacking(file, plots, notes)
         if is_late:
             self._open.remake(lambda file: described.add(file, plots, notes), "what results mean")
 
