@@ -143,7 +143,7 @@ class SeriesFile:
 
         Raises:
             IndexError: there is no such index.
-            ReaderError: what is stored there cannot be read or unpacked.
+            ReaderError: what is stored there cannot be read or unpacked, or the file that has it is away.
         """
         if not 0 <= index < len(self):
             raise IndexError(f"{self.path} has {plural(len(self), 'frame')}, none of index {index}")

@@ -6,8 +6,10 @@ datasets, which may be virtual themselves.
 
 from __future__ import annotations
 
+import os
 import sys
 from bisect import bisect_right
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -168,7 +170,7 @@ class LinkedFrames:
                 file = data.file
                 if run.file != ".":
                     place = place_of(Path(file.filename), run.file)
-                    if not place.exists():
+                    if not os.path.exists(place):
                         return Unreadable(place, _absent(place)), count
                     file = self._file(place)
                 if not isinstance(found := file.get(run.dataset), h5py.Dataset):
@@ -211,9 +213,23 @@ class LinkedFrames:
 
 
 def place_of(shown_by: Path, name: str) -> Path:
-    """Return the path of a file that a virtual dataset names.
+    """Return the path of a file that a virtual dataset names: the first that exists of those at which HDF5
+    looks (`H5F_prefix_open_file`), else the one beside the file of the virtual dataset, or beside that to which
+    its symbolic link leads."""
+    given = Path(name)
+    home = shown_by.resolve() if shown_by.is_symlink() else shown_by
+    beside = home.parent / name  # which is the name itself if that is absolute
+    return next(filter(os.path.exists, _places(shown_by, given)), beside)
 
-    Like HDF5, look beside the file of the virtual dataset, then beside that to which a symbolic link leads.
-    """
-    beside = shown_by.parent / name
-    return beside if beside.exists() or not shown_by.is_symlink() else shown_by.resolve().parent / name
+
+def _places(shown_by: Path, given: Path) -> Iterator[Path]:
+    if given.is_absolute():
+        yield given
+        given = Path(given.name)
+    for prefix in os.environ.get("HDF5_VDS_PREFIX", "").split(":"):
+        if prefix:
+            yield Path(prefix.replace("${ORIGIN}", str(shown_by.parent))) / given
+    yield shown_by.parent / given
+    yield given
+    if shown_by.is_symlink():
+        yield shown_by.resolve().parent / given
