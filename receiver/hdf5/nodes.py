@@ -44,8 +44,16 @@ def members(group: h5py.Group) -> Iterator[tuple[str, h5py.Dataset]]:
     """Yield the datasets of numbers in a group."""
     for name in group:
         node = dataset(group, name)
-        if node is not None and node.shape is not None and node.dtype.kind in "biuf":
+        if node is not None and shape_of(node) is not None and node.dtype.kind in "biuf":
             yield name, node
+
+
+def shape_of(node: h5py.Dataset) -> tuple[int, ...] | None:
+    """Return the shape of a dataset; `None` if it has none, or it depends on a file that cannot be read."""
+    try:
+        return node.shape  # type: ignore[no-any-return]
+    except NO_NODE:
+        return None
 
 
 def dataset(group: h5py.Group, name: str) -> h5py.Dataset | None:
