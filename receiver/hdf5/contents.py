@@ -10,7 +10,7 @@ import h5py
 import numpy as np
 
 from penstock.receiver.files.stores.linked_frames import is_virtual
-from penstock.receiver.hdf5.counted import named, with_gaps
+from penstock.receiver.hdf5.counted import named
 from penstock.receiver.hdf5.nodes import (
     dataset,
     default_group,
@@ -98,7 +98,6 @@ def _plotted(plot: h5py.Group) -> tuple[Stack | None, list[str]]:
 
 def _stack(data: h5py.Dataset, home: h5py.Group, status: h5py.Dataset | None = None) -> Stack | None:
     """Return a dataset as frames; `None` if it has none."""
-    data = with_gaps(data)
     if data.ndim < 2 or not data.size:
         return None
     lone = data.ndim == axes_of(data)

@@ -36,22 +36,28 @@ def named(shown_by: Path, name: str) -> Iterator[Path]:
         yield from takewhile(os.path.exists, others)
 
 
-def with_gaps(data: h5py.Dataset) -> h5py.Dataset:
-    """Return a dataset with all its frames: HDF5 ends it at the first counted file that does not exist, if
-    nobody says how many may be absent."""
-    if not is_virtual(data):
-        return data
+def gap(data: h5py.Dataset) -> int:
+    """Return how many counted files of a dataset are absent at most, one behind the other, before one that
+    exists; 0 if it is of another kind."""
+    try:
+        grows = is_virtual(data) and None in data.maxshape
+    except RuntimeError:  # of a view of what cannot be read
+        return 0
+    if not grows:
+        return 0
     names = {source.file_name for source in h5py.Dataset(data.id).virtual_sources()}
-    gap = max((_gap(Path(data.file.filename), name) for name in names if is_counted(name)), default=0)
-    if not gap:
-        return data
+    return max((_gap(Path(data.file.filename), name) for name in names if is_counted(name)), default=0)
+
+
+def open_with_gap(file: h5py.File, name: str, gap: int) -> h5py.Dataset:
+    """Open a dataset with all its frames: HDF5 ends it at the first counted file that does not exist, unless
+    it is said how many may be absent when the dataset is opened for the first time."""
     how = h5p.create(h5p.DATASET_ACCESS)
     how.set_virtual_printf_gap(gap)
-    return h5py.Dataset(h5d.open(data.file.id, data.name.encode(), how))
+    return h5py.Dataset(h5d.open(file.id, name.encode(), how))
 
 
 def _gap(shown_by: Path, name: str) -> int:
-    """Return how many counted files are absent at most, one behind the other, before one that exists."""
     literal = [re.escape(numbered(part)) for part in _NUMBER.split(Path(name).name)[::2]]
     marks = [match[1] for match in _NUMBER.finditer(Path(name).name)]
     form = literal[0] + "".join(

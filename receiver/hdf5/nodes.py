@@ -7,6 +7,7 @@ from typing import Any
 
 import h5py
 
+from penstock.receiver.hdf5.counted import gap, open_with_gap
 from penstock.receiver.reader import text
 
 MOST_GROUPS = 2000
@@ -60,9 +61,15 @@ def dataset(group: h5py.Group, name: str) -> h5py.Dataset | None:
     """Return a dataset; `None` if there is none, or its link leads nowhere."""
     try:
         node = group.get(name)
+        if not isinstance(node, h5py.Dataset):
+            return None
+        if (absent := gap(node)) > 0:
+            file, path = node.file, str(node.name)
+            del node  # it would keep the length that it has
+            node = open_with_gap(file, path, absent)
     except NO_NODE:
         return None
-    return node if isinstance(node, h5py.Dataset) else None
+    return node
 
 
 def default_group(file: h5py.File) -> str | None:
