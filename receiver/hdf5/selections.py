@@ -55,10 +55,9 @@ class Axis(NamedTuple):
 
 
 def axes(space: Any) -> list[Axis] | None:
-    """Return what a selection of h5py selects: `None` if it is no regular one, nothing if it is all of a
-    dataset whose shape it does not say."""
+    """Return what a selection of h5py selects: `None` if it is no regular one, nothing if it is all."""
     if space.get_select_type() == h5s.SEL_ALL:
-        return all_of(space.shape or ())
+        return []
     if not space.is_regular_hyperslab():
         return None
     return [Axis(*map(int, each)) for each in zip(*space.get_regular_hyperslab(), strict=True)]

@@ -310,8 +310,8 @@ def _aligned(mapping: Mapping, found: Extent, part: Box) -> tuple[Indices, Box] 
         box.append((there.start + first - here.start, there.start + end - here.start))
     outer = selected[: len(lead)]
     number = len(mapping.frames)
-    if len(outer) == 1:
-        frames = outer[0].first(number)
+    if len(outer) == 1:  # all of it may be more than it has
+        frames = outer[0].first(number) if mapping.source else np.arange(number)
     else:
         frames = flat([axis.within(length) for axis, length in zip(outer, lead, strict=True)], lead)
     return (frames, tuple(box)) if len(frames) == number else None

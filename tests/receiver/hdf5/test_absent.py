@@ -50,6 +50,14 @@ def fewer(folder: Path) -> None:
     raw(folder / "raw_1.h5", (2,))
 
 
+def fewer_of_some(folder: Path) -> None:
+    raw(folder / "raw_0.h5", (0, 1, 2))
+    layout = h5py.VirtualLayout((4, 2, 4), np.uint16)
+    layout[:] = h5py.VirtualSource("raw_0.h5", "data", (9, 2, 4))[:4]
+    with h5py.File(folder / "a.h5", "w") as file:
+        file.create_virtual_dataset("data", layout)
+
+
 def two_levels(folder: Path) -> None:
     raw(folder / "raw_0.h5", (0, 1))
     view(folder / "inner.h5", 4, ((0, 2, "raw_0.h5"), (2, 2, "raw_1.h5")))
@@ -137,6 +145,9 @@ CASES: Cases = {
     "no HDF5": (no_hdf5, [THERE, THERE, GONE, GONE], r"raw_1\.h5 is not an HDF5 file"),
     "no dataset": (no_dataset, [THERE, THERE, GONE, GONE], r"raw_1\.h5 has no data"),
     "fewer frames": (fewer, [THERE, THERE, THERE, GONE], r"data of .*raw_1\.h5 has fewer frames"),
+    "fewer than are selected": (
+        fewer_of_some, [THERE, THERE, THERE, GONE], r"data of .*raw_0\.h5 has fewer frames"
+    ),
     "two levels": (two_levels, [THERE, THERE, GONE, GONE], r"raw_1\.h5 does not exist"),
     "unmapped": (unmapped, [THERE, THERE, GONE, GONE], "it is in no file"),
     "every second": (every_second, [THERE, GONE, THERE, GONE], r"raw_1\.h5 does not exist"),
