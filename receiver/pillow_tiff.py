@@ -128,10 +128,11 @@ class PillowTiff:
     def _plain(self, page: Page) -> np.ndarray[Any, Any]:
         shape = (page.one(_ROWS), page.one(_COLUMNS), 3)
         with self._path.open("rb") as file:
-            content = b""
+            strips = []
             for offset, size in zip(page.values[_OFFSETS], page.values[_SIZES], strict=False):
                 file.seek(offset)
-                content += file.read(size)
+                strips.append(file.read(size))
+        content = b"".join(strips)
         if len(content) != 2 * prod(shape):
             raise _refused(self._path, page)
         return np.frombuffer(content, f"{page.order}u2").reshape(shape).astype(np.uint16)
@@ -195,6 +196,6 @@ def _refused(path: Path, page: Page) -> ReaderError:
     if not page.is_coloured:
         kind, remedy = "in grey", "save it without packing"
     return ReaderError(
-        f"{path} is a TIFF {kind} that is not read here ({page.bits} bits, {packing}{planar}), or is damaged, "
-        f"or still being written; {remedy}"
+        f"{path} is a TIFF {kind} that is not read here ({page.bits} bits, {packing}{planar}), or is "
+        f"damaged, or still being written; {remedy}"
     )
