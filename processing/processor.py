@@ -81,6 +81,12 @@ class Frame:
         self._replaced = array
 
     @property
+    def is_replaced(self) -> bool:
+        """Whether a step has assigned pixels of its own: what the detector says of its counts, such as
+        `saturation_value`, does not hold for them."""
+        return self._replaced is not None
+
+    @property
     def image(self) -> Image:
         """The frame's header as the receiver sent it.
 
