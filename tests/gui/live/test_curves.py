@@ -31,7 +31,9 @@ def history() -> History:
     kept = History("s", None)
     peak: list[float | None] = [10, 20, None, 40, 50]
     values = {
-        "peak": RoiSeries(sum=peak, mean=[1, 2, None, 4, 5], max=[3, 3, None, 3, 9]),
+        "peak": RoiSeries(
+            sum=peak, mean=[1, 2, None, 4, 5], max=[3, 3, None, 3, 9], saturated=[0, 2, None, 0, 1]
+        ),
         "ground": RoiSeries(sum=[1, 1, None, 1, 1], mean=[0, 0, None, 0, 0], max=[1, 1, None, 1, 1]),
     }
     times = [START, START + 0.5, None, START + 1.5, START + 2.0]
@@ -42,8 +44,8 @@ def history() -> History:
 def totals() -> Shown:
     """Two of the frames were shown."""
     seen = Shown()
-    seen.add("s", 4, START + 2.0, (500, 5.0, 9))
-    seen.add("s", 1, START + 0.5, (200, 2.0, 3))
+    seen.add("s", 4, START + 2.0, (500, 5.0, 9, 6))
+    seen.add("s", 1, START + 0.5, (200, 2.0, 3, 0))
     return seen
 
 
@@ -69,6 +71,9 @@ def test_the_selected_region_is_drawn_by_frame(panel: CurvesPanel) -> None:
     assert panel.curve.getYAxis().getLabel() == "sum of peak"
     panel.value.setCurrentText("max")
     np.testing.assert_equal(panel.curve.values()[1], [3, 3, np.nan, 3, 9])
+    panel.value.setCurrentText("saturated")
+    np.testing.assert_equal(panel.curve.values()[1], [0, 2, np.nan, 0, 1])
+    assert panel.curve.getYAxis().getLabel() == "saturated pixels of peak"
 
 
 def test_all_regions_are_drawn_in_one_plot_and_the_selected_one_is_thicker(panel: CurvesPanel) -> None:
@@ -96,6 +101,8 @@ def test_frames_shown_are_crosses_and_said_to_be_only_those(panel: CurvesPanel) 
     assert panel.curve.getCurve(NAME).getXData().tolist() == [0.5, 2.0]
     panel.value.setCurrentText("max")
     assert panel.curve.getCurve(NAME).getYData().tolist() == [3, 9]
+    panel.value.setCurrentText("saturated")
+    assert panel.curve.getCurve(NAME).getYData().tolist() == [0, 6]
 
 
 def test_in_a_scan_its_motor_is_offered_and_gone_with_it(panel: CurvesPanel) -> None:
@@ -124,8 +131,9 @@ def test_the_table_has_all_that_is_known(qtbot: Any, panel: CurvesPanel, tmp_pat
     assert len(rows) == 5
     assert rows[1] == {
         "frame": "1", "time": repr(START + 0.5), "peak:sum": "20", "peak:mean": "2", "peak:max": "3",
-        "ground:sum": "1", "ground:mean": "0", "ground:max": "1", "frames shown:sum": "200",
-        "frames shown:mean": "2", "frames shown:max": "3",
+        "peak:saturated": "2", "ground:sum": "1", "ground:mean": "0", "ground:max": "1",
+        "ground:saturated": "", "frames shown:sum": "200", "frames shown:mean": "2", "frames shown:max": "3",
+        "frames shown:saturated": "0",
     }  # fmt: skip
     assert (rows[2]["time"], rows[2]["peak:sum"], rows[0]["frames shown:sum"]) == ("", "", "")
     panel.save_csv(tmp_path / "nowhere" / "values.csv")
