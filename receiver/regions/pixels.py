@@ -17,7 +17,7 @@ from penstock.stins.messages import Buffer, Image
 
 VALUES = ("sum", "mean", "max", "saturated")
 UNITS = {"sum": "counts", "mean": "counts", "max": "counts", "saturated": "pixel"}
-NOTHING = (math.nan,) * len(VALUES)
+NOTHING = (math.nan, math.nan, math.nan, math.nan)
 """Values of a rectangle without a pixel that counts."""
 
 
