@@ -82,8 +82,7 @@ class Frame:
 
     @property
     def is_replaced(self) -> bool:
-        """Whether a step has assigned pixels of its own: what the detector says of its counts, such as
-        `saturation_value`, does not hold for them."""
+        """Whether a step has put an array of its own in the pixels' place: they are no detector's counts."""
         return self._replaced is not None
 
     @property

@@ -16,9 +16,10 @@ from penstock.processing.azimuthal.plan import UNITS, Images, Plan, Splitting, U
 from penstock.processing.describe import Axis, Plot, Value
 from penstock.processing.processor import CannotProcess, Frame, Processor, Result
 from penstock.processing.processors import _files
-from penstock.processing.processors._image import image_of, masked_of, native, native_type
+from penstock.processing.processors._image import image_of, masked_of, native, native_type, rule_for
 from penstock.processing.series import Series
 from penstock.receiver import geometry as header_geometry
+from penstock.receiver.validity.pixels import Flag
 
 log = logging.getLogger(__name__)
 
@@ -57,8 +58,8 @@ class Azimuthal(Processor):
     """File with a further mask: pixels that are not 0 do not count."""
     error_model: Literal["poisson", "none"] = "poisson"
     mask_value: float | Literal["auto", "none"] = "auto"
-    """Value of pixels that do not count in this frame. "auto": the greatest of an unsigned type, -1 and -2 of
-    a signed one. NaN and infinity never count."""
+    """Value of pixels that do not count in this frame. "auto": those without a value, and saturated ones, as
+    the series says (`receiver.validity`). NaN and infinity never count."""
 
     preparation: ClassVar[str] = "preparing geometry"
     _series: Series | None = None
@@ -156,15 +157,19 @@ class Azimuthal(Processor):
                     f"the frame has {list(image.shape)} pixels, and the series {list(self._shape)}"
                 )
             self._prepare((image.shape[0], image.shape[1]))
-        curve = self._integrate(native(image))
+        curve = self._integrate(frame, native(image))
         return {"I": curve.intensity, "I_errors": curve.sigma}
 
     # -- within ----------------------------------------------------------------------------------------
 
-    def _integrate(self, image: np.ndarray[Any, Any]) -> product.Curve:
-        assert self._matrix is not None
-        marks = facts.marks(self.mask_value, image.dtype)
-        return product.integrate(self._matrix, image, marks, self.error_model == "poisson")
+    def _integrate(self, frame: Frame, image: np.ndarray[Any, Any]) -> product.Curve:
+        assert self._matrix is not None and self._series is not None
+        rule, kind = rule_for(frame, self._series), frame.pixels.dtype
+        if frame.partial and self.mask_value != "auto":  # what is missing never counts
+            missing = rule.flags(frame.pixels, partial=True) == Flag.INVALID
+            image = np.where(missing, np.nan, image.astype(np.float64))
+        limits = facts.limits(self.mask_value, rule, kind, partial=frame.partial)
+        return product.integrate(self._matrix, image, limits, self.error_model == "poisson")
 
     def _axes(self) -> tuple[Any, ...]:
         return (

@@ -11,7 +11,7 @@ from penstock.processing.accumulate import Events, Sum
 from penstock.processing.describe import Plot
 from penstock.processing.processor import CannotProcess, Frame, Processor, Result
 from penstock.processing.processors import _files
-from penstock.processing.processors._image import image_of, masked_of, native, native_type
+from penstock.processing.processors._image import good_of, image_of, masked_of, native, native_type
 from penstock.processing.processors._maxima import strict_maxima, threshold_floats, threshold_integers
 from penstock.processing.series import Series
 
@@ -70,7 +70,7 @@ class Electrons(Processor):
         image = native(image)
         if self._ready != (image.shape, image.dtype):
             self._prepare(image)
-        found = self._count(image, self._prepared)
+        found = self._count(image, self._prepared, good_of(frame, self._series, image, None))
         result: dict[str, Any] = {NAME: Events(found), "electron_count": np.uint32(len(found))}
         if self.image:
             counted = np.zeros(image.size, np.uint8)
@@ -89,14 +89,15 @@ class Electrons(Processor):
         self._prepared = _Prepared(self, image, dark, gain, masked_of(self._series, shape, NAME))
         self._ready, self._shape = (shape, image.dtype), shape
 
-    def _count(self, image: np.ndarray[Any, Any], prepared: _Prepared) -> np.ndarray[Any, Any]:
+    def _count(
+        self, image: np.ndarray[Any, Any], prepared: _Prepared, good: np.ndarray[Any, Any] | None = None
+    ) -> np.ndarray[Any, Any]:
+        masked = prepared.masked if good is None else np.append(prepared.masked, np.flatnonzero(~good))
         if prepared.factor is None:
-            threshold_integers(
-                image, prepared.dark, prepared.masked, prepared.low, prepared.high, prepared.bordered
-            )
+            threshold_integers(image, prepared.dark, masked, prepared.low, prepared.high, prepared.bordered)
         else:
             threshold_floats(
-                image, prepared.dark, prepared.factor, prepared.masked,
+                image, prepared.dark, prepared.factor, masked,
                 float(self.background), float(self.xray), prepared.bordered,
             )  # fmt: skip
         count = strict_maxima(prepared.bordered, self.background < 0, prepared.found)

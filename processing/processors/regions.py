@@ -9,12 +9,12 @@ import numpy as np
 
 from penstock.processing.describe import Plot
 from penstock.processing.processor import CannotProcess, Frame, Processor, Result
-from penstock.processing.processors._image import image_of, masked_of
+from penstock.processing.processors._image import image_of, masked_of, rule_for
 from penstock.processing.series import Series
 from penstock.receiver.config.rectangles import Rectangle, check_names
 from penstock.receiver.regions import pixels
 from penstock.receiver.regions.pixels import UNITS, VALUES, Area, sum_type
-from penstock.receiver.validity.pixels import Flag, PixelRule, rule_of
+from penstock.receiver.validity.pixels import Flag, PixelRule
 
 LABELS = {
     "sum": "sum of the pixels", "mean": "mean of the pixels", "max": "maximum of the pixels",
@@ -52,7 +52,6 @@ class Regions(Processor):
     def start(self, series: Series) -> None:
         """Begin a series; its first frame says how large the images are."""
         self._series = series
-        self._rule = rule_of(series.metadata)
 
     def describe(self) -> list[Plot]:
         """Return unit and label of each result."""
@@ -74,7 +73,7 @@ class Regions(Processor):
             return None
         if image.shape != self._shape:
             self._find(image.shape)
-        rule = PixelRule() if frame.is_replaced else self._rule
+        rule = rule_for(frame, self._series)
         found = dict(zip(("total", "total_saturated"), _total(image, self._masked, rule), strict=True))
         for name, area in self._areas.items():
             for value, number in zip(VALUES, pixels.values(image, area, rule), strict=True):
