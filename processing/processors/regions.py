@@ -100,50 +100,21 @@ def _total(
         masked: places of the pixels that do not count, in the image as one line; `None` if all count.
         rule: which of the others count.
     """
-    kind = sum_type(image.dtype)
-    if kind is np.float64:
-        return _total_of_floats(image, masked, rule)
-    # Integers are exact, and few do not count: it is faster to take them off than to leave them out.
-    left_out = [] if masked is None else [image.take(masked)]
-    saturated = 0
+    left_out, saturated = [] if masked is None else [masked], 0
     if not pixels.all_good(image, float(image.max()), rule):
-        beyond = _beyond(image, masked, rule)
-        flags = rule.flags(beyond)
-        left_out.append(beyond[flags == Flag.INVALID])
+        places, flags = pixels.beyond(image, rule, masked)
+        left_out.append(places[flags == Flag.INVALID])
         saturated = int(np.count_nonzero(flags == Flag.SATURATED))
     if sum(map(len, left_out)) == image.size:
         return math.nan, math.nan
+    kind = sum_type(image.dtype)
+    if kind is np.float64:  # what is NaN cannot be taken off
+        image = image.flatten() if left_out else image
+        for each in left_out:
+            image[each] = 0
+        return float(image.sum(dtype=kind)), float(saturated)
+    # Integers are exact, and few do not count: it is faster to take them off than to leave them out.
     total = image.sum(dtype=kind)
     for each in left_out:
-        total -= each.sum(dtype=kind)
+        total -= image.take(each).sum(dtype=kind)
     return float(total), float(saturated)
-
-
-def _total_of_floats(
-    image: np.ndarray[Any, Any], masked: np.ndarray[Any, Any] | None, rule: PixelRule
-) -> tuple[float, float]:
-    """See `_total`; of integers of 64 bits as well, whose sum may have more."""
-    if masked is None and image.size and pixels.all_good(image, float(image.max()), rule):
-        return float(image.sum(dtype=np.float64)), 0.0
-    flags = rule.flags(image)
-    if masked is not None:
-        flags.ravel()[masked] = Flag.INVALID
-    counts = flags != Flag.INVALID
-    if not counts.any():
-        return math.nan, math.nan
-    total = np.sum(image, where=counts, dtype=np.float64)
-    return float(total), float(np.count_nonzero(flags == Flag.SATURATED))
-
-
-def _beyond(
-    image: np.ndarray[Any, Any], masked: np.ndarray[Any, Any] | None, rule: PixelRule
-) -> np.ndarray[Any, Any]:
-    """Return the values of the pixels that are not masked, and beyond the limits of good ones: few."""
-    low, high = pixels.bounds(rule, image.dtype)
-    # With whole numbers, nothing is converted to floating point.
-    found = np.zeros(image.shape, bool) if math.isinf(high) else image >= math.ceil(high)
-    if low is not None:
-        found |= image < math.ceil(low)
-    if masked is not None:
-        found.ravel()[masked] = False
-    return image.take(np.flatnonzero(found))  # faster than image[found]

@@ -74,15 +74,33 @@ def values(
         return NOTHING
     saturated, most = 0, pixels.max()
     if not all_good(pixels, float(most), rule):
-        flags = rule.flags(pixels)
+        places, flags = beyond(pixels, rule)
         saturated = int(np.count_nonzero(flags == Flag.SATURATED))
-        if (flags == Flag.INVALID).any():
-            pixels = pixels[flags != Flag.INVALID]
-            if not pixels.size:
-                return NOTHING
-            most = pixels.max()
+        without = flags == Flag.INVALID
+        if without.any():
+            return _without(pixels, places[without], saturated)
     total = float(pixels.sum(dtype=sum_type(pixels.dtype)))
     return total, total / pixels.size, float(most), float(saturated)
+
+
+def _without(
+    pixels: np.ndarray[Any, Any], places: np.ndarray[Any, Any], saturated: int
+) -> tuple[float, float, float, float]:
+    """Return the values without the pixels at these places in one line."""
+    count = pixels.size - len(places)
+    if not count:
+        return NOTHING
+    if (kind := sum_type(pixels.dtype)) is np.float64:
+        counts = np.ones(pixels.size, bool)
+        counts[places] = False
+        pixels = pixels.ravel()[counts]
+        total = float(pixels.sum(dtype=kind))
+    else:  # in place of leaving them out, which takes longer, they become the least value
+        least = int(np.iinfo(pixels.dtype).min)
+        pixels = pixels.flatten()
+        pixels[places] = least
+        total = float(int(pixels.sum(dtype=kind)) - least * len(places))
+    return total, total / count, float(pixels.max()), float(saturated)
 
 
 def sum_type(dtype: np.dtype[Any]) -> type[np.generic]:
@@ -103,6 +121,38 @@ def bounds(rule: PixelRule, dtype: np.dtype[Any]) -> tuple[float | None, float]:
     low, high, _ = rule.limits(dtype)
     can_be_below = dtype.kind == "f" or (rule.underload is not None and (dtype.kind == "i" or low > 0))
     return low if can_be_below else None, high
+
+
+def beyond(
+    pixels: np.ndarray[Any, Any], rule: PixelRule, masked: np.ndarray[Any, Any] | None = None
+) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Return the places of the pixels that may not be good, in the pixels as one line, and their flags: they
+    are few, so that this is faster than flags of all pixels.
+
+    Args:
+        pixels: of any shape.
+        rule: which pixels count.
+        masked: places that are left out.
+    """
+    pixels = pixels.ravel()
+    low, high = bounds(rule, pixels.dtype)
+    if pixels.dtype.kind == "f":
+        found = ~np.isfinite(pixels)
+        if rule.underload is not None:
+            found |= pixels < low
+        if rule.saturation is not None:
+            found |= pixels >= high
+    else:  # with whole numbers, nothing is converted to floating point
+        found = np.zeros(pixels.shape, bool)
+        if not math.isinf(high):
+            most = np.iinfo(pixels.dtype).max if pixels.dtype.kind == "u" else math.inf
+            np.greater_equal(pixels, min(math.ceil(high), most), out=found)
+        if low is not None:
+            found |= pixels < math.ceil(low)
+    if masked is not None:
+        found[masked] = False
+    places = np.flatnonzero(found)
+    return places, rule.flags(pixels[places])
 
 
 def unpack(image: Image, blob: Buffer, rows: slice) -> np.ndarray[Any, Any]:
