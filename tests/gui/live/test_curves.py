@@ -10,15 +10,19 @@ from typing import Any
 
 import numpy as np
 import pytest
+from silx.gui import qt
 
+from penstock.gui import theme
 from penstock.gui.live.regions import shown
 from penstock.gui.live.regions.axis import Scan, scan_of, seconds
 from penstock.gui.live.regions.curve import Curve, CurvePlace, RegionCurve
 from penstock.gui.live.regions.curves_panel import CurvesPanel
 from penstock.gui.live.regions.history import History
+from penstock.gui.live.regions.model import Row
 from penstock.gui.live.regions.shown import NAME, Shown
+from penstock.gui.live.regions.table import RegionTable
 from penstock.gui.live.regions.table_of_curves import as_csv
-from penstock.receiver.models import RoiSeries, RoiValues
+from penstock.receiver.models import Rectangle, RoiSeries, RoiValues
 
 START = 1_767_225_600.25
 INKS = {"peak": "#ff9f1c", "ground": "#3fc1ff"}
@@ -243,3 +247,14 @@ def test_a_plot_is_made_when_it_is_first_drawn_into(qtbot: Any) -> None:
     assert place.curve.values() == ([0, 1], [0, 3])
     place.show_curves([], "", "")
     assert place.curve.curves() == ()
+
+
+def test_saturated_pixels_are_marked_in_the_list(qtbot: Any) -> None:
+    table = RegionTable()
+    qtbot.addWidget(table)
+    place = Rectangle(x=0, y=0, width=2, height=2)
+    rows = Row("peak", place, 9, 3, 5, 1), Row("ground", place, 4, 1, 1, 0), Row("old", place, 4, 1, 1)
+    table.show_rows(rows)
+    assert [table.text(name, "Saturated") for name in table.names()] == ["▲ 1", "0", "–"]
+    inks = [table.item(line, table.columnCount() - 1).foreground().color().name() for line in range(3)]
+    assert inks[0] == qt.QColor(theme.current().warning).name() and inks[0] not in inks[1:]
