@@ -107,6 +107,9 @@ def test_a_curve_grows_by_index_with_gaps_for_missing_frames() -> None:
     frames, values = kept.curve("peak", "sum")
     assert frames.tolist() == [0, 1, 2, 3]
     np.testing.assert_array_equal(values, [0, np.nan, 2, 3])
+    assert np.isnan(kept.curve("peak", "saturated")[1]).tolist() == [True] * 4, (
+        "an older receiver counts none"
+    )
     assert len(kept.curve("gone", "sum")[0]) == 0
     assert not kept.take(answer(4, [], ended=True))
     assert kept.ended
