@@ -166,6 +166,9 @@ class Processor:
     _remark: str = ""
     """What was not as it should be in `start`, and did not keep it from its work: for the status."""
 
+    _notes: tuple[str, ...] = ()
+    """What a reader of the results has to know, such as of how many frames a dark is: for the result file."""
+
     def configure(self) -> None:
         """Prepare what follows from the parameters; called before `start`, and whenever they change.
 

@@ -27,7 +27,7 @@ REFERENCE = "pyFAI: G. Ashiotis et al., J. Appl. Cryst. 48 (2015) 510, doi:10.11
 KEV = 12.398419843320026
 """h c in keV angstrom."""
 MOST_BINS = 1_000_000
-FILES = ("dark", "flat", "mask")
+FILES = ("dark", "flat")
 
 
 class Azimuthal(Processor):
@@ -55,7 +55,7 @@ class Azimuthal(Processor):
     flat: str = ""
     """File with the flat field, by which is divided; not of a series whose detector has applied one."""
     mask: str = ""
-    """File with a further mask: pixels that are not 0 do not count."""
+    """File with a further mask: pixels do not count that are not 0 in its pixel_mask, or in its one image."""
     error_model: Literal["poisson", "none"] = "poisson"
     mask_value: float | Literal["auto", "none"] = "auto"
     """Value of pixels that do not count in this frame. "auto": those without a value, and saturated ones, as
@@ -89,6 +89,8 @@ class Azimuthal(Processor):
                 f"azimuth_range is {list(turn)}: give degrees from -180 to 180, or from 0 to 360"
             )
         self._images = {name: _files.image(name, file) for name in FILES if (file := getattr(self, name))}
+        self._further = _files.mask(self.mask) if self.mask else None
+        self._notes = _files.notes(*self._images.values())
         self._geometry = poni.text(self.poni)
         if self._series is None:
             return
@@ -214,8 +216,8 @@ class Azimuthal(Processor):
             name: _files.of_shape(name, getattr(self, name), image, shape)
             for name, image in self._images.items()
         }
-        if "mask" in found:
-            further = found["mask"] != 0
+        if self._further is not None:
+            further = _files.of_shape("mask", self.mask, self._further, shape)
             mask = further if mask is None else mask | further
         if series.metadata.get("flatfield_applied"):
             found.pop("flat", None)

@@ -32,6 +32,7 @@ class Correct(Processor):
         """Read the files."""
         self._dark = _files.image("dark", self.dark) if self.dark else None
         self._flat = _files.image("flat", self.flat) if self.flat else None
+        self._notes = _files.notes(self._dark, self._flat)
         self._shape: tuple[int, ...] = ()
 
     def start(self, series: Series) -> None:

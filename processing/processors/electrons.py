@@ -45,6 +45,7 @@ class Electrons(Processor):
             )
         self._dark = _files.image("dark", self.dark) if self.dark else None
         self._gain = _files.image("gain", self.gain) if self.gain else None
+        self._notes = _files.notes(self._dark, self._gain)
         self._ready: tuple[tuple[int, ...], np.dtype[Any]] | None = None
 
     def start(self, series: Series) -> None:
@@ -86,7 +87,13 @@ class Electrons(Processor):
         shape = image.shape
         dark = None if self._dark is None else _files.of_shape("dark", self.dark, self._dark, shape)
         gain = None if self._gain is None else _files.of_shape("gain", self.gain, self._gain, shape)
-        self._prepared = _Prepared(self, image, dark, gain, masked_of(self._series, shape, NAME))
+        masked = masked_of(self._series, shape, NAME)
+        # Nor do pixels count whose dark or gain has no value.
+        for lacking in (None if dark is None else ~np.isfinite(dark), None if gain is None else ~(gain > 0)):
+            if lacking is not None and lacking.any():
+                masked = lacking if masked is None else masked | lacking
+        dark, gain = (None if each is None else np.nan_to_num(each, nan=0.0) for each in (dark, gain))
+        self._prepared = _Prepared(self, image, dark, gain, masked)
         self._ready, self._shape = (shape, image.dtype), shape
 
     def _count(
@@ -131,7 +138,9 @@ class _Prepared:
         else:
             self.factor = np.ones(image.shape, np.float32)
             if gain is not None:
-                self.factor = np.power(gain.astype(np.float64), -1).astype(np.float32)
+                self.factor = np.divide(1.0, gain, out=np.ones(image.shape), where=gain > 0).astype(
+                    np.float32
+                )
         self.masked = np.zeros(0, np.int64) if masked is None else np.flatnonzero(masked)
         # Integers are above a threshold if they are above the greatest integer that is not.
         # Neither may be infinite, which is no integer.
