@@ -13,6 +13,7 @@ import numpy as np
 from penstock.codecs import bslz4
 from penstock.codecs.pixel_type import little_endian
 from penstock.receiver.transforms.memory_limit import MemoryLimit
+from penstock.receiver.transforms.steps.facts import moved
 from penstock.receiver.transforms.steps.format import (
     Data,
     Format,
@@ -109,7 +110,7 @@ class Chain:
     def describe(self, metadata: Mapping[str, Any], header: Header) -> Mapping[str, Any]:
         """Return the metadata of a series after the chain; `header` is the one received."""
         steps = [step for step, _ in self._steps]
-        return recorded(described(metadata, steps, header.shape), steps)
+        return moved(recorded(described(metadata, steps, header.shape), steps), steps)
 
     def apply(self, frame: Frame) -> Frame:
         """Return the frame after the chain.
