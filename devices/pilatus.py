@@ -104,6 +104,7 @@ class Pilatus(StreamingDetector):
             "x_pixel_size": PIXEL, "y_pixel_size": PIXEL, "detector_readout_time": modes.READOUT,
             "incident_energy": self._trimmed.get(keys.ENERGY),
             "threshold_energy": self._trimmed.get(keys.THRESHOLD),
+            "underload_value": 0,  # -1 is a gap, -2 a bad pixel
         }  # fmt: skip
         return {name: value for name, value in known.items() if value not in ("", None)}
 

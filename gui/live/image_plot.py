@@ -21,9 +21,9 @@ from penstock.gui.live.drawing.whole import Whole
 from penstock.gui.live.levels import Scale
 from penstock.gui.live.look import Look
 from penstock.gui.live.offset_text import use_plain
-from penstock.gui.live.pixels import Flag
 from penstock.gui.live.worker import Worker
 from penstock.receiver.client import LastFrame
+from penstock.receiver.validity.pixels import Flag
 
 _log = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from penstock.gui.live import colours
 from penstock.gui.live.drawing.blocks import Reduction
 from penstock.gui.live.drawing.picture import Style
 from penstock.gui.live.levels import DEFAULT, Levels, Percentiles, Scale, possible
-from penstock.gui.live.pixels import Flag
+from penstock.receiver.validity.pixels import Flag
 
 
 class Look(qt.QObject):

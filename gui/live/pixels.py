@@ -1,23 +1,18 @@
-"""Which pixels carry no count, and why: a pure function of the image."""
+"""Which pixels of a frame have no value or are saturated, by `receiver.validity`; and pixels as drawn."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import IntEnum
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from penstock.receiver.client import LastFrame
+from penstock.receiver.models import FrameStatus
+from penstock.receiver.validity.pixels import Flag, PixelRule
 
-class Flag(IntEnum):
-    """What is wrong with a pixel."""
-
-    GOOD = 0
-    INVALID = 1
-    """Gap between modules, dead or masked pixel."""
-    SATURATED = 2
-    """At or above what the detector can count."""
+PARTIAL = FrameStatus.PARTIAL.name.lower()
 
 
 def outside(
@@ -38,53 +33,63 @@ def outside(
     return found
 
 
+def not_sent(frame: LastFrame, shape: tuple[int, int]) -> npt.NDArray[np.bool_] | None:
+    """Return the pixels of a frame that are of no module, or missing; `None` if none are known.
+
+    Args:
+        frame: the frame.
+        shape: its rows and columns; k images are one below the other.
+    """
+    found = None
+    if frame.modules and frame.array.ndim == 2:
+        found = outside(shape, frame.modules, frame.x, frame.y, frame.downsample)
+    if frame.missing is None:
+        return found
+    missing = frame.missing.reshape(shape)
+    return missing if found is None else found | missing
+
+
 def _visible(first: int, length: int, step: int) -> slice:
     """Of every `step`-th pixel from 0 on, those from `first` on, so many."""
     return slice(max(0, -(-first // step)), max(0, -(-(first + length) // step)))
 
 
-def greatest_flag(dtype: np.dtype[Any], saturation: float | None) -> Flag:
-    """Return what the greatest value of an unsigned type says of its pixel; GOOD for other types.
-
-    Detectors write it into gaps and dead pixels. With 32 bits or more no exposure reaches it; with 8 and 16
-    bits it is also the end of counting, unless the detector says that its counting ends before.
-    """
-    if dtype.kind != "u":
-        return Flag.GOOD
-    ends_before = saturation is not None and saturation < np.iinfo(dtype).max
-    return Flag.INVALID if dtype.itemsize > 2 or ends_before else Flag.SATURATED
+def is_partial(frame: LastFrame) -> bool:
+    """Return whether a part of the frame is missing."""
+    return frame.status == PARTIAL
 
 
-def flags(
-    image: npt.NDArray[Any], saturation: float | None = None, gaps: npt.NDArray[np.bool_] | None = None,
-    *, counts: bool = True,
-) -> npt.NDArray[np.uint8]:  # fmt: skip
-    """Return one `Flag` per pixel, in the shape of the image.
+def rule_of(frame: LastFrame) -> PixelRule:
+    """Return the rule by which the pixels of a frame count."""
+    rule = PixelRule(frame.saturation, frame.underload)
+    is_greatest = frame.downsample > 1 and frame.method == "max_valid"
+    return rule.of_blocks(frame.array.dtype) if is_greatest else rule
 
-    Detectors write gaps and dead pixels as negative values, NaN or infinity into signed and floating images,
-    and as the type's greatest value into unsigned ones (see `greatest_flag`).
+
+def flags_of(
+    frame: LastFrame, image: npt.NDArray[Any], no_value: npt.NDArray[np.bool_] | None = None
+) -> npt.NDArray[np.uint8]:
+    """Return one `Flag` per pixel of a frame, or of a part of it.
 
     Args:
-        image: (rows, cols), any integer, floating or boolean type.
-        saturation: value from which a pixel counts as saturated; `None` if unknown.
-        gaps: pixels that were not sent, whatever their value.
-        counts: whether they are a detector's; else all finite numbers are good.
+        frame: the frame.
+        image: its pixels, as received.
+        no_value: pixels that have no value whatever is stored there, in the shape of the image.
     """
-    result = np.zeros(image.shape, np.uint8)
-    kind = image.dtype.kind if counts else ""
-    if not counts and image.dtype.kind == "f":
-        result[~np.isfinite(image)] = Flag.INVALID
-    if saturation is not None:
-        result[image >= saturation] = Flag.SATURATED
-    if kind == "u":
-        result[image == np.iinfo(image.dtype).max] = greatest_flag(image.dtype, saturation)
-    elif kind == "i":
-        result[image < 0] = Flag.INVALID
-    elif kind == "f":
-        result[~((image >= 0) & (image < np.inf))] = Flag.INVALID  # NaN is neither below nor above
-    if gaps is not None:
-        result[gaps] = Flag.INVALID
-    return result
+    return rule_of(frame).flags(image, no_value, partial=is_partial(frame))
+
+
+def flags_of_numbers(
+    image: npt.NDArray[Any], no_value: npt.NDArray[np.bool_] | None = None
+) -> npt.NDArray[np.uint8]:
+    """Return one `Flag` per pixel of what was computed: all finite numbers are good; arguments as for
+    `flags_of`."""
+    found = np.zeros(image.shape, np.uint8)
+    if image.dtype.kind == "f":
+        found[~np.isfinite(image)] = Flag.INVALID
+    if no_value is not None:
+        found[no_value] = Flag.INVALID
+    return found
 
 
 def as_numbers(image: npt.NDArray[Any]) -> npt.NDArray[Any]:
