@@ -19,6 +19,7 @@ import numpy as np
 
 from penstock.receiver import geometry, packed_chunks
 from penstock.receiver.files.stores.linked_frames import LinkedFrames
+from penstock.receiver.hdf5.own_parts import WHY, OwnParts
 from penstock.receiver.models import FrameStatus, Geometry
 from penstock.receiver.reader import ReaderError, SeriesFile, linked_frames, open_hdf5, text
 
@@ -125,10 +126,12 @@ class Hdf5Frames:
     choices: tuple[str, ...] = ()
     curves: tuple[str, ...] = ()
     scalars: tuple[str, ...] = ()
+    is_pilatus = False
 
     def __init__(self, path: str | Path, images: str | None = None) -> None:
         self.path = Path(path)
         self._stack: Stack | None = None
+        self._parts: OwnParts | None = None
         self._series = SeriesFile.own(self.path)
         self.file = self._series.file if self._series is not None else open_hdf5(self.path, follow=True)
         try:
@@ -204,6 +207,27 @@ class Hdf5Frames:
         except _NO_NUMBER as error:
             raise ReaderError(f"frame {index} of {self.path} cannot be read: {error}") from error
 
+    def why(self, index: int) -> str | None:
+        """Return why a frame, or a part of it, has no pixels; `None` if it is there as a whole."""
+        if self.status is None or not 0 <= index < len(self.status):
+            return None
+        status = FrameStatus(int(self.status[index]))
+        if self._series is not None or status == FrameStatus.STORED:
+            return WHY.get(status)
+        return "it is in a file that is not here"
+
+    def missing(self, index: int, channel: str | None = None) -> np.ndarray[Any, Any] | None:
+        """Return which pixels of a partial frame are missing: bool, of its shape without colours; `None` if
+        it is not partial, or nobody knows which."""
+        if self.status is None or not 0 <= index < min(len(self.status), self.shape[0]):
+            return None
+        if self.status[index] != FrameStatus.PARTIAL or self._parts is None:
+            return None
+        shape = self.shape[1:-1] if self.interpretation == "rgba-image" else self.shape[1:]
+        if channel is None:
+            return self._parts.missing(index, shape, None)
+        return self._parts.missing(index, shape[1:], self.channels.index(channel))
+
     def time(self, index: int) -> float | None:
         """Return the end of its exposure, in seconds since 1970 (UTC), if the file says it."""
         value = self._of_frame("timestamp", index)
@@ -266,6 +290,8 @@ class Hdf5Frames:
         self.id, self.state, self.reason = series.id or "", series.state, series.reason
         self.planned, self.counts = series.planned, dict(series.counts)
         self.status = series.frame_status
+        self.underload = _finite(series.group.get("underload_value"))
+        self._parts = OwnParts(series)
 
     def _describe_others(self, images: str | None) -> None:
         stacks, self.curves, self.scalars = _contents(self.file)
@@ -280,6 +306,7 @@ class Hdf5Frames:
         self.detector = self.chosen.rpartition("/")[2]
         self.interpretation = "image" if self._stack is None else _kind(self._stack.data)
         self.saturation = next(filter(None, map(_number, self._saturations())), None)
+        self.underload = _finite(self.file.get("entry/instrument/detector/underload_value"))
         self.id, self.state, self.reason, self.planned, self.counts = "", None, "", None, {}
         self.status = None if self._stack is None else self._stack.statuses()
 
@@ -471,10 +498,16 @@ def _plain_one(value: Any) -> Any:
 
 def _number(found: Any) -> float | None:
     """Return a positive number, of a scalar dataset or an attribute."""
+    number = _finite(found)
+    return number if number is not None and number > 0 else None
+
+
+def _finite(found: Any) -> float | None:
+    """Return a finite number, of a scalar dataset or an attribute."""
     if isinstance(found, h5py.Dataset):
         found = found[()] if found.size == 1 else None
     value = np.asarray(found if found is not None else np.nan)
     if value.size != 1 or value.dtype.kind not in "iuf":
         return None
     number = float(value.reshape(-1)[0])
-    return number if 0 < number < 1e300 else None
+    return number if abs(number) < 1e300 else None

@@ -80,6 +80,8 @@ class ImageFile:
         self._said = pilatus_header.numbers(self._image.header)
         # As in a DECTRIS stream: what is above the cutoff has not been counted whole.
         self.saturation = self._said.get("saturation_value") or None
+        self.is_pilatus = pilatus_header.is_pilatus(self._image.header)
+        self.underload = 0.0 if self.is_pilatus else None
 
     def __enter__(self) -> Self:
         return self
@@ -129,6 +131,14 @@ class ImageFile:
                 f"frame {index} of {self.path} cannot be read: the file is damaged, or still being written"
             )
         return np.asarray(pixels)
+
+    def why(self, index: int) -> str | None:
+        """Return `None`: an image file without its pixels is not opened."""
+        return None
+
+    def missing(self, index: int, channel: str | None = None) -> np.ndarray[Any, Any] | None:
+        """Return `None`."""
+        return None
 
     def time(self, index: int) -> float | None:
         """Return `None`: headers have times without a zone, if any."""
