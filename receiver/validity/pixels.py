@@ -157,4 +157,5 @@ def _number(found: Any) -> float | None:
     """Return a finite number."""
     if isinstance(found, bool) or not isinstance(found, (int, float, np.integer, np.floating)):
         return None
-    return float(found) if abs(found) < 1e300 else None  # an int may be greater than any float
+    # An int may be greater than any float.
+    return float(found) if bool(-1e300 < found < 1e300) else None
