@@ -92,6 +92,10 @@ class FrameFile(Protocol):
     def geometry(self) -> Geometry | None:
         """Return what the file says of detector and beam; `None` if it is of a kind that says nothing."""
 
+    def remarks(self) -> tuple[str, ...]:
+        """Return why something that the file says of detector and beam is not known here, such as a unit;
+        sentences."""
+
     def mask(self, channel: str | None = None) -> np.ndarray[Any, Any] | None:
         """Return the pixel mask, (rows, cols), of a channel, or of the first; 0 is a pixel that counts."""
 

@@ -35,7 +35,14 @@ TRIES = 4
 """Openings of a file that is being written, until two agree; a failure there passes by itself."""
 GENERATION = 2**40
 """Versions are counted anew from a multiple of this each time a file is read again."""
-NOT_YET = "it has not arrived yet"
+_WHY_NOT = {
+    FrameStatus.MISSING: "is missing",
+    FrameStatus.CORRUPT: "arrived damaged and was not written",
+    FrameStatus.DISCARDED: "was marked by its sender as not to be written",
+    FrameStatus.NOT_TRIGGERED: "was never triggered",
+    FrameStatus.DELIVERED: "was meant for the live view only",
+    FrameStatus.PENDING: "has not arrived yet",
+}
 _ACCOUNT = {each.name for each in fields(Counts)} - {"planned"}
 
 
@@ -174,8 +181,10 @@ class FileSource:
             raise Away(f"{self._path} has not been read yet")
         status = self.frame_status(index)
         if status is not None and status not in WITH_DATA:
-            why = self._read_of(lambda file: file.why(index)) if status is not FrameStatus.PENDING else None
-            raise Refused(f"frame {index:,} has no data: {why or NOT_YET}", status.name.lower())
+            why = f"frame {index:,} {_WHY_NOT[status]}"
+            if status == FrameStatus.MISSING:
+                why += f": {self._read_of(lambda file: file.why(index)) or 'it never arrived'}"
+            raise Refused(why, status.name.lower())
         if not 0 <= index < facts.frames:
             kind = "not_yet" if facts.growing else "out_of_range"
             last = f"; the last is {facts.frames - 1:,}" if facts.frames else ""
@@ -185,9 +194,10 @@ class FileSource:
 
     def geometry(self, series: str) -> Geometry:
         """Return what the file says of detector and beam."""
-        found = self._read_of(lambda file: file.geometry())
+        found, remarks = self._read_of(lambda file: (file.geometry(), file.remarks()))
         if found is None:
-            raise Refused(f"{self._path.name} says nothing of detector and beam", "no_geometry")
+            why = f": {'; '.join(remarks)}" if remarks else ""
+            raise Refused(f"{self._path.name} says nothing of detector and beam{why}", "no_geometry")
         return found
 
     def mask(self, series: str, channel: str | None = None) -> np.ndarray[Any, Any] | None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 import h5py
 import numpy as np
 
+from penstock.receiver.hdf5.stored import Stored
+from penstock.receiver.hdf5.views import shows_other_files
 from penstock.receiver.models import FrameStatus
 from penstock.receiver.reader import SeriesFile
 from penstock.receiver.series.account import IN_FILE
@@ -25,7 +28,7 @@ WHY = {
 
 
 class OwnParts:
-    """The modules or channels of the frames, and the regions that they cover.
+    """The frames that are there, and the regions of their modules or channels.
 
     Args:
         series: the file.
@@ -38,6 +41,32 @@ class OwnParts:
         is_table = isinstance(found, h5py.Dataset) and found.ndim == 2
         self._table: h5py.Dataset | None = found if is_table else None
         self._regions: list[tuple[slice, ...] | None] | None = None
+        self._said = series.frame_status
+        data = series.data
+        self._view: Stored | None = None
+        # Of a file that is still written, segments are made one by one.
+        if data is not None and series.state != "in progress" and shows_other_files(data):
+            self._view = Stored(data, data.ndim - 1, most=0)
+
+    @cached_property
+    def statuses(self) -> np.ndarray[Any, Any] | None:
+        """The status of each frame: that in the file, unless another file that holds it does not exist."""
+        there = None if self._view is None else self._view.statuses()
+        if self._said is None or there is None:
+            return self._said
+        found = self._said.copy()
+        part = found[: len(there)]
+        part[np.isin(part, IN_FILE) & (there[: len(part)] == FrameStatus.MISSING)] = FrameStatus.MISSING
+        return found
+
+    def why(self, index: int) -> str | None:
+        """Return why a frame, or a part of it, has no pixels; `None` if it is there as a whole."""
+        if self._said is None or index >= len(self._said):
+            return None
+        status = FrameStatus(int(self._said[index]))
+        if status in IN_FILE and self._view is not None and (why := self._view.why(index)) is not None:
+            return why
+        return WHY.get(status)
 
     def missing(self, index: int, shape: tuple[int, ...], channel: int | None) -> np.ndarray[Any, Any] | None:
         """Return the pixels of the missing modules or channels of a frame.

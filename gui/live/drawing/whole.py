@@ -78,9 +78,9 @@ class Whole:
         return None
 
     @property
-    def masked(self) -> npt.NDArray[np.bool_] | None:
-        """Pixels that the user has left out."""
-        return None
+    def left_out(self) -> npt.NDArray[np.bool_] | None:
+        """Pixels that are not measured whatever is stored there; the series' mask comes in addition."""
+        return self.not_sent()
 
     @property
     def drawn(self) -> npt.NDArray[Any]:

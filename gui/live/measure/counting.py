@@ -33,10 +33,8 @@ def counted(whole: Whole, mask: npt.NDArray[Any] | None) -> Counted:
         whole: the frame, not reduced.
         mask: mask of the series; `None` if there is none.
     """
-    left_out, absent = whole.masked, whole.not_sent()
-    if absent is not None:
-        left_out = absent if left_out is None else left_out | absent
-    return Counted(whole.image, rule_of(whole.frame), is_partial(whole.frame), mask, left_out, whole.raw)
+    rule, partial = rule_of(whole.frame), is_partial(whole.frame)
+    return Counted(whole.image, rule, partial, mask, whole.left_out, whole.raw)
 
 
 class Counting(qt.QObject):

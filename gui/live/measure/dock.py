@@ -170,7 +170,7 @@ class MeasureDock(qt.QDockWidget):
         self.treatment.changed.connect(plot.make_again)
         self.facts.changed.connect(self._draw_profile)
         self.facts.changed.connect(self._follow_turns)
-        self.facts.changed.connect(lambda: self.beam.follow(known(self.facts.geometry())))
+        self.facts.changed.connect(self._follow_geometry)
         self.beam.changed.connect(self._draw_rings)
         self.beam_tab.rings_changed.connect(self._draw_rings)
         self.beam_tab.cross_shown.connect(self.cross.set_shown)
@@ -178,6 +178,11 @@ class MeasureDock(qt.QDockWidget):
         self.facts.changed.connect(self._give_cross_a_place)
         self.figures.centre.connect(self._put_cross)
         self.tabs.currentChanged.connect(lambda _: self._look())
+
+    def _follow_geometry(self) -> None:
+        geometry = self.facts.geometry()
+        self.beam_tab.show_remarks(() if geometry is None else geometry.remarks)
+        self.beam.follow(known(geometry))
 
     def count_all(self, wanted: bool) -> None:
         """Set whether each frame shown is counted as a whole, also while the figures are not on show."""

@@ -52,8 +52,9 @@ def _with_gaps(path: Path) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
         with open_frames(path) as file:
             stored = frames.whole(file.status, file.shape[0])
             if not len(stored):
-                said = frames.used(file.status, file.shape[0])
-                raise ValueError(f"{path.name} has no frame that is stored whole: {said}; take another file")
+                why = frames.not_whole(file.status, file.shape[0])
+                said = f" ({why})" if why else ""
+                raise ValueError(f"{path.name} has no frame that is stored whole{said}: take another file")
             found, mask = file.frame(int(stored[0])), file.mask()
             rule = PixelRule(file.saturation, file.underload)
     if found.ndim != 2 or found.dtype.kind not in "biuf":

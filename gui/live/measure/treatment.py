@@ -240,8 +240,13 @@ class Treated(Whole):
 
     @cached_property
     def gaps(self) -> Mask:
-        """Pixels that are drawn as such."""
+        """Pixels that have no value, in one of the frames, or were left out."""
         return np.asarray(self.flags == Flag.INVALID)
+
+    @property
+    def left_out(self) -> Mask:
+        """Pixels that are not measured."""
+        return self.gaps
 
     @cached_property
     def drawn(self) -> npt.NDArray[np.float32]:
