@@ -102,9 +102,9 @@ class Pilatus(StreamingDetector):
             "description": f"DECTRIS {setup.name}" if setup.name else "DECTRIS PILATUS3",
             "serial_number": setup.serial, "software_version": self._readings.version,
             "x_pixel_size": PIXEL, "y_pixel_size": PIXEL, "detector_readout_time": modes.READOUT,
+            "underload_value": 0,  # gaps are -1, and bad pixels -2
             "incident_energy": self._trimmed.get(keys.ENERGY),
             "threshold_energy": self._trimmed.get(keys.THRESHOLD),
-            "underload_value": 0,  # -1 is a gap, -2 a bad pixel
         }  # fmt: skip
         return {name: value for name, value in known.items() if value not in ("", None)}
 

@@ -64,6 +64,19 @@ class PixelRule:
         ends_before = self.saturation is not None and self.saturation < np.iinfo(dtype).max
         return Flag.INVALID if dtype.itemsize > 2 or ends_before else Flag.SATURATED
 
+    def values(self, dtype: np.dtype[Any]) -> tuple[float, float]:
+        """Return the least and the greatest value of a type that is one, saturated or not.
+
+        Args:
+            dtype: type of the pixels, integer or floating.
+        """
+        if dtype.kind not in "iu":
+            most = float(np.finfo(dtype).max) if dtype.kind == "f" else 1.0
+            return max(-most, self.underload if self.underload is not None else -most), most
+        info = np.iinfo(dtype)
+        least = info.min if self.underload is None else max(info.min, math.ceil(self.underload))
+        return least, info.max - (self.greatest_flag(dtype) is Flag.INVALID)
+
     def flags(
         self, image: npt.NDArray[Any], no_value: npt.NDArray[np.bool_] | None = None, *, partial: bool = False
     ) -> npt.NDArray[np.uint8]:
