@@ -164,6 +164,28 @@ def test_of_a_frame_in_blocks_no_number_is_made_and_the_rectangle_is_fetched_who
     assert shown.says() == f"▲ {BLOCKS}"
 
 
+def test_a_block_that_the_mask_leaves_out_as_a_whole_is_no_saturated_one(
+    qtbot: Any, receiver: StandIn, show: Callable[..., Viewer]
+) -> None:
+    image = np.zeros(IMAGE.shape, np.uint16)
+    image[40:44, 40:44] = 65535  # in 16 bits it may be a count
+    receiver.mask = np.zeros(IMAGE.shape, np.uint32)
+    receiver.mask[40:44, 40:44] = 1
+    viewer = show(receiver.url)
+    viewer.controls.block.setValue(4)
+    receiver.frame(image, 0)
+    banner = viewer.measure.saturation
+    qtbot.waitUntil(viewer.measure.facts.has_looked_for_mask, timeout=DEADLINE)
+    qtbot.waitUntil(lambda: banner.whole() == UNCOUNTED, timeout=DEADLINE)
+    found = viewer.plot.flags()
+    assert found is not None and np.argwhere(found).tolist() == [[10, 10]]
+    assert found[10, 10] == Flag.INVALID
+    receiver.mask[43, 43] = 0
+    receiver.run()
+    receiver.frame(image, 1, series="other")
+    qtbot.waitUntil(lambda: banner.whole() == SOME, timeout=DEADLINE)
+
+
 def test_colours_and_spectra_are_not_counted(
     qtbot: Any, receiver: StandIn, show: Callable[..., Viewer]
 ) -> None:
