@@ -16,8 +16,9 @@ PARTIAL = FrameStatus.PARTIAL.name.lower()
 
 
 def outside(
-    shape: tuple[int, int], modules: Sequence[Sequence[int]], x: int = 0, y: int = 0, step: int = 1
-) -> npt.NDArray[np.bool_]:
+    shape: tuple[int, int], modules: Sequence[Sequence[int]], x: int = 0, y: int = 0, step: int = 1,
+    *, blocks: bool = False,
+) -> npt.NDArray[np.bool_]:  # fmt: skip
     """Return which pixels are of no module: gaps, and where a module is missing.
 
     Args:
@@ -26,10 +27,11 @@ def outside(
         x: first column on show, in detector pixels.
         y: first row.
         step: every so many rows and columns are on show.
+        blocks: so many rows and columns have become one: it is of a module if one of its pixels is.
     """
     found = np.ones(shape, np.bool_)
     for row, column, rows, columns in modules:
-        found[_visible(row - y, rows, step), _visible(column - x, columns, step)] = False
+        found[_visible(row - y, rows, step, blocks), _visible(column - x, columns, step, blocks)] = False
     return found
 
 
@@ -42,16 +44,23 @@ def not_sent(frame: LastFrame, shape: tuple[int, int]) -> npt.NDArray[np.bool_] 
     """
     found = None
     if frame.modules and frame.array.ndim == 2:
-        found = outside(shape, frame.modules, frame.x, frame.y, frame.downsample)
+        blocks = _has_greatest(frame)
+        found = outside(shape, frame.modules, frame.x, frame.y, frame.downsample, blocks=blocks)
     if frame.missing is None:
         return found
     missing = frame.missing.reshape(shape)
     return missing if found is None else found | missing
 
 
-def _visible(first: int, length: int, step: int) -> slice:
-    """Of every `step`-th pixel from 0 on, those from `first` on, so many."""
-    return slice(max(0, -(-first // step)), max(0, -(-(first + length) // step)))
+def _visible(first: int, length: int, step: int, blocks: bool) -> slice:
+    """Of every `step`-th pixel from 0 on, or of all blocks of so many, those from `first` on, so many."""
+    start = first // step if blocks else -(-first // step)
+    return slice(max(0, start), max(0, -(-(first + length) // step)))
+
+
+def _has_greatest(frame: LastFrame) -> bool:
+    """Return whether its pixels are the greatest ones of blocks."""
+    return frame.downsample > 1 and frame.method == "max_valid"
 
 
 def is_partial(frame: LastFrame) -> bool:
@@ -62,8 +71,7 @@ def is_partial(frame: LastFrame) -> bool:
 def rule_of(frame: LastFrame) -> PixelRule:
     """Return the rule by which the pixels of a frame count."""
     rule = PixelRule(frame.saturation, frame.underload)
-    is_greatest = frame.downsample > 1 and frame.method == "max_valid"
-    return rule.of_blocks(frame.array.dtype) if is_greatest else rule
+    return rule.of_blocks(frame.array.dtype) if _has_greatest(frame) else rule
 
 
 def flags_of(

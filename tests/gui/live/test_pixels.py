@@ -76,3 +76,9 @@ def test_what_is_outside_follows_region_and_down_sampling(x: int, y: int, step: 
     seen = whole[y::step, x::step]
 
     assert np.array_equal(outside(seen.shape, modules, x, y, step), seen)
+
+
+def test_a_block_with_one_pixel_of_a_module_is_of_it() -> None:
+    found = outside((3, 4), [(3, 5, 4, 6)], step=4, blocks=True)
+    # Rows 3 to 6 and columns 5 to 10: of blocks the first two rows, and the second and third column.
+    assert found.tolist() == [[True, False, False, True]] * 2 + [[True] * 4]
