@@ -45,8 +45,8 @@ def refusals(*statuses: int) -> Answers:
 
 _FRAME_HEADER = {
     "description": "JSON: shape, dtype, frame, trigger, series, version, x, y, downsample, method, "
-    "saturation, channels, modules, interpretation, time, status; of a picture also low and high. An "
-    "image/pickle has none",
+    "saturation, underload, channels, modules, interpretation, time, status; of a picture also low and "
+    "high. An image/pickle has none",
     "schema": {"type": "string", "contentMediaType": "application/json"},
 }
 _BINARY: dict[str, Any] = {"schema": {"type": "string", "format": "binary"}}
