@@ -25,7 +25,8 @@ from penstock.receiver.files.template import IN_PROGRESS
 from penstock.receiver.models import PastSeries, Series
 from penstock.receiver.regions import rows as region_rows
 from penstock.receiver.series.account import Account
-from penstock.receiver.series.running_series import Interruption, ResumedSeries
+from penstock.receiver.series.kills import Interruption
+from penstock.receiver.series.running_series import ResumedSeries
 from penstock.stins.messages import Header, Start
 from penstock.stins.texts import of_series, plural
 

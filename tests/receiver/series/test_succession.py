@@ -13,7 +13,8 @@ import pytest
 from penstock.receiver.connection.known_starts import REMEMBERED
 from penstock.receiver.connection.reorder_buffer import FIRST_SECONDS
 from penstock.receiver.series.account import Account
-from penstock.receiver.series.running_series import Interruption, ResumedSeries
+from penstock.receiver.series.kills import Interruption
+from penstock.receiver.series.running_series import ResumedSeries
 from penstock.stins.errors import BlobError, RemoteError
 from penstock.stins.messages import Frame, Message, RefusedImage, Start
 from tests.receiver.sample_series import Bench, end, frame, start
