@@ -89,7 +89,7 @@ class RegionSeries:
                 array = pixels.unpack(image, frame.blobs[0], rows)
             return np.array([pixels.values(array, where, rows.start) for where in areas], np.float64)
         except ValueError as error:
-            sentence = f"frame {image.frame} has no values: {error}"
+            sentence = f"{image.said} has no values: {error}"
             self.sentences.append(StinsError("roi_not_unpacked", sentence))
             return None
 

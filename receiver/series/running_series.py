@@ -237,12 +237,13 @@ class RunningSeries:
 
     def _counts_from_elsewhere(self, lost: int) -> list[str]:
         """Return a remedy, in words, if the first frames are missing although no message was lost."""
-        if lost or self.header.series is not None or self.account.highest < 0:
+        origin = self.numbering.origin
+        if lost or self.header.series is not None or self.account.highest < 0 or origin is None:
             return []
         if self.account.status(0) is not FrameStatus.MISSING:
             return []
         return [
-            f"index 0 is missing: source.frame_origin is {self.numbering.origin}; set it if this detector "
+            f"index 0 is missing: source.frame_origin is {origin}; set it if this detector "
             "counts from elsewhere"
         ]
 
