@@ -149,6 +149,8 @@ def test_a_series_is_complete_exactly_if_nothing_says_that_frames_were_lost(
             before = NOT_SENT if len(case.counts) > 1 and case.planned != SENT else 0
             assert counts.missing == len(case.lost) + before, (case, counts)
             assert counts.lost_messages == len(case.lost), (case, counts)
+        if numbered == "not the start" and case[1:5] == ((), case.named, True, None) and case.after:
+            assert counts.missing == len(case.lost), (case, counts)
         is_derived = numbered == "not the start" and not case.indexed and case.killed_after is None
         if is_derived:
             assert series.index_source == "arrival, uncertain", case
@@ -172,6 +174,20 @@ def test_what_is_known_exactly_at_least_and_not_at_all() -> None:
     assert found == (7, Certainty.AT_LEAST, 0, 0, None)
     found = expected_frames(Facts(7, end=end(None, None), highest=6))
     assert found == (7, Certainty.UNKNOWN, None, 0, None)
+
+
+def test_frames_before_the_first_that_was_numbered_do_not_make_up_for_those_behind_the_last() -> None:
+    # Of ten frames the first and the last never arrive, and the start message has no number.
+    facts = Facts(8, highest=8, absent=1, absent_since=0, first=9, last=16, numbers=8, end=end(18))
+    assert expected_frames(facts) == (10, Certainty.AT_LEAST, 1, 1, None)
+
+
+def test_after_a_kill_the_numbers_count_only_if_nobody_says_how_many_were_sent() -> None:
+    # The file does not tell how often a frame was sent.
+    facts = Facts(10, highest=9, start=7, resumed=True, frames_before=10, messages_before=10)
+    assert expected_frames(facts._replace(end=end(20, sent=10))).lost == 0
+    assert expected_frames(facts._replace(end=end(20))).lost == 2
+    assert expected_frames(facts._replace(end=end(20), messages_before=12)).lost == 0
 
 
 @pytest.mark.parametrize(("start", "size"), [(65530, 2**16), (2**32 - 6, 2**32)])
