@@ -171,7 +171,7 @@ class RunningSeries:
             stopped: a client has stopped it; without an announced number, nothing more was to come then.
         """
         account, expected = self.account, self._expected(cause)
-        announced, lost = account.planned is not None, expected.lost or 0
+        announced, lost = account.announced, expected.lost or 0
         # One that could not be read has arrived, but its number is not known.
         account.lost_messages = max(0, lost - account.undecodable)
         account.close(expected.triggered, expected.tail)
