@@ -92,7 +92,7 @@ class RegionSeries:
             found = [pixels.values(array, where, self._rule, rows.start) for where in areas]
             return np.array(found, np.float64)
         except ValueError as error:
-            sentence = f"frame {image.frame} has no values: {error}"
+            sentence = f"{image.said} has no values: {error}"
             self.sentences.append(StinsError("roi_not_unpacked", sentence))
             return None
 

@@ -194,15 +194,13 @@ class ModuleProcessor(FrameProcessor):
         if isinstance(image, RefusedImage):
             raise refusal(image)
         if not len(frame.blobs[module]):
-            raise BlobError(
-                "blob_count", f"frame {image.frame} of {name}: one blob that is not empty expected"
-            )
+            raise BlobError("blob_count", f"{image.said} of {name}: one blob that is not empty expected")
         if len(image.shape) != 2:
             image = msgspec.structs.replace(image, shape=single(image.shape, len(joined.endpoints)))
         part = Frame(image, [frame.blobs[module]])
         if self._before is None:
             blobs.check(part)
-        format = self._check_sent(part, joined.format, f"frame {image.frame} of {name}")
+        format = self._check_sent(part, joined.format, f"{image.said} of {name}")
         if self._before is not None:
             part = self._before.apply(part)
         joined.format = format

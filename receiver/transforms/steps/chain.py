@@ -126,7 +126,7 @@ class Chain:
             blobs.check(frame)
         elif len(frame.blobs) != (count := image.shape[0] if len(image.shape) == 3 else 1):
             raise BlobError(
-                "blob_count", f"frame {image.frame}: {plural(len(frame.blobs), 'blob')}, {count} expected"
+                "blob_count", f"{image.said}: {plural(len(frame.blobs), 'blob')}, {count} expected"
             )
         parts: list[Data] = list(frame.blobs)
         before = parts[0]
@@ -135,9 +135,9 @@ class Chain:
                 before = parts[0]
                 parts = [kernel(part) for part in parts]
         except BlobError as error:
-            raise BlobError(error.kind, f"frame {image.frame}: {error}") from error
+            raise BlobError(error.kind, f"{image.said}: {error}") from error
         except Exception as error:
-            raise TransformError(f"frame {image.frame} could not be transformed: {error!r}") from error
+            raise TransformError(f"{image.said} could not be transformed: {error!r}") from error
         after = way.after
         # Checksums and chunks belong to the blobs as received.
         changed = msgspec.structs.replace(
