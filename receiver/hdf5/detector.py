@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import h5py
 
 from penstock.receiver.files.stores.linked_frames import place_of, runs_of
+from penstock.receiver.hdf5.counted import numbered
 from penstock.receiver.hdf5.nodes import NO_NODE, nx_class
 from penstock.receiver.hdf5.numbers import finite
 from penstock.receiver.reader import ReaderError, open_hdf5
@@ -106,7 +107,7 @@ def _sources(data: h5py.Dataset, files: list[h5py.File]) -> Iterator[h5py.Datase
         try:
             file = data.file
             if run.file != ".":
-                path = place_of(Path(file.filename), run.file)
+                path = place_of(Path(file.filename), numbered(run.file))
                 file = open_hdf5(path)
                 files.append(file)
             source = file.get(run.dataset)

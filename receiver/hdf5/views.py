@@ -6,7 +6,6 @@ HDF5 reads the fill value where a file is away, cannot be read, or was never wri
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -18,6 +17,7 @@ from h5py import h5d, h5f, h5p
 
 from penstock.receiver.files.stores.linked_frames import is_virtual, place_of
 from penstock.receiver.hdf5.chunks import NEVER, Bools, Box, Chunks
+from penstock.receiver.hdf5.counted import is_counted, numbered
 from penstock.receiver.hdf5.selections import Axis, Indices, all_of, axes, flat
 from penstock.receiver.reader import ReaderError, open_hdf5
 
@@ -27,8 +27,6 @@ MOST_OPENED = 1000
 """Files that are opened to see what was written there, as a file is opened; of further ones it is only asked
 whether they exist, until one of their frames is read."""
 UNMAPPED = "it is in no file: the virtual dataset shows nothing there"
-_NUMBER = re.compile(r"%(%|b)")
-"""In the names of files and datasets that are counted, "%b" is the number, and "%%" a percent sign."""
 _NO_DATA = (OSError, RuntimeError, ValueError, KeyError, TypeError)
 
 
@@ -241,18 +239,15 @@ def _mappings(data: Any, frame_axes: int) -> Iterator[Mapping]:
             low, high = source.vspace.get_select_bounds()
             pairs = zip(low[: len(lead)], high[: len(lead)], strict=True)
             frames = flat([np.arange(first, last + 1) for first, last in pairs], lead)
-            yield Mapping(_name(source.file_name), _name(source.dset_name), frames, None, there)
+            yield Mapping(numbered(source.file_name), numbered(source.dset_name), frames, None, there)
             continue
         selected = selected or all_of(data.shape)
         outer, inner = selected[: len(lead)], selected[len(lead) :]
-        counted = any(
-            match[1] == "b"
-            for name in (source.file_name, source.dset_name)
-            for match in _NUMBER.finditer(name)
-        )
-        if not counted or not outer:
+        if not (is_counted(source.file_name) or is_counted(source.dset_name)) or not outer:
             indices = [axis.within(length) for axis, length in zip(outer, lead, strict=True)]
-            yield Mapping(_name(source.file_name), _name(source.dset_name), flat(indices, lead), inner, there)
+            yield Mapping(
+                numbered(source.file_name), numbered(source.dset_name), flat(indices, lead), inner, there
+            )
             continue
         # Each block along the first axis is of a file, or dataset, of its own.
         first, others = outer[0], outer[1:]
@@ -260,13 +255,9 @@ def _mappings(data: Any, frame_axes: int) -> Iterator[Mapping]:
         for number, begin in enumerate(range(first.start, lead[0], first.stride)):
             block = np.arange(begin, min(begin + first.block, lead[0]))
             yield Mapping(
-                _name(source.file_name, number), _name(source.dset_name, number),
+                numbered(source.file_name, number), numbered(source.dset_name, number),
                 flat([block, *rest], lead), inner, there,
             )  # fmt: skip
-
-
-def _name(given: str, number: int = 0) -> str:
-    return _NUMBER.sub(lambda match: "%" if match[1] == "%" else str(number), given)
 
 
 def _shown(mapping: Mapping, found: Extent, part: Box) -> tuple[Bools, Bools]:
@@ -319,8 +310,8 @@ def _aligned(mapping: Mapping, found: Extent, part: Box) -> tuple[Indices, Box] 
         box.append((there.start + first - here.start, there.start + end - here.start))
     outer = selected[: len(lead)]
     number = len(mapping.frames)
-    if len(outer) == 1:
-        frames = outer[0].first(number)
+    if len(outer) == 1:  # all of it may be more than it has
+        frames = outer[0].first(number) if mapping.source else np.arange(number)
     else:
         frames = flat([axis.within(length) for axis, length in zip(outer, lead, strict=True)], lead)
     return (frames, tuple(box)) if len(frames) == number else None
