@@ -71,6 +71,7 @@ class Sources:
         """Whether files were not opened, since there are so many."""
         self._opened: set[Path] = set()
         self._known: dict[tuple[Path, str], Extent | str] = {}
+        self._places: dict[tuple[Path, str], Path] = {}
 
     def find(self, by: Path, file: str, dataset: str, depth: int, *, surely: bool) -> Extent | str | None:
         """Return what a dataset has, or why it is not there.
@@ -82,7 +83,9 @@ class Sources:
             depth: number of virtual datasets before it.
             surely: also if very many files were opened already; else `None`: it exists.
         """
-        path = by if file == "." else place_of(by, file)
+        path = by if file == "." else self._places.get((by, file))
+        if path is None:
+            path = self._places[by, file] = place_of(by, file)
         key = path, dataset
         if key not in self._known:
             if not os.path.exists(path):
