@@ -25,15 +25,18 @@ _FORMS = {
     "Count_cutoff": (rf"{_NUMBER} counts", ("saturation_value",)),
 }
 """How a value is written, and the keys of a start message that its numbers have."""
+_COUNTING = {"Count_cutoff", "Threshold_setting", "Gain_setting"}
 
 
 def is_pilatus(header: Mapping[str, object]) -> bool:
     """Return whether a header is that of a PILATUS, or of a program that writes as one ("PILATUS_1.2").
 
+    Its TIFF files do not name it, but say what its counting was set to.
+
     Args:
         header: as fabio reads it.
     """
-    return any("PILATUS" in str(value).upper() for value in header.values())
+    return header.keys() >= _COUNTING or any("PILATUS" in str(value).upper() for value in header.values())
 
 
 def numbers(header: Mapping[str, object]) -> dict[str, float]:

@@ -12,6 +12,7 @@ import h5py
 import msgspec
 import numpy as np
 import pytest
+from fabio.cbfimage import CbfImage
 
 from penstock.gui.live import file_source
 from penstock.gui.live.file_source import FileSource
@@ -115,6 +116,18 @@ def test_it_begins_with_the_first_frame_that_is_there_and_shows_it_once(tmp_path
     assert frame is not None and frame.frame == 1 and np.array_equal(frame.array, picture(1))
     assert source.newest(frame.version) is None
     assert (frame.status, frame.series, frame.trigger) == ("stored", "a1", 1)
+
+
+def test_what_a_file_says_of_its_pixels_goes_with_each_frame(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        detector = file.create_group("entry/instrument/detector")
+        detector["data"] = np.array([[[-4, -1]]], np.int32)
+        detector["underload_value"], detector["saturation_value"] = -1, 90
+    frame = opened(tmp_path / "a.h5").frame(0)
+    assert (frame.underload, frame.saturation, frame.status) == (-1, 90, None)
+    for header, underload in (({"_array_data.header_convention": "PILATUS_1.2"}, 0), ({}, None)):
+        CbfImage(data=np.array([[-2, -1, 3]], np.int32), header=header).write(str(tmp_path / "a.cbf"))
+        assert opened(tmp_path / "a.cbf").frame(0).underload == underload
 
 
 def test_a_frame_that_is_not_there_is_refused_with_its_fate(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from penstock.codecs import bslz4, lz4
+from penstock.processing.distributor.file_series import whole_file
 from penstock.processing.sources.file import FileFrames
 from penstock.receiver.files import stores
 from penstock.receiver.frame_files import open_frames
@@ -21,6 +22,7 @@ from penstock.receiver.transforms.channels import PartialFrame
 from penstock.stins import codec
 from penstock.stins.messages import Frame
 from tests.receiver.files.stores.written import Written
+from tests.receiver.h5_file import write_series
 from tests.receiver.merge.test_receiver import Detector
 from tests.receiver.sample_series import start
 from tests.streams import image, pixels
@@ -276,3 +278,10 @@ def test_a_file_that_was_cut_is_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(ReaderError, match="frame 1 of .*x.h5 cannot be read: .* is truncated"):
         source.parts(1)
     source.close()
+
+
+def test_a_file_of_an_incomplete_series_says_why(tmp_path: Path) -> None:
+    write_series(tmp_path / "whole.h5", 3)
+    write_series(tmp_path / "short.h5", 3, lost=(1,), end=False)
+    assert whole_file(str(tmp_path / "whole.h5")).reason == ""
+    assert whole_file(str(tmp_path / "short.h5")).reason == "2 of 3 frames: 1 missing; the streamer is gone"

@@ -63,7 +63,7 @@ def test_a_frame_without_odd_pixels_needs_no_mask() -> None:
     assert PixelRule().good(np.array([[-5, 99]], np.int32)) is None
 
 
-@pytest.mark.parametrize("said", [0, -1, NAN, INF, 1e301, "many", None, True, [5]])
+@pytest.mark.parametrize("said", [0, -1, NAN, INF, 1e301, 10**400, "many", None, True, [5]])
 def test_a_saturation_value_that_is_no_count_is_none(said: Any) -> None:
     assert rule_of({"saturation_value": said}) == PixelRule()
 
