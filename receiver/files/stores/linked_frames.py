@@ -215,18 +215,22 @@ class LinkedFrames:
 def place_of(shown_by: Path, name: str) -> Path:
     """Return the path of a file that a virtual dataset names: the first that exists of those at which HDF5
     looks (`H5F_prefix_open_file`), else the one beside the file of the virtual dataset."""
-    beside = shown_by.resolve().parent if shown_by.is_symlink() else shown_by.parent
-    return next(filter(os.path.exists, _places(shown_by, Path(name))), beside / name)
+    found = next(filter(os.path.exists, _places(shown_by, name)), None)
+    if found is None:
+        beside = shown_by.resolve().parent if shown_by.is_symlink() else shown_by.parent
+        found = os.path.join(beside, name)
+    return Path(found)
 
 
-def _places(shown_by: Path, given: Path) -> Iterator[Path]:
-    if given.is_absolute():
-        yield given
-        given = Path(given.name)
+def _places(shown_by: Path, name: str) -> Iterator[str]:
+    if os.path.isabs(name):
+        yield name
+        name = os.path.basename(name)
+    folder = os.path.dirname(shown_by)
     for prefix in os.environ.get("HDF5_VDS_PREFIX", "").split(":"):
         if prefix:
-            yield Path(prefix.replace("${ORIGIN}", str(shown_by.parent))) / given
-    yield shown_by.parent / given
-    yield given
-    if shown_by.is_symlink():
-        yield shown_by.resolve().parent / given
+            yield os.path.join(prefix.replace("${ORIGIN}", folder), name)
+    yield os.path.join(folder, name)
+    yield name
+    if os.path.islink(shown_by):
+        yield os.path.join(os.path.dirname(os.path.realpath(shown_by)), name)
