@@ -24,8 +24,9 @@ def lines(path: Path) -> Iterator[str]:
             if status is None:
                 return
             status = status[: file.shape[0]]
-            for kind, words in ((FrameStatus.MISSING, "absent"), (FrameStatus.PARTIAL, "there in part")):
-                yield from _told(np.flatnonzero(status == kind), words, file.why)
+            is_partial = status == FrameStatus.PARTIAL
+            yield from _told(np.flatnonzero(~is_partial & (status != FrameStatus.STORED)), "absent", file.why)
+            yield from _told(np.flatnonzero(is_partial), "there in part", file.why)
     except ReaderError as error:
         yield f"    why frames are absent cannot be read: {error}"
 

@@ -74,6 +74,9 @@ class FileFrames:
         """Header of a start message, made from the file."""
         self.group = self._series.group.name if self._series is not None else ""
         """Path of the detector's group in a file of Penstock; else ""."""
+        is_incomplete = self._series is not None and self._series.state == "incomplete"
+        self.incomplete = self._series.reason if self._series is not None and is_incomplete else ""
+        """Why the series is incomplete, as the file says; "" if it does not."""
         self._status = self._any.status
         self._times = self._column("timestamp")
         self._triggers = self._column("trigger")

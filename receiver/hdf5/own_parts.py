@@ -51,7 +51,7 @@ class OwnParts:
     @cached_property
     def statuses(self) -> np.ndarray[Any, Any] | None:
         """The status of each frame: that in the file, unless another file that holds it does not exist."""
-        there = None if self._view is None else self._view.statuses()
+        there = None if self._view is None else self._view.statuses
         if self._said is None or there is None:
             return self._said
         found = self._said.copy()

@@ -22,7 +22,7 @@ TAGS = [
         "frames, and folders for its file",
     },
     {"name": "frames", "description": "Frames for the live view"},
-    {"name": "rois", "description": "Regions of interest: sum, mean and maximum per frame"},
+    {"name": "rois", "description": "Regions of interest: sum, mean, maximum and saturated pixels per frame"},
     {"name": "configuration", "description": "The configuration with which the receiver was started"},
 ]
 """Groups of calls, in the order of the document."""

@@ -169,6 +169,13 @@ def test_a_pilatus_says_in_its_header_how_it_stands_and_where_its_counting_ends(
         found = file.geometry()
         assert found is not None and file.saturation == 1_071_896
         assert {name: getattr(found, name) for name in KNOWN} == KNOWN
+        assert file.is_pilatus and file.underload == 0, "gaps are -1, bad pixels -2"
+    tiff = {270: "\r\n".join(PILATUS.splitlines()), 272: "PILATUS 300K, S/N 3-0101"}
+    PIL.Image.fromarray(np.array([[-2, -1, 5]], np.int32)).save(tmp_path / "a.tif", tiffinfo=tiff)
+    with open_frames(tmp_path / "a.tif") as file:
+        found = file.geometry()
+        assert file.is_pilatus and file.underload == 0 and file.saturation == 1_071_896
+        assert found is not None and found.distance == 0.2 and file.frame(0).tolist() == [[-2, -1, 5]]
 
 
 @pytest.mark.parametrize(
@@ -197,6 +204,7 @@ def test_what_nobody_has_set_in_a_header_is_not_known(tmp_path: Path) -> None:
     fabio.edfimage.EdfImage(data=STACK[0]).write(str(tmp_path / "a.edf"))
     with open_frames(tmp_path / "a.edf") as file:
         assert file.geometry() is None and file.saturation is None
+        assert not file.is_pilatus and file.underload is None
 
 
 @pytest.mark.parametrize("unit", ["um", "micrometer", "microns"])

@@ -35,7 +35,7 @@ class MeasureDock(qt.QDockWidget):
     """
 
     counted = qt.Signal(str, int, object, object)
-    """Series, index and time of a frame that was shown; its sum, mean and maximum."""
+    """Series, index and time of a frame that was shown; its sum, mean, maximum and saturated pixels."""
 
     def __init__(
         self, plot: ImagePlot, feed: Feed, *, compact: bool, parent: qt.QWidget | None = None
@@ -192,8 +192,8 @@ class MeasureDock(qt.QDockWidget):
     def _show_counted(self, frame: LastFrame | None, figures: Figures | None) -> None:
         self.figures.show_figures("Frame", figures)
         if frame is not None and figures is not None:
-            sums = (figures.sum, figures.mean, figures.maximum)
-            self.counted.emit(frame.series, frame.frame, frame.time, sums)
+            counted = (figures.sum, figures.mean, figures.maximum, figures.saturated)
+            self.counted.emit(frame.series, frame.frame, frame.time, counted)
 
     def _draw_rings(self) -> None:
         self.rings.show_rings(self.beam.beam(), self.beam_tab.rings())

@@ -177,9 +177,8 @@ class LinkedFrames:
 def place_of(shown_by: Path, name: str) -> Path:
     """Return the path of a file that a virtual dataset names: the first that exists of those at which HDF5
     looks (`H5F_prefix_open_file`), else the one beside the file of the virtual dataset."""
-    given = Path(name)
-    beside = shown_by.parent / name  # which is the name itself if that is absolute
-    return next(filter(os.path.exists, _places(shown_by, given)), beside)
+    beside = shown_by.resolve().parent if shown_by.is_symlink() else shown_by.parent
+    return next(filter(os.path.exists, _places(shown_by, Path(name))), beside / name)
 
 
 def _places(shown_by: Path, given: Path) -> Iterator[Path]:

@@ -20,6 +20,7 @@ from penstock.gui.live.measure.facts import Informed
 from penstock.gui.live.source import Away, Part, Refused, Source
 from penstock.receiver.models import FrameStatus, Rectangle
 from tests.receiver.h5_file import picture, write_series
+from tests.receiver.hdf5.views import raw, view
 
 WRITER = """
 import sys
@@ -235,6 +236,20 @@ def test_a_file_that_says_nothing_of_the_beam_is_measured_without(tmp_path: Path
     with pytest.raises(Refused, match=r"a\.h5 says nothing of detector and beam"):
         source.geometry("")
     assert source.mask("") is None
+
+
+def test_frames_of_another_program_that_were_never_stored_are_gaps_with_a_reason(tmp_path: Path) -> None:
+    raw(tmp_path / "raw_0.h5", (0, 1))
+    view(tmp_path / "a.h5", 5, ((0, 2, "raw_0.h5"), (2, 3, "raw_1.h5")))
+    source = opened(tmp_path / "a.h5")
+    assert source.lost() == ((2, 4, "missing"),) and source.count() == 5
+    with pytest.raises(Refused, match=r"^frame 3 is missing: .*/raw_1\.h5 does not exist$") as refused:
+        source.frame(3)
+    assert refused.value.kind == "missing"
+    raw(tmp_path / "raw_1.h5", (2, 3, 4))
+    source.reload()
+    source.status()
+    assert source.lost() == () and (source.frame(3).array == 4).all()
 
 
 def test_another_of_its_images_can_be_chosen(tmp_path: Path) -> None:
