@@ -89,7 +89,7 @@ class PixelRule:
         """
         found = np.zeros(image.shape, np.uint8)
         kind = image.dtype.kind
-        with np.errstate(invalid="ignore"):
+        with np.errstate(invalid="ignore", over="ignore"):  # limits may be beyond the type
             if self.saturation is not None:
                 found[image >= self.saturation] = Flag.SATURATED
             if kind == "u":
