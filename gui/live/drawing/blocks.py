@@ -68,12 +68,13 @@ def reduce(
         along = tops[part] - first, bottoms[part] - first
         known, least = marked.known(image[place], None if gaps is None else gaps[place])
         found = _greatest(known, along, across)
-        flags[part][found < least] = Flag.INVALID
-        if counts and rule.saturation is not None:
-            flags[part][found >= rule.saturation] = Flag.SATURATED
-        if marked.greatest is Flag.SATURATED:
-            flags[part][found == np.iinfo(image.dtype).max] = Flag.SATURATED
-        with np.errstate(over="ignore"):  # double precision goes farther: the last colour in any case
+        # Limits may be beyond the type, and double precision goes farther: the last colour in any case.
+        with np.errstate(over="ignore"):
+            flags[part][found < least] = Flag.INVALID
+            if counts and rule.saturation is not None:
+                flags[part][found >= rule.saturation] = Flag.SATURATED
+            if marked.greatest is Flag.SATURATED:
+                flags[part][found == np.iinfo(image.dtype).max] = Flag.SATURATED
             values[part] = (
                 found if reduction is Reduction.GREATEST else _mean(known, along, across, least)
             )  # fmt: skip

@@ -78,7 +78,7 @@ def test_whatever_the_window_and_the_zoom_each_pixel_in_sight_is_drawn_in_its_pl
     ("rule", "partial"),
     [
         (PixelRule(), False), (PixelRule(105.0), False), (PixelRule(None, -10.5), False),
-        (PixelRule(105.0, 3.0), False), (PixelRule(), True),
+        (PixelRule(105.0, 3.0), False), (PixelRule(), True), (PixelRule(1e200, -1e200), False),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("screen", [(5, 7), (20, 30), (37, 53), (90, 60)])
