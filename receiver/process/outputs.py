@@ -77,8 +77,9 @@ class Outputs:
         self._flush_seconds = config.flush_seconds
         self._flush_due = 0.0
         self._flushed_bytes = 0  # `nbytes` at the last flush
-        self._burst_began = self._last_frame_at = 0.0
-        self._frames_before = 0  # `frames` when the running, or last, burst of messages began
+        self._burst_began = 0.0
+        self._last_frame_at: float | None = None  # of the series; `None` if this process has received none
+        self._frames_before = 0  # `frames` when the burst of messages, or the series in it, began
 
     # -- the collector's sink ------------------------------------------------------------------
 
@@ -104,6 +105,7 @@ class Outputs:
         self.last_frame.begin(series.metadata, channels)
         self.requested.begin(series, channels)
         self.latest = None
+        self._last_frame_at, self._frames_before = None, self.frames
         self.bad.refused = ""
         self.view.begin(series, path, started)
         what = f"{path or 'live only'}, {plural(header.frames, 'frame')}{of_series(series.id)}"
@@ -175,7 +177,7 @@ class Outputs:
         counts = series.account.counts()
         self.regions.end(series.account.highest + 1)
         self.lost.update({kind: getattr(counts, kind) for kind in LOSSES})
-        if counts.received:
+        if last_frame_at is not None:
             self.times.idle.observe(self._clock() - last_frame_at)
         complete = outcome.complete and not failed
         self.view.end(series.account, complete=complete, reason=failed or outcome.reason)
