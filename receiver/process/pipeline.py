@@ -20,7 +20,7 @@ import msgspec
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.config.rectangles import Rectangle
 from penstock.receiver.connection.events import Cut, Event, NoHeader, NotTaken, Stale
-from penstock.receiver.files.storage import StorageError
+from penstock.receiver.files.refusals import StorageError
 from penstock.receiver.files.writer import WriterError
 from penstock.receiver.live.last_frame import LastFrame
 from penstock.receiver.live.request import FrameAnswer

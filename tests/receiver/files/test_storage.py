@@ -13,8 +13,8 @@ import pytest
 
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.files import lease, storage
+from penstock.receiver.files.refusals import StorageError
 from penstock.receiver.files.reserve import Reserve
-from penstock.receiver.files.storage import StorageError
 from tests import hostile
 from tests.receiver.disks import small_file_system
 

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from penstock.receiver.files import structure
+from penstock.receiver.files.refusals import StorageError
 from penstock.receiver.files.reserve import bytes_for
-from penstock.receiver.files.storage import StorageError
 from penstock.receiver.files.writer import FileGoneError, SeriesWriter, WriterError
 from penstock.receiver.series.running_series import RunningSeries
 from penstock.stins.messages import Frame
