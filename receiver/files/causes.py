@@ -22,13 +22,14 @@ class Cause(NamedTuple):
     kind: str
     """Stable name of the refusal, see docs/reference/http.md."""
     remedy: str
-    """What to do, as a sentence without its full stop; `{folder}` of the file, `{user}` id of the receiver."""
+    """What to do, as a sentence without its full stop, of the `{folder}` and the receiver's `{user}` id."""
     of_name: bool = False
     """Whether the name is at fault, and not the receiver, if the file cannot be created."""
 
 
 RIGHTS = (
-    "The receiver (user id {user}) may not write in {folder}: change its rights, or choose another folder"
+    "The receiver (user id {user}) may not enter {folder} or a folder above it, or may not write there: "
+    "change the rights, or choose another folder"
 )
 AWAY = "The storage of {folder} is away or fails: check that it is mounted and answers, and what dmesg says"
 ODD_NAME = "See whether the file system of {folder} takes such a name, or choose another"

@@ -69,8 +69,8 @@ def exists(path: Path) -> NameTakenError:
     """Return the error for a file that exists and may not be overwritten."""
     return NameTakenError(
         "file_exists",
-        f"{shown(path)} exists and is not overwritten; give another name (DestinationFilename), move it away, "
-        "or allow it (DestinationFileOverwritable, in the header: overwrite)",
+        f"{shown(path)} exists and is not overwritten; give another name (DestinationFilename), move it "
+        "away, or allow it (DestinationFileOverwritable, in the header: overwrite)",
     )
 
 
