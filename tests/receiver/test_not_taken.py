@@ -118,6 +118,40 @@ def test_frames_without_a_name_whose_start_message_was_lost_are_refused(shared: 
     assert receiver.ended(streamer.series_of("", 1)).refused == ""
 
 
+@pytest.mark.parametrize("named", [True, False], ids=["named", "without a name"])
+@pytest.mark.parametrize(
+    ("bad", "why"),
+    [
+        ({"filename": None}, 'header: `filename` is null; send a path, or "" for live view only'),
+        ({"filename": "", "channels": 7}, "header: Expected `array | null`, got `int` - at `$.channels`"),
+        ({"filename": "", "type": "complex512", "shape": [1, 2]}, 'type "complex512"; known are'),
+    ],
+    ids=["it cannot be read", "nor can this", "it announces what cannot be"],
+)
+def test_the_first_sentence_of_a_refusal_stays_whatever_comes_of_that_series(
+    bad: dict[str, object], why: str, named: bool, shared: Shared
+) -> None:
+    receiver, streamer = shared
+    before = receiver.ended(streamer.series_of("", 1))
+    series = {"series": "refused"} if named else {}
+    for message in (
+        [text(htype="header", **bad, **series)],
+        *([text(htype="image", frame=n, **PLAIN, **series), bytes(4)] for n in range(3)),
+        [text(htype="series_end", **series)],
+    ):
+        streamer.send(message)
+    status = receiver.wait(lambda status: status.drained == before.drained + 4)
+    assert (status.state, status.series.id, status.series.taken) == ("idle", series.get("series", ""), False)
+    assert status.refused.startswith(why)
+    assert status.series.reason == f"not taken: {status.refused}"
+    assert status.last_error.endswith(status.refused), "nothing else is said of it"
+    assert status.errors.get("no_header", 0) == before.errors.get("no_header", 0)
+    assert status.counts.dropped == 3
+    streamer.send([text(htype="image", frame=0, series="other", **PLAIN), bytes(4)])
+    status = receiver.wait(lambda status: status.drained == before.drained + 5)
+    assert status.refused.startswith("frames of a series whose start message was not received are dropped")
+
+
 def test_frames_after_a_reset_in_mid_series_are_refused(shared: Shared) -> None:
     receiver, streamer = shared
     before = receiver.client.status().errors.get("no_header", 0)
