@@ -17,7 +17,7 @@ from penstock.receiver.forward.forwarder import Forwarder
 from penstock.receiver.live.last_frame import LastFrame
 from penstock.receiver.live.requested_frame import RequestedFrames
 from penstock.receiver.models import FrameStatus
-from penstock.receiver.process.bad_messages import BadMessages
+from penstock.receiver.process.bad_messages import BadMessages, many_keys
 from penstock.receiver.process.stage_times import LOSSES, StageTimes
 from penstock.receiver.process.states import Event, State, StateMachine
 from penstock.receiver.process.status_view import StatusView
@@ -28,6 +28,7 @@ from penstock.receiver.regions.threads import RegionThreads
 from penstock.receiver.series.account import IN_FILE
 from penstock.receiver.series.running_series import Outcome, RunningSeries
 from penstock.receiver.transforms.joined import JoinedFrame
+from penstock.stins import metadata
 from penstock.stins.errors import StinsError
 from penstock.stins.messages import Frame, Header, SeriesEnd
 from penstock.stins.texts import of_series, plural
@@ -110,6 +111,8 @@ class Outputs:
         self.view.begin(series, path, started)
         what = f"{path or 'live only'}, {plural(header.frames, 'frame')}{of_series(series.id)}"
         self.machine.handle(Event.BEGIN, what)
+        if self.writer is not None and before is None and metadata.has_many_keys(series.described):
+            self.bad_message(many_keys(series.name, series.id))
 
     def frame(self, series: RunningSeries, index: int, frame: Frame, status: FrameStatus) -> None:
         """Hand a sound frame to the file, the consumers and the live view."""
