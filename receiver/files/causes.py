@@ -15,6 +15,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from penstock.receiver.service import open_files
+
 
 class Cause(NamedTuple):
     """The meaning of one error number."""
@@ -72,14 +74,7 @@ CAUSES: Mapping[int, Cause] = {
     errno.EROFS: Cause(
         "not_writable", "{folder} is mounted read-only, perhaps after an error: mount it for writing"
     ),
-    errno.EMFILE: Cause(
-        "too_many_files",
-        "The receiver may not open more files: raise its limit (prlimit --nofile while it runs; ulimit -n, "
-        "or LimitNOFILE of its service, for its next start)",
-    ),
-    errno.ENFILE: Cause(
-        "too_many_files", "This host may not open more files: end other programs, or raise fs.file-max"
-    ),
+    **{code: Cause(open_files.KIND, remedy) for code, remedy in open_files.REMEDIES.items()},
     errno.ENOMEM: Cause("no_memory", NO_MEMORY),
     **dict.fromkeys(
         (

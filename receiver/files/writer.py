@@ -201,6 +201,9 @@ class SeriesWriter:
                 self._grow(index)
             store.write(index, frame)
             self._open.disk.check()
+        except refusals.StorageError as error:  # of a further file, such as a segment's
+            cause = error.__cause__ if isinstance(error.__cause__, OSError) else error
+            raise self._failed(f"frame {index}", cause) from error
         except (OSError, RuntimeError, ValueError) as error:
             raise self._failed(f"frame {index}", error) from error
         self._rows.add(index, image)
