@@ -131,9 +131,9 @@ def ranges(indices: Sequence[int] | np.ndarray[Any, Any], tail: range = range(0)
 
 
 def missing_files(absent: Sequence[Path]) -> str:
-    """Return a sentence about files that should hold stored frames, but do not exist."""
+    """Return a sentence about files that should hold stored frames, but do not exist, or cannot be read."""
     names = ", ".join(map(str, absent[:3])) + (f" and {len(absent) - 3} more" if len(absent) > 3 else "")
-    return f"stored frames are in files that do not exist: {names}; put these back"
+    return f"stored frames are in files that do not exist, or cannot be read: {names}; put these back"
 
 
 def _as_problem(kind: str, sentence: str) -> Finding:

@@ -134,7 +134,7 @@ def check(frame: Frame) -> None:
             if len(blob) != nbytes:
                 raise BlobError(
                     "blob_length",
-                    f"frame {image.frame}: blob of {plural(len(blob), 'byte')}, {nbytes} expected",
+                    f"{image.said}: blob of {plural(len(blob), 'byte')}, {nbytes} expected",
                 )
     elif image.compression == "bslz4":
         for blob in frame.blobs:
@@ -145,7 +145,7 @@ def check(frame: Frame) -> None:
     else:
         raise BlobError(
             "unknown_compression",
-            f'frame {image.frame}: compression "{image.compression}"; known are {", ".join(COMPRESSIONS)}',
+            f'{image.said}: compression "{image.compression}"; known are {", ".join(COMPRESSIONS)}',
         )
 
 
@@ -153,26 +153,26 @@ def _wrong_number(image: Image, number: int, count: int) -> BlobError:
     if number == 1:
         return BlobError(
             "blob_count",
-            f"frame {image.frame}: {list(image.shape)} in one blob is a stack; a frame is {SHAPES}: send "
+            f"{image.said}: {list(image.shape)} in one blob is a stack; a frame is {SHAPES}: send "
             f"each image as a frame of its own, or as one of {plural(count, 'blob')}",
         )
-    return BlobError("blob_count", f"frame {image.frame}: {plural(number, 'blob')}, {count} expected")
+    return BlobError("blob_count", f"{image.said}: {plural(number, 'blob')}, {count} expected")
 
 
 def _check_bslz4(image: Image, blob: bytes | bytearray | memoryview, nbytes: int) -> None:
     if len(blob) < BSLZ4_HEADER_BYTES:
-        raise BlobError("blob_length", f"frame {image.frame}: bslz4 blob of only {plural(len(blob), 'byte')}")
+        raise BlobError("blob_length", f"{image.said}: bslz4 blob of only {plural(len(blob), 'byte')}")
     unpacked = int.from_bytes(blob[:8], "big")
     block = int.from_bytes(blob[8:12], "big")
     if unpacked != nbytes:
         raise BlobError(
             "blob_header",
-            f"frame {image.frame}: bslz4 blob of {plural(unpacked, 'byte')} unpacked, {nbytes} expected",
+            f"{image.said}: bslz4 blob of {plural(unpacked, 'byte')} unpacked, {nbytes} expected",
         )
     # Blocks hold a multiple of 8 pixels (bitshuffle's format); 0 is the library's own choice.
     item = ITEM_BYTES[image.type]
     if block % (8 * item):
-        raise BlobError("blob_header", f"frame {image.frame}: bslz4 block size of {plural(block, 'byte')}")
+        raise BlobError("blob_header", f"{image.said}: bslz4 block size of {plural(block, 'byte')}")
     _walk_bslz4(image, blob, nbytes, block or max(8192 // (8 * item) * 8, 128) * item, 8 * item)
 
 
@@ -189,12 +189,12 @@ def _walk_bslz4(
 
 def _check_lz4(image: Image, blob: bytes | bytearray | memoryview, nbytes: int) -> None:
     if len(blob) < LZ4_HEADER.size:
-        raise BlobError("blob_length", f"frame {image.frame}: lz4 blob of only {plural(len(blob), 'byte')}")
+        raise BlobError("blob_length", f"{image.said}: lz4 blob of only {plural(len(blob), 'byte')}")
     unpacked, block = LZ4_HEADER.unpack_from(blob)
     if unpacked != nbytes or not 0 < block < MAX_FRAME_BYTES:
         raise BlobError(
             "blob_header",
-            f"frame {image.frame}: lz4 blob of {plural(unpacked, 'byte')} unpacked in blocks of {block}, "
+            f"{image.said}: lz4 blob of {plural(unpacked, 'byte')} unpacked in blocks of {block}, "
             f"{nbytes} expected",
         )
     _walk(image, blob, -(-nbytes // block), 0)
@@ -211,6 +211,6 @@ def _walk(image: Image, blob: bytes | bytearray | memoryview, blocks: int, plain
     if place + plain > size:
         raise BlobError(
             "blob_length",
-            f"frame {image.frame}: {image.compression} blob of {plural(size, 'byte')} ends within its data; "
+            f"{image.said}: {image.compression} blob of {plural(size, 'byte')} ends within its data; "
             "it was cut",
         )

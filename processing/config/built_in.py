@@ -47,7 +47,7 @@ BUILT_IN = {
     ),
     "regions": BuiltIn(
         f"{PACKAGE}.regions:Regions",
-        "sum, mean and maximum of named rectangles, and the total of each frame",
+        "sum, mean, maximum and saturated pixels of named rectangles, and the total of each frame",
     ),
 }
 """By name; docs/reference/processors.md describes each."""

@@ -1,6 +1,7 @@
 """The frames of a file: those that were not taken live, and those of `penstock process PIPELINE FILE`.
 
-Packed frames stay packed. Files of Penstock say which frames they have; of others all count.
+Packed frames stay packed. Files of Penstock say which frames they have; of others those count that were ever
+stored, see `receiver.hdf5`.
 """
 
 from __future__ import annotations
@@ -15,13 +16,14 @@ import numpy as np
 from penstock.codecs.packed import CODECS
 from penstock.codecs.pixel_type import name_of
 from penstock.processing.sources.stored_blobs import NONE, StoredBlobs
+from penstock.receiver import geometry
 from penstock.receiver.hdf5_frames import Hdf5Frames
 from penstock.receiver.models import FrameStatus
 from penstock.receiver.reader import ReaderError, SeriesFile, linked_frames, text
+from penstock.receiver.validity.frames import WITH_DATA, with_data
 from penstock.stins import codec
 from penstock.stins.messages import Buffer, Header, Image
 
-IN_FILE = (FrameStatus.STORED, FrameStatus.PARTIAL)
 PARTIAL = "some of its modules, channels or pixels are missing, as the file says"
 MOST_OPEN = 16
 """Most datasets of other files, such as segments, that are open at a time."""
@@ -72,6 +74,9 @@ class FileFrames:
         """Header of a start message, made from the file."""
         self.group = self._series.group.name if self._series is not None else ""
         """Path of the detector's group in a file of Penstock; else ""."""
+        is_incomplete = self._series is not None and self._series.state == "incomplete"
+        self.incomplete = self._series.reason if self._series is not None and is_incomplete else ""
+        """Why the series is incomplete, as the file says; "" if it does not."""
         self._status = self._any.status
         self._times = self._column("timestamp")
         self._triggers = self._column("trigger")
@@ -84,9 +89,7 @@ class FileFrames:
     @property
     def indices(self) -> np.ndarray[Any, Any]:
         """Indices of the frames that the file has, int64, ascending."""
-        if self._status is None:
-            return np.arange(self._frames)
-        return np.flatnonzero(np.isin(self._status[: self._frames], IN_FILE))
+        return with_data(self._status, self._frames)
 
     @property
     def times(self) -> np.ndarray[Any, Any] | None:
@@ -97,7 +100,7 @@ class FileFrames:
         """Return whether the file has a frame."""
         if not 0 <= index < self._frames:
             return False
-        return self._status is None or (index < len(self._status) and int(self._status[index]) in IN_FILE)
+        return self._status is None or (index < len(self._status) and int(self._status[index]) in WITH_DATA)
 
     def parts(self, index: int) -> list[Buffer]:
         """Return a frame as a message of STINS: header and blobs, packed as stored.
@@ -106,7 +109,8 @@ class FileFrames:
             ReaderError: the file does not have it, or it cannot be read.
         """
         if not self.stored(index):
-            raise ReaderError(f"{self.path} does not have frame {index}")
+            why = self._any.why(index)
+            raise ReaderError(f"{self.path} does not have frame {index}{f': {why}' if why else ''}")
         compression, blobs = self._blobs(index)
         time = None if self._times is None else float(self._times[index])
         trigger = -1 if self._triggers is None else int(self._triggers[index])
@@ -200,6 +204,10 @@ class FileFrames:
 
     def _metadata(self) -> dict[str, Any]:
         found = {} if self._series is None else _written(self._series)
+        if remarks := self._any.remarks():
+            found[geometry.REMARKS] = list(remarks)
+        limits = {"saturation_value": self._any.saturation, "underload_value": self._any.underload}
+        found |= {name: value for name, value in limits.items() if value is not None}
         said = self._any.geometry()
         if said is None:
             return found
@@ -226,9 +234,11 @@ class FileFrames:
 
 
 def _written(series: SeriesFile) -> dict[str, Any]:
-    """Return what a file of a receiver says that classes ask for: whether a flat field was applied, and the
-    names of instrument and source."""
+    """Return what a file of a receiver says that classes ask for: which detector it is, whether a flat field
+    was applied, and the names of instrument and source."""
     found: dict[str, Any] = {}
+    if (detector := series.group.get("description")) is not None and detector.shape == ():
+        found["description"] = text(detector[()])
     if (applied := series.group.get("flatfield_applied")) is not None:
         found["flatfield_applied"] = bool(applied[()])
     user = {}

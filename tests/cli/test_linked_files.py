@@ -122,7 +122,7 @@ def test_a_segment_that_is_missing_is_said_and_not_passed_over(
 ) -> None:
     gone = series.with_name("scan_000002.h5")
     gone.unlink()
-    says = f"stored frames are in files that do not exist: {gone}; put these back"
+    says = f"stored frames are in files that do not exist, or cannot be read: {gone}; put these back"
     assert main(["check", "--quick", str(link)]) == 1
     assert says in capsys.readouterr().out
     assert main(["check", str(link)]) == 1

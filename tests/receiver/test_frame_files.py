@@ -19,6 +19,7 @@ import pytest
 from penstock.receiver.frame_files import open_frames
 from penstock.receiver.image_files import TIFF_TYPES, write_tiff
 from penstock.receiver.models import FrameStatus
+from penstock.receiver.pilatus_header import is_pilatus
 from penstock.receiver.reader import ReaderError
 from tests.receiver.h5_file import picture, write_series
 
@@ -80,7 +81,8 @@ def test_frames_of_a_dectris_file_that_is_not_there_keep_their_places(
     with open_frames(master(tmp_path, sizes=(2, 2, 1), gone=gone)) as file:
         assert file.status is not None and file.status.tolist() == there
         first = there.index(FrameStatus.MISSING)
-        with pytest.raises(ReaderError, match="is in a file that is not here"):
+        why = rf"frame {first} of .* is not there: .*/run_data_00000{gone[0]}\.h5 does not exist"
+        with pytest.raises(ReaderError, match=why):
             file.frame(first)
         assert np.array_equal(file.frame(4), STACK[4])
 
@@ -167,6 +169,27 @@ def test_a_pilatus_says_in_its_header_how_it_stands_and_where_its_counting_ends(
         found = file.geometry()
         assert found is not None and file.saturation == 1_071_896
         assert {name: getattr(found, name) for name in KNOWN} == KNOWN
+        assert file.is_pilatus and file.underload == 0, "gaps are -1, bad pixels -2"
+    tiff = {270: "\r\n".join(PILATUS.splitlines()), 272: "PILATUS 300K, S/N 3-0101"}
+    PIL.Image.fromarray(np.array([[-2, -1, 5]], np.int32)).save(tmp_path / "a.tif", tiffinfo=tiff)
+    with open_frames(tmp_path / "a.tif") as file:
+        found = file.geometry()
+        assert file.is_pilatus and file.underload == 0 and file.saturation == 1_071_896
+        assert found is not None and found.distance == 0.2 and file.frame(0).tolist() == [[-2, -1, 5]]
+
+
+@pytest.mark.parametrize(
+    ("header", "expected"),
+    [
+        # As the TIFF files of a PILATUS 1M have it, which do not name it.
+        ({"Count_cutoff": "9 counts", "Threshold_setting": "1 eV", "Gain_setting": "low gain"}, True),
+        ({"_array_data.header_convention": "PILATUS_1.2"}, True),
+        ({"Count_cutoff": "9 counts"}, False),
+        ({}, False),
+    ],
+)
+def test_a_pilatus_is_known_by_its_header(header: dict[str, str], expected: bool) -> None:
+    assert is_pilatus(header) is expected
 
 
 def test_what_nobody_has_set_in_a_header_is_not_known(tmp_path: Path) -> None:
@@ -181,6 +204,7 @@ def test_what_nobody_has_set_in_a_header_is_not_known(tmp_path: Path) -> None:
     fabio.edfimage.EdfImage(data=STACK[0]).write(str(tmp_path / "a.edf"))
     with open_frames(tmp_path / "a.edf") as file:
         assert file.geometry() is None and file.saturation is None
+        assert not file.is_pilatus and file.underload is None
 
 
 @pytest.mark.parametrize("unit", ["um", "micrometer", "microns"])
@@ -239,10 +263,11 @@ def test_what_is_no_image_is_refused_in_a_sentence(content: bytes | None, why: s
 def test_a_hundred_thousand_frames_are_opened_without_being_read(tmp_path: Path) -> None:
     with h5py.File(tmp_path / "long.h5", "w") as file:
         group = plot(file, "data", "data")
-        group.create_dataset("data", (100_000, 512, 1024), "u2", chunks=(1, 512, 1024))
+        data = group.create_dataset("data", (100_000, 512, 1024), "u2", chunks=(1, 512, 1024))
+        data[99_999] = 3
     with open_frames(tmp_path / "long.h5") as found:
         assert found.shape == (100_000, 512, 1024)
-        assert not found.frame(99_999).any()
+        assert (found.frame(99_999) == 3).all()
 
 
 @pytest.mark.parametrize("end", [b"CIF-BINARY", b"X-Binary-Size", b"\x0c\x1a\x04"])
