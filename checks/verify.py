@@ -13,7 +13,7 @@ from typing import Any
 from penstock.checks.series_check import PROGRESS_FRAMES, ranges, unreadable_files
 from penstock.receiver.reader import SeriesFile
 from penstock.receiver.series.account import IN_FILE
-from penstock.stins.checksums import ALGORITHMS, checksums
+from penstock.stins.checksums import ALGORITHMS, agree, checksums
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def _agree(algorithm: str, blobs: Sequence[bytes], expected: Sequence[str]) -> b
     be empty."""
     found = checksums(algorithm, blobs)
     return all(
-        value == given if given else not len(blob)
+        agree((value,), (given,)) if given else not len(blob)
         for blob, value, given in zip(blobs, found, expected, strict=True)
     )
 

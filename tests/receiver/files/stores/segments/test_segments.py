@@ -20,8 +20,8 @@ from penstock.checks.verify import verify
 from penstock.receiver.config import ReceiverConfig, SourceConfig
 from penstock.receiver.files import storage
 from penstock.receiver.files.recovery import interrupted
+from penstock.receiver.files.refusals import NameTakenError
 from penstock.receiver.files.reopened import reopen_file
-from penstock.receiver.files.storage import NameTakenError
 from penstock.receiver.files.stores.chunked import ChunkedStore
 from penstock.receiver.files.stores.segments import segment_file
 from penstock.receiver.files.stores.segments import store as segments
