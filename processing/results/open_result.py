@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -14,14 +15,14 @@ import numpy as np
 
 from penstock.processing.results import contents, layout
 from penstock.processing.results.begun import Begun
-from penstock.processing.results.columns import Column
+from penstock.processing.results.columns import Column, Segment
 from penstock.processing.results.errors import ResultError, not_written
 from penstock.processing.results.place import Place, copy_area, reserve, taken
 
 MOST_FRAMES = 2**31
 """Highest frame number for which a place is made; a larger one is no number of a frame."""
 _BLANKS = 2**20
-_INITIAL = {layout.STATUS: layout.PENDING, f"{layout.ACCOUNT}/raw_stored": 255}
+_INITIAL = {layout.STATUS: layout.PENDING, layout.BEYOND: layout.PENDING, f"{layout.ACCOUNT}/raw_stored": 255}
 """Rows of these are not 0 at first."""
 _NEVER_PER_FRAME = tuple(
     f"{each}/" for each in (layout.ACCUMULATED, layout.TOTAL_FRAMES, layout.PROCESS, layout.WHOLE)
@@ -209,8 +210,10 @@ class OpenResult:
         self.place.close(done=done)
 
     def _prepare(self, before: dict[str, Column]) -> None:
-        """Reserve the space of all rows, and write what new rows have that are not 0."""
-        reserve(self.descriptor, layout.areas(self.columns.values()))
+        """Reserve the space of rows that are to come, and write what new rows have that are not 0."""
+        for column in self.columns.values():
+            segments = [each for each in column.segments if not _is_leap(each)]
+            reserve(self.descriptor, layout.areas([replace(column, segments=segments)]))
         for column in self.columns.values():
             blank = _blank(column)
             known = before[column.path].rows if column.path in before else 0
@@ -243,6 +246,12 @@ def _more(rows: int, end: int) -> int:
     """Return by how many rows to grow: as many as there are, so that all copies together copy each row twice
     at most."""
     return max(rows, layout.FIRST_ROWS, end - rows)
+
+
+def _is_leap(segment: Segment) -> bool:
+    """Return whether most of a segment was skipped, so that its space is not reserved: one wrong index among
+    very many planned ones must not take the disk."""
+    return segment.first > 0 and segment.rows > max(segment.first, layout.FIRST_ROWS)
 
 
 def _opened(path: Path) -> tuple[int, dict[str, Column]]:
