@@ -17,7 +17,8 @@ from penstock.processing.results import contents, layout
 from penstock.processing.results.begun import Begun
 from penstock.processing.results.columns import Column, Segment
 from penstock.processing.results.errors import ResultError, not_written
-from penstock.processing.results.place import Place, copy_area, reserve, taken
+from penstock.processing.results.place import Place, reserve, taken
+from penstock.processing.results.sparse import copy_data
 
 MOST_FRAMES = 2**31
 """Highest frame number for which a place is made; a larger one is no number of a frame."""
@@ -135,7 +136,7 @@ class OpenResult:
                 old, new = self.columns[path], columns[path]
                 for begin, stop, offset in old.pieces(0, rows):
                     size, (_, _, to) = new.row_bytes, next(new.pieces(begin, stop))
-                    copy_area(self.descriptor, descriptor, offset, (stop - begin) * size, to)
+                    copy_data(self.descriptor, descriptor, offset, (stop - begin) * size, to)
             os.rename(place.draft, place.at)
         except (OSError, RuntimeError, ValueError) as error:
             if descriptor >= 0:

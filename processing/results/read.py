@@ -102,8 +102,8 @@ class Results:
         return self.known(first, end)[0]
 
     def known(self, first: int = 0, end: int | None = None) -> tuple[np.ndarray[Any, Any], Beyond]:
-        """Return the state of each frame from `first` on and before `end`, uint8, and which frames have no row:
-        of very many planned ones, those that never came.
+        """Return the state of each frame from `first` on and before `end`, uint8, and which frames have no
+        row: of very many planned ones, those that never came.
 
         While a series is in progress there may be more rows than frames: those are pending.
 
