@@ -1,4 +1,4 @@
-"""Copies between files that have holes: places whose space is reserved, or not even that, and never written."""
+"""Copies between files that have holes: places that were never written, whose space may be reserved."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ MOST_VALUES = 1_000_000
 """Most numbers in one JSON answer."""
 USUAL = 1000
 """Frames that are answered with if the request does not say which."""
-RANGE = r"^(-?[0-9]{1,15})?:(-?[0-9]{1,15})?(:[1-9][0-9]{0,14})?$"
+RANGE = r"^(-?[0-9]{1,16})?:(-?[0-9]{1,16})?(:[1-9][0-9]{0,15})?$"
 """Frames from a on and before b, as in Python: negative numbers count from the last that has a row, and a
 third one takes every so many."""
 STATUS = {

@@ -56,7 +56,7 @@ class ResultFileSource:
         frames = sum(known.values()) if planned < 0 else planned
         self._has_more_rows = running and len(codes) != planned
         series = Series(
-            id=self._series, active=running, planned=None if planned < 0 else planned,
+            id=self._series, active=running, planned=None if planned < 0 else planned, rows=len(codes),
             reason=account["reason"],
             counts=Counts(frames=frames, pending=frames - sum(known.values()), **known),
             result_file=str(self._path),

@@ -103,6 +103,8 @@ class Questions:
             return
         all_of_them = now >= self._all_due
         first, end = mine.account.open(all_of_them=all_of_them)
+        if series.rows is not None and series.rows < series.counts.frames:
+            end = None  # no more are told apart than have come
         states = self._source.states(first, end)
         if states.series != mine.id:  # another series has begun
             self._status_due = 0.0
