@@ -156,7 +156,7 @@ class OpenResult:
             return
         if end > MOST_FRAMES:
             raise ResultError("bad_value", f"{self.place.path}: there is no frame {end - 1:,}")
-        columns, more = self.per_frame, _more(self.rows, end)
+        columns, more = self.per_frame, _more(self.columns[layout.STATUS], end)
 
         def change(file: Any) -> None:
             for column in columns:
@@ -168,9 +168,7 @@ class OpenResult:
         """Make room for rows below `end` of a column that has none per frame; see `reach`."""
         column = self.columns[path]
         if end > column.rows:
-            self.remake(
-                lambda file: layout.grow(file, column, _more(column.rows, end)), f"more rows of {path}"
-            )
+            self.remake(lambda file: layout.grow(file, column, _more(column, end)), f"more rows of {path}")
 
     def put(self, path: str, first: int, values: np.ndarray[Any, Any]) -> None:
         """Write consecutive rows; see `Column.write`."""
@@ -213,8 +211,7 @@ class OpenResult:
     def _prepare(self, before: dict[str, Column]) -> None:
         """Reserve the space of rows that are to come, and write what new rows have that are not 0."""
         for column in self.columns.values():
-            segments = [each for each in column.segments if not _is_leap(each)]
-            reserve(self.descriptor, layout.areas([replace(column, segments=segments)]))
+            reserve(self.descriptor, layout.areas([replace(column, segments=_wanted(column))]))
         for column in self.columns.values():
             blank = _blank(column)
             known = before[column.path].rows if column.path in before else 0
@@ -243,16 +240,23 @@ def _blank(column: Column) -> int | None:
     return -1 if is_list else None
 
 
-def _more(rows: int, end: int) -> int:
+def _more(column: Column, end: int) -> int:
     """Return by how many rows to grow: as many as there are, so that all copies together copy each row twice
     at most."""
-    return max(rows, layout.FIRST_ROWS, end - rows)
+    wanted = sum(segment.rows for segment in _wanted(column))
+    return max(wanted, layout.FIRST_ROWS, end - column.rows)
 
 
-def _is_leap(segment: Segment) -> bool:
-    """Return whether most of a segment was skipped, so that its space is not reserved: one wrong index among
+def _wanted(column: Column) -> list[Segment]:
+    """Return the segments of which most is not skipped, and whose space is reserved: one wrong index among
     very many planned ones must not take the disk."""
-    return segment.first > 0 and segment.rows > max(segment.first, layout.FIRST_ROWS)
+    found: list[Segment] = []
+    rows = 0
+    for segment in column.segments:
+        if segment.first == 0 or segment.rows <= max(rows, layout.FIRST_ROWS):
+            found.append(segment)
+            rows += segment.rows
+    return found
 
 
 def _opened(path: Path) -> tuple[int, dict[str, Column]]:
