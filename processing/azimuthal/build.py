@@ -56,7 +56,7 @@ def build(plan: Plan, images: Images, folder: Path) -> tuple[file_of.Matrix, str
     if plan.polarisation is not None:
         divisor *= ai.polarization(plan.shape, plan.polarisation)
     if images.flat is not None:
-        divisor *= images.flat
+        divisor *= np.where(images.flat > 0, images.flat, np.nan)
     mask = ~np.isfinite(divisor) | (divisor == 0)
     for other in (images.mask, ai.detector.mask):
         if other is not None:
@@ -64,7 +64,7 @@ def build(plan: Plan, images: Images, folder: Path) -> tuple[file_of.Matrix, str
     if images.dark is not None:
         mask |= ~np.isfinite(images.dark)
     if mask.all():
-        raise CannotBuildError("all pixels are masked, or have a flat field of 0: no pixel is left")
+        raise CannotBuildError("all pixels are masked, or have a flat field of 0 or less: no pixel is left")
     _check_size(ai, plan, mask)
     weights, radial, azimuth = _csr(ai, plan, mask)
     divisor[mask] = 0
