@@ -43,9 +43,9 @@ def integrate(
     pixels = image.reshape(-1)
     if pixels.dtype.kind == "b":
         pixels = pixels.view(np.uint8)
-    sums = _sums(matrix, pixels, marks)
+    sums = sums_of(matrix, pixels, marks)
     if pixels.dtype.kind == "f" and not np.isfinite(sums).all():  # infinity
-        sums = _sums(matrix, np.where(np.isfinite(pixels), pixels, np.float32(np.nan)), marks)
+        sums = sums_of(matrix, np.where(np.isfinite(pixels), pixels, np.float32(np.nan)), marks)
     norm = matrix.norm - sums[:, 2]
     dark = matrix.dark - sums[:, 3]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -85,7 +85,8 @@ def loading(kind: np.dtype[Any], bins: int) -> Iterator[None]:
             thread.join()
 
 
-def _sums(matrix: Matrix, pixels: np.ndarray[Any, Any], marks: tuple[float, float]) -> np.ndarray[Any, Any]:
+def sums_of(matrix: Matrix, pixels: np.ndarray[Any, Any], marks: tuple[float, float]) -> np.ndarray[Any, Any]:
+    """Return what `add` makes of pixels, (pixels,): float64, (bins, 4)."""
     sums = np.zeros((len(matrix.norm), 4))
     low, high = float(marks[0]), float(marks[1])
     add(
