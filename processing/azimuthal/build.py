@@ -32,6 +32,7 @@ GEOMETRY = "the geometry (poni)"
 REFUSED, NO_ROOM = 2, 3
 """Exit status."""
 
+
 def build(plan: Plan, images: Images, folder: Path) -> tuple[file_of.Matrix, str]:
     """Return the matrix of a plan, and its geometry as the text of a .poni file.
 

@@ -58,12 +58,12 @@ class Matrix(NamedTuple):
     @property
     def radial(self) -> np.ndarray[Any, Any]:
         """The middle of each bin."""
-        return (self.radial_edges[1:] + self.radial_edges[:-1]) / 2
+        return np.asarray((self.radial_edges[1:] + self.radial_edges[:-1]) / 2)
 
     @property
     def azimuth(self) -> np.ndarray[Any, Any]:
         """The middle of each sector; (0,) of one curve."""
-        return (self.azimuth_edges[1:] + self.azimuth_edges[:-1]) / 2
+        return np.asarray((self.azimuth_edges[1:] + self.azimuth_edges[:-1]) / 2)
 
     @property
     def shape(self) -> tuple[int, ...]:

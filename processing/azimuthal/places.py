@@ -1,8 +1,8 @@
-"""The entries of a matrix: where pixels lie, by pyFAI's geometry, and how `split.py` shares them between bins.
+"""The entries of a matrix: where pixels lie, by pyFAI's geometry, and how they are shared (`split.py`).
 
-pyFAI's own sharing (2026.9) puts what lies up to one bin below a range into its first bin, and what lies above it
-into the last one, counts a pixel of which a part lies in a sector as a whole, and is some degrees off beyond 180
-degrees with `full`.
+pyFAI's own sharing (2026.9) puts what lies up to one bin below a range into its first bin, and what lies
+above it into the last one, counts a pixel of which a part lies in a sector as a whole, and is some degrees
+off beyond 180 degrees with `full`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from penstock.processing.azimuthal.split import TURN, Bins
 MOST_ENTRIES = 200_000_000
 """Of a matrix: 1.7 GB."""
 UPPER = 1 + float(np.finfo(np.float32).eps)
-"""As in pyFAI, bins end so little above the upper limit, so that a pixel that lies there is in the last one."""
+"""As in pyFAI, bins end so little above the image's last pixel: it lies in the last one."""
 HALF = TURN / 2
 
 
@@ -58,7 +58,7 @@ class Places:
         if self._plan.radial_range is not None:
             return self._plan.radial_range
         there = self.corners[~self.mask, :, 0]
-        return float(there.min()), float(there.max())
+        return _around(float(there.min()), float(there.max()))
 
     def azimuth(self) -> Range:
         """Return the limits of the azimuth, in degrees: those of the plan, or of the image."""
@@ -68,7 +68,7 @@ class Places:
         low, high = float(there.min()), float(there.max())
         # Of a pixel across the cut a box reaches beyond it, and an outline has corners on both sides.
         across = low < -HALF or high > HALF or bool((np.ptp(there, axis=1) > HALF).any())
-        return (-HALF, HALF) if across else (low, high)
+        return (-HALF, HALF) if across else _around(low, high)
 
     def entries(self, radial: Range, azimuth: Range) -> Entries:
         """Return the entries of the matrix with bins between these limits.
@@ -77,11 +77,9 @@ class Places:
             CannotBuildError: there are none, or too many.
         """
         plan = self._plan
-        over = bins_of(radial, plan.points)
-        is_circle = azimuth[1] - azimuth[0] >= TURN
-        sectors = Bins(0.0, 1.0, 0)
+        over, sectors = Bins.between(radial, plan.points), Bins(0.0, 1.0, 0)
         if self._needs_azimuth:
-            sectors = bins_of(azimuth, max(1, plan.azimuth_points), 1.0 if is_circle else UPPER)
+            sectors = Bins.between(azimuth, max(1, plan.azimuth_points))
         made = self._points(over, sectors) if self.corners.shape[1] == 1 else self._shared(over, sectors)
         if not len(made.bins):
             raise CannotBuildError(
@@ -139,11 +137,10 @@ class Places:
         return Entries(bins, weights, counts.astype(small(int(counts.max()), COUNTS)))
 
 
-def bins_of(limits: Range, number: int, upper: float = UPPER) -> Bins:
-    """Return so many bins between two limits."""
-    low, high = limits
-    width = ((high * upper if high > 0 else high / upper) - low) / number
-    return Bins(low, width if width > 0 else 1.0, number)
+def _around(low: float, high: float) -> Range:
+    """Return limits between which the last pixel lies, too."""
+    above = high * UPPER if high > 0 else high / UPPER
+    return low, above if above > low else low + 1
 
 
 def edges(limits: Range, number: int) -> np.ndarray[Any, Any]:

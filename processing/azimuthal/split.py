@@ -1,7 +1,7 @@
-"""How pixels are shared between bins: cut along the edges of bins, over radius and azimuth, each by its area there.
+"""How pixels are shared between bins: cut along the edges of bins, by their area over radius and azimuth.
 
-What lies outside of the bins is cut off, so that a pixel counts with its part that lies within; and azimuths go
-around the circle, wherever the bins begin.
+What lies outside of the bins is cut off, so that a pixel counts with its part that lies within; and azimuths
+go around the circle, wherever the bins begin.
 """
 
 from __future__ import annotations
@@ -29,6 +29,11 @@ class Bins(NamedTuple):
     number: int
     """0: all pixels are in one, whatever their place."""
 
+    @classmethod
+    def between(cls, limits: tuple[float, float], number: int) -> Bins:
+        """Return so many bins between two limits."""
+        return cls(limits[0], (limits[1] - limits[0]) / number, number)
+
 
 def points(
     radius: np.ndarray[Any, Any], azimuth: np.ndarray[Any, Any], radial: Bins, sectors: Bins
@@ -54,11 +59,11 @@ def points(
 def share(
     corners: Any, mask: Any, radial: Any, sectors: Any, bins: Any, weights: Any, counts: Any
 ) -> int:  # pragma: no cover
-    """Share pixels between bins; return the number of entries, or with empty `bins` how many there are at most.
+    """Share pixels between bins; return the number of entries, with empty `bins` how many it is at most.
 
     Args:
-        corners: (pixels, n, 2): radius and azimuth (degrees) of the corners of each pixel, all around it; with n = 2
-            the lowest and the highest corner of a box.
+        corners: (pixels, n, 2): radius and azimuth (degrees) of the corners of each pixel, all around it;
+            with n = 2 the lowest and the highest corner of a box.
         mask: bool, (pixels,): true where a pixel does not count.
         radial, sectors: `Bins`, as of `points`.
         bins: integers, (entries,): becomes the bin of each part of a pixel.
@@ -88,13 +93,19 @@ def share(
             if dry:
                 entry += (last - row) * (end - column)
                 continue
+            turned = entry
             _sums(outline, number, row - shift if around else -np.inf, column, end, before)
             for sector in range(row, last):
                 _sums(outline, number, sector + 1 - shift if around else np.inf, column, end, after)
                 for place in range(column, end):
                     part = (after[place + 1] - after[place] - before[place + 1] + before[place]) / whole
                     if part > LEAST:
-                        entry = _put(sector * radial.number + place, part, first, entry, bins, weights)
+                        found = _entry(sector * radial.number + place, bins, first, turned)
+                        if found < turned:
+                            weights[found] += part
+                        else:
+                            bins[entry], weights[entry] = sector * radial.number + place, part
+                            entry += 1
                 before, after = after, before
         if not dry:
             counts[pixel] = entry - first
@@ -102,19 +113,20 @@ def share(
 
 
 @compiled
-def _put(place: Any, part: Any, first: Any, entry: Any, bins: Any, weights: Any) -> int:  # pragma: no cover
-    """Add a part of a pixel, whose entries are those from `first` on; return the next entry."""
-    for earlier in range(first, entry):
-        if bins[earlier] == place:  # from the other end of the circle
-            weights[earlier] += part
+def _entry(place: Any, bins: Any, first: Any, end: Any) -> Any:  # pragma: no cover
+    """Return which of some entries has a bin, because the pixel reaches it from the other end of the circle,
+    too; their end if none has."""
+    for entry in range(first, end):
+        if bins[entry] == place:
             return entry
-    bins[entry], weights[entry] = place, part
-    return entry + 1
+    return end
 
 
 @compiled
-def _sums(outline: Any, number: Any, limit: Any, column: Any, end: Any, into: Any) -> None:  # pragma: no cover
-    """Write the area of a polygon below a limit of its azimuth and left of each edge of columns, both included."""
+def _sums(
+    outline: Any, number: Any, limit: Any, column: Any, end: Any, into: Any
+) -> None:  # pragma: no cover
+    """Write the area of a polygon below a limit of its azimuth and left of each of some edges of columns."""
     for edge in range(column, end + 1):
         into[edge] = _under(outline, number, np.float64(edge), limit)
 
@@ -148,7 +160,7 @@ def _under(outline: Any, number: Any, right: Any, top: Any) -> float:  # pragma:
 
 @compiled
 def _outline(corners: Any, pixel: Any, radial: Any, sectors: Any, into: Any) -> int:  # pragma: no cover
-    """Write a pixel as a polygon in units of bins, its azimuths in one piece; return its number of vertices."""
+    """Write a pixel as a polygon in units of bins, its azimuths in one piece; return its vertices' number."""
     number, made = corners.shape[1], 0
     if number == 2:
         for vertex in range(4):
