@@ -6,6 +6,7 @@ Frames of 2048² uint32, bslz4; 1,000 points of intensity and sigma, pixels spli
 from __future__ import annotations
 
 import json
+import math
 import os
 import resource
 import sys
@@ -216,8 +217,9 @@ def cost(rounds: int) -> dict[str, list[float]]:
             matrix.counts,
             matrix.divisor,
             matrix.dark_image,
+            0.0,
             top,
-            top,
+            math.nan,
             sums,
         )
 

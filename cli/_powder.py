@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyFAI
 
 from penstock.checks.series_check import missing_files
+from penstock.receiver.frame_files import open_frames
 from penstock.receiver.geometry import NEEDED, NO_ENERGY
-from penstock.receiver.models import FrameStatus
 from penstock.receiver.reader import ReaderError, SeriesFile, text
-from penstock.stins.texts import plural
+from penstock.receiver.stored_mean import stored_mean
+from penstock.receiver.validity import raw_words
 
 PONI = "pyFAI/poni/data"
 """Below the NXentry: JSON text."""
@@ -49,35 +50,19 @@ def integrator(series: SeriesFile) -> Any:
     return made
 
 
-def mean(series: SeriesFile) -> np.ndarray[Any, Any]:
-    """Return the mean of the stored frames, float64; NaN where no frame has a pixel that counts.
+class Powder(NamedTuple):
+    """A powder pattern."""
 
-    Raises:
-        ReaderError: no frame is stored, or one cannot be read, or a file that holds some is missing.
-    """
-    if absent := series.absent_files():
-        raise ReaderError(f"{series.path}: {missing_files(absent)}")
-    total = np.zeros(series.shape[-2:])
-    number = np.zeros(series.shape[-2:], np.int64)
-    status = series.frame_status
-    for index in range(len(series)):
-        if status is None or (index < len(status) and status[index] == FrameStatus.STORED):
-            frame = series.frame(index)
-            if series.channels:
-                frame = frame[0]
-            if frame.ndim != 2:
-                raise ReaderError(f"{series.path} has frames of {plural(frame.shape[0], 'blob')}, not images")
-            counts = _has_value(frame)
-            total += np.where(counts, frame, 0)
-            number += counts
-    if not number.any():
-        raise ReaderError(f"{series.path} has no stored frame to integrate")
-    with np.errstate(invalid="ignore"):
-        return np.asarray(total / number)
+    curve: Any
+    """pyFAI's `Integrate1dResult`."""
+    notes: tuple[str, ...]
+    """Of how many frames it is, and what else its reader has to know; in the file as comments, too."""
 
 
-def integrate(path: str | Path, *, points: int = 1000, unit: str = "2th_deg", out: Path | None = None) -> Any:
-    """Return the mean of the stored frames as intensity over angle; pyFAI's `Integrate1dResult`.
+def integrate(
+    path: str | Path, *, points: int = 1000, unit: str = "2th_deg", out: Path | None = None
+) -> Powder:
+    """Return the mean of the stored frames as intensity over angle.
 
     Args:
         path: a series file with geometry.
@@ -92,19 +77,23 @@ def integrate(path: str | Path, *, points: int = 1000, unit: str = "2th_deg", ou
         ai = integrator(series)
         if unit.startswith("q_") and not ai.wavelength:
             raise ReaderError(f"{path} {NO_ENERGY}")
-        image = mean(series)
+        if absent := series.absent_files():
+            raise ReaderError(f"{series.path}: {missing_files(absent)}")
+        detector = text(found[()]) if (found := series.group.get("description")) is not None else ""
+        is_running = series.state == "in progress"
+    with open_frames(path) as frames:
+        image, used = stored_mean(frames)
+        words = raw_words.note({"description": detector}, None if frames.dtype is None else frames.dtype.name)
+    said = (f"mean of {used}", "the file is still being written" if is_running else "", words)
+    notes = tuple(filter(None, said))
     empty = np.isnan(image)
     if ai.detector.mask is not None:
         empty |= ai.detector.mask != 0
     if out is not None:
         out.unlink(missing_ok=True)  # pyFAI would append to it
-    return ai.integrate1d(
+    curve = ai.integrate1d(
         np.where(empty, 0.0, image), points, unit=unit, mask=empty, filename=None if out is None else str(out)
     )
-
-
-def _has_value(frame: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return which pixels count: the maximum of an unsigned type stands for gaps and masked pixels."""
-    if frame.dtype.kind == "u":
-        return np.asarray(frame != np.iinfo(frame.dtype).max)
-    return np.asarray(frame >= 0) if frame.dtype.kind == "i" else np.isfinite(frame)
+    if out is not None:
+        out.write_text("".join(f"# {note}\n" for note in notes) + out.read_text())
+    return Powder(curve, notes)

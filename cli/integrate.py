@@ -1,7 +1,8 @@
 """Integrate series files to powder patterns with pyFAI: geometry, mask and energy are those in the file.
 
-The stored frames of a file become one mean curve. For a file without geometry, or for anything more than
-a look, see docs/how-to/integrate-with-pyfai.md. An existing curve is replaced only with --overwrite.
+The stored frames of a file become one mean curve, and the curve says how many they are. For a file without
+geometry, or for anything more than a look, see docs/how-to/integrate-with-pyfai.md. An existing curve is
+replaced only with --overwrite.
 Exit status: 0 all were integrated, 2 a file cannot be.
 
 Examples:
@@ -46,6 +47,7 @@ def run(args: argparse.Namespace) -> int:
 
     written: dict[str, str] = {}
     failed: dict[str, str] = {}
+    notes: dict[str, tuple[str, ...]] = {}
     paths = series_files(args)
     for path in paths:
         out = (args.out or path.parent) / f"{path.stem}.xy"
@@ -55,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
                     f"{out} exists already; --overwrite replaces it, --out chooses another folder"
                 )
             out.parent.mkdir(parents=True, exist_ok=True)
-            integrate(path, points=args.points, unit=args.unit, out=out)
+            found = integrate(path, points=args.points, unit=args.unit, out=out)
         except (ReaderError, OSError) as error:
             why = str(error)
             if isinstance(error, OSError) and error.strerror:
@@ -65,8 +67,8 @@ def run(args: argparse.Namespace) -> int:
             say(args, f"penstock integrate: {why}")
             failed[str(path)] = why
             continue
-        say(args, f"{out}: {plural(args.points, 'point')} in {args.unit}")
-        written[str(path)] = str(out)
+        say(args, f"{out}: {plural(args.points, 'point')} in {args.unit}; {'; '.join(found.notes)}")
+        written[str(path)], notes[str(path)] = str(out), found.notes
     if args.json:
-        emit({"written": written, "failed": failed})
+        emit({"written": written, "failed": failed, "notes": notes})
     return 2 if failed else 0

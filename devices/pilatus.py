@@ -102,6 +102,7 @@ class Pilatus(StreamingDetector):
             "description": f"DECTRIS {setup.name}" if setup.name else "DECTRIS PILATUS3",
             "serial_number": setup.serial, "software_version": self._readings.version,
             "x_pixel_size": PIXEL, "y_pixel_size": PIXEL, "detector_readout_time": modes.READOUT,
+            "underload_value": 0,  # gaps are -1, and bad pixels -2
             "incident_energy": self._trimmed.get(keys.ENERGY),
             "threshold_energy": self._trimmed.get(keys.THRESHOLD),
         }  # fmt: skip

@@ -81,6 +81,11 @@ class Frame:
         self._replaced = array
 
     @property
+    def is_replaced(self) -> bool:
+        """Whether a step has put an array of its own in the pixels' place: they are no detector's counts."""
+        return self._replaced is not None
+
+    @property
     def image(self) -> Image:
         """The frame's header as the receiver sent it.
 
@@ -160,6 +165,9 @@ class Processor:
 
     _remark: str = ""
     """What was not as it should be in `start`, and did not keep it from its work: for the status."""
+
+    _notes: tuple[str, ...] = ()
+    """What a reader of the results has to know, such as of how many frames a dark is: for the result file."""
 
     def configure(self) -> None:
         """Prepare what follows from the parameters; called before `start`, and whenever they change.

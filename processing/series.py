@@ -12,6 +12,7 @@ import numpy as np
 from penstock.receiver import geometry
 from penstock.receiver.geometry import Geometry
 from penstock.receiver.mask import mask_image
+from penstock.receiver.validity.pixels import rule_of
 from penstock.stins import metadata
 from penstock.stins.messages import Buffer, Header
 
@@ -38,6 +39,8 @@ class Series:
         self.geometry = geometry
         """Distance in m, beam centre in pixels, pixel size in m, wavelength in angstrom; `None` if distance,
         centre or pixel size is unknown."""
+        self.rule = rule_of(metadata)
+        """Which values of pixels count, beside the mask: `receiver.validity.pixels.PixelRule`."""
 
     @property
     def id(self) -> str:

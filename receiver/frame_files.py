@@ -38,6 +38,11 @@ class FrameFile(Protocol):
     """Names of a frame's images, such as thresholds, if it has several."""
     saturation: float | None
     """Value from which a pixel counts as saturated; `None` if the file does not say."""
+    underload: float | None
+    """Value below which a pixel holds no value (NXdetector's `underload_value`); `None` if the file does not
+    say."""
+    is_pilatus: bool
+    """Whether it is a CBF or TIFF of a PILATUS, in which −1 is a pixel without a value, and −2 a bad one."""
     id: str
     """Of the series; "" if the file does not say."""
     state: str | None
@@ -47,7 +52,9 @@ class FrameFile(Protocol):
     counts: dict[str, int]
     """The account, by the names of `receiver.models.Counts`; empty if there is none."""
     status: np.ndarray[Any, Any] | None
-    """`receiver.models.FrameStatus` of each frame, uint8; `None` if it is not known frame by frame."""
+    """`receiver.models.FrameStatus` of each frame, uint8; `None` if all are there, as far as the file tells.
+
+    In files of other programs, MISSING is a frame that was never stored, or is in a file that is away."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -64,6 +71,18 @@ class FrameFile(Protocol):
             ReaderError: it cannot be read, or there is no such frame or channel.
         """
 
+    def why(self, index: int) -> str | None:
+        """Return why a frame, or a part of it, has no pixels, such as "raw_2.h5 does not exist"; `None` if it
+        is there as a whole, as far as the file tells."""
+
+    def missing(self, index: int, channel: str | None = None) -> np.ndarray[Any, Any] | None:
+        """Return which pixels of a partial frame were never stored, or are in a file that is away.
+
+        Returns:
+            bool, of the shape of `frame` without colours; `None` if the frame is not partial, or nobody knows
+            which pixels are missing.
+        """
+
     def time(self, index: int) -> float | None:
         """Return the end of its exposure, in seconds since 1970 (UTC), if the file says it."""
 
@@ -72,6 +91,10 @@ class FrameFile(Protocol):
 
     def geometry(self) -> Geometry | None:
         """Return what the file says of detector and beam; `None` if it is of a kind that says nothing."""
+
+    def remarks(self) -> tuple[str, ...]:
+        """Return why something that the file says of detector and beam is not known here, such as a unit;
+        sentences."""
 
     def mask(self, channel: str | None = None) -> np.ndarray[Any, Any] | None:
         """Return the pixel mask, (rows, cols), of a channel, or of the first; 0 is a pixel that counts."""

@@ -80,6 +80,8 @@ class ImageFile:
         self._said = pilatus_header.numbers(self._image.header)
         # As in a DECTRIS stream: what is above the cutoff has not been counted whole.
         self.saturation = self._said.get("saturation_value") or None
+        self.is_pilatus = pilatus_header.is_pilatus(self._image.header)
+        self.underload = 0.0 if self.is_pilatus else None
 
     def __enter__(self) -> Self:
         return self
@@ -130,6 +132,14 @@ class ImageFile:
             )
         return np.asarray(pixels)
 
+    def why(self, index: int) -> str | None:
+        """Return `None`: an image file without its pixels is not opened."""
+        return None
+
+    def missing(self, index: int, channel: str | None = None) -> np.ndarray[Any, Any] | None:
+        """Return `None`."""
+        return None
+
     def time(self, index: int) -> float | None:
         """Return `None`: headers have times without a zone, if any."""
         return None
@@ -141,6 +151,10 @@ class ImageFile:
     def geometry(self) -> Geometry | None:
         """Return what a PILATUS says in its headers; `None` of other files."""
         return geometry.known(self._said) if self._said else None
+
+    def remarks(self) -> tuple[str, ...]:
+        """Return nothing: the units of a header are fixed."""
+        return ()
 
     def mask(self, channel: str | None = None) -> np.ndarray[Any, Any] | None:
         """Return `None`."""

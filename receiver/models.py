@@ -287,6 +287,9 @@ class Geometry:
     """Such as "Si" or "CdTe"."""
     unknown: list[str] = field(default_factory=list)
     """Names of the values that are not known, and `None`."""
+    remarks: list[str] = field(default_factory=list)
+    """Why values that a file has are not known, such as one in an unknown unit: sentences. Of series of a
+    receiver there are none."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,6 +25,15 @@ _FORMS = {
 """How a value is written, and the keys of a start message that its numbers have."""
 
 
+def is_pilatus(header: Mapping[str, object]) -> bool:
+    """Return whether a header is that of a PILATUS, or of a program that writes as one ("PILATUS_1.2").
+
+    Args:
+        header: as fabio reads it.
+    """
+    return any("PILATUS" in str(value).upper() for value in header.values())
+
+
 def numbers(header: Mapping[str, object]) -> dict[str, float]:
     """Return what a header says, by the keys of a start message: lengths in m, wavelength in angstrom.
 

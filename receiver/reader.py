@@ -136,7 +136,7 @@ class SeriesFile:
 
         Raises:
             IndexError: there is no such index.
-            ReaderError: what is stored there cannot be read or unpacked.
+            ReaderError: what is stored there cannot be read or unpacked, or the file that has it is away.
         """
         data = self.data
         if data is None or not 0 <= index < len(self):
@@ -146,6 +146,7 @@ class SeriesFile:
                 return np.stack([packed_chunks.read(self.group[name], (index,)) for name in self.channels])
             if self._is_view:
                 self._check_modules(index)
+                self._check_file(index)
             return packed_chunks.read(data, (index,) if _has_index(data) else (), self._shown)
         except (OSError, RuntimeError, ValueError) as error:
             raise ReaderError(f"frame {index} of {self.path} cannot be read: {error}") from error
@@ -156,6 +157,12 @@ class SeriesFile:
         if modules is not None and status is not None and not is_virtual(modules) and index < len(status):
             for part in np.flatnonzero(np.isin(status[index], IN_FILE)):
                 packed_chunks.unpacked(modules, (index, int(part), 0, 0))
+
+    def _check_file(self, index: int) -> None:
+        """Raise OSError if a frame is in another file, which is away: HDF5 reads the fill value then."""
+        if self._shown is not None and self._shown.find(index) is None:
+            for path in self._shown.absent(np.array([index])):
+                raise OSError(f"{path} does not exist, or cannot be read; copy it beside this file")
 
     @cached_property
     def _is_view(self) -> bool:

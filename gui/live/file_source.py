@@ -36,7 +36,7 @@ GENERATION = 2**40
 """Versions are counted anew from a multiple of this each time a file is read again."""
 _IN_FILE = (FrameStatus.STORED, FrameStatus.PARTIAL)
 _WHY_NOT = {
-    FrameStatus.MISSING: "is missing: it never arrived",
+    FrameStatus.MISSING: "is missing",
     FrameStatus.CORRUPT: "arrived damaged and was not written",
     FrameStatus.DISCARDED: "was marked by its sender as not to be written",
     FrameStatus.NOT_TRIGGERED: "was never triggered",
@@ -181,7 +181,10 @@ class FileSource:
             raise Away(f"{self._path} has not been read yet")
         status = self.frame_status(index)
         if status is not None and status not in _IN_FILE:
-            raise Refused(f"frame {index:,} {_WHY_NOT[status]}", status.name.lower())
+            why = f"frame {index:,} {_WHY_NOT[status]}"
+            if status == FrameStatus.MISSING:
+                why += f": {self._read_of(lambda file: file.why(index)) or 'it never arrived'}"
+            raise Refused(why, status.name.lower())
         if not 0 <= index < facts.frames:
             kind = "not_yet" if facts.growing else "out_of_range"
             last = f"; the last is {facts.frames - 1:,}" if facts.frames else ""
@@ -191,9 +194,10 @@ class FileSource:
 
     def geometry(self, series: str) -> Geometry:
         """Return what the file says of detector and beam."""
-        found = self._read_of(lambda file: file.geometry())
+        found, remarks = self._read_of(lambda file: (file.geometry(), file.remarks()))
         if found is None:
-            raise Refused(f"{self._path.name} says nothing of detector and beam", "no_geometry")
+            why = f": {'; '.join(remarks)}" if remarks else ""
+            raise Refused(f"{self._path.name} says nothing of detector and beam{why}", "no_geometry")
         return found
 
     def mask(self, series: str, channel: str | None = None) -> np.ndarray[Any, Any] | None:

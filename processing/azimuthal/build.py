@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import shutil
 import sys
 from io import StringIO
@@ -29,6 +30,8 @@ from penstock.receiver.geometry import NO_ENERGY
 
 GEOMETRY = "the geometry (poni)"
 """As sentences have it; who knows its file names that."""
+EVERY = (-math.inf, math.inf, math.nan)
+"""Limits within which all values count."""
 REFUSED, NO_ROOM = 2, 3
 """Exit status."""
 
@@ -51,7 +54,7 @@ def build(plan: Plan, images: Images, folder: Path) -> tuple[file_of.Matrix, str
     if plan.polarisation is not None:
         divisor *= ai.polarization(plan.shape, plan.polarisation)
     if images.flat is not None:
-        divisor *= images.flat
+        divisor *= np.where(images.flat > 0, images.flat, np.nan)
     mask = ~np.isfinite(divisor) | (divisor == 0)
     for other in (images.mask, ai.detector.mask):
         if other is not None:
@@ -59,7 +62,7 @@ def build(plan: Plan, images: Images, folder: Path) -> tuple[file_of.Matrix, str
     if images.dark is not None:
         mask |= ~np.isfinite(images.dark)
     if mask.all():
-        raise CannotBuildError("all pixels are masked, or have a flat field of 0: no pixel is left")
+        raise CannotBuildError("all pixels are masked, or have a flat field of 0 or less: no pixel is left")
     divisor[mask] = 0
     dark = np.zeros(0, np.float32) if images.dark is None else images.dark.astype(np.float32).ravel()
     places = Places(ai, plan, mask)
@@ -71,8 +74,8 @@ def build(plan: Plan, images: Images, folder: Path) -> tuple[file_of.Matrix, str
         radial_edges=edges(radial, plan.points),
         azimuth_edges=edges(azimuth, plan.azimuth_points) if azimuth and plan.azimuth_points else np.zeros(0),
     )  # fmt: skip
-    norm = product.sums_of(made, made.divisor, product.NOTHING)[:, 0]
-    darkness = product.sums_of(made, dark, product.NOTHING)[:, 0] if dark.size else nothing
+    norm = product.sums_of(made, made.divisor, EVERY)[:, 0]
+    darkness = product.sums_of(made, dark, EVERY)[:, 0] if dark.size else nothing
     made = made._replace(norm=norm, dark=darkness)
     return made, _poni(ai)
 

@@ -7,25 +7,32 @@ from typing import Any
 
 import numpy as np
 
-from penstock.processing.azimuthal import product
 from penstock.receiver import geometry as header_geometry
+from penstock.receiver.validity.pixels import PixelRule
 from penstock.stins.texts import plain_text
 
 UNKNOWN = "unknown"
 
 
-def marks(mask_value: float | str, kind: np.dtype[Any]) -> tuple[float, float]:
-    """Return the limits of the values of pixels that do not count."""
-    if isinstance(mask_value, int | float) and not math.isnan(mask_value):
-        return float(mask_value), float(mask_value)
-    if mask_value != "auto":
-        return product.NOTHING
-    if kind.kind == "u":
-        return (float(np.iinfo(kind).max),) * 2
-    return (-2.0, -1.0) if kind.kind == "i" else product.NOTHING
+def limits(
+    mask_value: float | str, rule: PixelRule, kind: np.dtype[Any], *, partial: bool
+) -> tuple[float, float, float]:
+    """Return the limits of pixels that count, see `receiver.validity.pixels.Limits`.
+
+    Args:
+        mask_value: "auto" is the rule of the series; a number is the one value that does not count.
+        rule: of the series.
+        kind: type of the pixels.
+        partial: whether a part of the frame is missing.
+    """
+    found = (rule if mask_value == "auto" else PixelRule()).limits(kind, partial=partial)
+    if mask_value == "auto":
+        return found
+    mark = float(mask_value) if isinstance(mask_value, int | float) else math.nan
+    return found._replace(high=math.inf, mark=mark)
 
 
-def limits(edges: np.ndarray[Any, Any]) -> tuple[float, float] | None:
+def ends(edges: np.ndarray[Any, Any]) -> tuple[float, float] | None:
     """Return the outer ones of the edges of bins; `None` of no bins."""
     return (float(edges[0]), float(edges[-1])) if len(edges) else None
 

@@ -17,9 +17,6 @@ import numpy as np
 from penstock.processing.azimuthal.matrix import BINS, COUNTS, Matrix, small
 from penstock.processing.compiled import compiled
 
-NOTHING = (np.inf, np.inf)
-"""Limits between which no number lies."""
-
 
 class Curve(NamedTuple):
     """Intensity and its standard deviation, float32, of the matrix's shape; NaN where no pixel counts."""
@@ -30,22 +27,21 @@ class Curve(NamedTuple):
 
 
 def integrate(
-    matrix: Matrix, image: np.ndarray[Any, Any], marks: tuple[float, float], poisson: bool
+    matrix: Matrix, image: np.ndarray[Any, Any], limits: tuple[float, float, float], poisson: bool
 ) -> Curve:
     """Return the curve of an image.
 
     Args:
         matrix: of images of this size.
         image: (rows, cols), of any type of numbers.
-        marks: limits of values that mark pixels which do not count, both included; NaN and infinity never do.
+        limits: a pixel counts from the first on, below the second, and if it is not the third: see
+            `receiver.validity.pixels.Limits`. NaN and infinity never count.
         poisson: whether the variance of a pixel is its count, at least 1, as it came: with its dark.
     """
     pixels = image.reshape(-1)
     if pixels.dtype.kind == "b":
         pixels = pixels.view(np.uint8)
-    sums = sums_of(matrix, pixels, marks)
-    if pixels.dtype.kind == "f" and not np.isfinite(sums).all():  # infinity
-        sums = sums_of(matrix, np.where(np.isfinite(pixels), pixels, np.float32(np.nan)), marks)
+    sums = sums_of(matrix, pixels, limits)
     norm = matrix.norm - sums[:, 2]
     dark = matrix.dark - sums[:, 3]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -73,7 +69,7 @@ def loading(kind: np.dtype[Any], bins: int) -> Iterator[None]:
         )
         for array in (pixels, floats, places, counts):
             array.flags.writeable = False  # as those of a frame and of a file
-        add(pixels, floats, places, counts, floats, floats, 0.0, 0.0, np.zeros((0, 4)))
+        add(pixels, floats, places, counts, floats, floats, 0.0, 0.0, 0.0, np.zeros((0, 4)))
 
     thread = Thread(target=load)
     if kind.kind in "iuf":
@@ -85,28 +81,30 @@ def loading(kind: np.dtype[Any], bins: int) -> Iterator[None]:
             thread.join()
 
 
-def sums_of(matrix: Matrix, pixels: np.ndarray[Any, Any], marks: tuple[float, float]) -> np.ndarray[Any, Any]:
+def sums_of(
+    matrix: Matrix, pixels: np.ndarray[Any, Any], limits: tuple[float, float, float]
+) -> np.ndarray[Any, Any]:
     """Return what `add` makes of pixels, (pixels,): float64, (bins, 4)."""
     sums = np.zeros((len(matrix.norm), 4))
-    low, high = float(marks[0]), float(marks[1])
-    add(
-        pixels, matrix.weights, matrix.bins, matrix.counts, matrix.divisor, matrix.dark_image, low, high, sums
-    )
+    low, high, mark = map(float, limits)
+    counts, divisor, dark = matrix.counts, matrix.divisor, matrix.dark_image
+    add(pixels, matrix.weights, matrix.bins, counts, divisor, dark, low, high, mark, sums)
     return sums
 
 
 @compiled
 def add(
-    image: Any, weights: Any, bins: Any, counts: Any, divisor: Any, dark: Any, low: Any, high: Any, sums: Any
-) -> None:  # pragma: no cover
+    image: Any, weights: Any, bins: Any, counts: Any, divisor: Any, dark: Any, low: Any, high: Any, mark: Any,
+    sums: Any,
+) -> None:  # fmt: skip  # pragma: no cover
     """Add each pixel to its bins.
 
     Args:
         image: (pixels,).
         weights, bins, counts, divisor, dark: of the matrix.
-        low, high: limits of marks.
+        low, high, mark: limits.
         sums: float64, (bins, 4), of zeros: becomes the sums of values and variances; and of pixels that are
-            marked, those of what they would be divided by, and of their dark.
+            not counted, those of what they would be divided by, and of their dark.
     """
     entry = 0
     for pixel in range(len(counts)):
@@ -114,7 +112,7 @@ def add(
         if count == 0:
             continue
         value = np.float64(image[pixel])
-        if (value < low) | (value > high):  # NaN is neither
+        if (value >= low) & (value < high) & (value != mark):  # of NaN, neither is true
             variance = value if value > 1.0 else 1.0
             for _ in range(count):
                 weight = np.float64(weights[entry])

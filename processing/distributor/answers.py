@@ -71,7 +71,7 @@ class Answers:
         if run is None or run.broken:
             return
         try:
-            if run.store.describe(plots):
+            if run.store.describe(plots, message.notes):
                 return
         except ResultError as error:
             self._break_off(run, str(error))

@@ -5,6 +5,7 @@ Without a result file (a live series, and no `results_root`) there are the accum
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -19,6 +20,8 @@ from penstock.processing.distributor.totals import Totals, Unlike
 from penstock.processing.results.errors import ResultError
 from penstock.processing.results.result_file import ResultFile
 from penstock.processing.wire import Array
+
+log = logging.getLogger(__name__)
 
 Values = Mapping[str, "np.ndarray[Any, Any]"]
 
@@ -57,16 +60,22 @@ class Store:
         """Path of the older result file that is there until a frame is done; "" if there is none."""
         return "" if self.file is None or self.file.replaces is None else str(self.file.replaces)
 
-    def describe(self, plots: tuple[Plot, ...]) -> bool:
-        """Take what the first worker says of the results; return whether this is the same.
+    def describe(self, plots: tuple[Plot, ...], notes: tuple[str, ...] = ()) -> bool:
+        """Take what the first worker says of the results; return whether the plots are the same.
+
+        Args:
+            plots: what results mean.
+            notes: what their reader has to know; sentences.
 
         Raises:
             ResultError: it cannot be written.
         """
         if self._plots is None:
             self._plots = plots
-            if self.file is not None and plots:
-                self.file.describe(plots)
+            for note in notes:
+                log.info("%s", note)
+            if self.file is not None and (plots or notes):
+                self.file.describe(plots, notes)
         return plots == self._plots
 
     def channels(self, joined: Joined) -> None:

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from penstock.processing.accumulate import Total
-from penstock.processing.wire import Array
+from penstock.processing.accumulate import Total, shown_form
+from penstock.processing.wire import Array, of_total
 
 
 class Unlike(Exception):
@@ -35,33 +35,29 @@ class Totals:
             if total is None:
                 continue
             known, new = (
-                f"{kind} of {dtype} {list(shape)}"
-                for kind, dtype, shape in (
-                    (total.kind, total.value.dtype, total.value.shape),
-                    (array.kind, value.dtype, value.shape),
+                (kind, *shown_form(kind, dtype, shape, masked=masked))
+                for kind, dtype, shape, masked in (
+                    (total.kind, total.value.dtype.str, total.value.shape, total.masked),
+                    (array.kind, value.dtype.str, value.shape, array.masked),
                 )
             )
             # Types may differ: 0 from one worker, and 0.5 from another.
-            if (total.kind, total.value.shape) != (array.kind, value.shape):
+            if known[::2] != new[::2]:
+                here, others = (f"{kind} of {dtype} {list(shape)}" for kind, dtype, shape in (new, known))
                 raise Unlike(
-                    f"result {array.name} is {new}; other workers have {known}, and all have to be alike"
+                    f"result {array.name} is {here}; other workers have {others}, and all have to be alike"
                 )
         for array in arrays:
             total, value = self._totals.get(array.name), values[array.name]
             if total is None:
-                self._totals[array.name] = Total(array.kind, value, array.n)
+                self._totals[array.name] = Total(array.kind, value, array.n, masked=array.masked)
             else:
-                total.add(value, array.n)
+                total.add(value, array.n, masked=array.masked)
 
     @property
     def arrays(self) -> tuple[Array, ...]:
         """Their descriptions; of a mean, the sum."""
-        return tuple(
-            Array(
-                name=name, dtype=total.value.dtype.str, shape=total.value.shape, kind=total.kind, n=total.n  # type: ignore[arg-type]
-            )
-            for name, total in self._totals.items()
-        )  # fmt: skip
+        return tuple(of_total(name, total) for name, total in self._totals.items())
 
     @property
     def values(self) -> list[np.ndarray[Any, Any]]:

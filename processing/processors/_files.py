@@ -1,4 +1,4 @@
-"""Images of calibration from files: darks and flat fields."""
+"""Images of calibration from files: darks, flat fields, gains and masks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import re
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,8 +20,17 @@ class CalibrationError(CannotProcess):
     """A file of calibration cannot be used; the sentence names it and the remedy."""
 
 
-def image(name: str, path: str) -> np.ndarray[Any, Any]:
-    """Return the image in a file, float32, (rows, cols); of several frames their mean.
+class Calibration(NamedTuple):
+    """An image of calibration."""
+
+    image: np.ndarray[Any, Any]
+    """(rows, cols): float32, NaN where there is no value; of a mask bool, true for what does not count."""
+    note: str
+    """Of what it was made, for log and result file; "" if it is one image."""
+
+
+def image(name: str, path: str) -> Calibration:
+    """Return the image in a file; of several frames the mean of those that are stored.
 
     Args:
         name: name of the parameter, for sentences.
@@ -29,8 +38,43 @@ def image(name: str, path: str) -> np.ndarray[Any, Any]:
             `FILE.h5::/path/of/dataset`.
 
     Raises:
-        CalibrationError: it cannot be read, or is no image of numbers.
+        CalibrationError: it cannot be read, has no stored frame, or is no image of numbers.
     """
+    return _calibration(name, path, is_mask=False)
+
+
+def mask(path: str) -> Calibration:
+    """Return which pixels a file leaves out: those not 0 in its own `pixel_mask`, else in its one image.
+
+    Args:
+        path: as for `image`.
+
+    Raises:
+        CalibrationError: as for `image`; or it has several frames, and no mask.
+    """
+    return _calibration("mask", path, is_mask=True)
+
+
+def notes(*found: Calibration | None) -> tuple[str, ...]:
+    """Return what has to be said of the images that there are."""
+    return tuple(each.note for each in found if each is not None and each.note)
+
+
+def of_shape(name: str, path: str, found: Calibration, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    """Return an image that has the shape of the frames.
+
+    Raises:
+        CalibrationError: it has another one.
+    """
+    if found.image.shape != tuple(shape):
+        raise CalibrationError(
+            f"{name} {path} has {list(found.image.shape)} pixels, the frames {list(shape)}; take it with the "
+            "same region, binning and orientation"
+        )
+    return found.image
+
+
+def _calibration(name: str, path: str, *, is_mask: bool) -> Calibration:
     inside = INSIDE.fullmatch(path)
     file = Path(inside["file"] if inside is not None else path)
     if not file.is_absolute():
@@ -46,18 +90,19 @@ def image(name: str, path: str) -> np.ndarray[Any, Any]:
         ) from error
     place = "" if inside is None else inside["path"]
     # Each change of a parameter configures anew, and each series has instances of its own.
-    return _read(name, os.fspath(file), place, status.st_mtime_ns, status.st_size)
+    return _read(name, os.fspath(file), place, status.st_mtime_ns, status.st_size, is_mask)
 
 
 @lru_cache(maxsize=4)
-def _read(name: str, file: str, place: str, _modified: int, _size: int) -> np.ndarray[Any, Any]:
+def _read(name: str, file: str, place: str, _modified: int, _size: int, is_mask: bool) -> Calibration:
+    note = ""
     try:
-        if place:
-            found = _dataset(file, place)
-        elif file.endswith(".npy"):
+        if file.endswith(".npy"):
             found = np.load(file, allow_pickle=False)
+        elif is_mask:
+            found = _mask(file, place)
         else:
-            found = _frames(file)
+            found, note = _mean(name, file, place)
     except (OSError, ValueError, KeyError, EOFError) as error:
         said = error.args[0] if isinstance(error, KeyError) and error.args else error
         raise CalibrationError(f"{name}: {file} cannot be read: {said}") from error
@@ -66,10 +111,83 @@ def _read(name: str, file: str, place: str, _modified: int, _size: int) -> np.nd
             f"{name}: {file} has {list(found.shape)} of {found.dtype}; give an image of numbers, [rows, cols]"
         )
     if found.ndim > 2:
-        found = found.reshape(-1, *found.shape[-2:]).mean(axis=0, dtype=np.float64)
-    image = found.astype(np.float32)
+        found = _one_of(name, file, found, is_mask)
+        note = "" if is_mask else note
+    image = found != 0 if is_mask else found.astype(np.float32)
     image.flags.writeable = False  # all instances share it
-    return image
+    return Calibration(image, note)
+
+
+def _one_of(name: str, file: str, found: np.ndarray[Any, Any], is_mask: bool) -> np.ndarray[Any, Any]:
+    """Return the one image of a stack, or the mean of several."""
+    stack = found.reshape(-1, *found.shape[-2:])
+    if not len(stack):
+        raise CalibrationError(f"{name}: {file} has no image")
+    if is_mask and len(stack) > 1:
+        raise CalibrationError(f"{name}: {file} has {len(stack)} images; give a file of one, [rows, cols]")
+    return np.asarray(stack[0] if is_mask else stack.mean(axis=0, dtype=np.float64))
+
+
+def _mean(name: str, file: str, place: str) -> tuple[np.ndarray[Any, Any], str]:
+    """Return the mean of the stored frames of a file, and of how many it is; or an image in it."""
+    from penstock.receiver.frame_files import open_frames
+    from penstock.receiver.reader import ReaderError
+    from penstock.receiver.stored_mean import stored_mean
+
+    images = _images_at(file, place) if place else ""
+    if images is None:
+        return _dataset(file, place), ""
+    try:
+        with open_frames(file, images or None) as frames:
+            mean, used = stored_mean(frames)
+            several = frames.shape[0] > 1
+    except ReaderError as error:
+        raise ValueError(f"{error}; name an image in it as {file}::/path/of/dataset") from error
+    return mean, f"{name} {file}: mean of {used}" if several else ""
+
+
+def _mask(file: str, place: str) -> np.ndarray[Any, Any]:
+    """Return the mask that a file has for its frames, or its one image."""
+    from penstock.receiver.frame_files import open_frames
+    from penstock.receiver.reader import ReaderError
+    from penstock.receiver.validity.frames import whole
+
+    if place:
+        return _dataset(file, place)
+    try:
+        with open_frames(file) as frames:
+            own = frames.mask(frames.channels[0] if frames.channels else None)
+            if own is not None:
+                return own
+            indices = whole(frames.status, frames.shape[0])
+            if len(indices) != 1:
+                raise ValueError(
+                    f"it has no pixel_mask, and {len(indices)} stored frames: which of them is meant? Name "
+                    f"the image in it as {file}::/path/of/dataset"
+                )
+            return frames.frame(int(indices[0]))
+    except ReaderError as error:
+        raise ValueError(str(error)) from error
+
+
+def _images_at(file: str, place: str) -> str | None:
+    """Return by which name a dataset holds the frames of a file, for `open_frames`: "" of a series of
+    Penstock; `None` if it holds none."""
+    import h5py
+
+    from penstock.receiver.frame_files import open_frames
+    from penstock.receiver.reader import ReaderError, SeriesFile
+
+    if (series := SeriesFile.own(Path(file))) is not None:
+        with series:
+            found = series.file.get(place)
+            is_data = isinstance(found, h5py.Dataset) and series.data is not None and found == series.data
+        return "" if is_data else None
+    try:
+        with open_frames(file) as frames:
+            return next((each for each in frames.choices if each == place.strip("/")), None)
+    except ReaderError:
+        return None  # it may have the dataset all the same
 
 
 def _dataset(file: str, place: str) -> np.ndarray[Any, Any]:
@@ -82,39 +200,3 @@ def _dataset(file: str, place: str) -> np.ndarray[Any, Any]:
         if not isinstance(found, h5py.Dataset):
             raise ValueError(f"{place} is a group; give a dataset in it")
         return np.asarray(found[()])
-
-
-def _frames(file: str) -> np.ndarray[Any, Any]:
-    """Return the mean of the frames of a file."""
-    from penstock.receiver.frame_files import open_frames
-    from penstock.receiver.reader import ReaderError
-
-    try:
-        with open_frames(file) as frames:
-            count = frames.shape[0]
-            if not count or len(frames.shape) != 3:
-                raise ValueError(
-                    f"its frames are {list(frames.shape)}; name an image in it as {file}::/path/of/dataset"
-                )
-            total = np.zeros(frames.shape[1:], np.float64)
-            for index in range(count):
-                total += frames.frame(index)
-    except ReaderError as error:
-        raise ValueError(str(error)) from error
-    return np.asarray(total / count)
-
-
-def of_shape(
-    name: str, path: str, found: np.ndarray[Any, Any], shape: tuple[int, ...]
-) -> np.ndarray[Any, Any]:
-    """Return an image that has the shape of the frames.
-
-    Raises:
-        CalibrationError: it has another one.
-    """
-    if found.shape != tuple(shape):
-        raise CalibrationError(
-            f"{name} {path} has {list(found.shape)} pixels, the frames {list(shape)}; take it with the same "
-            "region, binning and orientation"
-        )
-    return found

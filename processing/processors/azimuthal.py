@@ -16,9 +16,10 @@ from penstock.processing.azimuthal.plan import UNITS, Images, Plan, Splitting, U
 from penstock.processing.describe import Axis, Plot, Value
 from penstock.processing.processor import CannotProcess, Frame, Processor, Result
 from penstock.processing.processors import _files
-from penstock.processing.processors._image import image_of, masked_of, native, native_type
+from penstock.processing.processors._image import image_of, masked_of, native, native_type, rule_for
 from penstock.processing.series import Series
 from penstock.receiver import geometry as header_geometry
+from penstock.receiver.validity.pixels import Flag
 
 log = logging.getLogger(__name__)
 
@@ -26,7 +27,7 @@ REFERENCE = "pyFAI: G. Ashiotis et al., J. Appl. Cryst. 48 (2015) 510, doi:10.11
 KEV = 12.398419843320026
 """h c in keV angstrom."""
 MOST_BINS = 1_000_000
-FILES = ("dark", "flat", "mask")
+FILES = ("dark", "flat")
 
 
 class Azimuthal(Processor):
@@ -54,11 +55,11 @@ class Azimuthal(Processor):
     flat: str = ""
     """File with the flat field, by which is divided; not of a series whose detector has applied one."""
     mask: str = ""
-    """File with a further mask: pixels that are not 0 do not count."""
+    """File with a further mask: pixels do not count that are not 0 in its pixel_mask, or in its one image."""
     error_model: Literal["poisson", "none"] = "poisson"
     mask_value: float | Literal["auto", "none"] = "auto"
-    """Value of pixels that do not count in this frame. "auto": the greatest of an unsigned type, -1 and -2 of
-    a signed one. NaN and infinity never count."""
+    """Value of pixels that do not count in this frame. "auto": those without a value, and saturated ones, as
+    the series says (`receiver.validity`). NaN and infinity never count."""
 
     preparation: ClassVar[str] = "preparing geometry"
     _series: Series | None = None
@@ -88,6 +89,8 @@ class Azimuthal(Processor):
                 f"azimuth_range is {list(turn)}: give degrees from -180 to 180, or from 0 to 360"
             )
         self._images = {name: _files.image(name, file) for name in FILES if (file := getattr(self, name))}
+        self._further = _files.mask(self.mask) if self.mask else None
+        self._notes = _files.notes(*self._images.values())
         self._geometry = poni.text(self.poni)
         if self._series is None:
             return
@@ -156,15 +159,19 @@ class Azimuthal(Processor):
                     f"the frame has {list(image.shape)} pixels, and the series {list(self._shape)}"
                 )
             self._prepare((image.shape[0], image.shape[1]))
-        curve = self._integrate(native(image))
+        curve = self._integrate(frame, native(image))
         return {"I": curve.intensity, "I_errors": curve.sigma}
 
     # -- within ----------------------------------------------------------------------------------------
 
-    def _integrate(self, image: np.ndarray[Any, Any]) -> product.Curve:
-        assert self._matrix is not None
-        marks = facts.marks(self.mask_value, image.dtype)
-        return product.integrate(self._matrix, image, marks, self.error_model == "poisson")
+    def _integrate(self, frame: Frame, image: np.ndarray[Any, Any]) -> product.Curve:
+        assert self._matrix is not None and self._series is not None
+        rule, kind = rule_for(frame, self._series), frame.pixels.dtype
+        if frame.partial and self.mask_value != "auto":  # what is missing never counts
+            missing = rule.flags(frame.pixels, partial=True) == Flag.INVALID
+            image = np.where(missing, np.nan, image.astype(np.float64))
+        limits = facts.limits(self.mask_value, rule, kind, partial=frame.partial)
+        return product.integrate(self._matrix, image, limits, self.error_model == "poisson")
 
     def _axes(self) -> tuple[Any, ...]:
         return (
@@ -198,9 +205,9 @@ class Azimuthal(Processor):
         plan = Plan(
             geometry=self._geometry or (header_geometry.poni(known, shape) if known is not None else ""),
             shape=shape, unit=self.unit, points=self.points, splitting=self.splitting,
-            radial_range=self.radial_range or (before and facts.limits(before.radial_edges)),
+            radial_range=self.radial_range or (before and facts.ends(before.radial_edges)),
             azimuth_points=self.azimuth_points,
-            azimuth_range=self.azimuth_range or (before and facts.limits(before.azimuth_edges)),
+            azimuth_range=self.azimuth_range or (before and facts.ends(before.azimuth_edges)),
             solid_angle=self.solid_angle, polarisation=self.polarisation,
             wavelength=facts.wavelength_in(series.metadata),
         )  # fmt: skip
@@ -209,8 +216,8 @@ class Azimuthal(Processor):
             name: _files.of_shape(name, getattr(self, name), image, shape)
             for name, image in self._images.items()
         }
-        if "mask" in found:
-            further = found["mask"] != 0
+        if self._further is not None:
+            further = _files.of_shape("mask", self.mask, self._further, shape)
             mask = further if mask is None else mask | further
         if series.metadata.get("flatfield_applied"):
             found.pop("flat", None)

@@ -8,15 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from penstock.codecs.fill_value import fill_value
 from penstock.processing.processor import Frame, Processor, Result
 from penstock.processing.processors import _files
-from penstock.processing.processors._image import masked_of
+from penstock.processing.processors._image import good_of, masked_of
 from penstock.processing.series import Series
 
 
 class Correct(Processor):
-    """A step before others: `(pixels - dark) / flat`, float32. It has no results of its own."""
+    """A step before others: `(pixels - dark) / flat`, float32. It has no results of its own.
+
+    Saturated pixels, and those without a value, become NaN: a difference from a saturated count is none.
+    """
 
     dark: str = ""
     """File with the dark, in counts; "" for none."""
@@ -30,6 +32,7 @@ class Correct(Processor):
         """Read the files."""
         self._dark = _files.image("dark", self.dark) if self.dark else None
         self._flat = _files.image("flat", self.flat) if self.flat else None
+        self._notes = _files.notes(self._dark, self._flat)
         self._shape: tuple[int, ...] = ()
 
     def start(self, series: Series) -> None:
@@ -43,13 +46,14 @@ class Correct(Processor):
         if pixels.shape[-2:] != self._shape:
             self._prepare(pixels.shape[-2:])
         found = self._spare.take(pixels.shape)
+        good = good_of(frame, self._series, pixels, None)
         np.copyto(found, pixels, casting="unsafe")
         if self._subtracted is not None:
             found -= self._subtracted
         if self._factor is not None:
             found *= self._factor
-        if frame.partial and pixels.dtype.kind != "f":
-            found[pixels == fill_value(pixels.dtype.name)] = np.nan
+        if good is not None:
+            found[~good] = np.nan
         found.flags.writeable = False  # as those that came
         frame.pixels = found
         return None

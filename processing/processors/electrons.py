@@ -11,7 +11,7 @@ from penstock.processing.accumulate import Events, Sum
 from penstock.processing.describe import Plot
 from penstock.processing.processor import CannotProcess, Frame, Processor, Result
 from penstock.processing.processors import _files
-from penstock.processing.processors._image import image_of, masked_of, native, native_type
+from penstock.processing.processors._image import good_of, image_of, masked_of, native, native_type
 from penstock.processing.processors._maxima import strict_maxima, threshold_floats, threshold_integers
 from penstock.processing.series import Series
 
@@ -45,6 +45,7 @@ class Electrons(Processor):
             )
         self._dark = _files.image("dark", self.dark) if self.dark else None
         self._gain = _files.image("gain", self.gain) if self.gain else None
+        self._notes = _files.notes(self._dark, self._gain)
         self._ready: tuple[tuple[int, ...], np.dtype[Any]] | None = None
 
     def start(self, series: Series) -> None:
@@ -70,7 +71,7 @@ class Electrons(Processor):
         image = native(image)
         if self._ready != (image.shape, image.dtype):
             self._prepare(image)
-        found = self._count(image, self._prepared)
+        found = self._count(image, self._prepared, good_of(frame, self._series, image, None))
         result: dict[str, Any] = {NAME: Events(found), "electron_count": np.uint32(len(found))}
         if self.image:
             counted = np.zeros(image.size, np.uint8)
@@ -86,17 +87,24 @@ class Electrons(Processor):
         shape = image.shape
         dark = None if self._dark is None else _files.of_shape("dark", self.dark, self._dark, shape)
         gain = None if self._gain is None else _files.of_shape("gain", self.gain, self._gain, shape)
-        self._prepared = _Prepared(self, image, dark, gain, masked_of(self._series, shape, NAME))
+        masked = masked_of(self._series, shape, NAME)
+        # Nor do pixels count whose dark or gain has no value.
+        for lacking in (None if dark is None else ~np.isfinite(dark), None if gain is None else ~(gain > 0)):
+            if lacking is not None and lacking.any():
+                masked = lacking if masked is None else masked | lacking
+        dark, gain = (None if each is None else np.nan_to_num(each, nan=0.0) for each in (dark, gain))
+        self._prepared = _Prepared(self, image, dark, gain, masked)
         self._ready, self._shape = (shape, image.dtype), shape
 
-    def _count(self, image: np.ndarray[Any, Any], prepared: _Prepared) -> np.ndarray[Any, Any]:
+    def _count(
+        self, image: np.ndarray[Any, Any], prepared: _Prepared, good: np.ndarray[Any, Any] | None = None
+    ) -> np.ndarray[Any, Any]:
+        masked = prepared.masked if good is None else np.append(prepared.masked, np.flatnonzero(~good))
         if prepared.factor is None:
-            threshold_integers(
-                image, prepared.dark, prepared.masked, prepared.low, prepared.high, prepared.bordered
-            )
+            threshold_integers(image, prepared.dark, masked, prepared.low, prepared.high, prepared.bordered)
         else:
             threshold_floats(
-                image, prepared.dark, prepared.factor, prepared.masked,
+                image, prepared.dark, prepared.factor, masked,
                 float(self.background), float(self.xray), prepared.bordered,
             )  # fmt: skip
         count = strict_maxima(prepared.bordered, self.background < 0, prepared.found)
@@ -130,7 +138,9 @@ class _Prepared:
         else:
             self.factor = np.ones(image.shape, np.float32)
             if gain is not None:
-                self.factor = np.power(gain.astype(np.float64), -1).astype(np.float32)
+                self.factor = np.divide(1.0, gain, out=np.ones(image.shape), where=gain > 0).astype(
+                    np.float32
+                )
         self.masked = np.zeros(0, np.int64) if masked is None else np.flatnonzero(masked)
         # Integers are above a threshold if they are above the greatest integer that is not.
         # Neither may be infinite, which is no integer.

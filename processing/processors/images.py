@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
+
+import numpy as np
 
 from penstock.processing.accumulate import Accumulated, Max, Mean, Min, Sum
 from penstock.processing.describe import Plot
 from penstock.processing.processor import Frame, Processor, Result
+from penstock.processing.processors._image import good_of, masked_of
+from penstock.processing.series import Series
+from penstock.stins.blobs import has_colours
 
 LABELS = {"mean": "mean", "max": "maximum", "min": "minimum", "sum": "sum"}
 KINDS: dict[str, type[Accumulated]] = {"mean": Mean, "max": Max, "min": Min, "sum": Sum}
 
 
 class Images(Processor):
-    """Images that are accumulated over the frames, element by element; frames may have any shape."""
+    """Images that are accumulated over the frames, pixel by pixel, of the pixels that count in each frame.
+
+    Frames may have any shape. In images of [rows, cols] masked and saturated pixels, and those without a
+    value, do not count; a pixel that counts in no frame is NaN.
+    """
 
     images: list[Literal["mean", "max", "min", "sum"]] = ["mean", "max"]
     """Which ones."""
@@ -25,9 +34,37 @@ class Images(Processor):
             for name in dict.fromkeys(self.images)
         ]
 
+    def start(self, series: Series) -> None:
+        """Begin a series; its first frame says how large the images are."""
+        self._series = series
+        self._shape: tuple[int, ...] = ()
+
     def process(self, frame: Frame) -> Result:
         """Return the pixels for each kind: `mean_image` (float64), `max_image` and `min_image` (of the
-        pixels' type), `sum_image` (64 bits). A frame of which a part is missing is in none."""
+        pixels' type), `sum_image` (64 bits); float64 as soon as a pixel does not count. A frame of which a
+        part is missing is in none."""
         if frame.partial:
             return None
-        return {f"{name}_image": KINDS[name](frame.pixels) for name in dict.fromkeys(self.images)}
+        pixels = frame.pixels
+        good = (
+            good_of(frame, self._series, pixels, self._masked_in(pixels))
+            if self._has_counts(pixels)
+            else None
+        )
+        value = pixels if good is None else np.ma.MaskedArray(pixels, ~good)
+        return {f"{name}_image": KINDS[name](value) for name in dict.fromkeys(self.images)}
+
+    def _has_counts(self, pixels: np.ndarray[Any, Any]) -> bool:
+        """Return whether the pixels are counts of a detector: colours are not."""
+        return bool(self._series.header.channels) or not has_colours(pixels.shape, 1)
+
+    def _masked_in(self, pixels: np.ndarray[Any, Any]) -> np.ndarray[Any, Any] | None:
+        """Return which pixels the series' mask leaves out, in the shape of the frame; `None`: none."""
+        if pixels.shape != self._shape:
+            self._shape, self._masked = pixels.shape, None
+            mask = self._series.mask
+            if mask is not None and mask.any() and mask.shape in (pixels.shape, pixels.shape[-2:]):
+                self._masked = np.broadcast_to(mask != 0, pixels.shape)
+            elif mask is not None and mask.shape[-2:] != pixels.shape[-2:]:
+                masked_of(self._series, pixels.shape[-2:], "images")  # raises
+        return self._masked

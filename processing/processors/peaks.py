@@ -11,9 +11,10 @@ import numpy as np
 from penstock.processing.accumulate import Events
 from penstock.processing.describe import Plot
 from penstock.processing.processor import CannotProcess, Frame, Processor, Result
-from penstock.processing.processors._image import image_of, masked_of, native, native_type
+from penstock.processing.processors._image import image_of, masked_of, native, native_type, rule_for
 from penstock.processing.processors._maxima import highest_around
 from penstock.processing.series import Series
+from penstock.receiver.validity.pixels import PixelRule
 
 NAME = "peaks"
 
@@ -21,8 +22,8 @@ NAME = "peaks"
 class Peaks(Processor):
     """Pixels above a threshold that are the highest of those around them.
 
-    Masked pixels and NaN do not count, neither as a peak nor beside one. Of equal neighbours the first one,
-    row by row, is the peak.
+    Masked pixels and those without a value do not count, neither as a peak nor beside one; saturated ones
+    do. Of equal neighbours the first one, row by row, is the peak.
     """
 
     threshold: float = 100.0
@@ -54,7 +55,7 @@ class Peaks(Processor):
         if kind is not None and np.dtype(kind).kind in "biuf":
             tiny = np.zeros((1, 1), native_type(kind))
             tiny.flags.writeable = False  # as pixels are
-            self._count(tiny, np.zeros((0, 0), bool))
+            self._count(tiny, np.zeros((0, 0), bool), series.rule)
 
     def describe(self) -> list[Plot]:
         """Return the label of the number."""
@@ -70,10 +71,11 @@ class Peaks(Processor):
             masked = masked_of(self._series, image.shape, NAME)
             self._masked = np.zeros((0, 0), bool) if masked is None else masked
             self._shape = image.shape
-        count = self._count(image, self._masked)
+        rule = rule_for(frame, self._series)
+        count = self._count(image, self._masked, rule)
         if count > len(self._found):
             self._found = np.empty(count, np.int64)
-            self._count(image, self._masked)
+            self._count(image, self._masked, rule)
         places = self._found[:count]
         heights = image.ravel()[places]
         if count > self.most:
@@ -85,11 +87,15 @@ class Peaks(Processor):
             "peak_count": count,
         }
 
-    def _count(self, image: np.ndarray[Any, Any], masked: np.ndarray[Any, Any]) -> int:
-        highest = math.inf if self.highest is None else self.highest
+    def _count(self, image: np.ndarray[Any, Any], masked: np.ndarray[Any, Any], rule: PixelRule) -> int:
+        # What has no value is less than all that have one, or greater, and what is greater is no neighbour.
+        least, greatest = rule.values(image.dtype)
         low: Any = self.threshold
-        high: Any = highest
+        high: Any = greatest if self.highest is None else min(self.highest, greatest)
         if image.dtype.kind in "biu" and image.dtype.itemsize < 8:
             # Integers are compared several times as fast as floating-point numbers.
-            low, high = (np.int64(math.floor(min(max(each, -(2.0**62)), 2.0**62))) for each in (low, high))
+            low = max(math.floor(min(max(low, -(2.0**62)), 2.0**62)), int(least) - 1)
+            low, high = np.int64(low), np.int64(math.floor(max(high, -(2.0**62))))
+        elif rule.underload is not None:
+            low = max(low, math.nextafter(rule.underload, -math.inf))
         return highest_around(image, masked, low, high, self.radius, self._found)

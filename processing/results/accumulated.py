@@ -16,12 +16,13 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
+from penstock.processing import accumulate
 from penstock.processing.results.place import draft_of
 from penstock.processing.wire import Array
 
 
 class Totals(NamedTuple):
-    """All accumulated values of a series, merged; of a mean, the sum."""
+    """All accumulated values of a series, merged, as on the wire; of a mean, the sum."""
 
     arrays: tuple[Array, ...]
     values: tuple[np.ndarray[Any, Any], ...]
@@ -36,9 +37,13 @@ class _Head(msgspec.Struct):
 
 def shown(array: Array, value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Return an accumulated value as users see it: a mean instead of its sum."""
-    if array.kind == "mean":
-        return np.asarray(value / array.n if array.n else np.full(array.shape, np.nan), "<f8")
-    return np.asarray(value, array.dtype)
+    found = accumulate.shown(array.kind, value, array.n, masked=array.masked)
+    return np.asarray(found, form(array)[0])
+
+
+def form(array: Array) -> tuple[np.dtype[Any], tuple[int, ...]]:
+    """Return type and shape of an accumulated value as users see it."""
+    return accumulate.shown_form(array.kind, array.dtype, array.shape, masked=array.masked)
 
 
 def write(path: Path, totals: Totals) -> None:

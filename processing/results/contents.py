@@ -13,6 +13,7 @@ from typing import Any
 import h5py
 import numpy as np
 
+from penstock.processing.results import accumulated
 from penstock.processing.results.begun import Begun, Code
 from penstock.processing.results.columns import Column
 from penstock.processing.results.layout import (
@@ -86,14 +87,14 @@ def add_result(file: Any, array: Array, rows: int) -> None:
     """
     dtype = np.dtype(array.dtype)
     if array.kind not in ("value", "events"):
-        kind = np.dtype("<f8") if array.kind == "mean" else dtype
+        kind, form = accumulated.form(array)
         path, count = total_paths(array.name)
         for each in (path, count):
             if each in file:  # of a type that cannot hold what has come now
                 del file[each]
-        made = add(file, Column(path, kind, array.shape), 1, lone=True, about=f"{array.kind} over frames")
+        made = add(file, Column(path, kind, form), 1, lone=True, about=f"{array.kind} over frames")
         made.attrs["result"] = array.name
-        if len(array.shape) == 2:
+        if len(form) == 2:
             made.attrs["interpretation"] = "image"
         about = "frames in the value; 0 while it is written"
         add(file, Column(count, np.dtype("<u8")), 1, lone=True, about=about)

@@ -15,6 +15,8 @@ import numpy as np
 from penstock.processing.describe import Plot, Value
 from penstock.processing.results import layout
 
+NOTES = f"{layout.PROCESS}/notes"
+"""What a reader of the results has to know, one sentence each."""
 CLASSES = {"reduction": "NXprocess", "input": "NXparameters"}
 """Of groups whose class has another name than themselves."""
 BESIDE = ("reference", "note")
@@ -22,21 +24,32 @@ BESIDE = ("reference", "note")
 INTERPRETATIONS = {1: "spectrum", 2: "image"}
 
 
-def is_lacking(file: Any, plots: Sequence[Plot]) -> bool:
-    """Return whether a result is in the file, and what it means is not."""
-    return any(
+def is_lacking(file: Any, plots: Sequence[Plot], notes: Sequence[str] = ()) -> bool:
+    """Return whether a result is in the file, and what it means, or what its reader has to know, is not."""
+    entry = file[layout.ENTRY]
+    has_results = len(file[layout.ACCUMULATED]) > 0 or any(
+        "kind" in entry[name].attrs
+        for name in entry
+        if isinstance(entry.get(name, getlink=True), h5py.HardLink)
+    )
+    return (has_results and bool(notes) and NOTES not in file) or any(
         path is not None and "plot" not in file[path].attrs
         for path in (_path(file, plot.signal) for plot in plots)
     )
 
 
-def add(file: Any, plots: Sequence[Plot]) -> None:
-    """Add axes, errors and attributes of all results that are in the file without them.
+def add(file: Any, plots: Sequence[Plot], notes: Sequence[str] = ()) -> None:
+    """Add axes, errors and attributes of all results that are in the file without them, and notes.
 
     Args:
         file: h5py file, open for writing.
         plots: as `describe.check` returns them.
+        notes: what their reader has to know; sentences.
     """
+    if notes and NOTES not in file:
+        texts = [note.encode() for note in notes]
+        kind = layout.text_type(max(map(len, texts)))
+        file.create_dataset(NOTES, data=np.array(texts, kind), track_times=False)
     for plot in plots:
         path = _path(file, plot.signal)
         if path is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.processing.results import layout
+from penstock.processing.results import accumulated, layout
 from penstock.processing.results.columns import Column
 from penstock.processing.results.errors import ResultError
 from penstock.processing.results.open_result import OpenResult
@@ -52,12 +52,12 @@ class KnownResults:
         return True
 
     def _has_total(self, array: Array) -> bool:
-        dtype = np.dtype("<f8" if array.kind == "mean" else array.dtype)
+        dtype, shape = accumulated.form(array)
         column = self._column(layout.total_paths(array.name)[0], array.name)
-        if column is not None and column.shape != array.shape:
+        if column is not None and column.shape != shape:
             raise ResultError(
                 "unlike",
-                f"result {array.name} is {array.kind} of shape {list(array.shape)}, and its first value was "
+                f"result {array.name} is {array.kind} of shape {list(shape)}, and its first value was "
                 f"of {list(column.shape)}: all have to be alike",
             )
         return column is not None and bool(column.dtype == dtype)

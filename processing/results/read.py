@@ -17,7 +17,7 @@ import h5py
 import msgspec
 import numpy as np
 
-from penstock.processing.results import layout
+from penstock.processing.results import described, layout
 from penstock.processing.results.errors import ResultError
 from penstock.processing.results.rows import Rows, has_value, no_result, read_rows
 
@@ -84,6 +84,12 @@ class Results:
         with self._file() as file:
             raw = str(file[layout.ACCOUNT].attrs.get("raw_file", ""))
         return Path(os.path.normpath(self.path.absolute().parent / raw)) if raw else None
+
+    def notes(self) -> list[str]:
+        """Return what a reader has to know, such as of how many frames a dark is; sentences."""
+        with self._file() as file:
+            found = file.get(described.NOTES)
+            return [] if found is None else [text.decode() for text in found[()].tolist()]
 
     def axis(self, name: str) -> np.ndarray[Any, Any]:
         """Return the numbers of an axis.

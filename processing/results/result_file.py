@@ -37,6 +37,7 @@ class ResultFile(AccountRows):
         self._known = KnownResults(opened)
         self._totals = Totals((), (), np.zeros(0, np.int64))
         self._plots: tuple[Plot, ...] = ()
+        self._notes: tuple[str, ...] = ()
 
     @classmethod
     def create(cls, path: Path, begun: Begun, *, overwrite: bool = False) -> ResultFile:
@@ -124,25 +125,29 @@ class ResultFile(AccountRows):
         def change(file: Any) -> None:
             for array in new:
                 contents.add_result(file, array, rows)
-            described.add(file, self._plots)
+            described.add(file, self._plots, self._notes)
 
         self._open.remake(change, f"room for {accumulated.named(new)}")
         for array in new:
             if array.kind == "events":
                 self._events[array.name] = 0
 
-    def describe(self, plots: Sequence[Plot]) -> None:
-        """Take what results mean: their axes and attributes are written with them, or at once if they are
-        there.
+    def describe(self, plots: Sequence[Plot], notes: Sequence[str] = ()) -> None:
+        """Take what results mean: their axes and attributes, and notes, are written with them, or at once if
+        they are there.
+
+        Args:
+            plots: what results mean.
+            notes: what their reader has to know; sentences.
 
         Raises:
             ResultError: there is no space.
         """
-        self._plots = tuple(plots)
+        self._plots, self._notes = tuple(plots), tuple(notes)
         with self._open.reading() as file:
-            is_late = described.is_lacking(file, plots)
+            is_late = described.is_lacking(file, plots, notes)
         if is_late:
-            self._open.remake(lambda file: described.add(file, plots), "what results mean")
+            self._open.remake(lambda file: described.add(file, plots, notes), "what results mean")
 
     def rows(self, array: Array, indices: np.ndarray[Any, Any], values: np.ndarray[Any, Any]) -> None:
         """Write the values of one name of some frames; write their status after that.

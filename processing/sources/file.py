@@ -18,10 +18,10 @@ from penstock.processing.sources.stored_blobs import NONE, StoredBlobs
 from penstock.receiver.hdf5_frames import Hdf5Frames
 from penstock.receiver.models import FrameStatus
 from penstock.receiver.reader import ReaderError, SeriesFile, linked_frames, text
+from penstock.receiver.validity.frames import WITH_DATA, with_data
 from penstock.stins import codec
 from penstock.stins.messages import Buffer, Header, Image
 
-IN_FILE = (FrameStatus.STORED, FrameStatus.PARTIAL)
 PARTIAL = "some of its modules, channels or pixels are missing, as the file says"
 MOST_OPEN = 16
 """Most datasets of other files, such as segments, that are open at a time."""
@@ -84,9 +84,7 @@ class FileFrames:
     @property
     def indices(self) -> np.ndarray[Any, Any]:
         """Indices of the frames that the file has, int64, ascending."""
-        if self._status is None:
-            return np.arange(self._frames)
-        return np.flatnonzero(np.isin(self._status[: self._frames], IN_FILE))
+        return with_data(self._status, self._frames)
 
     @property
     def times(self) -> np.ndarray[Any, Any] | None:
@@ -97,7 +95,7 @@ class FileFrames:
         """Return whether the file has a frame."""
         if not 0 <= index < self._frames:
             return False
-        return self._status is None or (index < len(self._status) and int(self._status[index]) in IN_FILE)
+        return self._status is None or (index < len(self._status) and int(self._status[index]) in WITH_DATA)
 
     def parts(self, index: int) -> list[Buffer]:
         """Return a frame as a message of STINS: header and blobs, packed as stored.
@@ -200,6 +198,8 @@ class FileFrames:
 
     def _metadata(self) -> dict[str, Any]:
         found = {} if self._series is None else _written(self._series)
+        limits = {"saturation_value": self._any.saturation, "underload_value": self._any.underload}
+        found |= {name: value for name, value in limits.items() if value is not None}
         said = self._any.geometry()
         if said is None:
             return found
@@ -226,9 +226,11 @@ class FileFrames:
 
 
 def _written(series: SeriesFile) -> dict[str, Any]:
-    """Return what a file of a receiver says that classes ask for: whether a flat field was applied, and the
-    names of instrument and source."""
+    """Return what a file of a receiver says that classes ask for: which detector it is, whether a flat field
+    was applied, and the names of instrument and source."""
     found: dict[str, Any] = {}
+    if (detector := series.group.get("description")) is not None and detector.shape == ():
+        found["description"] = text(detector[()])
     if (applied := series.group.get("flatfield_applied")) is not None:
         found["flatfield_applied"] = bool(applied[()])
     user = {}

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from penstock.processing.wire.array import Array, arrays
+from penstock.processing.wire.array import Array, arrays, of_total
 from penstock.processing.wire.distributor_messages import (
     Begin,
     Configure,
@@ -78,6 +78,7 @@ __all__ = [
     "encode",
     "from_distributor",
     "from_worker",
+    "of_total",
 ]
 
 CREDITS = 2

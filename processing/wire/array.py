@@ -8,6 +8,7 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 
+from penstock.processing.accumulate import Total
 from penstock.processing.wire.errors import WireError
 from penstock.stins.messages import Buffer
 
@@ -29,6 +30,17 @@ class Array(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Of events: how many each frame has."""
     n: int = 0
     """Of an accumulated value: the number of frames in it. A "mean" travels as its sum."""
+    masked: bool = False
+    """Of a "sum" or "mean": elements were masked in some frames. The first axis is of 2: the sum, and in how
+    many of the n frames each element was masked."""
+
+
+def of_total(name: str, total: Total) -> Array:
+    """Return the description of what was accumulated under a name."""
+    return Array(
+        name=name, dtype=total.value.dtype.str, shape=total.value.shape, kind=total.kind,  # type: ignore[arg-type]
+        n=total.n, masked=total.masked,
+    )  # fmt: skip
 
 
 def arrays(described: Sequence[Array], parts: Sequence[Buffer]) -> Mapping[str, np.ndarray[Any, Any]]:

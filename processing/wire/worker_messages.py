@@ -9,7 +9,7 @@ import msgspec
 from penstock.processing.wire.array import Array
 from penstock.processing.wire.descriptions import PlotText
 
-WIRE = 3
+WIRE = 4
 """Version of these messages."""
 
 
@@ -88,6 +88,8 @@ class Started(FromWorker, frozen=True, kw_only=True, omit_defaults=True):
     known only now."""
     remark: str = ""
     """What was not as it should be in `start`; a sentence."""
+    notes: tuple[str, ...] = ()
+    """What a reader of the results has to know; sentences for the result file."""
 
 
 class Done(FromWorker, frozen=True, kw_only=True, omit_defaults=True):

@@ -123,6 +123,8 @@ class Chain:
                 continue
             each.prepared = {later: other for later, other in each.prepared.items() if later > version}
             for step, changed in zip(each.steps, changes, strict=True):
+                for note in set(changed.get("_notes", ())) - set(step._notes):
+                    log.info("parameters of version %d: %s", version, note)
                 vars(step).update(changed)
         return refused
 

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from penstock.processing.accumulate import Accumulated, Events, Total
+from penstock.processing.accumulate import Accumulated, Events, Total, shown
 from penstock.processing.describe import NAME
 from penstock.processing.pixels import Pixels, Place
-from penstock.processing.wire import Array
+from penstock.processing.wire import Array, of_total
 
 NUMBERS = "biuf"
 """Kinds of NumPy types that results can have: bool, integers, floating-point numbers."""
@@ -47,10 +47,13 @@ class Checked(NamedTuple):
     name: str
     form: Form
     value: np.ndarray[Any, Any] | Place
+    mask: np.ndarray[Any, Any] | None = None
+    """Elements that are masked in this frame, of a sum or a mean."""
 
     def array(self) -> np.ndarray[Any, Any]:
         """Return the value; to be used before the pixels are recycled."""
-        return self.value.view() if isinstance(self.value, Place) else self.value
+        found = self.value.view() if isinstance(self.value, Place) else self.value
+        return found if self.mask is None else np.ma.MaskedArray(found, self.mask)
 
 
 class Rows:
@@ -146,13 +149,14 @@ class Results:
             raise ResultError(f"result {name} is {_what(array)}; results are numbers or arrays of numbers")
         if kind == "events" and not array.ndim:
             raise ResultError(f"result {name}: Events takes an array, of shape (n,) or (n, …), not a number")
+        array, mask = _unmasked(name, kind, array)
         form = Form(kind, array.dtype.newbyteorder("<"), array.shape[1:] if kind == "events" else array.shape)
         if known is None:
             known = form
         elif form != known and not _fits(form, known, array):
             raise _unlike(name, form, known)
         place = None if pixels is None or not isinstance(value, np.ndarray) else pixels.place(array)
-        return Checked(name, known, array if place is None else place)
+        return Checked(name, known, array if place is None else place, mask)
 
     def take(self, values: list[Checked], rows: Rows, place: int) -> bool:
         """Take the values of one frame; return whether one of them was accumulated.
@@ -185,12 +189,7 @@ class Results:
     def hand_over(self) -> Parts:
         """Return the accumulated values for `wire.HandedOver`; the next ones begin anew."""
         totals, self._totals = self._totals, {}
-        described = tuple(
-            Array(
-                name=name, dtype=total.value.dtype.str, shape=total.value.shape, kind=total.kind, n=total.n  # type: ignore[arg-type]
-            )
-            for name, total in totals.items()
-        )  # fmt: skip
+        described = tuple(of_total(name, total) for name, total in totals.items())
         return described, [total.value for total in totals.values()]
 
 
@@ -223,11 +222,9 @@ def totals(values: Mapping[str, np.ndarray[Any, Any]], described: tuple[Array, .
         values: the arrays of the message by name.
         described: their descriptions.
     """
-    found = {}
-    for array in described:
-        value = values[array.name]
-        found[array.name] = value / max(array.n, 1) if array.kind == "mean" else value
-    return found
+    return {
+        array.name: shown(array.kind, values[array.name], array.n, masked=array.masked) for array in described
+    }
 
 
 def _array(name: str, value: Any) -> np.ndarray[Any, Any]:
@@ -238,6 +235,28 @@ def _array(name: str, value: Any) -> np.ndarray[Any, Any]:
         raise ResultError(
             f"result {name} is no array of numbers ({error}); values of unlike length are Events"
         ) from error
+
+
+def _unmasked(
+    name: str, kind: str, array: np.ndarray[Any, Any]
+) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any] | None]:
+    """Return an array without its mask, and the mask where it is needed; elsewhere NaN says the same.
+
+    Raises:
+        ResultError: events are masked.
+    """
+    if not isinstance(array, np.ma.MaskedArray):
+        return array, None
+    if kind == "events":
+        raise ResultError(f"result {name} is a masked array of Events; give those that count: .compressed()")
+    if kind in ("sum", "mean"):
+        return array.data, np.ma.getmaskarray(array)
+    # Also where nothing is masked in this frame, so that all values of a name are alike.
+    return np.asarray(np.ma.filled(array.astype(_floating(array.dtype)), np.nan)), None
+
+
+def _floating(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    return dtype if dtype.kind == "f" else np.dtype(np.float64)
 
 
 def _what(array: np.ndarray[Any, Any]) -> str:

@@ -29,6 +29,7 @@ from penstock.processing.worker.parameter_changes import ParameterChanges
 from penstock.processing.worker.parameters import ParameterError
 from penstock.processing.worker.running import Job, Run
 from penstock.processing.worker.waiting import Waiting
+from penstock.receiver.validity import raw_words
 from penstock.stins.messages import Buffer
 
 log = logging.getLogger(__name__)
@@ -168,7 +169,8 @@ class Session:
         self._source.begin(number, message.header.shared)
         steps: list[Processor] = []
         try:
-            steps = chain.begin(number, from_start(message.header, parts))
+            series = from_start(message.header, parts)
+            steps = chain.begin(number, series)
             plots, axes = descriptions.texts(chain.describe(steps))
         except (Refusal, ValueError) as error:
             self._runs[number] = run = Run(number, chain, steps)
@@ -176,8 +178,13 @@ class Session:
             return
         self._runs[number] = Run(number, chain, steps)
         remark = " ".join(step._remark for step in steps if step._remark)
-        shares = self._source.shares(number)
-        self._send(wire.Started(series=number, plots=plots, shares=shares, remark=remark), axes)
+        notes = [raw_words.note(series.metadata, series.header.type)]
+        notes += [note for step in steps for note in step._notes]
+        started = wire.Started(
+            series=number, plots=plots, shares=self._source.shares(number), remark=remark,
+            notes=tuple(filter(None, dict.fromkeys(notes))),
+        )  # fmt: skip
+        self._send(started, axes)
 
     def _break(self, run: Run, why: str) -> None:
         run.broken = why

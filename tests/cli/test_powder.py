@@ -69,7 +69,11 @@ def test_the_rings_stand_at_their_angles_given_nothing_but_the_file(
         capture_output=True, text=True, timeout=100, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    radial, intensity = curve(Path(json.loads(done.stdout)["written"][str(file)]))
+    told = json.loads(done.stdout)
+    assert told["notes"][str(file)] == ["mean of 2 of 3 frames (1 missing)"]
+    written = Path(told["written"][str(file)])
+    assert written.read_text().startswith("# mean of 2 of 3 frames (1 missing)\n")
+    radial, intensity = curve(written)
     assert rings.peaks(radial, intensity, lines, within) == pytest.approx(lines, abs=tolerance)
     assert intensity.max() < 3000  # the bad rows are masked, and the lost frame counts for nothing
 

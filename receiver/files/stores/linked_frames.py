@@ -6,8 +6,10 @@ datasets, which may be virtual themselves.
 
 from __future__ import annotations
 
+import os
 import sys
 from bisect import bisect_right
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -106,7 +108,8 @@ class LinkedFrames:
         return None if found is None or isinstance(found, Path) else (*found, count)
 
     def absent(self, indices: np.ndarray[Any, Any]) -> list[Path]:
-        """Return the files that should hold some of these frames, in order, but do not exist."""
+        """Return the files that should hold some of these frames, in order, but do not exist, or cannot be
+        read."""
         files: list[Path] = []
         at = 0
         while at < len(indices):
@@ -118,9 +121,10 @@ class LinkedFrames:
         return files
 
     def _follow(self, index: int) -> tuple[tuple[Any, int] | Path | None, int]:
-        """Return the place of a frame, or the file that does not exist; and for how many frames from this one
-        on the same file is asked."""
+        """Return the place of a frame, or the file that does not exist, or cannot be read; and for how many
+        frames from this one on the same file is asked."""
         data, count = self._data, sys.maxsize
+        place: Path | None = None
         try:
             for _ in range(DEEPEST):
                 if not self._is_virtual(data):
@@ -133,12 +137,12 @@ class LinkedFrames:
                 file = data.file
                 if run.file != ".":
                     place = place_of(Path(file.filename), run.file)
-                    if not place.exists():
+                    if not os.path.exists(place):
                         return place, count
                     file = self._file(place)
                 data, index = file[run.dataset], index - run.first + run.start
         except _NO_FILE:
-            pass  # the caller names the frames
+            return place, 1 if place is None else count  # the caller names the frames
         return None, 1
 
     def _is_virtual(self, data: Any) -> bool:
@@ -171,9 +175,21 @@ class LinkedFrames:
 
 
 def place_of(shown_by: Path, name: str) -> Path:
-    """Return the path of a file that a virtual dataset names.
+    """Return the path of a file that a virtual dataset names: the first that exists of those at which HDF5
+    looks (`H5F_prefix_open_file`), else the one beside the file of the virtual dataset."""
+    given = Path(name)
+    beside = shown_by.parent / name  # which is the name itself if that is absolute
+    return next(filter(os.path.exists, _places(shown_by, given)), beside)
 
-    Like HDF5, look beside the file of the virtual dataset, then beside that to which a symbolic link leads.
-    """
-    beside = shown_by.parent / name
-    return beside if beside.exists() or not shown_by.is_symlink() else shown_by.resolve().parent / name
+
+def _places(shown_by: Path, given: Path) -> Iterator[Path]:
+    if given.is_absolute():
+        yield given
+        given = Path(given.name)
+    for prefix in os.environ.get("HDF5_VDS_PREFIX", "").split(":"):
+        if prefix:
+            yield Path(prefix.replace("${ORIGIN}", str(shown_by.parent))) / given
+    yield shown_by.parent / given
+    yield given
+    if shown_by.is_symlink():
+        yield shown_by.resolve().parent / given

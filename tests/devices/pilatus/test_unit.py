@@ -181,3 +181,4 @@ def test_a_description_goes_into_the_file(pilatus: Pilatus) -> None:
     described = dict(pilatus.describe())
     json.dumps(described)
     assert (described["x_pixel_size"], described["threshold_energy"]) == (172e-6, 6200.0)
+    assert described["underload_value"] == 0  # so that -1 and -2 are no counts

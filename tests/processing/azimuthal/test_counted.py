@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from penstock.processing.azimuthal import product
-from penstock.processing.azimuthal.build import build
+from penstock.processing.azimuthal.build import EVERY, build
 from penstock.processing.azimuthal.matrix import Matrix
 from penstock.processing.azimuthal.plan import Images, Plan
 from penstock.receiver.geometry import Geometry, poni
@@ -61,7 +61,7 @@ def test_without_splitting_each_bin_has_the_pixels_whose_centres_lie_in_it(
     centres = there(beam)
     for value in (centres.radius, (centres.azimuth - azimuth[0]) % 360):
         counts, mean = centres.counted(matrix.radial_edges, azimuth, value)
-        found = product.integrate(matrix, value, product.NOTHING, False).intensity
+        found = product.integrate(matrix, value, EVERY, False).intensity
         assert matrix.norm.tolist() == counts.ravel().tolist()
         np.testing.assert_allclose(found.ravel(), mean.ravel(), rtol=1e-6)
     if "radial_range" not in RANGES[limits]:
@@ -91,6 +91,6 @@ def test_with_splitting_each_bin_has_the_parts_of_pixels_that_lie_in_it(
     counts, mean = parts.counted(matrix.radial_edges, azimuth, parts.radius)
     found = matrix.norm.reshape(counts.shape)
     assert np.abs(found - counts).max() < bin_off and abs(found.sum() - counts.sum()) < all_off
-    curve = product.integrate(matrix, there(beam).radius, product.NOTHING, False).intensity
+    curve = product.integrate(matrix, there(beam).radius, EVERY, False).intensity
     off = np.abs(curve.reshape(counts.shape) - mean)[counts > 4]
     assert len(off) > 5 and off.max() < mean_off * (matrix.radial[1] - matrix.radial[0])

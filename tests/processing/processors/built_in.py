@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.processing import wire
+from penstock.processing import accumulate, wire
 from penstock.processing.config import classes
 from penstock.processing.config.pipeline_config import PipelineConfig, StepConfig
 from penstock.processing.pixels import Pool
@@ -59,10 +59,10 @@ class Made:
         self.chain.use(version)
 
     def totals(self) -> dict[str, np.ndarray[Any, Any]]:
-        """Return the accumulated values by name: of means, the means."""
+        """Return the accumulated values by name, as users see them."""
         described, arrays = self.run.hand_over()[1]
         return {
-            each.name: array / each.n if each.kind == "mean" else array
+            each.name: accumulate.shown(each.kind, array, each.n, masked=each.masked)
             for each, array in zip(described, arrays, strict=True)
         }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,13 @@ import h5py
 import numpy as np
 import pytest
 
+from penstock.processing.pixels import Pool
+from penstock.processing.processor import Frame
+from penstock.processing.processors.correct import Correct
+from penstock.processing.series import from_start
 from penstock.processing.worker.configuring import Refusal
 from penstock.processing.worker.parameters import ParameterError
+from penstock.stins.messages import Header
 from tests.processing.processors.built_in import Made, begun, saved
 from tests.processing.worker.worker_process import frame
 
@@ -61,12 +67,24 @@ def test_a_flat_field_is_not_applied_twice(tmp_path: Path, applied: bool) -> Non
     np.testing.assert_allclose(sums(made), IMAGE if applied else IMAGE / FLAT.astype(float), rtol=1e-6)
 
 
-def test_masked_pixels_may_stay() -> None:
-    mask = np.ones(SHAPE, int)
-    assert np.isnan(sums(corrected({"pixel_mask": mask.tolist()}).take([IMAGE]))).all()
-    np.testing.assert_array_equal(
-        sums(corrected({"pixel_mask": mask.tolist()}, mask=False).take([IMAGE])), IMAGE
-    )
+@pytest.mark.parametrize("masked", [True, False])
+def test_masked_pixels_may_stay(masked: bool) -> None:
+    metadata = {"pixel_mask": np.ones(SHAPE, int).tolist()}
+    correct = Correct()
+    correct.mask = masked
+    correct.configure()
+    correct.start(from_start(Header(filename=""), [json.dumps(metadata).encode()]))
+    header, *blobs = frame(IMAGE, 0)
+    given = Frame(0, (header, blobs), Pool())
+    correct.process(given)
+    np.testing.assert_array_equal(given.pixels, np.full(SHAPE, np.nan) if masked else IMAGE)
+
+
+def test_saturated_pixels_and_those_without_a_value_are_nan() -> None:
+    image = np.array([[-2, -1, 0], [5, 99, 100]], np.int32)
+    metadata = {"underload_value": 0, "saturation_value": 100}
+    found = sums(corrected(metadata).take([image]))
+    np.testing.assert_array_equal(found, [[np.nan, np.nan, 0], [5, 99, np.nan]])
 
 
 def test_missing_pixels_are_nan_and_frames_do_not_share_memory() -> None:

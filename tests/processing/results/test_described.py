@@ -36,6 +36,34 @@ DEFINED = check([
 ])  # fmt: skip
 
 
+NOTES = ["dark d.h5: mean of 8 of 10 frames (2 missing)", "µ"]
+
+
+@pytest.mark.parametrize("is_late", [False, True], ids=["in time", "late"])
+def test_what_a_reader_has_to_know_is_in_the_file(tmp_path: Path, is_late: bool) -> None:
+    results = made.created(tmp_path, 1000)
+    if not is_late:
+        results.describe((), NOTES)
+    made.fill(results, 0, 10)
+    if is_late:
+        results.describe((), NOTES)
+    assert Results(results.path).notes() == NOTES
+    made.finish(results, 10, counts={"dropped": 990})
+    assert Results(results.path).notes() == NOTES
+
+
+def test_of_elements_that_were_masked_the_file_has_the_mean_of_those_that_were_not(tmp_path: Path) -> None:
+    results = made.created(tmp_path, 1000)
+    plain = Array(name="mean", dtype="<i8", shape=(2,), kind="mean", n=1)
+    masked = Array(name="mean", dtype="<i8", shape=(2, 2), kind="mean", n=3, masked=True)
+    results.accumulated([plain], [np.array([4, 6])], np.zeros(0, int))
+    results.accumulated([masked], [np.array([[9, 8], [0, 1]])], np.zeros(0, int))
+
+    value, frames = Results(results.path).accumulated("mean")
+
+    assert (value.tolist(), frames) == ([3, 4], 3)  # 9 / 3, and 8 / 2 since one of three was masked
+
+
 def sigma(results: ResultFile, first: int, end: int) -> None:
     indices = np.arange(first, end)
     results.rows(SIGMA, indices, made.curves(indices) / 10)

@@ -175,6 +175,53 @@ def test_a_mean_is_the_sum_by_the_number_of_frames() -> None:
     assert totals({"m": total.value}, (described,))["m"].tolist() == [1.5, 3.0]
 
 
+def masked(values: list[Any], mask: list[int], dtype: str = "i4") -> Any:
+    return np.ma.MaskedArray(np.array(values, dtype), np.array(mask, bool))
+
+
+def test_masked_elements_of_a_value_are_nan() -> None:
+    results, rows = Results(), Rows(2)
+    for place, mask in enumerate(([0, 1], [0, 0])):
+        take(results, rows, place, {"whole": masked([1, 2], mask), "float": masked([1, 2], mask, "f4")})
+    found = dict(zip((each.name for each in rows.packed()[0]), rows.packed()[1], strict=True))
+    np.testing.assert_array_equal(found["whole"], [[1, np.nan], [1, 2]])
+    np.testing.assert_array_equal(found["float"], [[1, np.nan], [1, 2]])
+    assert (found["whole"].dtype, found["float"].dtype) == (np.float64, np.float32)
+    with pytest.raises(ResultError, match="result e is a masked array of Events; give those that count"):
+        take(results, rows, 0, {"e": Events(masked([1], [1]))})
+
+
+@pytest.mark.parametrize("dtype", ["i4", "u2", "f4"])
+def test_masked_elements_count_in_the_frames_in_which_they_are_not_masked(dtype: str) -> None:
+    plain, second = np.array([2, 4, 6], dtype), masked([8, 100, 100], [0, 1, 1], dtype)
+    third = masked([5, 100, 100], [0, 1, 0], dtype)
+    results, rows = Results(), Rows(3)
+    for place, value in enumerate((plain, second, third)):
+        take(results, rows, place, {"sum": Sum(value), "mean": Mean(value), "max": Max(value)})
+    described, arrays = results.hand_over()
+    by_name = dict(zip((each.name for each in described), arrays, strict=True))
+    found = totals(by_name, described)
+    # Of the three elements 3, 1 and 2 frames count.
+    assert found["sum"].tolist() == [15, 4, 106]
+    assert found["mean"].tolist() == [5, 4, 53]
+    assert found["max"].tolist() == [8, 4, 100]
+
+
+@pytest.mark.parametrize("first_is_masked", [True, False])
+def test_what_workers_have_masked_and_not_masked_is_merged(first_is_masked: bool) -> None:
+    workers = [Total("mean", masked([1, 50], [0, 1])), Total("mean", np.array([3, 7]))]
+    one, other = workers if first_is_masked else workers[::-1]
+
+    one.add(other.value, other.n, masked=other.masked)
+
+    assert (one.n, one.result.tolist()) == (2, [2, 7])
+
+
+def test_an_element_that_is_masked_in_all_frames_is_nan() -> None:
+    for kind in ("sum", "mean"):
+        np.testing.assert_array_equal(Total(kind, masked([1, 50], [0, 1])).result, [1, np.nan])
+
+
 def test_results_of_a_whole_series_are_numbers_and_arrays() -> None:
     described, arrays = whole(alike({"a": 1.5, "none": None}, None, {"image": np.arange(6).reshape(2, 3).T}))
     assert [(each.name, each.shape) for each in described] == [("a", ()), ("image", (3, 2))]
