@@ -57,8 +57,12 @@ class Places:
         """Return the limits of the radius: those of the plan, or of the image."""
         if self._plan.radial_range is not None:
             return self._plan.radial_range
-        there = self.corners[~self.mask, :, 0]
-        return _around(float(there.min()), float(there.max()))
+        there = self.corners[~self.mask]
+        radius = there[..., 0]
+        low, high = float(radius.min()), float(radius.max())
+        # A pixel in which the beam lies begins at 0; of it is the corner that is nearest to the beam.
+        near = there[radius.min(axis=1) <= low * UPPER]
+        return _around(0.0 if _goes_around(near[..., 1]).any() else low, high)
 
     def azimuth(self) -> Range:
         """Return the limits of the azimuth, in degrees: those of the plan, or of the image."""
@@ -135,6 +139,13 @@ class Places:
             )
         _, bins, weights = run(most)
         return Entries(bins, weights, counts.astype(small(int(counts.max()), COUNTS)))
+
+
+def _goes_around(azimuth: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return for which outlines, (pixels, corners), the azimuths go around the circle: the beam is within."""
+    steps = np.roll(azimuth, -1, axis=1) - azimuth
+    steps -= TURN * np.round(steps / TURN)
+    return np.asarray(np.abs(steps.sum(axis=1)) > HALF)
 
 
 def _around(low: float, high: float) -> Range:

@@ -12,6 +12,7 @@ import pyFAI
 from penstock.processing.azimuthal import matrix, product
 from penstock.processing.azimuthal.build import build
 from penstock.processing.azimuthal.matrix import Matrix
+from penstock.processing.azimuthal.places import UPPER
 from penstock.processing.azimuthal.plan import Images, Plan
 from penstock.receiver.geometry import Geometry, poni
 
@@ -46,6 +47,10 @@ class Case(NamedTuple):
             "azimuth_range": plan.azimuth_range,
             "mask": None if images.mask is None else images.mask.astype(np.int8),
         }  # fmt: skip
+        if (
+            plan.splitting == "full" and plan.radial_range is None
+        ):  # pyFAI's begins where the first corner lies
+            keys["radial_range"] = (self.matrix.radial_edges[0], self.matrix.radial_edges[-1] / UPPER)
         if plan.azimuth_points:
             return ai.integrate2d(image, plan.points, plan.azimuth_points, **keys)
         return ai.integrate1d(image, plan.points, **keys)
