@@ -247,13 +247,15 @@ def _serve(args: argparse.Namespace, config: PipelineConfig, steps: tuple[Any, .
 
 def _ended(args: argparse.Namespace, status: Status) -> int:
     """Say what became of a file's frames; return the exit status."""
+    from penstock.cli import _absent_frames as absent_frames
     from penstock.cli import _failed_frames as failed_frames
     from penstock.cli._pipeline_status import lacks, lines
 
     if args.json:
         emit(status)
     else:
-        print("\n".join([*lines(status, finished=True), *failed_frames.lines(status)]), flush=True)
+        said = [*lines(status, finished=True), *failed_frames.lines(status), *absent_frames.lines(args.raw)]
+        print("\n".join(said), flush=True)
     series = status.series
     if status.error or series is None or series.result_file is None:
         return 2

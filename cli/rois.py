@@ -1,8 +1,9 @@
 """List or set the regions of interest of a receiver.
 
-The receiver computes the sum, mean and maximum of these rectangles in every frame, and writes them to the
-file. Changes take effect with the next series. --set adds a region, or replaces the one of its name; --clear
-removes the existing ones. The values shown are those of the latest frame of the running, or the last, series.
+The receiver computes the sum, mean and maximum of these rectangles in every frame, and how many of their
+pixels are saturated, and writes them to the file. Changes take effect with the next series. --set adds a
+region, or replaces the one of its name; --clear removes the existing ones. The values shown are those of the
+latest frame of the running, or the last, series.
 
 Examples:
   penstock rois                                     those of the receiver on this machine
@@ -26,7 +27,8 @@ from penstock.cli.main import UserError
 if TYPE_CHECKING:
     from penstock.receiver.models import Rectangle, Roi
 
-HEADINGS = ("region", "x", "y", "width", "height", "frame", "sum", "mean", "max")
+VALUES = ("sum", "mean", "max", "saturated")
+HEADINGS = ("region", "x", "y", "width", "height", "frame", *VALUES)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -93,7 +95,7 @@ def _table(rois: dict[str, Rectangle], newest: dict[str, Roi]) -> list[str]:
 def _row(name: str, region: Rectangle, values: Roi | None) -> tuple[str, ...]:
     place = region.x, region.y, region.width, region.height
     if values is None or (values.x, values.y, values.width, values.height) != place:
-        return name, *map(str, place), "", "", "", ""  # the last series had no such region
+        return name, *map(str, place), "", *("" for _ in VALUES)  # the last series had no such region
     frame = "" if values.frame is None else str(values.frame)
-    found = (f"{each:.10g}" if each is not None else "" for each in (values.sum, values.mean, values.max))
+    found = ("" if (each := getattr(values, value)) is None else f"{each:.10g}" for value in VALUES)
     return name, *map(str, place), frame, *found

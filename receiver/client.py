@@ -77,6 +77,11 @@ class LastFrame(msgspec.Struct, frozen=True):
     """How its pixels were reduced, where `downsample` is above 1."""
     status: str | None = None
     """Its status in the account, such as "stored" or "partial"; `None` if it is not known."""
+    underload: float | None = None
+    """Value below which a pixel has no value, if the detector gives one."""
+    missing: np.ndarray | None = None
+    """Which pixels of a partial frame are missing, in the shape of `array`, where a file says it; else those
+    have the fill value of their type."""
 
 
 class ReceiverClient(HttpClient):

@@ -51,6 +51,8 @@ NEEDED = (
     "set these on the detector's device; a detector_orientation has to be a turn about the beam"
 )
 """What is missing where there is no geometry, for sentences."""
+REMARKS = "geometry_remarks"
+"""Key of sentences, in what is made of a file: why values that it has are not known."""
 NO_ENERGY = "has neither incident_energy nor incident_wavelength; take 2th_deg or r_mm instead"
 
 

@@ -6,6 +6,7 @@ what of them was never stored.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -167,13 +168,16 @@ class Hdf5Frames:
 
     def geometry(self) -> Geometry | None:
         """Return what the file says of detector and beam, as the start message of a series does."""
-        detector, beam, _ = self._held
-        return None if detector is None else described(detector, beam, self.id)[0]
+        detector, beam, remarks = self._held
+        if detector is None:
+            return None
+        found, more = described(detector, beam, self.id)
+        return replace(found, remarks=[*remarks, *more])
 
     def remarks(self) -> tuple[str, ...]:
         """Return why the file tells of no detector, or why something that it says of it is not understood."""
-        detector, beam, said = self._held
-        return said if detector is None else (*said, *described(detector, beam, self.id)[1])
+        found = self.geometry()
+        return self._held.remarks if found is None else tuple(found.remarks)
 
     def mask(self, channel: str | None = None) -> np.ndarray[Any, Any] | None:
         """Return the pixel mask, (rows, cols), of a channel, or of the first; 0 is a pixel that counts."""

@@ -12,6 +12,7 @@ import numpy as np
 
 from penstock.receiver import geometry, pilatus_header
 from penstock.receiver.models import Geometry
+from penstock.receiver.pillow_tiff import open_pillow
 from penstock.receiver.reader import ReaderError
 
 TIFF_TYPES = ("uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64", "float32")
@@ -61,8 +62,9 @@ class ImageFile:
                 warnings.simplefilter("ignore")  # of headers that are not as they should be
                 import fabio
 
-                self._image = fabio.open(str(self.path))
-        except ModuleNotFoundError:
+                others = open_pillow(self.path)
+                self._image: Any = fabio.open(str(self.path)) if others is None else others
+        except (ModuleNotFoundError, ReaderError):
             raise
         except Exception as error:  # fabio's formats raise whatever their parsers do
             raise _refused(self.path) from error

@@ -197,9 +197,11 @@ class Roi:
     frame: int | None = None
     """Index of the newest frame that has values; `None` before the first."""
     sum: float | None = None
-    """Sum of the pixels that count, which leaves out masked pixels and NaN; `None` if no pixel counts."""
+    """Sum of the pixels that have a value: not of masked ones, gaps, and NaN; `None` if none has."""
     mean: float | None = None
     max: float | None = None
+    saturated: float | None = None
+    """How many of these pixels are saturated: their counts are at least as high as the values say."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -233,6 +235,8 @@ class RoiSeries:
     sum: list[float | None] = field(default_factory=list)
     mean: list[float | None] = field(default_factory=list)
     max: list[float | None] = field(default_factory=list)
+    saturated: list[float | None] = field(default_factory=list)
+    """Number of saturated pixels; `None` as well for frames from before a receiver that counted them."""
 
 
 @dataclass(frozen=True, kw_only=True)

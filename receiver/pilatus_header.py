@@ -13,6 +13,8 @@ from collections.abc import Mapping
 
 CBF_HEADER = "_array_data.header_contents"
 """fabio's name of the whole text in a CBF."""
+TIFF_HEADER = "imageDescription"
+"""fabio's name of that in a TIFF."""
 _NUMBER = r"([-+]?\d*\.?\d+(?:[eE][-+]?\d+)?)"
 _LINE = re.compile(r"^#?\s*(\w+)\s*[:=]?\s+(.*?)\s*$")
 _FORMS = {
@@ -23,24 +25,28 @@ _FORMS = {
     "Count_cutoff": (rf"{_NUMBER} counts", ("saturation_value",)),
 }
 """How a value is written, and the keys of a start message that its numbers have."""
+_COUNTING = {"Count_cutoff", "Threshold_setting", "Gain_setting"}
 
 
 def is_pilatus(header: Mapping[str, object]) -> bool:
     """Return whether a header is that of a PILATUS, or of a program that writes as one ("PILATUS_1.2").
 
+    Its TIFF files do not name it, but say what its counting was set to.
+
     Args:
         header: as fabio reads it.
     """
-    return any("PILATUS" in str(value).upper() for value in header.values())
+    return header.keys() >= _COUNTING or any("PILATUS" in str(value).upper() for value in header.values())
 
 
 def numbers(header: Mapping[str, object]) -> dict[str, float]:
     """Return what a header says, by the keys of a start message: lengths in m, wavelength in angstrom.
 
     Args:
-        header: as fabio reads it: of a CBF the text in one value, of a TIFF a value for each line.
+        header: as fabio reads it: the text in one value, or of a TIFF also a value for each line.
     """
-    matches = map(_LINE.match, str(header.get(CBF_HEADER) or "").splitlines())
+    text = str(header.get(CBF_HEADER) or header.get(TIFF_HEADER) or "")
+    matches = map(_LINE.match, text.splitlines())
     lines = {match[1]: match[2] for match in matches if match is not None}
     found: dict[str, float] = {}
     for name, (form, keys) in _FORMS.items():

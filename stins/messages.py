@@ -126,6 +126,14 @@ class Image(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_f
     partial: str | None = None
     """Why a part of its pixels is missing, in a sentence; the others are valid."""
 
+    @property
+    def said(self) -> str:
+        """What a sentence calls the frame: by its number, or else by that of its message."""
+        if self.frame is not None:
+            return f"frame {self.frame}"
+        which = "without a number" if self.msg_number is None else f"of msg_number {self.msg_number}"
+        return f"the frame {which}"
+
 
 class RefusedImage(Image, frozen=True, kw_only=True, omit_defaults=True, tag_field="htype", tag="image"):
     """Header of a frame that has arrived and cannot be used, although its number is known: it is corrupt."""

@@ -13,11 +13,14 @@ import tango
 
 from penstock.devices._base.monitor_image import MonitorImage
 from penstock.receiver.client import ReceiverClient, ReceiverRefused, ReceiverUnavailable
+from penstock.receiver.models import FrameStatus
+from penstock.receiver.validity.pixels import Flag, PixelRule
 
 log = logging.getLogger(__name__)
 
 MAX_EDGE = 4096
 """Longest edge of the Tango attribute, in pixels."""
+PARTIAL = FrameStatus.PARTIAL.name.lower()
 
 
 class LiveImage:
@@ -63,7 +66,7 @@ class LiveImage:
     def read(self) -> np.ndarray:
         """Return the newest image, (rows, cols) float32; it is at most one period out of date.
 
-        Counts above 2**24 are rounded; pixels without a count are NaN.
+        Counts above 2**24 are rounded; pixels without a value are NaN.
         """
         with self._lock:
             now = time.monotonic()
@@ -82,7 +85,8 @@ class LiveImage:
             self._seen = (
                 None  # so that the receiver's last frame is fetched again even if it is still the same
             )
-            self._show(image)
+            # A box fills gaps and dead pixels as the receiver does missing ones.
+            self._show(image, PixelRule(underload=0), partial=True)
 
     def _fetch(self) -> None:
         try:
@@ -94,11 +98,12 @@ class LiveImage:
         if frame is None:
             return
         self._seen = frame.version
-        self._show(frame.array)
+        rule = PixelRule(frame.saturation, frame.underload)
+        self._show(frame.array, rule, partial=frame.status == PARTIAL)
 
-    def _show(self, image: np.ndarray) -> None:
+    def _show(self, image: np.ndarray, rule: PixelRule, *, partial: bool) -> None:
         step = max(1, ceil(max(image.shape) / self._edge))
-        self._image = as_floats(image[::step, ::step])
+        self._image = as_floats(image[::step, ::step], rule, partial=partial)
         self._images += 1
 
     def _run(self) -> None:
@@ -120,14 +125,14 @@ class LiveImage:
                     log.warning("event of LiveImage not pushed: %s", error.args[-1].desc)
 
 
-def as_floats(image: np.ndarray) -> np.ndarray:
-    """Return the image as float32, with NaN where a pixel is masked or a gap.
+def as_floats(image: np.ndarray, rule: PixelRule, *, partial: bool = False) -> np.ndarray:
+    """Return the image as float32, with NaN where a pixel has no value.
 
-    Detectors write these as the greatest value into unsigned images, and as negative values into signed ones.
+    Args:
+        image: the image.
+        rule: which of its pixels have one.
+        partial: a part of it is missing, and has the fill value of its type.
     """
-    floats = np.ascontiguousarray(image, dtype=np.float32)
-    if image.dtype.kind == "u":
-        floats[image == np.iinfo(image.dtype).max] = np.nan
-    elif image.dtype.kind == "i":
-        floats[image < 0] = np.nan
+    floats = np.array(image, np.float32)
+    floats[rule.flags(image, partial=partial) == Flag.INVALID] = np.nan
     return floats

@@ -24,6 +24,7 @@ from penstock.receiver.client import LastFrame
 from penstock.receiver.frame_files import FrameFile, open_frames
 from penstock.receiver.models import Counts, FrameStatus, Geometry, Lost, Rectangle, Series, Status
 from penstock.receiver.reader import ReaderError
+from penstock.receiver.validity.frames import WITH_DATA, with_data
 
 T = TypeVar("T")
 LOOK = 1.0
@@ -34,7 +35,6 @@ TRIES = 4
 """Openings of a file that is being written, until two agree; a failure there passes by itself."""
 GENERATION = 2**40
 """Versions are counted anew from a multiple of this each time a file is read again."""
-_IN_FILE = (FrameStatus.STORED, FrameStatus.PARTIAL)
 _WHY_NOT = {
     FrameStatus.MISSING: "is missing",
     FrameStatus.CORRUPT: "arrived damaged and was not written",
@@ -88,7 +88,7 @@ class Facts:
     def _one(self, place: int) -> int | None:
         if self.status is None:
             return None if not self.frames else (0 if place == 0 else self.frames - 1)
-        there = np.flatnonzero(np.isin(self.status[: self.frames], _IN_FILE))
+        there = with_data(self.status, self.frames)
         return int(there[place]) if len(there) else None
 
 
@@ -157,9 +157,9 @@ class FileSource:
     def frame_status(self, index: int) -> FrameStatus | None:
         """Return what became of a frame; `None` if the file does not say."""
         facts = self._facts
-        if facts is None or facts.status is None or not 0 <= index < len(facts.status):
+        if facts is None or facts.status is None or not 0 <= index < max(facts.frames, len(facts.status)):
             return None
-        return FrameStatus(int(facts.status[index]))
+        return FrameStatus(int(facts.status[index])) if index < len(facts.status) else FrameStatus.PENDING
 
     def lost(self) -> tuple[Lost, ...]:
         """Return all ranges of frames that are not, or not as a whole, in the file."""
@@ -180,7 +180,7 @@ class FileSource:
         if facts is None:
             raise Away(f"{self._path} has not been read yet")
         status = self.frame_status(index)
-        if status is not None and status not in _IN_FILE:
+        if status is not None and status not in WITH_DATA:
             why = f"frame {index:,} {_WHY_NOT[status]}"
             if status == FrameStatus.MISSING:
                 why += f": {self._read_of(lambda file: file.why(index)) or 'it never arrived'}"
@@ -214,7 +214,8 @@ class FileSource:
         if whole.interpretation == "spectrum":
             cut = (columns,)
         part = np.ascontiguousarray(whole.array[cut])
-        return msgspec.structs.replace(whole, array=part, x=place.x, y=place.y)
+        missing = None if whole.missing is None else whole.missing[cut]
+        return msgspec.structs.replace(whole, array=part, missing=missing, x=place.x, y=place.y)
 
     # -- reading ---------------------------------------------------------------------------------------
 
@@ -322,7 +323,7 @@ def _facts(file: FrameFile) -> Facts:
     shape, status = file.shape, file.status
     if status is not None and file.state == "in progress":
         # Behind the newest frame nothing is missing yet, although the file says so of what nobody wrote.
-        there = np.flatnonzero(np.isin(status, _IN_FILE))
+        there = with_data(status, len(status))
         status = status.copy()
         status[int(there[-1]) + 1 if len(there) else 0 :] = FrameStatus.PENDING
     return Facts(
@@ -340,10 +341,11 @@ def _frame(file: FrameFile, index: int, part: Part, version: int, path: str) -> 
     status = None if file.status is None or index >= len(file.status) else FrameStatus(file.status[index])
     return LastFrame(
         array=array, frame=index, series=file.id or path, version=version, downsample=1,
-        trigger=file.trigger(index), saturation=file.saturation,
+        trigger=file.trigger(index), saturation=file.saturation, underload=file.underload,
         channels=file.channels,
         interpretation=file.interpretation, time=file.time(index),
         status=None if status is None else status.name.lower(),
+        missing=file.missing(index, part.channel) if status is FrameStatus.PARTIAL else None,
     )  # fmt: skip
 
 

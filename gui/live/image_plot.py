@@ -21,9 +21,10 @@ from penstock.gui.live.drawing.whole import Whole
 from penstock.gui.live.levels import Scale
 from penstock.gui.live.look import Look
 from penstock.gui.live.offset_text import use_plain
-from penstock.gui.live.pixels import Flag
+from penstock.gui.live.pixels import flags_of
 from penstock.gui.live.worker import Worker
 from penstock.receiver.client import LastFrame
+from penstock.receiver.validity.pixels import Flag
 
 _log = logging.getLogger(__name__)
 
@@ -267,7 +268,8 @@ class ImagePlot(PlotWidget):
         step = float(frame.downsample)
         self._image.set_counts(frame.array[np.newaxis], step)
         channels = frame.x + np.arange(frame.array.size) * step
-        self._curve.setData(channels, frame.array.astype(np.float64), copy=False)
+        counts = np.where(flags_of(frame, frame.array) == Flag.INVALID, np.nan, frame.array)
+        self._curve.setData(channels, counts, copy=False)
         if before != (1, frame.array.size):
             self.getXAxis().setLimits(channels[0] - step / 2, channels[-1] + step / 2)
         self._rescale_spectrum()
@@ -287,7 +289,7 @@ class ImagePlot(PlotWidget):
     def _rescale_spectrum(self) -> None:
         if not self._is("spectrum") or not self.look.is_autoscale():
             return
-        counts, logarithmic = self._image.getData(copy=False), self.look.scale() is Scale.LOG
+        counts, logarithmic = self._curve.getYData(copy=False), self.look.scale() is Scale.LOG
         least, most = (1.0 if logarithmic else 0.0), float(np.nanmax(counts, initial=1.0))
         lowest = least if logarithmic else min(least, float(np.nanmin(counts, initial=0.0)))
         self.getYAxis().setLimits(lowest, most * 1.05)

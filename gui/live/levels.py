@@ -100,7 +100,7 @@ def autoscale(values: Values, scale: Scale = Scale.LIN, percentiles: Percentiles
     """Return levels at the percentiles of these counts; `None` if there are none.
 
     Args:
-        values: (n,), those of pixels that have a count.
+        values: (n,), those of good pixels.
         scale: logarithmic ones leave out zeros, which have no logarithm.
         percentiles: shares below the two.
     """

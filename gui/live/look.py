@@ -9,7 +9,7 @@ from penstock.gui.live import colours
 from penstock.gui.live.drawing.blocks import Reduction
 from penstock.gui.live.drawing.picture import Style
 from penstock.gui.live.levels import DEFAULT, Levels, Percentiles, Scale, possible
-from penstock.gui.live.pixels import Flag
+from penstock.receiver.validity.pixels import Flag
 
 
 class Look(qt.QObject):
@@ -108,13 +108,13 @@ class Look(qt.QObject):
         self.changed.emit()
 
     def is_mask_shown(self) -> bool:
-        """Return whether pixels without a count, and saturated ones, have colours of their own."""
+        """Return whether pixels without a value, and saturated ones, have colours of their own."""
         return self._mask_shown
 
     def set_mask_shown(self, on: bool) -> None:
-        """Whether pixels without a count, and saturated ones, have colours of their own.
+        """Whether pixels without a value, and saturated ones, have colours of their own.
 
-        If not, those without a count have the lowest.
+        If not, those without a value have the lowest.
         """
         self._mask_shown = on
         self.changed.emit()

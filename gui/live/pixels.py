@@ -1,28 +1,24 @@
-"""Which pixels carry no count, and why: a pure function of the image."""
+"""Which pixels of a frame have no value or are saturated, by `receiver.validity`; and pixels as drawn."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import IntEnum
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from penstock.receiver.client import LastFrame
+from penstock.receiver.models import FrameStatus
+from penstock.receiver.validity.pixels import Flag, PixelRule
 
-class Flag(IntEnum):
-    """What is wrong with a pixel."""
-
-    GOOD = 0
-    INVALID = 1
-    """Gap between modules, dead or masked pixel."""
-    SATURATED = 2
-    """At or above what the detector can count."""
+PARTIAL = FrameStatus.PARTIAL.name.lower()
 
 
 def outside(
-    shape: tuple[int, int], modules: Sequence[Sequence[int]], x: int = 0, y: int = 0, step: int = 1
-) -> npt.NDArray[np.bool_]:
+    shape: tuple[int, int], modules: Sequence[Sequence[int]], x: int = 0, y: int = 0, step: int = 1,
+    *, blocks: bool = False,
+) -> npt.NDArray[np.bool_]:  # fmt: skip
     """Return which pixels are of no module: gaps, and where a module is missing.
 
     Args:
@@ -31,60 +27,77 @@ def outside(
         x: first column on show, in detector pixels.
         y: first row.
         step: every so many rows and columns are on show.
+        blocks: so many rows and columns have become one: it is of a module if one of its pixels is.
     """
     found = np.ones(shape, np.bool_)
     for row, column, rows, columns in modules:
-        found[_visible(row - y, rows, step), _visible(column - x, columns, step)] = False
+        found[_visible(row - y, rows, step, blocks), _visible(column - x, columns, step, blocks)] = False
     return found
 
 
-def _visible(first: int, length: int, step: int) -> slice:
-    """Of every `step`-th pixel from 0 on, those from `first` on, so many."""
-    return slice(max(0, -(-first // step)), max(0, -(-(first + length) // step)))
-
-
-def greatest_flag(dtype: np.dtype[Any], saturation: float | None) -> Flag:
-    """Return what the greatest value of an unsigned type says of its pixel; GOOD for other types.
-
-    Detectors write it into gaps and dead pixels. With 32 bits or more no exposure reaches it; with 8 and 16
-    bits it is also the end of counting, unless the detector says that its counting ends before.
-    """
-    if dtype.kind != "u":
-        return Flag.GOOD
-    ends_before = saturation is not None and saturation < np.iinfo(dtype).max
-    return Flag.INVALID if dtype.itemsize > 2 or ends_before else Flag.SATURATED
-
-
-def flags(
-    image: npt.NDArray[Any], saturation: float | None = None, gaps: npt.NDArray[np.bool_] | None = None,
-    *, counts: bool = True,
-) -> npt.NDArray[np.uint8]:  # fmt: skip
-    """Return one `Flag` per pixel, in the shape of the image.
-
-    Detectors write gaps and dead pixels as negative values, NaN or infinity into signed and floating images,
-    and as the type's greatest value into unsigned ones (see `greatest_flag`).
+def not_sent(frame: LastFrame, shape: tuple[int, int]) -> npt.NDArray[np.bool_] | None:
+    """Return the pixels of a frame that are of no module, or missing; `None` if none are known.
 
     Args:
-        image: (rows, cols), any integer, floating or boolean type.
-        saturation: value from which a pixel counts as saturated; `None` if unknown.
-        gaps: pixels that were not sent, whatever their value.
-        counts: whether they are a detector's; else all finite numbers are good.
+        frame: the frame.
+        shape: its rows and columns; k images are one below the other.
     """
-    result = np.zeros(image.shape, np.uint8)
-    kind = image.dtype.kind if counts else ""
-    if not counts and image.dtype.kind == "f":
-        result[~np.isfinite(image)] = Flag.INVALID
-    if saturation is not None:
-        result[image >= saturation] = Flag.SATURATED
-    if kind == "u":
-        result[image == np.iinfo(image.dtype).max] = greatest_flag(image.dtype, saturation)
-    elif kind == "i":
-        result[image < 0] = Flag.INVALID
-    elif kind == "f":
-        result[~((image >= 0) & (image < np.inf))] = Flag.INVALID  # NaN is neither below nor above
-    if gaps is not None:
-        result[gaps] = Flag.INVALID
-    return result
+    found = None
+    if frame.modules and frame.array.ndim == 2:
+        blocks = _has_greatest(frame)
+        found = outside(shape, frame.modules, frame.x, frame.y, frame.downsample, blocks=blocks)
+    if frame.missing is None:
+        return found
+    missing = frame.missing.reshape(shape)
+    return missing if found is None else found | missing
+
+
+def _visible(first: int, length: int, step: int, blocks: bool) -> slice:
+    """Of every `step`-th pixel from 0 on, or of all blocks of so many, those from `first` on, so many."""
+    start = first // step if blocks else -(-first // step)
+    return slice(max(0, start), max(0, -(-(first + length) // step)))
+
+
+def _has_greatest(frame: LastFrame) -> bool:
+    """Return whether its pixels are the greatest ones of blocks."""
+    return frame.downsample > 1 and frame.method == "max_valid"
+
+
+def is_partial(frame: LastFrame) -> bool:
+    """Return whether a part of the frame is missing."""
+    return frame.status == PARTIAL
+
+
+def rule_of(frame: LastFrame) -> PixelRule:
+    """Return the rule by which the pixels of a frame count."""
+    rule = PixelRule(frame.saturation, frame.underload)
+    return rule.of_blocks(frame.array.dtype) if _has_greatest(frame) else rule
+
+
+def flags_of(
+    frame: LastFrame, image: npt.NDArray[Any], no_value: npt.NDArray[np.bool_] | None = None
+) -> npt.NDArray[np.uint8]:
+    """Return one `Flag` per pixel of a frame, or of a part of it.
+
+    Args:
+        frame: the frame.
+        image: its pixels, as received.
+        no_value: pixels that have no value whatever is stored there, in the shape of the image.
+    """
+    return rule_of(frame).flags(image, no_value, partial=is_partial(frame))
+
+
+def flags_of_numbers(
+    image: npt.NDArray[Any], no_value: npt.NDArray[np.bool_] | None = None
+) -> npt.NDArray[np.uint8]:
+    """Return one `Flag` per pixel of what was computed: all finite numbers are good; arguments as for
+    `flags_of`."""
+    found = np.zeros(image.shape, np.uint8)
+    if image.dtype.kind == "f":
+        found[~np.isfinite(image)] = Flag.INVALID
+    if no_value is not None:
+        found[no_value] = Flag.INVALID
+    return found
 
 
 def as_numbers(image: npt.NDArray[Any]) -> npt.NDArray[Any]:

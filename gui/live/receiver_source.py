@@ -17,7 +17,7 @@ TIMEOUT = 3.0
 """Seconds for one answer: a frame of a large detector takes its time over a slow network."""
 RANGES = 10_000
 """Ranges of lost frames in one answer."""
-ROI_VALUES = ("sum", "mean", "max")
+ROI_VALUES = ("sum", "mean", "max", "saturated pixels")
 PIPELINE = "pipeline"
 """Kind of a refusal: it is a pipeline that answers at this address."""
 

@@ -76,7 +76,7 @@ class Part:
     channel: str | None = None
     """One of its images, such as a threshold; `None`: all of them."""
     block: int = 1
-    """Rows and columns that become one pixel, the greatest of those that have a count. Above 1, what comes is
+    """Rows and columns that become one pixel, the greatest of those that have a value. Above 1, what comes is
     for drawing only: no number may be made of it."""
 
 

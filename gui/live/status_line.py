@@ -6,8 +6,8 @@ from silx.gui import qt
 
 from penstock.gui import theme
 from penstock.gui.live.image_plot import Pixel
-from penstock.gui.live.pixels import Flag
 from penstock.gui.live.readout import Readout
+from penstock.receiver.validity.pixels import Flag
 
 SAID_MS = 8000
 """Milliseconds for which it says what was done."""

@@ -64,7 +64,7 @@ BUILT_IN = {
     ),
     "regions": BuiltIn(
         f"{PACKAGE}.regions:Regions",
-        "sum, mean and maximum of named rectangles, and the total of each frame",
+        "sum, mean, maximum and saturated pixels of named rectangles, and the total of each frame",
         results=lambda _: ("total",),
     ),
 }

@@ -80,5 +80,6 @@ def whole_file(path: str) -> Over:
     """
     with FileFrames(path) as frames:
         name, planned, group = frames.header.series or Path(path).stem, frames.planned, frames.group
+        why = frames.incomplete
     everything = ((0, planned - 1),) if planned else ()
-    return Over(name, path, group, 0.0, 0.0, planned, everything, "")
+    return Over(name, path, group, 0.0, 0.0, planned, everything, why)

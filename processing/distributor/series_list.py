@@ -84,6 +84,7 @@ class SeriesList:
         run = self.runs.get(name)
         if run is None:
             run = self.runs[name] = Run(name, self.schedule, header.frames)
+            run.announced = header.frames
             self.channels.begin(run, 0.0)
             if self.error:
                 run.broken = self.error

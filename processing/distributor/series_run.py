@@ -58,6 +58,8 @@ class Run:
         self.name = name
         self.phase = Phase.BEGINNING
         self.account = Account(planned)
+        self.announced: int | None = None
+        """Number of frames that its sender has announced, if a start message has come."""
         self.parts: list[Part] = []
         self.mask: bytes | None = None
         """As .npy, if it is not in the metadata."""
@@ -249,7 +251,12 @@ class Run:
             for name, n in final.items()
             if name not in ("done", "planned") and n
         ]
-        reason = "; ".join([*self.said, *([", ".join(bad)] if bad else [])])
+        lacks = "" if self.over is None else self.over.reason
+        lacking: list[str] = []
+        # Frames that only the raw file lacks have their results.
+        if lacks and (bad or counts.done != self.announced):
+            lacking = [f"the series is incomplete: {lacks}"]
+        reason = "; ".join([*self.said, *([", ".join(bad)] if bad else []), *lacking])
         self.phase = Phase.OVER
         is_vain = not counts.done and not counts.lost and (self.is_refused or not counts.failed)
         older = self.store.replaces

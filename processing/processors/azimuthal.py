@@ -183,10 +183,11 @@ class Azimuthal(Processor):
         if self._geometry:
             return
         name = series.header.filename or "the series"
+        remarks = "".join(f"; {each}" for each in series.metadata.get(header_geometry.REMARKS) or ())
         if series.geometry is None:
-            raise CannotProcess(f"{name} has no geometry: {header_geometry.NEEDED}; or set `poni`")
+            raise CannotProcess(f"{name} has no geometry: {header_geometry.NEEDED}; or set `poni`{remarks}")
         if self.unit.startswith("q_") and series.geometry.wavelength is None:
-            raise CannotProcess(f"{name} {header_geometry.NO_ENERGY}")
+            raise CannotProcess(f"{name} {header_geometry.NO_ENERGY}{remarks}")
 
     def _prepare(self, shape: tuple[int, int]) -> None:
         self._shape = shape

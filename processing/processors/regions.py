@@ -1,4 +1,4 @@
-"""`processor: regions`: sum, mean and maximum of named rectangles, and the total of each frame."""
+"""`processor: regions`: sum, mean and maximum of rectangles, their saturated pixels, and totals of frames."""
 
 from __future__ import annotations
 
@@ -9,21 +9,26 @@ import numpy as np
 
 from penstock.processing.describe import Plot
 from penstock.processing.processor import CannotProcess, Frame, Processor, Result
-from penstock.processing.processors._image import image_of, masked_of
+from penstock.processing.processors._image import image_of, masked_of, rule_for
 from penstock.processing.series import Series
 from penstock.receiver.config.rectangles import Rectangle, check_names
 from penstock.receiver.regions import pixels
-from penstock.receiver.regions.pixels import VALUES, Area
+from penstock.receiver.regions.pixels import UNITS, VALUES, Area, sum_type
+from penstock.receiver.validity.pixels import Flag, PixelRule
 
-LABELS = {"sum": "sum of the pixels", "mean": "mean of the pixels", "max": "maximum of the pixels"}
-LONGEST_NAME = 63 - len("_mean")
+LABELS = {
+    "sum": "sum of the pixels", "mean": "mean of the pixels", "max": "maximum of the pixels",
+    "saturated": "saturated pixels",
+}  # fmt: skip
+LONGEST_NAME = 63 - len("_saturated")
 """Results have names of 63 characters at most."""
 
 
 class Regions(Processor):
     """Sum, mean and maximum of rectangles, as the receiver's regions of interest, and the total of the frame.
 
-    Masked pixels and NaN do not count. A frame of which a part is missing has no values.
+    Pixels without a value do not count: masked ones, gaps, NaN. Saturated ones count, and their number is
+    given. A frame of which a part is missing has no values.
     """
 
     regions: dict[str, Rectangle] = {}
@@ -51,24 +56,27 @@ class Regions(Processor):
     def describe(self) -> list[Plot]:
         """Return unit and label of each result."""
         return [
-            Plot("total", unit="counts", label="sum of the pixels"),
+            Plot("total", unit=UNITS["sum"], label=LABELS["sum"]),
+            Plot("total_saturated", unit=UNITS["saturated"], label=LABELS["saturated"]),
             *(
-                Plot(f"{name}_{value}", unit="counts", label=f"{name}: {LABELS[value]}")
+                Plot(f"{name}_{value}", unit=UNITS[value], label=f"{name}: {LABELS[value]}")
                 for name in self.regions
                 for value in VALUES
             ),
         ]
 
     def process(self, frame: Frame) -> Result:
-        """Return `NAME_sum`, `NAME_mean` and `NAME_max` of each rectangle, and `total`, float64."""
+        """Return `NAME_sum`, `NAME_mean`, `NAME_max` and `NAME_saturated` of each rectangle, and `total` and
+        `total_saturated`, float64."""
         image = image_of(frame, self._series, self.WHO)
         if image is None:
             return None
         if image.shape != self._shape:
             self._find(image.shape)
-        found = {"total": _total(image, self._masked)}
+        rule = rule_for(frame, self._series)
+        found = dict(zip(("total", "total_saturated"), _total(image, self._masked, rule), strict=True))
         for name, area in self._areas.items():
-            for value, number in zip(VALUES, pixels.values(image, area), strict=True):
+            for value, number in zip(VALUES, pixels.values(image, area, rule), strict=True):
                 found[f"{name}_{value}"] = number
         return found
 
@@ -82,21 +90,31 @@ class Regions(Processor):
         self._shape = shape
 
 
-def _total(image: np.ndarray[Any, Any], masked: np.ndarray[Any, Any] | None) -> float:
-    """Return the sum of the pixels that count; NaN if none does.
+def _total(
+    image: np.ndarray[Any, Any], masked: np.ndarray[Any, Any] | None, rule: PixelRule
+) -> tuple[float, float]:
+    """Return the sum of the pixels that have a value, and the number of saturated ones; NaN if none has one.
 
     Args:
         image: (rows, cols).
         masked: places of the pixels that do not count, in the image as one line; `None` if all count.
+        rule: which of the others count.
     """
-    if image.dtype.kind == "f" or image.dtype.itemsize == 8:
-        counts = ~np.isnan(image)
-        if masked is not None:
-            counts.ravel()[masked] = False
-        return float(np.sum(image, where=counts, dtype=np.float64)) if counts.any() else math.nan
-    if masked is not None and len(masked) == image.size:
-        return math.nan
-    # Integers are exact, and few are masked: it is faster to take them off than to leave them out.
-    kind = np.int64 if image.dtype.kind == "i" else np.uint64
+    left_out, saturated = [] if masked is None else [masked], 0
+    if not pixels.all_good(image, float(image.max()), rule):
+        places, flags = pixels.beyond(image, rule, masked)
+        left_out.append(places[flags == Flag.INVALID])
+        saturated = int(np.count_nonzero(flags == Flag.SATURATED))
+    if sum(map(len, left_out)) == image.size:
+        return math.nan, math.nan
+    kind = sum_type(image.dtype)
+    if kind is np.float64:  # what is NaN cannot be taken off
+        image = image.flatten() if left_out else image
+        for each in left_out:
+            image[each] = 0
+        return float(image.sum(dtype=kind)), float(saturated)
+    # Integers are exact, and few do not count: it is faster to take them off than to leave them out.
     total = image.sum(dtype=kind)
-    return float(total if masked is None else total - image.take(masked).sum(dtype=kind))
+    for each in left_out:
+        total -= image.take(each).sum(dtype=kind)
+    return float(total), float(saturated)

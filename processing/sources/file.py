@@ -1,6 +1,7 @@
 """The frames of a file: those that were not taken live, and those of `penstock process PIPELINE FILE`.
 
-Packed frames stay packed. Files of Penstock say which frames they have; of others all count.
+Packed frames stay packed. Files of Penstock say which frames they have; of others those count that were ever
+stored, see `receiver.hdf5`.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 from penstock.codecs.packed import CODECS
 from penstock.codecs.pixel_type import name_of
 from penstock.processing.sources.stored_blobs import NONE, StoredBlobs
+from penstock.receiver import geometry
 from penstock.receiver.hdf5_frames import Hdf5Frames
 from penstock.receiver.models import FrameStatus
 from penstock.receiver.reader import ReaderError, SeriesFile, linked_frames, text
@@ -72,6 +74,9 @@ class FileFrames:
         """Header of a start message, made from the file."""
         self.group = self._series.group.name if self._series is not None else ""
         """Path of the detector's group in a file of Penstock; else ""."""
+        is_incomplete = self._series is not None and self._series.state == "incomplete"
+        self.incomplete = self._series.reason if self._series is not None and is_incomplete else ""
+        """Why the series is incomplete, as the file says; "" if it does not."""
         self._status = self._any.status
         self._times = self._column("timestamp")
         self._triggers = self._column("trigger")
@@ -104,7 +109,8 @@ class FileFrames:
             ReaderError: the file does not have it, or it cannot be read.
         """
         if not self.stored(index):
-            raise ReaderError(f"{self.path} does not have frame {index}")
+            why = self._any.why(index)
+            raise ReaderError(f"{self.path} does not have frame {index}{f': {why}' if why else ''}")
         compression, blobs = self._blobs(index)
         time = None if self._times is None else float(self._times[index])
         trigger = -1 if self._triggers is None else int(self._triggers[index])
@@ -158,6 +164,9 @@ class FileFrames:
             raise ReaderError(f"frame {index} of {self.path} cannot be read: {error}") from error
         kinds = {compression for compression, blob in found if blob}
         if not kinds:
+            for linked in self._linked:
+                if linked is not None and (why := linked.why_not(index)) is not None:
+                    raise ReaderError(f"frame {index} of {self.path} cannot be read: {why}")
             raise ReaderError(
                 f"frame {index} of {self.path} has no pixels, although the file says so: copy it again, with "
                 "all files that belong to it"
@@ -198,6 +207,8 @@ class FileFrames:
 
     def _metadata(self) -> dict[str, Any]:
         found = {} if self._series is None else _written(self._series)
+        if remarks := self._any.remarks():
+            found[geometry.REMARKS] = list(remarks)
         limits = {"saturation_value": self._any.saturation, "underload_value": self._any.underload}
         found |= {name: value for name, value in limits.items() if value is not None}
         said = self._any.geometry()

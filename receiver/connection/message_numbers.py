@@ -15,9 +15,11 @@ class MessageNumbers:
     def __init__(self) -> None:
         self.count = 0
         """Count of distinct numbers received."""
+        self.first: int | None = None
+        """The number that was received first."""
         self._starts: list[int] = []
         self._stops: list[int] = []
-        self._next = -1  # one past the last range
+        self._next: int | None = None  # one past the last range
 
     @property
     def highest(self) -> int:
@@ -48,6 +50,8 @@ class MessageNumbers:
 
     def _insert(self, number: int) -> None:
         starts, stops = self._starts, self._stops
+        if not starts:
+            self.first = number
         place = bisect_right(starts, number)  # of the range after it
         if place and number < stops[place - 1]:
             return

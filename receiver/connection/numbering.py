@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
+from penstock.receiver.connection.expected_frames import WRAPS, Facts
 from penstock.receiver.connection.message_numbers import MessageNumbers
 from penstock.stins.messages import Header, Image, IndexSource, SeriesEnd
 
 Origin: TypeAlias = int | Literal["first"]
 """Number of the first frame of a series, or "first" for that of the first one that arrives."""
+UNCERTAIN = "arrival, uncertain"
+"""Index source of a series of which frames may have been lost before the first one, or between others."""
 
 
 class Numbering:
@@ -30,6 +33,8 @@ class Numbering:
         self._resumed = resumed
         self._numbers = MessageNumbers()
         self._origin: int | None = None if origin == "first" else origin
+        self._first: int | None = None  # number of the first frame that arrived
+        self._by_arrival = False
 
     @property
     def origin(self) -> int | None:
@@ -52,18 +57,28 @@ class Numbering:
     def index(self, image: Image) -> int:
         """Return the index of a counted frame: its number minus the origin; -1 if it cannot be known.
 
-        Without a frame number, `msg_number` gives the index; without both, the order of arrival does, as
-        `index_source` says.
+        Without a frame number, `msg_number` gives the index: that of the start message comes before index 0;
+        if it has none, the first frame that arrives is taken for index 0, which is uncertain. Without both,
+        the order of arrival gives the index, as `index_source` says.
         """
         if image.frame is not None:
-            if self._origin is None:
-                self._origin = image.frame
+            if self._first is None:
+                self._first = image.frame
+                if self._origin is None:
+                    self._origin = image.frame
+            assert self._origin is not None
             return image.frame - self._origin
         number, start = image.msg_number, self._start
         if number is not None and start is not None:
             return number - start - 1
         if self._resumed:
             return -1
+        first = self._numbers.first
+        # A number that comes again at once is no counter.
+        self._by_arrival |= number is None or (self.messages == 2 and self._numbers.count == 1)
+        if not self._by_arrival and number is not None and first is not None:
+            self.index_source = UNCERTAIN
+            return number - first
         self.index_source = IndexSource.ARRIVAL
         return self.messages - 1
 
@@ -72,28 +87,32 @@ class Numbering:
         """Highest msg_number of the series; -1 if its messages have none."""
         return max(-1 if self._start is None else self._start, self._numbers.highest)
 
-    def lost(self, end: SeriesEnd | None, distinct: int | None = None) -> int | None:
-        """Return how many messages of the series were lost; `None` if that is unknown.
+    @property
+    def first_index(self) -> int:
+        """Index of the first frame counted."""
+        return 0 if self._first is None or self._origin is None else self._first - self._origin
+
+    def facts(self, end: SeriesEnd | None, arrived: int, **keys: Any) -> Facts:
+        """Return what the numbers tell of the series at its end.
 
         Args:
             end: the end message; `None` if it was lost: then only gaps within what has arrived are known.
-            distinct: number of different frames received; if not given, each message counts as one.
+            arrived: number of different frames received.
+            keys: further facts.
         """
-        if self._resumed:
-            return None
-        found: list[int] = []
-        numbers, start = self._numbers, self._start
-        # Fewer numbers than frames: some streamers repeat theirs, or have none.
-        if start is not None and numbers.count >= (distinct or 0):
-            stop = numbers.highest + 1 if end is None else end.msg_number
-            if stop is not None:
-                found.append(stop - start - 1 - numbers.count)
-        if end is not None and end.sent is not None:
-            found.append(end.sent - (self.messages if distinct is None else distinct))
-        return max(0, *found) if found else None
+        numbers = self._numbers
+        return Facts(
+            arrived=arrived, start=self._start, first=numbers.first, last=numbers.highest,
+            numbers=numbers.count, resumed=self._resumed, end=end, **keys,
+        )  # fmt: skip
 
     @property
     def first_lost(self) -> int | None:
-        """The first `msg_number` after that of the start message that did not arrive; `None` without
-        numbers."""
-        return None if self._start is None else self._numbers.first_gap(self._start + 1)
+        """The first `msg_number` of the series that did not arrive; `None` if that is not known."""
+        if self._resumed:
+            return None
+        first = self._numbers.first if self._start is None else self._start + 1
+        if first is None:
+            return None
+        gap = self._numbers.first_gap(first)
+        return self._numbers.first_gap(0) if gap in WRAPS else gap

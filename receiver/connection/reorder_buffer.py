@@ -9,6 +9,7 @@ series to series, and begins at 0 when the streamer is restarted (STINS).
 | the expected number                      | passes at once, nothing is counted                              |
 | a higher number                          | waits for its predecessors, for `seconds`                       |
 | a lower number                           | passes at once: late, or a copy                                 |
+| … by 32768 or more: the counter wraps    | behind all others; at once, or `seconds` after it has arrived   |
 | a start message of a lower number        | begins a new session: proxies hide restarts                     |
 | first of a session: start, number 0      | passes at once                                                  |
 | … another start, or one to be resumed    | waits 0.5 s at most: by then every socket has been read         |
@@ -23,9 +24,10 @@ and keeps its order. If all are ahead, the expected number is lost, and nothing 
 from __future__ import annotations
 
 from collections.abc import Iterator, Set
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
+from penstock.receiver.connection.expected_frames import FALLS_BACK, WRAPS
 from penstock.receiver.connection.held_bytes import held_bytes
 from penstock.stins.messages import Frame, Header, Message, Start
 
@@ -35,6 +37,8 @@ FIRST_SECONDS = 0.5
 
 
 class _Held(NamedTuple):
+    lap: int
+    """1 if the counter has wrapped before it, so that it comes after all others."""
     number: int
     place: int
     """Order of arrival, so that two messages with the same number are never compared."""
@@ -64,6 +68,8 @@ class ReorderBuffer:
         self._last: int | None = None
         """Highest number of the session before."""
         self._start: Header | None = None
+        self._first_start: int | None = None
+        """Number of the first start message that waits, before the first message of a session has passed."""
         self._put = 0
         self.nbytes = 0
         """Memory of the waiting messages in bytes."""
@@ -98,7 +104,10 @@ class ReorderBuffer:
         expected = self._expected
         if expected is not None and number < expected:
             if not isinstance(message, Start) or message.header == self._start:
-                return [message]
+                if expected - number < FALLS_BACK or (expected in WRAPS and not self._held):
+                    return [message]
+                self._hold(message, number, now, lap=1)
+                return []
             before = self.end_session()
             self._newest[socket] = number
             self._hold(message, number, now)
@@ -140,17 +149,28 @@ class ReorderBuffer:
         dropped = len(self._held)
         self._held.clear()
         self.nbytes = 0
-        self._expected = self._last = None
+        self._expected = self._last = self._first_start = None
         self._newest.clear()
         return dropped
 
-    def _hold(self, message: Message, number: int, now: float) -> None:
+    def _hold(self, message: Message, number: int, now: float, lap: int = 0) -> None:
         nbytes = held_bytes(message)
-        heappush(self._held, _Held(number, self._put, now, nbytes, message))
+        if self._expected is None and self._first_start is None and isinstance(message, Start):
+            self._first_start = number
+            self._held = [each._replace(lap=self._lap(each.number)) for each in self._held]
+            heapify(self._held)
+        heappush(self._held, _Held(lap or self._lap(number), number, self._put, now, nbytes, message))
         self._put += 1
         self.nbytes += nbytes
 
+    def _lap(self, number: int) -> int:
+        """Return 1 if the counter has wrapped between the start message that waits and this number."""
+        start = self._first_start
+        return int(start is not None and start - number >= FALLS_BACK)
+
     def _may_go(self, first: _Held, now: float) -> bool:
+        if first.lap and self._expected not in WRAPS:  # numbers before it may still come
+            return self.nbytes > self._most_bytes or now - first.since > self._seconds
         if self._expected is not None:
             if first.number <= self._expected:
                 return True
@@ -172,6 +192,9 @@ class ReorderBuffer:
     def _pop(self) -> Message:
         first = heappop(self._held)
         self.nbytes -= first.nbytes
+        self._first_start = None
+        if first.lap and self._expected is not None:  # its last numbers are lost
+            self._expected = next((size for size in WRAPS if self._expected <= size), self._expected)
         if self._expected is None or first.number >= self._expected:
             self._expected = first.number + 1
         if isinstance(first.message, Start):

@@ -9,7 +9,17 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from penstock.receiver.hdf5.nodes import dataset, default_group, groups, members, name_of, nx_class
+from penstock.receiver.files.stores.linked_frames import is_virtual
+from penstock.receiver.hdf5.counted import named
+from penstock.receiver.hdf5.nodes import (
+    dataset,
+    default_group,
+    groups,
+    members,
+    name_of,
+    nx_class,
+    shape_of,
+)
 from penstock.receiver.hdf5.numbers import number
 from penstock.receiver.hdf5.stack import Piece, Stack, axes_of
 from penstock.receiver.reader import ReaderError, open_hdf5, text
@@ -133,13 +143,22 @@ def _why_not(group: h5py.Group, name: str, part: h5py.Dataset | None) -> str:
 
 
 def lost_link(group: h5py.Group, name: str) -> str:
-    """Return why a link to another file leads nowhere; "" if it is no such link, or leads to something."""
-    link = group.get(name, getlink=True)
-    if not isinstance(link, h5py.ExternalLink) or dataset(group, name) is not None:
+    """Return why a link to another file, or a virtual dataset, leads nowhere; "" if it leads to something."""
+    link, found = group.get(name, getlink=True), dataset(group, name)
+    by = Path(group.file.filename)
+    if isinstance(link, h5py.ExternalLink) and found is None:
+        path = by.parent / link.filename
+        return _unreadable(path) or f"{path} has no frames in {link.path}"
+    if found is None or not is_virtual(found) or shape_of(found) is not None:
         return ""
-    path = Path(group.file.filename).parent / link.filename
+    names = (source.file_name for source in h5py.Dataset(found.id).virtual_sources())
+    files = (path for name in names if name != "." for path in named(by, name))
+    return next(filter(None, map(_unreadable, files)), f"{name_of(found)} shows what cannot be read")
+
+
+def _unreadable(path: Path) -> str:
     try:
         open_hdf5(path).close()
     except ReaderError as error:
         return str(error)
-    return f"{path} has no frames in {link.path}"
+    return ""

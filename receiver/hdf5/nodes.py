@@ -7,6 +7,7 @@ from typing import Any
 
 import h5py
 
+from penstock.receiver.hdf5.counted import gap, open_with_gap
 from penstock.receiver.reader import text
 
 MOST_GROUPS = 2000
@@ -44,17 +45,31 @@ def members(group: h5py.Group) -> Iterator[tuple[str, h5py.Dataset]]:
     """Yield the datasets of numbers in a group."""
     for name in group:
         node = dataset(group, name)
-        if node is not None and node.shape is not None and node.dtype.kind in "biuf":
+        if node is not None and shape_of(node) is not None and node.dtype.kind in "biuf":
             yield name, node
+
+
+def shape_of(node: h5py.Dataset) -> tuple[int, ...] | None:
+    """Return the shape of a dataset; `None` if it has none, or it depends on a file that cannot be read."""
+    try:
+        return node.shape  # type: ignore[no-any-return]
+    except NO_NODE:
+        return None
 
 
 def dataset(group: h5py.Group, name: str) -> h5py.Dataset | None:
     """Return a dataset; `None` if there is none, or its link leads nowhere."""
     try:
         node = group.get(name)
+        if not isinstance(node, h5py.Dataset):
+            return None
+        if (absent := gap(node)) > 0:
+            file, path = node.file, str(node.name)
+            del node  # it would keep the length that it has
+            node = open_with_gap(file, path, absent)
     except NO_NODE:
         return None
-    return node if isinstance(node, h5py.Dataset) else None
+    return node
 
 
 def default_group(file: h5py.File) -> str | None:

@@ -9,8 +9,8 @@ from typing import Any
 import h5py
 import numpy as np
 
+from penstock.receiver.hdf5.mappings import shows_other_files
 from penstock.receiver.hdf5.stored import Stored
-from penstock.receiver.hdf5.views import shows_other_files
 from penstock.receiver.models import FrameStatus
 from penstock.receiver.reader import SeriesFile
 from penstock.receiver.series.account import IN_FILE
@@ -51,7 +51,7 @@ class OwnParts:
     @cached_property
     def statuses(self) -> np.ndarray[Any, Any] | None:
         """The status of each frame: that in the file, unless another file that holds it does not exist."""
-        there = None if self._view is None else self._view.statuses()
+        there = None if self._view is None else self._view.statuses
         if self._said is None or there is None:
             return self._said
         found = self._said.copy()

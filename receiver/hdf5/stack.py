@@ -90,7 +90,7 @@ class Stack:
             part = found[piece.first : piece.first + piece.count]
             if piece.data is None:
                 part[:] = FrameStatus.MISSING
-            elif (there := piece.stored.statuses()) is not None:
+            elif (there := piece.stored.statuses) is not None:
                 part[:] = there
         if self.said is None:
             return None if (found == FrameStatus.STORED).all() else found
@@ -108,7 +108,7 @@ class Stack:
         if piece.data is None:
             return False
         at = index - piece.first
-        if (there := piece.stored.statuses()) is not None and there[at] == FrameStatus.MISSING:
+        if (there := piece.stored.statuses) is not None and there[at] == FrameStatus.MISSING:
             return False
         # Of very many files it was asked only whether they exist.
         return piece.stored.is_sure or piece.stored.why(at) is None or not piece.stored.missing(at).all()

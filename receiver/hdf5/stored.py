@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -27,8 +28,9 @@ class Stored:
         self._extent = self._sources.of(data)
         self._box = tuple((0, length) for length in data.shape[data.ndim - axes :])
 
+    @cached_property
     def statuses(self) -> Status | None:
-        """Return STORED, PARTIAL or MISSING of each frame; `None` if all are stored."""
+        """STORED, PARTIAL or MISSING of each frame; `None` if all are stored."""
         some, whole = self._extent.survey(self._box)
         if whole.all():
             return None

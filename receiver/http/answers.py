@@ -12,7 +12,7 @@ import numpy as np
 
 from penstock.codecs.pixel_type import little_endian
 from penstock.receiver.http.live_view import UnpackedFrame, unpack
-from penstock.receiver.http.pictures import cut, picture
+from penstock.receiver.http.pictures import Validity, cut, picture
 from penstock.receiver.live.last_frame import Held
 from penstock.receiver.models import Contrast, View
 
@@ -32,7 +32,8 @@ class FrameRequest:
 
     def leaves_out(self, step: int) -> bool:
         """Return whether the pixels that the mask leaves out have to be known; `step`: see `answer`."""
-        return self.view.method == "max_valid" and (self.view.downsample or step) > 1
+        is_picture = self.format in ("png", "jpeg")
+        return is_picture or (self.view.method == "max_valid" and (self.view.downsample or step) > 1)
 
 
 @dataclass(frozen=True)
@@ -53,24 +54,30 @@ def answer(
         shown: the frame.
         requested: how it is to be shown.
         step: the down-sampling if the request has none.
-        mask: which pixels have no count; `None`: all have one.
+        mask: which pixels the mask leaves out; `None`: none.
 
     Raises:
         ViewError: the frame cannot be shown as requested.
     """
     view = replace(requested.view, downsample=requested.view.downsample or step)
-    array = cut(shown.image(view.channel), view, shown.interpretation, mask)
+    validity = Validity(shown.rule, mask, shown.is_partial)
+    whole = shown.image(view.channel)
+    array = cut(whole, view, shown.interpretation, validity)
     known: dict[str, Any] = {
         "shape": array.shape, "dtype": array.dtype.name, "frame": shown.frame, "trigger": shown.trigger,
         "series": shown.series, "version": shown.version, "x": view.x, "y": view.y,
         "downsample": view.downsample, "method": view.method, "saturation": shown.saturation,
+        "underload": shown.underload,
         "channels": shown.channels, "modules": shown.modules,
         "interpretation": shown.interpretation, "time": shown.time,
         "status": None if shown.status is None else shown.status.name.lower(),
     }  # fmt: skip
     match requested.format:
         case "png" | "jpeg" as kind:
-            body, known["low"], known["high"] = picture(array, requested.contrast, kind, shown.interpretation)
+            seen = validity.seen(view, whole.dtype)
+            body, known["low"], known["high"] = picture(
+                array, requested.contrast, kind, shown.interpretation, seen
+            )
             media_type = f"image/{kind}"
         case kind:
             body, media_type = _plain(array, kind)
@@ -112,6 +119,7 @@ def as_pickle(shown: UnpackedFrame, requested: FrameRequest, step: int) -> Answe
         shown.image(requested.view.channel),
         replace(requested.view, downsample=requested.view.downsample or step),
         shown.interpretation,
+        Validity(shown.rule, partial=shown.is_partial),
     )
     header = {
         "htype": "image", "frame": shown.frame, "shape": list(array.shape), "type": array.dtype.name,

@@ -22,7 +22,7 @@ TAGS = [
         "frames, and folders for its file",
     },
     {"name": "frames", "description": "Frames for the live view"},
-    {"name": "rois", "description": "Regions of interest: sum, mean and maximum per frame"},
+    {"name": "rois", "description": "Regions of interest: sum, mean, maximum and saturated pixels per frame"},
     {"name": "configuration", "description": "The configuration with which the receiver was started"},
 ]
 """Groups of calls, in the order of the document."""
@@ -45,8 +45,8 @@ def refusals(*statuses: int) -> Answers:
 
 _FRAME_HEADER = {
     "description": "JSON: shape, dtype, frame, trigger, series, version, x, y, downsample, method, "
-    "saturation, channels, modules, interpretation, time, status; of a picture also low and high. An "
-    "image/pickle has none",
+    "saturation, underload, channels, modules, interpretation, time, status; of a picture also low and "
+    "high. An image/pickle has none",
     "schema": {"type": "string", "contentMediaType": "application/json"},
 }
 _BINARY: dict[str, Any] = {"schema": {"type": "string", "format": "binary"}}

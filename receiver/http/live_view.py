@@ -17,6 +17,7 @@ from penstock.receiver.live.last_frame import CAPACITY, Held
 from penstock.receiver.models import FrameStatus
 from penstock.receiver.reader import ReaderError, SeriesFile
 from penstock.receiver.transforms.module_layout import Region, assemble
+from penstock.receiver.validity.pixels import PixelRule, rule_of
 from penstock.stins.blobs import blob_layout, has_colours
 from penstock.stins.messages import Buffer
 from penstock.stins.texts import of_series
@@ -46,6 +47,17 @@ class UnpackedFrame:
     """End of its exposure, or when it was received: seconds since 1970 (UTC); `None` if that is not known."""
     status: FrameStatus | None = None
     """What became of it; `None` if that is not known."""
+    underload: float | None = None
+
+    @property
+    def rule(self) -> PixelRule:
+        """Which of its pixels count."""
+        return PixelRule(self.saturation, self.underload)
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether a part of it is missing."""
+        return self.status is FrameStatus.PARTIAL
 
     def image(self, channel: str | None) -> np.ndarray[Any, Any]:
         """Return the image of one channel, or of all channels for `None`.
@@ -101,7 +113,7 @@ def unpacked(held: Held, version: int = 0) -> UnpackedFrame:
         ) from error
     return UnpackedFrame(
         array, info.index, info.series, info.trigger, version, info.saturation, info.channels, modules,
-        _interpretation(info.shape, len(held.blobs)), info.time, info.status,
+        _interpretation(info.shape, len(held.blobs)), info.time, info.status, info.underload,
     )  # fmt: skip
 
 
@@ -123,11 +135,12 @@ def from_closed_file(path: str, series: str, index: int) -> UnpackedFrame:
             status = None if statuses is None else FrameStatus(int(statuses[index]))
             if status is not None:
                 check_status(index, status, series)
-            array = file.frame(index)
+            array, rule = file.frame(index), _rule(file)
             trigger = int(file.group["trigger"][index]) if "trigger" in file.group else -1
             return UnpackedFrame(
-                array, index, series, None if trigger < 0 else trigger, 0, _saturation(file), file.channels,
+                array, index, series, None if trigger < 0 else trigger, 0, rule.saturation, file.channels,
                 interpretation=file.interpretation, time=_time(file, index), status=status,
+                underload=rule.underload,
             )  # fmt: skip
     except ReaderError as error:
         raise FrameRefused("unreadable", str(error)) from error
@@ -155,7 +168,6 @@ def _time(file: SeriesFile, index: int) -> float | None:
     return moment if np.isfinite(moment) else None
 
 
-def _saturation(file: SeriesFile) -> float | None:
-    found = file.group.get("saturation_value")
-    value = None if found is None or found.shape != () else found[()]
-    return float(value) if isinstance(value, (int, float, np.number)) and 0 < value < 1e300 else None
+def _rule(file: SeriesFile) -> PixelRule:
+    found = {name: file.group.get(name) for name in ("saturation_value", "underload_value")}
+    return rule_of({name: each[()] for name, each in found.items() if each is not None and each.shape == ()})

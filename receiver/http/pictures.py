@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from typing import Any, Literal
@@ -12,6 +12,7 @@ import numpy as np
 
 from penstock.codecs.fill_value import fill_value
 from penstock.receiver.models import Contrast, View
+from penstock.receiver.validity.pixels import Flag, PixelRule, greatest_none
 from penstock.stins.texts import plural
 
 JPEG_QUALITY = 90
@@ -21,6 +22,41 @@ CURVE_COLUMNS, CURVE_ROWS = 1024, 256
 """Most columns of a spectrum's curve, and its rows. A short one is drawn with several columns per channel."""
 SAMPLE = 2**18
 """Pixels from which percentiles are computed: more cost time and change no shade."""
+NO_LIMITS = PixelRule()
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Validity:
+    """Which pixels of a frame count."""
+
+    rule: PixelRule = NO_LIMITS
+    no_value: Array | None = None
+    """Pixels that have no value whatever is stored there, in the shape of the frame; `None`: none."""
+    partial: bool = False
+    """A part of the frame is missing, and has the fill value of its type."""
+
+    def seen(self, view: View, dtype: np.dtype[Any]) -> Validity:
+        """Return the same for what `cut` returns of a frame of this type."""
+        step = view.downsample or 1
+        if step == 1:
+            none, rule = _region(self.no_value, view), self.rule
+        elif view.method == "nth":
+            none, rule = _region(self.no_value, view), self.rule
+            none = None if none is None else none[..., ::step, ::step]
+        else:
+            none = _region(self.no_value, view)
+            none = None if none is None else _blocks(np.logical_and, none, step)
+            rule = self.rule.of_blocks(dtype) if view.method == "max_valid" else self.rule
+        return Validity(rule, none, self.partial)
+
+    def flags(self, pixels: Array, every: int = 1) -> Array:
+        """Return one `Flag` for every so many pixels of an array, (n,)."""
+        none = None if self.no_value is None else self.no_value.reshape(-1)[::every]
+        return self.rule.flags(pixels.reshape(-1)[::every], none, partial=self.partial)
+
+
+ALL = Validity()
 
 
 class ViewError(ValueError):
@@ -30,24 +66,24 @@ class ViewError(ValueError):
 
 
 def cut(
-    frame: np.ndarray[Any, Any],
+    frame: Array,
     view: View,
     interpretation: str = "image",
-    mask: np.ndarray[Any, Any] | None = None,
-) -> np.ndarray[Any, Any]:
+    validity: Validity = ALL,
+) -> Array:
     """Return the region of a frame, (rows, cols) or (k, rows, cols), down-sampled.
 
     Args:
         frame: a frame; (n,) for a spectrum, which is one row, or (rows, cols, 3) for "rgba-image".
         view: the region.
         interpretation: what the frame is.
-        mask: which pixels of an image have no count, for "max_valid", in the shape of the frame.
+        validity: which of its pixels have a value, for "max_valid".
 
     Raises:
         ViewError: the region lies outside the frame.
     """
     if interpretation == "spectrum":
-        return np.asarray(cut(frame[np.newaxis], view)[0])
+        return np.asarray(cut(frame[np.newaxis], view, validity=validity)[0])
     if interpretation == "rgba-image":
         if view.method == "max_valid":
             view = replace(view, method="max")  # the greatest value of a colour is a colour
@@ -58,16 +94,13 @@ def cut(
             f"region from x={view.x}, y={view.y}: the frame has {plural(cols, 'column')} and "
             f"{plural(rows, 'row')}"
         )
-    bottom = rows if view.height is None else view.y + view.height
-    right = cols if view.width is None else view.x + view.width
-    region, step = frame[..., view.y : bottom, view.x : right], view.downsample or 1
+    region, step = _region(frame, view), view.downsample or 1
     if step > 1 and view.method == "nth":
         region = region[..., ::step, ::step]
     elif step > 1 and view.method == "max":
         region = _blocks(np.maximum, region, step)
     elif step > 1 and view.method == "max_valid":
-        bad = None if mask is None else mask[..., view.y : bottom, view.x : right]
-        region = _greatest_counts(region, step, bad)
+        region = _greatest_values(region, step, replace(validity, no_value=_region(validity.no_value, view)))
     elif step > 1:
         # Sums in double precision: 64 x 64 pixels of 32 bits do not fit into less.
         sums = _blocks(np.add, region.astype(np.float64), step)
@@ -77,15 +110,23 @@ def cut(
 
 
 def picture(
-    frame: np.ndarray[Any, Any],
+    frame: Array,
     contrast: Contrast,
     format: Literal["png", "jpeg"],
     interpretation: str = "image",
+    validity: Validity = ALL,
 ) -> tuple[bytes, float, float]:
     """Return a frame as PNG or JPEG, and the values that are black and white in it.
 
     Modules or thresholds, (k, rows, cols), are stacked vertically. A spectrum, (n,), is drawn as a curve.
     Colours are shown as they are.
+
+    Args:
+        frame: the frame.
+        contrast: what becomes black and white.
+        format: format of the file.
+        interpretation: what the frame is.
+        validity: which of its pixels are good: of those are the percentiles, and the range of a spectrum.
 
     Raises:
         ViewError: the picture cannot be encoded.
@@ -93,17 +134,17 @@ def picture(
     from PIL import Image
 
     if interpretation == "spectrum":
-        flat, low, high = curve(frame, contrast)
+        flat, low, high = curve(frame, contrast, validity)
         image = Image.fromarray(flat)
     elif interpretation == "rgba-image":
         whole = Contrast(low=contrast.low, high=contrast.high, low_percentile=0, high_percentile=100)
         bytes_already = frame.dtype == np.uint8 and contrast.low is None and contrast.high is None
-        low, high = (0.0, 255.0) if bytes_already else _limits(frame, whole)
+        low, high = (0.0, 255.0) if bytes_already else _limits(frame, whole, ALL)
         flat = _shades(frame, low, high, "lin")
         image = Image.fromarray(flat)
     else:
         flat = frame.reshape(-1, frame.shape[-1])
-        low, high = _limits(flat, contrast)
+        low, high = _limits(flat, contrast, validity)
         image = Image.fromarray(_shades(flat, low, high, contrast.scale))
         if contrast.colormap == "viridis":
             image.putpalette(viridis())
@@ -120,20 +161,26 @@ def picture(
     return out.getvalue(), low, high
 
 
-def curve(spectrum: np.ndarray[Any, Any], contrast: Contrast) -> tuple[np.ndarray[Any, Any], float, float]:
+def curve(spectrum: Array, contrast: Contrast, validity: Validity = ALL) -> tuple[Array, float, float]:
     """Return a spectrum as a curve on black, (rows, cols), and the values at its lower and upper edge.
 
     It is one column per channel; of long spectra, one per several channels, which shows their range.
+
+    Args:
+        spectrum: the counts, (n,).
+        contrast: the lower and upper edge, and whether the scale is logarithmic.
+        validity: which channels have a value; the others are drawn at the lower edge.
     """
     values = spectrum.astype(np.float64)
-    known = values[_has_value(spectrum)]
+    has_value = validity.flags(spectrum) != Flag.INVALID
+    known = values[has_value]
     low = min(0.0, float(known.min())) if known.size else 0.0
     high = float(known.max()) if known.size else 1.0
     low = low if contrast.low is None else contrast.low
     high = high if contrast.high is None else contrast.high
     width = min(len(values), CURVE_COLUMNS)
     edges = np.arange(width) * len(values) // width
-    values[~_has_value(spectrum)] = low
+    values[~has_value] = low
     shares = [_share(each.reduceat(values, edges), low, high, contrast.scale) for each in (np.fmin, np.fmax)]
     bottom, top = (np.rint(share * (CURVE_ROWS - 1)).astype(int) for share in shares)
     rises, falls = top[:-1].copy(), bottom[:-1].copy()
@@ -143,7 +190,7 @@ def curve(spectrum: np.ndarray[Any, Any], contrast: Contrast) -> tuple[np.ndarra
     return np.repeat(shown.astype(np.uint8), max(1, CURVE_COLUMNS // 2 // width), axis=1), low, high
 
 
-def _share(values: np.ndarray[Any, Any], low: float, high: float, scale: str) -> np.ndarray[Any, Any]:
+def _share(values: Array, low: float, high: float, scale: str) -> Array:
     span = max(high - low, LEAST_SPAN)
     part = np.clip(values - low, 0.0, span)
     return np.asarray(np.log1p(part) / np.log1p(span) if scale == "log" else part / span)
@@ -155,45 +202,75 @@ def viridis() -> bytes:
     return bytes.fromhex(files("penstock.resources").joinpath("viridis.hex").read_text())
 
 
-def _blocks(operation: np.ufunc, region: np.ndarray[Any, Any], step: int) -> np.ndarray[Any, Any]:
+def _blocks(operation: np.ufunc, region: Array, step: int) -> Array:
     """Reduce blocks of step x step pixels to one each; blocks at the right and lower edge may be smaller."""
     for axis in (-2, -1):
         region = operation.reduceat(region, np.arange(0, region.shape[axis], step), axis=axis)
     return region
 
 
-def _greatest_counts(
-    region: np.ndarray[Any, Any], step: int, bad: np.ndarray[Any, Any] | None = None
-) -> np.ndarray[Any, Any]:
-    """Reduce blocks to the greatest of their pixels that have a count (see `_has_value`) and are not `bad`.
+def _region(image: Array | None, view: View) -> Any:
+    """Return the pixels that a view has of an image; `None` of none."""
+    if image is None:
+        return None
+    bottom = None if view.height is None else view.y + view.height
+    right = None if view.width is None else view.x + view.width
+    return image[..., view.y : bottom, view.x : right]
 
-    A block without any becomes what says so: the type's greatest value, or NaN. Negative values, which stand
-    for it in signed and in floating frames, are above no count anyway.
+
+def _greatest_values(region: Array, step: int, validity: Validity) -> Array:
+    """Reduce blocks to the greatest of their pixels that have a value; a block without any becomes
+    `greatest_none`.
+
+    Pixels below the underload value take no part in any case: the others are greater.
+
+    Args:
+        region: pixels.
+        step: rows and columns of a block.
+        validity: which of them have a value.
     """
-    if bad is not None and bad.any():
-        region = region.copy()
-        region[bad] = fill_value(region.dtype.name)
-    if region.dtype.kind == "u":
+    kind, none, partial = region.dtype.kind, validity.no_value, validity.partial
+    none = none if none is not None and none.any() else None
+    if partial and kind == "i":
+        missing = region == fill_value(region.dtype.name)
+        none = missing if none is None else none | missing
+    if kind == "u" and (partial or validity.rule.greatest_flag(region.dtype) is Flag.INVALID):
+        region = _without(region, none)
         # One more than the greatest value is 0, below every count; and the other way round at the end.
         one = region.dtype.type(1)
         return np.asarray(_blocks(np.maximum, region + one, step) - one)
-    if region.dtype.kind == "f":
+    if kind == "f":
+        region = _without(region, none)
         return _blocks(np.fmax, np.where(np.isfinite(region), region, region.dtype.type(np.nan)), step)
-    return _blocks(np.maximum, region, step)
+    if none is None or kind == "i":
+        return _blocks(np.maximum, _without(region, none), step)
+    found = _blocks(np.maximum, np.where(none, region.dtype.type(0), region), step)
+    found[_blocks(np.logical_and, none, step)] = greatest_none(region.dtype)
+    return found
 
 
-def _lengths(length: int, step: int) -> np.ndarray[Any, Any]:
+def _without(region: Array, none: Array | None) -> Array:
+    """Return the pixels with `greatest_none` where they have no value."""
+    if none is None:
+        return region
+    region = region.copy()
+    region[none] = greatest_none(region.dtype)
+    return region
+
+
+def _lengths(length: int, step: int) -> Array:
     return np.minimum(step, length - np.arange(0, length, step))
 
 
-def _limits(pixels: np.ndarray[Any, Any], contrast: Contrast) -> tuple[float, float]:
+def _limits(pixels: Array, contrast: Contrast, validity: Validity) -> tuple[float, float]:
     low, high = contrast.low, contrast.high
     if low is None or high is None:
-        sample = pixels.reshape(-1)[:: 1 + pixels.size // SAMPLE]
-        known = sample[_has_value(sample)].astype(np.float64)
+        every = 1 + pixels.size // SAMPLE
+        good = validity.flags(pixels, every) == Flag.GOOD
+        values = pixels.reshape(-1)[::every][good].astype(np.float64)
         found = (
-            np.percentile(known, (contrast.low_percentile, contrast.high_percentile))
-            if known.size
+            np.percentile(values, (contrast.low_percentile, contrast.high_percentile))
+            if values.size
             else (0.0, 1.0)
         )
         low = float(found[0]) if low is None else low
@@ -201,18 +278,11 @@ def _limits(pixels: np.ndarray[Any, Any], contrast: Contrast) -> tuple[float, fl
     return low, high
 
 
-def _has_value(pixels: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return which pixels count for the contrast: gaps and masked pixels do not."""
-    if pixels.dtype.kind == "u":
-        return np.asarray(pixels != np.iinfo(pixels.dtype).max)
-    return np.asarray(np.isfinite(pixels))
-
-
-def _shades(pixels: np.ndarray[Any, Any], low: float, high: float, scale: str) -> np.ndarray[Any, Any]:
+def _shades(pixels: Array, low: float, high: float, scale: str) -> Array:
     span = max(high - low, LEAST_SPAN)
     # Single precision is enough for 256 shades of 16 bits, and half the time.
     kind: type[np.floating[Any]] = np.float32 if pixels.dtype.itemsize <= 2 else np.float64
-    part: np.ndarray[Any, Any] = pixels.astype(kind)
+    part: Array = pixels.astype(kind)
     part -= low
     np.nan_to_num(part, copy=False, nan=0.0)
     np.clip(part, 0.0, span, out=part)

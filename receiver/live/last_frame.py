@@ -23,6 +23,7 @@ import numpy as np
 from penstock.receiver.models import FrameStatus
 from penstock.receiver.transforms.joined import JoinedFrame
 from penstock.receiver.transforms.module_layout import Layout, Region
+from penstock.receiver.validity.pixels import PixelRule, rule_of
 from penstock.stins.messages import Buffer, Frame
 from penstock.stins.texts import of_series
 
@@ -62,6 +63,8 @@ class FrameInfo(msgspec.Struct, frozen=True):
     """End of its exposure, as its sender says, else when it was received: seconds since 1970 (UTC)."""
     status: FrameStatus | None = None
     """What became of it, or was about to when it was shown."""
+    underload: float | None = None
+    """Value below which a pixel has no value, if the detector says so."""
 
 
 class Held(msgspec.Struct, frozen=True):
@@ -96,7 +99,7 @@ class LastFrame:
         self._copying: Future[None] | None = None
         self._published = 0.0
         self._newest: tuple[str, int, Frame, float, FrameStatus | None] | None = None
-        self._saturation: float | None = None
+        self._rule = PixelRule()
         self._channels: tuple[str, ...] = ()
 
     # -- data process --------------------------------------------------------------------------
@@ -104,8 +107,7 @@ class LastFrame:
     def begin(self, metadata: Mapping[str, Any], channels: Sequence[str] = ()) -> None:
         """Begin a series: keep the metadata that a viewer needs."""
         self._channels = tuple(channels)
-        value = metadata.get("saturation_value")
-        self._saturation = float(value) if isinstance(value, (int, float)) and 0 < value < 1e300 else None
+        self._rule = rule_of(metadata)
 
     def offer(self, series: str, index: int, frame: Frame, status: FrameStatus | None = None) -> None:
         """Take the newest frame; the next `step` may show it."""
@@ -154,8 +156,9 @@ class LastFrame:
         info = msgspec.json.encode(
             FrameInfo(
                 index, image.trigger, series, image.shape, image.type, image.compression, sizes,
-                self._saturation, self._channels, layout, covered if len(covered) <= MOST_COVERED else (),
-                image.timestamp if moment is None else moment, status,
+                self._rule.saturation, self._channels, layout,
+                covered if len(covered) <= MOST_COVERED else (),
+                image.timestamp if moment is None else moment, status, self._rule.underload,
             )
         )  # fmt: skip
         if sum(sizes) > CAPACITY or len(info) > _HEAD - _INFO:

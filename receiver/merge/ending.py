@@ -9,6 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from penstock.receiver.connection.events import Cut
+from penstock.receiver.connection.expected_frames import (
+    Certainty,
+    Expected,
+    expected_frames,
+    triggered_frames,
+)
 from penstock.receiver.merge import messages
 from penstock.receiver.merge.stream import Stream
 from penstock.stins.errors import RemoteError, StinsError
@@ -114,22 +120,30 @@ class Ending:
         if len(ends) < len(self._streams):
             causes = (f"{stream.endpoint}: {stream.lost}" for stream in self._streams if stream.lost)
             return Cut("; ".join(causes))
-        lost = [
-            None if stream.numbering is None else stream.numbering.lost(stream.end)
+        facts = [
+            stream.numbering.facts(stream.end, stream.numbering.messages)
             for stream in self._streams
+            if stream.numbering is not None
+        ]
+        parts = [expected_frames(each) for each in facts]
+        triggered = [
+            triggered_frames(each.end, each.arrived + (part.lost or 0))
+            for each, part in zip(facts, parts, strict=True)
         ]
         endpoints = [stream.endpoint for stream in self._streams]
-        return messages.end(endpoints, ends, series, _sent(frames, lost))
+        return messages.end(endpoints, ends, series, _sent(frames, parts), triggered)
 
 
-def _sent(frames: int, lost: Sequence[int | None]) -> int | None:
+def _sent(frames: int, parts: Sequence[Expected]) -> int | None:
     """Return how many frames the modules have sent; `None` if unknown.
 
     Args:
         frames: number of frames of which a module was received.
-        lost: number of lost messages by module. Of a frame that nobody saw, every module has lost its part.
+        parts: what each module must have sent. Of a frame that nobody saw, every module has lost its part.
     """
-    known = [count for count in lost if count is not None]
-    if len(known) < len(lost) or (any(known) and not all(known)):
+    known = [part.lost for part in parts if part.lost is not None]
+    if len(known) < len(parts) or (any(known) and not all(known)):
         return None
+    if not all(known) and any(part.certainty is not Certainty.EXACTLY for part in parts):
+        return None  # no loss is known, which does not mean that there was none
     return frames + min(known)

@@ -92,8 +92,22 @@ def start(endpoints: Sequence[str], starts: Sequence[Start], series: str) -> tup
     return JoinedStart(header, metadata, joined=joined), wrong
 
 
-def end(endpoints: Sequence[str], ends: Sequence[SeriesEnd], series: str, sent: int | None) -> SeriesEnd:
-    """Return one end message for all modules: the worst reason, with its endpoint."""
+def end(
+    endpoints: Sequence[str],
+    ends: Sequence[SeriesEnd],
+    series: str,
+    sent: int | None,
+    triggered: Sequence[int | None],
+) -> SeriesEnd:
+    """Return one end message for all modules: the worst reason, with its endpoint.
+
+    Args:
+        endpoints: one per module.
+        ends: their end messages.
+        series: name of the series.
+        sent: number of frames that were sent; `None` if unknown.
+        triggered: number of frames for which each module was triggered; `None` if unknown.
+    """
     for reason in WORST_FIRST:
         told = [(name, end) for name, end in zip(endpoints, ends, strict=True) if end.reason == reason]
         if told:
@@ -101,7 +115,6 @@ def end(endpoints: Sequence[str], ends: Sequence[SeriesEnd], series: str, sent: 
             break
     else:
         reason, message = EndReason.COMPLETE, None
-    triggered = [end.triggered for end in ends]
     lost: dict[str, int] = {}
     for item in ends:
         for cause, count in (item.lost or {}).items():
@@ -113,7 +126,8 @@ def end(endpoints: Sequence[str], ends: Sequence[SeriesEnd], series: str, sent: 
         # If one module does not tell, the number is unknown.
         triggered=None if None in triggered else max(n for n in triggered if n is not None),
         sent=sent,
-        lost=lost or None,
+        # Others may have sent what one has lost, so that without `triggered` it would say too much.
+        lost=(lost or None) if None not in triggered else None,
     )
 
 

@@ -1,1 +1,1 @@
-"""Regions of interest: sum, mean and maximum of named rectangles, for every frame."""
+"""Regions of interest: sum, mean and maximum of named rectangles, and their saturated pixels, per frame."""

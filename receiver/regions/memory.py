@@ -20,7 +20,7 @@ from penstock.receiver.config.rectangles import Rectangle
 from penstock.receiver.regions.pixels import VALUES
 
 MOST_FRAMES = 1_000_000
-"""Most frames whose values are kept; fewer with more than five regions."""
+"""Most frames whose values are kept; fewer with more than four regions."""
 MOST_VALUES = 2**24
 LOOKS, LOOK_SECONDS = 20, 0.0005
 """Limit for the beginning of a series, which a process that was killed during it would never complete."""

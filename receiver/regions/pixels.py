@@ -1,9 +1,10 @@
-"""Sum, mean and maximum of the pixels of a rectangle."""
+"""Sum, mean and maximum of the pixels of a rectangle, and how many of them are saturated."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,10 +12,12 @@ import numpy as np
 from penstock.codecs.packed import CODECS
 from penstock.codecs.pixel_type import pixel_type
 from penstock.receiver.config.rectangles import Rectangle
+from penstock.receiver.validity.pixels import Flag, PixelRule
 from penstock.stins.messages import Buffer, Image
 
-VALUES = ("sum", "mean", "max")
-NOTHING = (math.nan, math.nan, math.nan)
+VALUES = ("sum", "mean", "max", "saturated")
+UNITS = {"sum": "counts", "mean": "counts", "max": "counts", "saturated": "pixel"}
+NOTHING = (math.nan, math.nan, math.nan, math.nan)
 """Values of a rectangle without a pixel that counts."""
 
 
@@ -49,13 +52,17 @@ def rows_of(areas: Sequence[Area | None]) -> slice:
     return slice(min((each.start for each in rows), default=0), max((each.stop for each in rows), default=0))
 
 
-def values(image: np.ndarray[Any, Any], where: Area | None, first_row: int = 0) -> tuple[float, float, float]:
-    """Return sum, mean and maximum of the pixels that count; NaN if none does.
+def values(
+    image: np.ndarray[Any, Any], where: Area | None, rule: PixelRule, first_row: int = 0
+) -> tuple[float, float, float, float]:
+    """Return sum, mean and maximum of the pixels that have a value, and the number of saturated ones among
+    them; NaN if none has a value.
 
     Args:
         image: a frame, (rows, cols), or the needed rows of it; not copied if all pixels of the rectangle
             count.
         where: the rectangle's part of the frame; `None` if it lies outside.
+        rule: which pixels count.
         first_row: row of the frame with which `image` begins.
     """
     if where is None:
@@ -63,12 +70,89 @@ def values(image: np.ndarray[Any, Any], where: Area | None, first_row: int = 0) 
     pixels = image[where.rows.start - first_row : where.rows.stop - first_row, where.columns]
     if where.counted is not None:
         pixels = pixels[where.counted]
-    if pixels.dtype.kind == "f" and (unknown := np.isnan(pixels)).any():
-        pixels = pixels[~unknown]
     if not pixels.size:
         return NOTHING
-    total = float(pixels.sum(dtype=np.float64))
-    return total, total / pixels.size, float(pixels.max())
+    saturated, most = 0, pixels.max()
+    if not all_good(pixels, float(most), rule):
+        places, flags = beyond(pixels, rule)
+        saturated = int(np.count_nonzero(flags == Flag.SATURATED))
+        without = flags == Flag.INVALID
+        if without.any():
+            return _without(pixels, places[without], saturated)
+    total = float(pixels.sum(dtype=sum_type(pixels.dtype)))
+    return total, total / pixels.size, float(most), float(saturated)
+
+
+def _without(
+    pixels: np.ndarray[Any, Any], places: np.ndarray[Any, Any], saturated: int
+) -> tuple[float, float, float, float]:
+    """Return the values without the pixels at these places in one line."""
+    count = pixels.size - len(places)
+    if not count:
+        return NOTHING
+    if (kind := sum_type(pixels.dtype)) is np.float64:
+        counts = np.ones(pixels.size, bool)
+        counts[places] = False
+        pixels = pixels.ravel()[counts]
+        total = float(pixels.sum(dtype=kind))
+    else:  # in place of leaving them out, which takes longer, they become the least value
+        least = int(np.iinfo(pixels.dtype).min)
+        pixels = pixels.flatten()
+        pixels[places] = least
+        total = float(int(pixels.sum(dtype=kind)) - least * len(places))
+    return total, total / count, float(pixels.max()), float(saturated)
+
+
+def sum_type(dtype: np.dtype[Any]) -> type[np.generic]:
+    """Return the type in which pixels are added: integers exactly, which is faster too, if they fit."""
+    return {"u": np.uint64, "i": np.int64}.get(dtype.kind, np.float64) if dtype.itemsize <= 4 else np.float64
+
+
+def all_good(pixels: np.ndarray[Any, Any], most: float, rule: PixelRule) -> bool:
+    """Return whether all pixels are good, by their greatest value, and by the least where one can be too
+    small: this is all that most frames cost."""
+    low, high = bounds(rule, pixels.dtype)  # of NaN, neither comparison is true
+    return most < high and (low is None or low <= float(pixels.min()))
+
+
+@lru_cache(64)
+def bounds(rule: PixelRule, dtype: np.dtype[Any]) -> tuple[float | None, float]:
+    """Return the limits of good pixels, low <= value < high; the lower is `None` if no value is below it."""
+    low, high, _ = rule.limits(dtype)
+    can_be_below = dtype.kind == "f" or (rule.underload is not None and (dtype.kind == "i" or low > 0))
+    return low if can_be_below else None, high
+
+
+def beyond(
+    pixels: np.ndarray[Any, Any], rule: PixelRule, masked: np.ndarray[Any, Any] | None = None
+) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Return the places of the pixels that may not be good, in the pixels as one line, and their flags: they
+    are few, so that this is faster than flags of all pixels.
+
+    Args:
+        pixels: of any shape.
+        rule: which pixels count.
+        masked: places that are left out.
+    """
+    pixels = pixels.ravel()
+    low, high = bounds(rule, pixels.dtype)
+    if pixels.dtype.kind == "f":
+        found = ~np.isfinite(pixels)
+        if rule.underload is not None:
+            found |= pixels < low
+        if rule.saturation is not None:
+            found |= pixels >= high
+    else:  # with whole numbers, nothing is converted to floating point
+        found = np.zeros(pixels.shape, bool)
+        if not math.isinf(high):
+            most = np.iinfo(pixels.dtype).max if pixels.dtype.kind == "u" else math.inf
+            np.greater_equal(pixels, min(math.ceil(high), most), out=found)
+        if low is not None:
+            found |= pixels < math.ceil(low)
+    if masked is not None:
+        found[masked] = False
+    places = np.flatnonzero(found)
+    return places, rule.flags(pixels[places])
 
 
 def unpack(image: Image, blob: Buffer, rows: slice) -> np.ndarray[Any, Any]:

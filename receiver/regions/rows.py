@@ -1,7 +1,8 @@
 """The values of regions of interest in the file: one row per frame in each dataset.
 
 There is one group per region, `rois/<name>` in the NXdetector group, an NXdata that plots its sums. Rows are
-written in batches, at a flush; a row that was never written reads as NaN.
+written in batches, at a flush; a row that was never written reads as NaN. A file that an older receiver began
+has no dataset `saturated`, and gets none when it is resumed.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from penstock.receiver.config.rectangles import Rectangle
-from penstock.receiver.regions.pixels import VALUES
+from penstock.receiver.regions.pixels import UNITS, VALUES
 from penstock.receiver.regions.series import RegionSeries, Row
 
 GROUP = "rois"
@@ -22,6 +23,7 @@ LONG_NAMES = {
     "sum": "sum of the pixels that count",
     "mean": "mean of the pixels that count",
     "max": "maximum of the pixels that count",
+    "saturated": "saturated pixels among them",
 }
 
 
@@ -43,7 +45,7 @@ def create(detector: Any, rois: Mapping[str, Rectangle]) -> None:
             dataset = group.create_dataset(
                 value, (0,), "float64", maxshape=(None,), chunks=(CHUNK,), fillvalue=np.nan
             )
-            dataset.attrs.update(units="counts", long_name=LONG_NAMES[value])
+            dataset.attrs.update(units=UNITS[value], long_name=LONG_NAMES[value])
         for field in Rectangle.__struct_fields__:
             group[field] = getattr(region, field)
             group[field].attrs["units"] = "pixel"
@@ -59,10 +61,13 @@ def found_in(detector: Any) -> dict[str, Rectangle]:
 
 def read(detector: Any, rows: int) -> dict[int, Row]:
     """Return the values of the first frames of a file, by index; frames without values are left out."""
-    columns = [[group[value][:rows] for value in VALUES] for group in _groups(detector).values()]
-    if not columns:
+    groups = _groups(detector)
+    if not groups:
         return {}
-    found = np.moveaxis(np.array(columns, np.float64), -1, 0)
+    found = np.full((rows, len(groups), len(VALUES)), np.nan)
+    for number, group in enumerate(groups.values()):
+        for column, dataset in _there(group):
+            found[:, number, column] = dataset[:rows]
     there = np.flatnonzero(~np.isnan(found).all(axis=(1, 2)))
     return {int(index): found[index] for index in there}
 
@@ -100,7 +105,8 @@ class RegionRows:
     def __init__(self, detector: Any, series: RegionSeries | None) -> None:
         self._series = series if series is not None and series.rois else None
         # In the order of the values, which differs from that in the file.
-        self._groups = [] if self._series is None else [detector[GROUP][name] for name in self._series.rois]
+        names = () if self._series is None else self._series.rois
+        self._datasets = [list(_there(detector[GROUP][name])) for name in names]
 
     @property
     def unwritten(self) -> bool:
@@ -110,13 +116,13 @@ class RegionRows:
     @property
     def room(self) -> int:
         """Most bytes that a flush needs in addition to the rows: a chunk of each dataset, and the next."""
-        return 2 * CHUNK * 8 * len(VALUES) * len(self._groups)
+        return 2 * CHUNK * 8 * len(VALUES) * len(self._datasets)
 
     def resize(self, rows: int) -> None:
         """Make room for so many frames."""
-        for group in self._groups:
-            for value in VALUES:
-                group[value].resize(rows, axis=0)
+        for region in self._datasets:
+            for _, dataset in region:
+                dataset.resize(rows, axis=0)
 
     def write(self, rows: int) -> None:
         """Write all waiting values into the datasets.
@@ -133,9 +139,8 @@ class RegionRows:
             return
         values = np.array([latest[index] for index in indices.tolist()])
         runs = np.split(np.arange(len(indices)), np.flatnonzero(np.diff(indices) > 1) + 1)
-        for number, group in enumerate(self._groups):
-            for column, value in enumerate(VALUES):
-                dataset = group[value]
+        for number, region in enumerate(self._datasets):
+            for column, dataset in region:
                 for run in runs:
                     first, last = int(indices[run[0]]), int(indices[run[-1]])
                     dataset[first : last + 1] = values[run, number, column]
@@ -147,5 +152,12 @@ def _groups(detector: Any) -> dict[str, Any]:
 
 def _datasets(detector: Any) -> Iterator[Any]:
     for group in _groups(detector).values():
-        for value in VALUES:
-            yield group[value]
+        for _, dataset in _there(group):
+            yield dataset
+
+
+def _there(group: Any) -> Iterator[tuple[int, Any]]:
+    """Yield the place in a row of each of a region's values, and its dataset."""
+    for column, value in enumerate(VALUES):
+        if value in group:
+            yield column, group[value]

@@ -17,6 +17,7 @@ from penstock.receiver.transforms.channels import PartialFrame
 from penstock.receiver.transforms.joined import JoinedFrame
 from penstock.receiver.transforms.module_layout import Region
 from penstock.receiver.transforms.steps.chain import PackedFrame
+from penstock.receiver.validity.pixels import rule_of
 from penstock.stins.blobs import has_colours
 from penstock.stins.errors import StinsError
 from penstock.stins.messages import Frame
@@ -32,7 +33,7 @@ class RegionSeries:
     Args:
         series: id of the series.
         rois: rectangles by name.
-        metadata: metadata of the start message, rotated like the frames.
+        metadata: metadata of the start message after the transforms: rotated like the frames.
         channels: names of the channels of a frame, if it has several; the first one is used.
         known: values from before the receiver was killed, by index.
         times: times of these frames, in seconds since 1970 (UTC), by index; NaN where there is none.
@@ -54,6 +55,7 @@ class RegionSeries:
         self.sentences: deque[StinsError] = deque()
         """Why regions or frames have no values, for the user; whoever reports a sentence removes it."""
         self._metadata = metadata
+        self._rule = rule_of(metadata)
         self._channel = channels[0] if channels else None
         self._lock = threading.Lock()
         self._areas: tuple[tuple[int, int], list[Area | None]] | None = None
@@ -87,9 +89,10 @@ class RegionSeries:
                 array = frame.pixels[rows]
             else:
                 array = pixels.unpack(image, frame.blobs[0], rows)
-            return np.array([pixels.values(array, where, rows.start) for where in areas], np.float64)
+            found = [pixels.values(array, where, self._rule, rows.start) for where in areas]
+            return np.array(found, np.float64)
         except ValueError as error:
-            sentence = f"frame {image.frame} has no values: {error}"
+            sentence = f"{image.said} has no values: {error}"
             self.sentences.append(StinsError("roi_not_unpacked", sentence))
             return None
 

@@ -76,6 +76,8 @@ class Account:
 
     def __init__(self, planned: int | None, reach: int = UNANNOUNCED_REACH) -> None:
         self.planned = planned
+        self.announced = planned is not None
+        """Whether the number of frames was known before the end."""
         self.received = 0
         self.duplicate = 0
         self.late = 0
@@ -205,6 +207,11 @@ class Account:
     def gaps(self) -> int:
         """Return how many indices below the highest are not accounted for."""
         return int(np.count_nonzero(self._status[self.gap_start : self.highest + 1] == FrameStatus.PENDING))
+
+    def absent_since(self, first: int) -> int:
+        """Return how many indices from one on, below the highest, have no frame; before the account is
+        closed."""
+        return int(np.count_nonzero(self._status[max(0, first) : self.highest + 1] >= _MISSING_FOR_NOW))
 
     def give_up_gaps(self, below: int) -> int:
         """Give up pending frames below an index: missing, unless they arrive late. Return their number."""

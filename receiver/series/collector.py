@@ -30,6 +30,7 @@ import logging
 
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.connection.events import NoHeader
+from penstock.receiver.connection.expected_frames import FALLS_BACK
 from penstock.receiver.connection.known_starts import KnownStarts
 from penstock.receiver.models import FrameStatus
 from penstock.receiver.series.frame_entry import Entry
@@ -46,8 +47,6 @@ log = logging.getLogger(__name__)
 REASON_WITHIN = 2.0
 """Seconds within which the device of a detector's own box says why its series has ended early."""
 END_LOST = "its end message was lost, the next series has begun"
-FALLS_BACK = 2**15
-"""A `msg_number` that is lower than the highest by so much is not late: its counter has wrapped."""
 ARRIVED = frozenset(FrameStatus) - {FrameStatus.PENDING, FrameStatus.MISSING}
 
 

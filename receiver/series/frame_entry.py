@@ -105,7 +105,7 @@ class FrameEntry:
                 account.take(index, status)
                 return
         if status is FrameStatus.PARTIAL:
-            partial = BlobError("partial", f"frame {image.frame}: {image.partial}")
+            partial = BlobError("partial", f"{image.said}: {image.partial}")
             series.losses.note(index, partial)
             self._sink.bad_message(partial)
         try:
@@ -120,10 +120,14 @@ class FrameEntry:
 
 def out_of_range(sink: Sink, series: RunningSeries, index: int, frame: Frame) -> None:
     """Count a frame whose index the series does not have."""
-    number, account = frame.image.frame, series.account
+    account, image = series.account, frame.image
     account.out_of_range += 1
-    what = f"frame {number} is index {index} of {plural(account.planned, 'frame')}"
+    what = f"{image.said} is index {index} of {plural(account.planned, 'frame')}"
     remedy = "set source.frame_origin if this detector counts from elsewhere"
+    if image.frame is None:
+        remedy = "let its sender number the frames of a series (`frame`)"
+        if index < 0 and series.resumed is not None:
+            what = f"{image.said} has no known place, since the receiver was killed in the series"
     series.losses.note_dropped("out_of_range", f"{what}; {remedy}")
     sink.bad_message(
         StinsError(

@@ -91,7 +91,7 @@ class ModuleEntry:
             self._sink.bad_message(
                 StinsError(
                     "late_module",
-                    f"frame {frame.image.frame}: {', '.join(frame.joined.endpoints[n] for n in arrived)} "
+                    f"{frame.image.said}: {', '.join(frame.joined.endpoints[n] for n in arrived)} "
                     "arrived after the image was assembled; raise gap.seconds, or leave out the step "
                     "assemble: the file then assembles it",
                 )
@@ -139,7 +139,7 @@ class ModuleEntry:
             return FrameStatus.DISCARDED
         image = frame.images[module]
         if image is not None and image.partial is not None:
-            partial = BlobError("partial", f"frame {image.frame}: {image.partial}")
+            partial = BlobError("partial", f"{image.said}: {image.partial}")
             series.losses.note(index, partial)
             self._sink.bad_message(partial)
             return FrameStatus.PARTIAL
@@ -151,7 +151,7 @@ class ModuleEntry:
         ]
         if missing and self._policy == "fail":
             raise GapError(
-                f"frame {frame.image.frame} has come without {', '.join(missing)}, and gap.policy is fail; "
+                f"{frame.image.said} has come without {', '.join(missing)}, and gap.policy is fail; "
                 "look for losses at these modules' streamers"
             )
 

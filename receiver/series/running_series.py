@@ -11,10 +11,12 @@ import msgspec
 import numpy as np
 
 from penstock.receiver.config.rectangles import Rectangle
-from penstock.receiver.connection.numbering import Numbering, Origin
+from penstock.receiver.connection.expected_frames import Certainty, Expected, expected_frames
+from penstock.receiver.connection.numbering import UNCERTAIN, Numbering, Origin
 from penstock.receiver.models import Counts, FrameStatus
 from penstock.receiver.regions.series import RegionSeries
 from penstock.receiver.series.account import Account
+from penstock.receiver.series.kills import Interruption, told
 from penstock.receiver.series.losses import Losses
 from penstock.receiver.series.module_status import ModuleStatus
 from penstock.receiver.transforms.joined import Joined
@@ -42,15 +44,6 @@ class Outcome(msgspec.Struct, frozen=True):
     complete: bool
     reason: str
     """One sentence: what is missing and what the user can do, or that everything is there."""
-
-
-class Interruption(msgspec.Struct, frozen=True):
-    """A kill of the receiver during a series that was then resumed."""
-
-    first: int
-    """First index unknown to the file."""
-    highest: int
-    """Highest index known to the file."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +97,8 @@ class RunningSeries:
         """Why frames that have arrived are not, or not completely, in the file."""
         self.interruptions = () if resumed is None else resumed.interruptions
         """Kills of the receiver during this series."""
+        self._frames_before = self.account.arrived
+        self._messages_before = self._frames_before + self.account.duplicate
 
     @property
     def name(self) -> str:
@@ -153,8 +148,20 @@ class RunningSeries:
         armed = self.header.trigger_mode is not None and self.header.series is not None
         if end is None or end.triggered is not None or not armed or self.stopping:
             return False
-        lost = self.numbering.lost(end, account.arrived + account.out_of_range)
-        return lost is None and account.planned is not None and not account.all_accounted()
+        is_known = self._expected(None).certainty is Certainty.EXACTLY
+        return not is_known and account.planned is not None and not account.all_accounted()
+
+    def _expected(self, cause: str | None) -> Expected:
+        """Return how many frames the series must have had; `cause` as in `close`."""
+        account, numbering = self.account, self.numbering
+        facts = numbering.facts(
+            self.end, account.arrived + account.out_of_range, planned=account.planned,
+            highest=account.highest, absent=account.highest + 1 - account.arrived,
+            absent_since=account.absent_since(numbering.first_index),
+            frames_before=self._frames_before, messages_before=self._messages_before,
+            as_sent=cause is None, early=bool(self.stopping),
+        )  # fmt: skip
+        return expected_frames(facts)
 
     def close(self, cause: str | None, *, stopped: bool = False) -> Outcome:
         """Close the account.
@@ -163,37 +170,35 @@ class RunningSeries:
             cause: why the series ends without all of its messages; `None` after its end message.
             stopped: a client has stopped it; without an announced number, nothing more was to come then.
         """
-        end, account = self.end, self.account
-        lost = self.numbering.lost(end, account.arrived + account.out_of_range)
-        absent = account.highest + 1 - account.arrived
-        tail = max(0, (lost or 0) - absent)
-        triggered = None if end is None else end.triggered
-        if triggered is None and cause is None and (self.stopping or (end is not None and lost == 0)):
-            # All messages of the sender have arrived, so what it did not send was not triggered; or the
-            # sender has ended the series early, and its end message follows the last frame.
-            triggered = account.highest + 1 + tail
-        announced = account.planned is not None
+        account, expected = self.account, self._expected(cause)
+        announced, lost = account.announced, expected.lost or 0
         # One that could not be read has arrived, but its number is not known.
-        account.lost_messages = max(0, (lost or 0) - account.undecodable)
-        account.close(triggered, tail)
+        account.lost_messages = max(0, lost - account.undecodable)
+        account.close(expected.triggered, expected.tail)
         if self.joined is not None:
             self.joined.is_over = True
         counts = account.counts()
         planned = counts.planned or 0
         good = counts.stored + counts.delivered + counts.discarded
-        is_all = announced or stopped or self._ended_as_meant(cause)
+        is_all = announced or self._is_all(cause, expected, stopped=stopped)
         complete = good == planned and is_all and not counts.has_losses
-        if self.index_source == IndexSource.ARRIVAL and good != planned:
-            self.numbering.index_source = "arrival, uncertain"
+        if self.index_source == IndexSource.ARRIVAL and (good != planned or counts.has_losses):
+            self.numbering.index_source = UNCERTAIN
         sentences = [
             _whole_sentence(planned) if complete else self._lacking(counts, announced, is_all),
             *self.losses.sentences(account),
-            *self._lost_messages(counts, tail),
+            *self._lost_messages(counts, expected.tail),
             *self._counts_from_elsewhere(lost),
             *self._why_ended(cause),
-            *self._lost_by_deaths(),
+            *told(self.interruptions, account),
         ]
         return Outcome(complete, quoted("; ".join(sentences), MAX_REASON))
+
+    def _is_all(self, cause: str | None, expected: Expected, *, stopped: bool) -> bool:
+        """Return whether nothing more was to come of a series without an announced number."""
+        if self.unconfirmed and expected.certainty is not Certainty.EXACTLY and expected.triggered is None:
+            return False  # what was under way when the receiver was killed, nobody has counted
+        return stopped or self._ended_as_meant(cause)
 
     def _ended_as_meant(self, cause: str | None) -> bool:
         """Return whether the sender has ended the series, and neither aborted it nor failed."""
@@ -223,19 +228,22 @@ class RunningSeries:
             return []
         which = plural(counts.lost_messages, "message was lost", "messages were lost")
         first = self.numbering.first_lost
-        if first is None:
-            sent = None if self.end is None else self.end.sent
+        sent = None if self.end is None else self.end.sent
+        if first is not None:
+            return [f"{which}: msg_number {first} is the first that did not arrive"]
+        if sent is not None:
             return [f"{which}: {plural(sent, 'frame was', 'frames were')} sent, says the end message"]
-        return [f"{which}: msg_number {first} is the first that did not arrive"]
+        return [f"{which}, as the msg_number of the end message shows"]
 
-    def _counts_from_elsewhere(self, lost: int | None) -> list[str]:
+    def _counts_from_elsewhere(self, lost: int) -> list[str]:
         """Return a remedy, in words, if the first frames are missing although no message was lost."""
-        if lost or self.header.series is not None or self.account.highest < 0:
+        origin = self.numbering.origin
+        if lost or self.header.series is not None or self.account.highest < 0 or origin is None:
             return []
         if self.account.status(0) is not FrameStatus.MISSING:
             return []
         return [
-            f"index 0 is missing: source.frame_origin is {self.numbering.origin}; set it if this detector "
+            f"index 0 is missing: source.frame_origin is {origin}; set it if this detector "
             "counts from elsewhere"
         ]
 
@@ -247,35 +255,6 @@ class RunningSeries:
             message = quoted(self.end.message or "", MAX_MESSAGE)
             return [f"{said}: {message}" if message else said]
         return [self.stopping] if self.stopping else []
-
-    def _lost_by_deaths(self) -> list[str]:
-        """Return, in words, how many frames each kill of the receiver has cost: at least those missing
-        between the first index unknown to the file and the first frame that arrived after it.
-
-        A frame that was under way, but arrived behind others, may be missing at a higher index.
-        """
-        sentences: list[str] = []
-        if not self.interruptions:
-            return sentences
-        statuses = self.account.statuses(self.account.highest + 1)
-        for death in self.interruptions:
-            after = death.highest + 1
-            while after < len(statuses) and statuses[after] == FrameStatus.MISSING:
-                after += 1
-            lost = int(np.count_nonzero(statuses[death.first : after] == FrameStatus.MISSING))
-            if after == len(statuses):
-                which = "no frame came after that"
-            elif lost:
-                from_there = f"from index {death.first} on"
-                which = (
-                    f"at least {plural(lost, f'frame {from_there} was', f'frames {from_there} were')} lost"
-                )
-            elif self.account.planned is not None and not self.account.counts().missing:
-                which = "no frame was lost"
-            else:
-                which = "which frames that cost is not known"
-            sentences.append(f"the receiver was killed and restarted in the series: {which}")
-        return sentences
 
 
 def _whole_sentence(planned: int) -> str:

@@ -155,7 +155,7 @@ class FrameProcessor:
         if self._chain is None:
             blobs.check(frame)
         # Without a format in the start message, the first sound frame sets it.
-        format = self._check_sent(frame, self._format, f"frame {frame.image.frame}")
+        format = self._check_sent(frame, self._format, frame.image.said)
         if self._chain is not None:
             frame = self._chain.apply(frame) if result is None else result.result()
         self._format = format
@@ -213,4 +213,4 @@ def refusal(image: Image) -> BlobError:
     """Return why a frame without pixels is corrupt."""
     if isinstance(image, RefusedImage):
         return BlobError(image.kind, image.why)
-    return BlobError("blob_count", f"frame {image.frame} has no pixels: its message has only one part")
+    return BlobError("blob_count", f"{image.said} has no pixels: its message has only one part")

@@ -29,6 +29,7 @@ from penstock.receiver.transforms.memory_limit import MemoryLimit
 from penstock.receiver.transforms.module_layout import Layout, LayoutError, assemble
 from penstock.receiver.transforms.steps.assemble import Assemble
 from penstock.receiver.transforms.steps.chain import Chain
+from penstock.receiver.transforms.steps.facts import moved
 from penstock.receiver.transforms.steps.format import Step
 from penstock.receiver.transforms.steps.orientation import turned
 from penstock.stins import blobs
@@ -58,7 +59,7 @@ class ModuleProcessor(FrameProcessor):
         """True if the steps assemble frames to one image."""
         self._before = Chain(before, budget) if before else None
         self._after = Chain(after, budget) if after else None
-        self._steps_after = tuple(after)
+        self._steps_before, self._steps_after = tuple(before), tuple(after)
         if steps and threads > 1:
             self._pool = ThreadPoolExecutor(threads, "worker")
 
@@ -87,7 +88,7 @@ class ModuleProcessor(FrameProcessor):
         return assembled_bytes(self._each(start), start.joined, turn=self.assembles)
 
     def _each(self, start: JoinedStart) -> Mapping[str, Any]:
-        """Return the metadata with the image of each module after the steps before `assemble`."""
+        """Return the metadata after the steps before `assemble`, with the image of each module."""
         before, metadata = self._before, start.metadata
         if before is None:
             return metadata
@@ -96,7 +97,7 @@ class ModuleProcessor(FrameProcessor):
             return None if value is None else before.describe({key: value}, start.header)[key]
 
         images = {key: [after(key, each) for each in metadata[key]] for key in IMAGES if key in metadata}
-        return {**metadata, **images}
+        return moved({**metadata, **images}, self._steps_before)
 
     def submit(self, frame: Frame) -> Result | None:
         """Let a thread do it once the format is known; see `FrameProcessor.submit`."""
@@ -193,15 +194,13 @@ class ModuleProcessor(FrameProcessor):
         if isinstance(image, RefusedImage):
             raise refusal(image)
         if not len(frame.blobs[module]):
-            raise BlobError(
-                "blob_count", f"frame {image.frame} of {name}: one blob that is not empty expected"
-            )
+            raise BlobError("blob_count", f"{image.said} of {name}: one blob that is not empty expected")
         if len(image.shape) != 2:
             image = msgspec.structs.replace(image, shape=single(image.shape, len(joined.endpoints)))
         part = Frame(image, [frame.blobs[module]])
         if self._before is None:
             blobs.check(part)
-        format = self._check_sent(part, joined.format, f"frame {image.frame} of {name}")
+        format = self._check_sent(part, joined.format, f"{image.said} of {name}")
         if self._before is not None:
             part = self._before.apply(part)
         joined.format = format

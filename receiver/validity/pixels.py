@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Any, NamedTuple
 
@@ -89,7 +89,7 @@ class PixelRule:
         """
         found = np.zeros(image.shape, np.uint8)
         kind = image.dtype.kind
-        with np.errstate(invalid="ignore"):
+        with np.errstate(invalid="ignore", over="ignore"):  # limits may be beyond the type
             if self.saturation is not None:
                 found[image >= self.saturation] = Flag.SATURATED
             if kind == "u":
@@ -130,6 +130,17 @@ class PixelRule:
             return None
         return np.asarray(self.flags(image, no_value, partial=partial) == Flag.GOOD)
 
+    def of_blocks(self, dtype: np.dtype[Any]) -> PixelRule:
+        """Return the rule for blocks of pixels that became their greatest value (see `greatest_none`).
+
+        Args:
+            dtype: type of the pixels, and of the blocks.
+        """
+        if dtype.kind != "i":
+            return self
+        least = math.nextafter(float(np.iinfo(dtype).min), 0.0)
+        return replace(self, underload=least if self.underload is None else max(least, self.underload))
+
     def _all_good(self, image: npt.NDArray[Any]) -> bool:
         if image.dtype.kind == "b":
             return self.saturation is None and self.underload is None
@@ -137,6 +148,12 @@ class PixelRule:
         if image.dtype.kind != "f" and self.underload is None:
             return math.isinf(high) or float(image.max()) < high
         return low <= float(image.min()) and float(image.max()) < high  # of NaN, neither is true
+
+
+def greatest_none(dtype: np.dtype[Any]) -> Any:
+    """Return what a block of pixels becomes as their greatest value where none of them has one: the least
+    value of a signed type, of which -1 may be a value, else the fill value."""
+    return np.iinfo(dtype).min if dtype.kind == "i" else fill_value(dtype.name)
 
 
 def rule_of(metadata: Mapping[str, Any]) -> PixelRule:
@@ -153,5 +170,5 @@ def _number(found: Any) -> float | None:
     """Return a finite number."""
     if isinstance(found, bool) or not isinstance(found, (int, float, np.integer, np.floating)):
         return None
-    number = float(found)
-    return number if abs(number) < 1e300 else None
+    # An int may be greater than any float.
+    return float(found) if bool(-1e300 < found < 1e300) else None

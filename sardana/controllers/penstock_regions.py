@@ -24,7 +24,8 @@ ONE_VALUE = (AcqSynch.SoftwareTrigger, AcqSynch.SoftwareGate)
 
 
 class PenstockRegions(CounterTimerController):
-    """Sum, mean or maximum of named regions of one detector; an axis shows one value of one region."""
+    """Sum, mean, maximum or saturated pixels of named regions of one detector; an axis shows one value of one
+    region."""
 
     gender = "Counter"
     model = "Penstock regions of interest"
@@ -48,7 +49,7 @@ class PenstockRegions(CounterTimerController):
         },
         "RegionValue": {
             Type: str,
-            Description: "Value of the region: sum, mean or max.",
+            Description: "Value of the region: sum, mean, max or saturated.",
             Access: DataAccess.ReadWrite,
             Memorize: Memorized,
             DefaultValue: "sum",

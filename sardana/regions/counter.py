@@ -18,7 +18,7 @@ from penstock.sardana.armed_series import armed_series, look_at
 from penstock.sardana.axes_reader import AxesReader
 from penstock.sardana.regions.source import Look, Source, SourceError
 
-VALUES: Final = ("sum", "mean", "max")
+VALUES: Final = ("sum", "mean", "max", "saturated")
 """Values of each region per frame."""
 WAIT: Final = 0.5
 """Seconds for which one request may wait for values: bounds how long `close` takes."""
@@ -196,9 +196,9 @@ class RegionCounter(AxesReader[Axis, _Series]):
         series.regions = frozenset(answer.values)
         for axis, shows in series.axes.items():
             known = answer.values.get(shows.region)
-            found = (
-                getattr(known, shows.value) if known is not None else [None] * (answer.upto - answer.first)
-            )
+            found = None if known is None else getattr(known, shows.value)
+            if not found:  # there is no such region, or an older receiver, which counts no saturated pixels
+                found = [None] * (answer.upto - answer.first)
             series.values.setdefault(axis, array("d")).extend(
                 math.nan if value is None else value for value in found
             )

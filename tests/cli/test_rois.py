@@ -43,7 +43,18 @@ def test_regions_are_set_listed_and_removed(rois: Callable[..., tuple[int, str, 
     status, words, _ = rois("--set", "peak=1,2,3,4", "--set", "bg=0,0,1,1")
     heading, peak, background, kept = words.splitlines()
     assert status == 0
-    assert heading.split() == ["region", "x", "y", "width", "height", "frame", "sum", "mean", "max"]
+    assert heading.split() == [
+        "region",
+        "x",
+        "y",
+        "width",
+        "height",
+        "frame",
+        "sum",
+        "mean",
+        "max",
+        "saturated",
+    ]
     assert (peak.split(), background.split()) == (["peak", "1", "2", "3", "4"], ["bg", "0", "0", "1", "1"])
     assert "until the receiver is restarted" in kept
     assert "kept over restarts" in rois("--set", "peak=1,2,3,5", "--keep")[1]
@@ -57,11 +68,11 @@ def test_the_newest_values_stand_beside(
     rois("--set", "peak=0,0,2,1")
     running, streamer = receiver
     running.ended(streamer.series_of("", 3))
-    assert rois()[1].splitlines()[1].split() == ["peak", "0", "0", "2", "1", "2", "97", "48.5", "49"]
+    assert rois()[1].splitlines()[1].split() == ["peak", "0", "0", "2", "1", "2", "97", "48.5", "49", "0"]
     (line,) = rois("--json")[1].splitlines()
     said = json.loads(line)
     assert said["rois"] == {"peak": {"x": 0, "y": 0, "width": 2, "height": 1}}
-    assert said["values"][0]["sum"] == 97
+    assert (said["values"][0]["sum"], said["values"][0]["saturated"]) == (97, 0)
     assert rois("--set", "peak=1,0,2,1")[1].splitlines()[1].split() == ["peak", "1", "0", "2", "1"]
 
 

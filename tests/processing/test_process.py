@@ -19,6 +19,8 @@ from penstock.processing.client import PipelineClient, PipelineRefused
 from penstock.processing.models import Status
 from penstock.processing.results.read import Results
 from tests.processing.service.pipeline_process import DEADLINE, child_of, gone, wait_until
+from tests.receiver.hdf5.views import raw as write_raw
+from tests.receiver.hdf5.views import view as write_view
 from tests.receiver.processes import ReceiverProcess
 from tests.streams import Streamer
 
@@ -311,6 +313,18 @@ def test_frames_that_failed_or_are_lost_are_told_at_the_end_ten_of_each(
     assert "\n    frame 3 and 2 others failed: ValueError: no (spots.py, line " in said
     assert "\n    frame 18 failed: ValueError: 18 (" in said and "frame 19 failed" not in said
     assert f"\n    11 more frames failed: see entry/account of {receiver.root}/a.spots.h5\n" in said
+
+
+def test_frames_that_a_file_of_another_program_lacks_are_absent_and_why_is_told(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    write_raw(tmp_path / "raw_0.h5", (0, 1))
+    write_view(tmp_path / "a.h5", 30, ((0, 2, "raw_0.h5"), (2, 20, "raw_1.h5"), (22, 8, "raw_2.h5")))
+    assert main(["process", str(pipeline_file(tmp_path, workers=1)), str(tmp_path / "a.h5")]) == 0
+    said = capfd.readouterr().out
+    assert "\n    30 frames: 2 done, 28 absent\n" in said
+    for frames, name in (("2 to 21", "raw_1.h5"), ("22 to 29", "raw_2.h5")):
+        assert f"\n    frames {frames} are absent: {tmp_path}/{name} does not exist\n" in said
 
 
 def test_a_finish_that_raises_is_told_and_the_series_is_not_all_done(

@@ -153,6 +153,7 @@ def test_one_that_dies_again_without_having_done_anything_is_an_error_until_rese
     assert receiver.data_process() != first
 
 
+@pytest.mark.slow
 def test_kill_9_of_both_processes_leaves_a_file_that_opens_and_says_in_progress(
     receiver: ReceiverProcess, streamer: Streamer
 ) -> None:

@@ -19,6 +19,7 @@ import pytest
 from penstock.receiver.frame_files import open_frames
 from penstock.receiver.image_files import TIFF_TYPES, write_tiff
 from penstock.receiver.models import FrameStatus
+from penstock.receiver.pilatus_header import is_pilatus
 from penstock.receiver.reader import ReaderError
 from tests.receiver.h5_file import picture, write_series
 
@@ -168,6 +169,27 @@ def test_a_pilatus_says_in_its_header_how_it_stands_and_where_its_counting_ends(
         found = file.geometry()
         assert found is not None and file.saturation == 1_071_896
         assert {name: getattr(found, name) for name in KNOWN} == KNOWN
+        assert file.is_pilatus and file.underload == 0, "gaps are -1, bad pixels -2"
+    tiff = {270: "\r\n".join(PILATUS.splitlines()), 272: "PILATUS 300K, S/N 3-0101"}
+    PIL.Image.fromarray(np.array([[-2, -1, 5]], np.int32)).save(tmp_path / "a.tif", tiffinfo=tiff)
+    with open_frames(tmp_path / "a.tif") as file:
+        found = file.geometry()
+        assert file.is_pilatus and file.underload == 0 and file.saturation == 1_071_896
+        assert found is not None and found.distance == 0.2 and file.frame(0).tolist() == [[-2, -1, 5]]
+
+
+@pytest.mark.parametrize(
+    ("header", "expected"),
+    [
+        # As the TIFF files of a PILATUS 1M have it, which do not name it.
+        ({"Count_cutoff": "9 counts", "Threshold_setting": "1 eV", "Gain_setting": "low gain"}, True),
+        ({"_array_data.header_convention": "PILATUS_1.2"}, True),
+        ({"Count_cutoff": "9 counts"}, False),
+        ({}, False),
+    ],
+)
+def test_a_pilatus_is_known_by_its_header(header: dict[str, str], expected: bool) -> None:
+    assert is_pilatus(header) is expected
 
 
 def test_what_nobody_has_set_in_a_header_is_not_known(tmp_path: Path) -> None:
@@ -182,6 +204,7 @@ def test_what_nobody_has_set_in_a_header_is_not_known(tmp_path: Path) -> None:
     fabio.edfimage.EdfImage(data=STACK[0]).write(str(tmp_path / "a.edf"))
     with open_frames(tmp_path / "a.edf") as file:
         assert file.geometry() is None and file.saturation is None
+        assert not file.is_pilatus and file.underload is None
 
 
 @pytest.mark.parametrize("unit", ["um", "micrometer", "microns"])

@@ -48,6 +48,8 @@ class StandInReceiver(StandInDetector):
         super().__init__()
         self.complete_below, self.end = 0, None
         self.missing: set[int] = set()
+        self.is_old = False
+        """Before receivers counted saturated pixels."""
         self.refusal: SourceError | None = None
         self.requests: list[int] = []
 
@@ -67,7 +69,7 @@ class StandInReceiver(StandInDetector):
                 raise self.refusal
             upto = max(first, min(first + count, self.complete_below if self.end is None else self.end))
             found = [None if index in self.missing else float(index) for index in range(first, upto)]
-            known = RoiSeries(sum=found, mean=found, max=found)
+            known = RoiSeries(sum=found, mean=found, max=found, saturated=[] if self.is_old else found)
             return RoiValues(
                 series=series, first=first, upto=upto, ended=self.end is not None, values={"peak": known}
             )

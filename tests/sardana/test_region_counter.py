@@ -70,6 +70,20 @@ def test_values_come_in_order_each_once_with_the_missing_as_nan(
     assert str(counter.new_values(AXIS)) == "[3.0, nan]"
 
 
+@pytest.mark.parametrize(("is_old", "found"), [(False, "[0.0, 1.0]"), (True, "[nan, nan]")])
+def test_saturated_pixels_are_a_value_which_an_older_receiver_has_not(
+    counter: RegionCounter, detector: StandInReceiver, is_old: bool, found: str
+) -> None:
+    detector.is_old = is_old
+    counter.show(AXIS, value="saturated")
+    counter.prepare(2)
+    detector.arm()
+    counter.start()
+    detector.take(2)
+    wait(lambda: counter.state(AXIS)[0] == "On")
+    assert str(counter.new_values(AXIS)) == found
+
+
 def test_a_series_that_ends_early_leaves_nan(counter: RegionCounter, detector: StandInReceiver) -> None:
     counter.prepare(4)
     detector.arm()
@@ -145,7 +159,7 @@ def test_an_unknown_region_and_none_at_all(counter: RegionCounter, detector: Sta
     assert "has no region 'peek', it has peak" in counter.state(AXIS)[1]
     counter.show(AXIS, region="")
     assert counter.state(AXIS) == ("Fault", "no region: write the name of one to the attribute Region")
-    with pytest.raises(ValueError, match="sum, mean, max"):
+    with pytest.raises(ValueError, match="sum, mean, max, saturated"):
         counter.show(AXIS, value="median")
 
 

@@ -10,7 +10,7 @@ from penstock.gui.live.look import Look
 
 TIP = (
     "What is drawn where several pixels share one of the screen: the greatest of them, so that no spot "
-    "vanishes, or their mean. Pixels without a count take no part. Zoom in to see all pixels; counts that "
+    "vanishes, or their mean. Pixels without a value take no part. Zoom in to see all pixels; counts that "
     "are read or saved are never reduced"
 )
 

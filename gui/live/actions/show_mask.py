@@ -1,4 +1,4 @@
-"""Colour for the pixels that carry no count."""
+"""Colour for the pixels that have no value."""
 
 from __future__ import annotations
 

@@ -1,11 +1,12 @@
 """A frame reduced to the pixels of the screen: one value and one `Flag` for each. Pure functions.
 
-A pixel without a count takes no part. They let go of the interpreter's lock: a few lines of Python for each
+A pixel without a value takes no part. They let go of the interpreter's lock: a few lines of Python for each
 strip of the picture, and NumPy for its pixels, which stay in the processor's cache.
 """
 
 from __future__ import annotations
 
+import math
 from enum import Enum
 from typing import Any
 
@@ -13,10 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from penstock.gui.live.drawing.span import Places, Span
-from penstock.gui.live.pixels import Flag, greatest_flag
+from penstock.receiver.validity.pixels import Flag, PixelRule
 
 STRIP = 48
 """Rows of the picture at a time."""
+NO_LIMITS = PixelRule()
 
 Image = npt.NDArray[Any]
 Gaps = npt.NDArray[np.bool_]
@@ -26,7 +28,7 @@ class Reduction(Enum):
     """What a block of pixels becomes."""
 
     GREATEST = "greatest"
-    """The greatest of its counts: no spot vanishes, however small."""
+    """The greatest of its values: no spot vanishes, however small."""
     MEAN = "mean"
     """Their mean: what is faint and large stands out of the noise."""
 
@@ -37,7 +39,8 @@ def reduce(
     columns: Span,
     *,
     reduction: Reduction = Reduction.GREATEST,
-    saturation: float | None = None,
+    rule: PixelRule = NO_LIMITS,
+    partial: bool = False,
     gaps: Gaps | None = None,
     counts: bool = True,
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.uint8]]:
@@ -48,11 +51,12 @@ def reduce(
         rows: rows in sight.
         columns: columns in sight.
         reduction: what a block becomes.
-        saturation: count from which a pixel is saturated; `None` if unknown.
-        gaps: pixels that have no count whatever their value, in the image's shape.
-        counts: whether they are a detector's; else all finite numbers are good, negative ones too.
+        rule: which pixels count.
+        partial: a part of the frame is missing, and has the fill value of its type.
+        gaps: pixels that have no value whatever is stored there, in the image's shape.
+        counts: whether the rule holds; else all finite numbers are good.
     """
-    greatest = greatest_flag(image.dtype, saturation) if counts else Flag.GOOD
+    marked = _Marked(image.dtype, rule, partial) if counts else _Marked(image.dtype, NO_LIMITS, False, False)
     values = np.empty((rows.size, columns.size), np.float32)
     flags = np.zeros(values.shape, np.uint8)
     (tops, bottoms), (lefts, rights) = rows.blocks(), columns.blocks()
@@ -62,18 +66,17 @@ def reduce(
         first, last = int(tops[part][0]), int(bottoms[part][-1])
         place = slice(first, last), slice(columns.start, columns.stop)
         along = tops[part] - first, bottoms[part] - first
-        here = None if gaps is None else gaps[place]
-        known = _known(image[place], greatest, here) if counts else _finite(image[place], here)
+        known, least = marked.known(image[place], None if gaps is None else gaps[place])
         found = _greatest(known, along, across)
-        flags[part][found < 0 if counts else np.isneginf(found)] = Flag.INVALID
-        if saturation is not None:
-            flags[part][found >= saturation] = Flag.SATURATED
-        if greatest is Flag.SATURATED:
-            flags[part][found == np.iinfo(image.dtype).max] = Flag.SATURATED
-        with np.errstate(over="ignore"):  # double precision goes farther: the last colour in any case
+        # Limits may be beyond the type, and double precision goes farther: the last colour in any case.
+        with np.errstate(over="ignore"):
+            flags[part][found < least] = Flag.INVALID
+            if counts and rule.saturation is not None:
+                flags[part][found >= rule.saturation] = Flag.SATURATED
+            if marked.greatest is Flag.SATURATED:
+                flags[part][found == np.iinfo(image.dtype).max] = Flag.SATURATED
             values[part] = (
-                found if reduction is Reduction.GREATEST
-                else _mean(known, along, across, -np.inf if not counts else -0.5)
+                found if reduction is Reduction.GREATEST else _mean(known, along, across, least)
             )  # fmt: skip
     return values, flags
 
@@ -89,35 +92,70 @@ def greatest_colours(colours: npt.NDArray[np.uint8], rows: Span, columns: Span) 
     return found
 
 
-def _known(image: Image, greatest: Flag, gaps: Gaps | None) -> Image:
-    """Return the pixels with -1 where there is no count, in a type that has -1 and is fast to compare."""
-    kind, size = image.dtype.kind, image.dtype.itemsize
-    if kind == "f":
-        known = np.where((image >= 0) & (image < np.inf), image, image.dtype.type(-1))
-    elif kind == "u" and greatest is Flag.INVALID:
-        # As a signed number of the same size the greatest value is -1; only counts of half of it and
-        # more would be negative too.
-        known = image.view(f"i{size}")
-        if size <= 2 or (known < -1).any():
-            known = image.astype(np.int32 if size <= 2 else np.float64)
-            known[image == np.iinfo(image.dtype).max] = -1
-    elif kind == "u" and gaps is not None and gaps.any():
+class _Marked:
+    """Writes the pixels of one frame so that those without a value are below all others.
+
+    Args:
+        dtype: type of the pixels.
+        rule: which of them count.
+        partial: see `reduce`.
+        counts: whether the greatest value of an unsigned type may stand for something.
+    """
+
+    def __init__(self, dtype: np.dtype[Any], rule: PixelRule, partial: bool, counts: bool = True) -> None:
+        self._kind, self._size = dtype.kind, dtype.itemsize
+        self.greatest = rule.greatest_flag(dtype) if counts else Flag.GOOD
+        """What the type's greatest value says of its pixel."""
+        if partial and dtype.kind == "u":
+            self.greatest = Flag.INVALID
+        low, _, mark = rule.limits(dtype, partial=partial)
+        self._missing = mark if dtype.kind == "i" else math.nan
+        # Whole numbers are compared with one another, which is faster.
+        self._least: Any = (
+            max(float(np.finfo(dtype).min), low) if dtype.kind == "f"
+            else max(int(np.iinfo(dtype).min), math.ceil(low))
+        )  # fmt: skip
+
+    def known(self, image: Image, gaps: Gaps | None) -> tuple[Image, Any]:
+        """Return pixels in a type that is fast to compare, and the least value: below it there is none.
+
+        Args:
+            image: a part of the frame.
+            gaps: see `reduce`, of this part.
+        """
+        gaps = gaps if gaps is not None and gaps.any() else None
+        if self._kind == "f":
+            known = np.where(np.isfinite(image), image, image.dtype.type(-np.inf))
+            none: Any = -np.inf
+        elif self._kind == "u":
+            known, none = self._signed(image, gaps), -1
+        else:
+            known, none = image, np.iinfo(image.dtype).min
+            if not math.isnan(self._missing):
+                missing = image == self._missing
+                gaps = missing if gaps is None else gaps | missing
+        least = self._least
+        if gaps is not None:
+            known = np.array(known)
+            known[gaps] = none
+            least = max(least, none + 1) if self._kind != "f" else least
+        return np.ascontiguousarray(known), least
+
+    def _signed(self, image: Image, gaps: Gaps | None) -> Image:
+        """Return unsigned pixels in a type that has -1, which those without a value have."""
+        size, has_none = self._size, self.greatest is Flag.INVALID
+        if has_none:
+            # As a signed number of the same size the greatest value is -1; only counts of half of it and
+            # more would be negative too.
+            known = image.view(f"i{size}")
+            if size > 2 and not (known < -1).any():
+                return known
+        elif gaps is None:
+            return image
         known = image.astype(np.int32 if size <= 2 else np.float64)
-    else:
-        known = image
-    if gaps is not None and gaps.any():
-        known = np.array(known)
-        known[gaps] = -1
-    return np.ascontiguousarray(known)
-
-
-def _finite(image: Image, gaps: Gaps | None) -> Image:
-    """Return the pixels with -infinity where there is no number."""
-    known = image if image.dtype.kind == "f" else image.astype(np.float64)
-    known = np.where(np.isfinite(known), known, known.dtype.type(-np.inf))
-    if gaps is not None:
-        known[gaps] = -np.inf
-    return np.ascontiguousarray(known)
+        if has_none:
+            known[image == np.iinfo(image.dtype).max] = -1
+        return known
 
 
 def _greatest(image: Image, along: tuple[Places, Places], across: tuple[Places, Places]) -> Image:
@@ -134,10 +172,10 @@ def _greatest_on(image: Image, axis: int, starts: Places, ends: Places) -> Image
     return found
 
 
-def _mean(known: Image, along: tuple[Places, Places], across: tuple[Places, Places], above: float) -> Image:
-    has_count = known > above
-    sums = _sum(np.where(has_count, known, known.dtype.type(0)).astype(np.float64), along, across)
-    counts = _sum(has_count.astype(np.float64), along, across)
+def _mean(known: Image, along: tuple[Places, Places], across: tuple[Places, Places], least: float) -> Image:
+    has_value = known >= least
+    sums = _sum(np.where(has_value, known, known.dtype.type(0)).astype(np.float64), along, across)
+    counts = _sum(has_value.astype(np.float64), along, across)
     return np.asarray(sums / np.maximum(counts, 1.0))
 
 

@@ -13,7 +13,7 @@ from penstock.gui.live.drawing.blocks import Reduction, greatest_colours, reduce
 from penstock.gui.live.drawing.span import Span
 from penstock.gui.live.drawing.whole import Whole
 from penstock.gui.live.levels import Histogram, Levels, Percentiles, Scale, autoscale, histogram
-from penstock.gui.live.pixels import Flag
+from penstock.receiver.validity.pixels import Flag
 
 MARK = 10
 """Pixels of the screen that the mark of a row is wide."""
@@ -41,7 +41,7 @@ class Style:
     percentiles: Percentiles | None
     reduction: Reduction
     marks: Mapping[Flag, Colour]
-    """Colours of pixels without a count, which else have the lowest one, and of saturated ones."""
+    """Colours of pixels without a value, which else have the lowest one, and of saturated ones."""
     row_mark: Colour | None = None
     """Colour at the left edge of marked rows."""
 
@@ -73,12 +73,12 @@ def draw(whole: Whole, port: Port | None, style: Style) -> Picture:
         return Picture(whole, port, colours, levels, None)
     values, flags = reduce(
         whole.drawn, port.rows, port.columns,
-        reduction=style.reduction, saturation=whole.drawn_saturation, gaps=whole.gaps,
+        reduction=style.reduction, rule=whole.drawn_rule, partial=whole.drawn_is_partial, gaps=whole.gaps,
         counts=whole.has_counts,
     )  # fmt: skip
     if whole.marked_rows is not None:
         flags[_mostly_empty(whole.empty_rows, port.rows)] = Flag.INVALID
-    # Also of what has no logarithm, or no count.
+    # Also of what has no logarithm, or no value.
     np.maximum(values, levels.low, out=values)
     colours = cmap(values, style.table, *levels, style.scale.value)
     for flag, colour in style.marks.items():

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from penstock.gui.live import pixels
 from penstock.gui.live.levels import stride
-from penstock.gui.live.pixels import Flag, as_bytes, as_numbers, flags, outside
+from penstock.gui.live.pixels import as_bytes, as_numbers
 from penstock.receiver.client import LastFrame
+from penstock.receiver.validity.pixels import Flag, PixelRule
 
 
 class Whole:
@@ -24,7 +26,8 @@ class Whole:
     """
 
     has_counts = True
-    """Whether its numbers are those of a detector, which writes gaps as negative ones and as the greatest."""
+    """Whether its numbers are those of a detector, of which some may be no values; of other numbers, all
+    finite ones are good."""
 
     def __init__(self, frame: LastFrame, bad: npt.NDArray[np.bool_] | None = None) -> None:
         self.frame = frame
@@ -75,9 +78,9 @@ class Whole:
         return None
 
     @property
-    def masked(self) -> npt.NDArray[np.bool_] | None:
-        """Pixels that the user has left out."""
-        return None
+    def left_out(self) -> npt.NDArray[np.bool_] | None:
+        """Pixels that are not measured whatever is stored there; the series' mask comes in addition."""
+        return self.not_sent()
 
     @property
     def drawn(self) -> npt.NDArray[Any]:
@@ -85,31 +88,33 @@ class Whole:
         return self.image
 
     @property
-    def drawn_saturation(self) -> float | None:
-        """The value of `drawn` from which a pixel is saturated."""
-        return self.frame.saturation
+    def drawn_rule(self) -> PixelRule:
+        """By which the pixels of `drawn` count."""
+        return pixels.rule_of(self.frame)
+
+    @property
+    def drawn_is_partial(self) -> bool:
+        """Whether pixels of `drawn` may have the fill value of their type, since a part is missing."""
+        return pixels.is_partial(self.frame)
 
     @cached_property
     def gaps(self) -> npt.NDArray[np.bool_] | None:
-        """Pixels that have no count whatever their value: of no module, or left out by the series' mask."""
-        between = self.between_modules()
-        if between is None or self.bad is None:
-            return self.bad if between is None else between
-        return between | self.bad
+        """Pixels that have no value whatever is stored there: not sent, or left out by the series' mask."""
+        not_sent = self.not_sent()
+        if not_sent is None or self.bad is None:
+            return self.bad if not_sent is None else not_sent
+        return not_sent | self.bad
 
-    def between_modules(self) -> npt.NDArray[np.bool_] | None:
-        """Return the pixels of no module; `None` where the modules' places are not known."""
-        frame = self.frame
-        if not frame.modules or frame.array.ndim != 2:
-            return None
-        return outside(self.shape, frame.modules, frame.x, frame.y, frame.downsample)
+    def not_sent(self) -> npt.NDArray[np.bool_] | None:
+        """Return the pixels that are of no module, or missing; `None` if none are known."""
+        return pixels.not_sent(self.frame, self.shape)
 
     @cached_property
     def flags(self) -> npt.NDArray[np.uint8]:
         """The `Flag` of each pixel."""
         if self.has_colours:
             return np.zeros(self.shape, np.uint8)
-        return flags(self.image, self.frame.saturation, self.gaps, counts=self.has_counts)
+        return self._flags(self.image, self.gaps)
 
     @cached_property
     def sample(self) -> npt.NDArray[Any]:
@@ -117,8 +122,7 @@ class Whole:
         every = stride(self.shape)
         part = self.image[::every, ::every]
         gaps = None if self.gaps is None else self.gaps[::every, ::every]
-        saturation = None if self.has_colours else self.frame.saturation
-        return np.asarray(part[flags(part, saturation, gaps, counts=self.has_counts) == Flag.GOOD])
+        return np.asarray(part[self._flags(part, gaps) == Flag.GOOD])
 
     def flag(self, row: int, column: int) -> Flag:
         """Return the flag of one pixel."""
@@ -126,4 +130,9 @@ class Whole:
             return Flag.GOOD
         gaps = None if self.gaps is None else self.gaps[row : row + 1, column : column + 1]
         one = self.image[row : row + 1, column : column + 1]
-        return Flag(int(flags(one, self.frame.saturation, gaps, counts=self.has_counts)[0, 0]))
+        return Flag(int(self._flags(one, gaps)[0, 0]))
+
+    def _flags(self, part: npt.NDArray[Any], gaps: npt.NDArray[np.bool_] | None) -> npt.NDArray[np.uint8]:
+        if self.has_counts and not self.has_colours:
+            return pixels.flags_of(self.frame, part, gaps)
+        return pixels.flags_of_numbers(part, gaps)

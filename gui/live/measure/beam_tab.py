@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from silx.gui import qt
@@ -44,6 +44,7 @@ class BeamTab(qt.QWidget):
         """What of the last that was typed is no number; "" if nothing."""
         self._why_not: str | None = None
         self._turned = Turned()
+        self._remarks: tuple[str, ...] = ()
         self.x, self.y, self.distance, self.energy = (self._field() for _ in range(4))
         self.x.setAccessibleName("Beam centre x")
         self.y.setAccessibleName("Beam centre y")
@@ -121,6 +122,12 @@ class BeamTab(qt.QWidget):
         if turned != self._turned:
             self._turned = turned
             self._follow()
+
+    def show_remarks(self, remarks: Sequence[str]) -> None:
+        """Take note of why numbers that the series has are not known."""
+        if tuple(remarks) != self._remarks:
+            self._remarks = tuple(remarks)
+            self._explain()
 
     def text(self) -> str:
         """Return the numbers as they are copied, for the detector."""
@@ -266,7 +273,7 @@ class BeamTab(qt.QWidget):
         elif lacks:
             self._say(
                 f"Not known of this series: {', '.join(lacks)}. What needs it is not shown; type it, or set "
-                "it at the detector."
+                "it at the detector." + "".join(f" {each[0].upper()}{each[1:]}." for each in self._remarks)
             )
         elif self._rings and not self._seen:
             self._say(_out_of_sight(beam, max(self._rings)))

@@ -12,15 +12,16 @@ from penstock.gui.live.drawing.whole import Whole
 from penstock.gui.live.measure.counts import Counted, Figures, Saturated, moved
 from penstock.gui.live.measure.facts import Facts, Informed
 from penstock.gui.live.measure.rectangle import RectangleTool
-from penstock.gui.live.pixels import Flag, as_numbers
+from penstock.gui.live.pixels import as_numbers, is_partial, not_sent, rule_of
 from penstock.gui.live.source import Source
 from penstock.gui.live.worker import Worker
 from penstock.receiver.client import LastFrame
 from penstock.receiver.models import Rectangle
+from penstock.receiver.validity.pixels import Flag
 
 BLOCKS = "Transferred in blocks: of these no number is made. Of the rectangle, all pixels are fetched."
 COLOURS = "Colours are not counted."
-MASKED = "Pixels that are 0 in the series' mask count, as in the receiver's regions."
+MASKED = "Pixels that have a value and are 0 in the series' mask count, as in the receiver's regions."
 UNMASKED = "The series has no mask: every pixel that has a value counts."
 LOOKING = "Asking for the series' mask."
 
@@ -32,10 +33,8 @@ def counted(whole: Whole, mask: npt.NDArray[Any] | None) -> Counted:
         whole: the frame, not reduced.
         mask: mask of the series; `None` if there is none.
     """
-    left_out = whole.masked
-    if mask is None and (between := whole.between_modules()) is not None:
-        left_out = between if left_out is None else left_out | between
-    return Counted(whole.image, whole.frame.saturation, mask, left_out, whole.raw)
+    rule, partial = rule_of(whole.frame), is_partial(whole.frame)
+    return Counted(whole.image, rule, partial, mask, whole.left_out, whole.raw)
 
 
 class Counting(qt.QObject):
@@ -187,4 +186,5 @@ def _fetched(
     pixels = pixels if pixels.ndim == 2 else np.asarray(pixels[0])
     rows, columns = pixels.shape
     here = None if mask is None else mask[place.y : place.y + rows, place.x : place.x + columns]
-    return found, moved(Counted(pixels, found.saturation, here).of(), place.x, place.y), place
+    counts = Counted(pixels, rule_of(found), is_partial(found), here, not_sent(found, (rows, columns)))
+    return found, moved(counts.of(), place.x, place.y), place

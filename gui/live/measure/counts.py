@@ -8,11 +8,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from penstock.gui.live.pixels import Flag, flags, greatest_flag
 from penstock.receiver.models import Rectangle
+from penstock.receiver.validity.pixels import Flag, PixelRule
 
 STRIP = 1 << 20
 """Pixels at a time: what is in the processor's cache is fast, and little memory is needed."""
+
+
+NO_LIMITS = PixelRule()
 
 
 @dataclass(frozen=True)
@@ -57,15 +60,16 @@ class Counted:
 
     Args:
         image: (rows, cols), whole: of a frame that was reduced, no number may be made.
-        saturation: count from which a pixel is saturated; `None` if the detector does not say.
-        mask: (rows, cols): pixels that are 0 count, as for the receiver's regions; `None`: those count that
-            have a count by their value (see `pixels.flags`).
+        rule: which pixels count by their value.
+        partial: a part of the frame is missing, and has the fill value of its type.
+        mask: (rows, cols): pixels that are not 0 do not count, as in the receiver's regions; `None`: all do.
         left_out: pixels that never count: gaps, and those that the user has masked.
         raw: counts as received, where `image` was made of them: they say what is saturated.
     """
 
     image: npt.NDArray[Any]
-    saturation: float | None = None
+    rule: PixelRule = NO_LIMITS
+    partial: bool = False
     mask: npt.NDArray[Any] | None = None
     left_out: npt.NDArray[np.bool_] | None = None
     raw: npt.NDArray[Any] | None = None
@@ -86,7 +90,7 @@ class Counted:
     def saturated(self) -> int:
         """Return how many of the pixels that count are saturated: faster than `of`."""
         raw = self.image if self.raw is None else self.raw
-        if self.saturation is None and greatest_flag(raw.dtype, None) is not Flag.SATURATED:
+        if self.rule.saturation is None and self.rule.greatest_flag(raw.dtype) is not Flag.SATURATED:
             return 0
         step, found = max(1, STRIP // max(1, raw.shape[1])), 0
         for row in range(0, raw.shape[0], step):
@@ -111,12 +115,12 @@ class Counted:
         return self.image[rows, columns], counts, counts & (found == Flag.SATURATED)
 
     def _flags(self, raw: npt.NDArray[Any], rows: slice, columns: slice) -> npt.NDArray[np.uint8]:
-        return flags(raw[rows, columns], self.saturation)
+        return self.rule.flags(raw[rows, columns], partial=self.partial)
 
     def _counts(self, rows: slice, columns: slice, found: npt.NDArray[np.uint8]) -> npt.NDArray[np.bool_]:
-        counts: npt.NDArray[np.bool_] = (
-            found != Flag.INVALID if self.mask is None else self.mask[rows, columns] == 0
-        )
+        counts: npt.NDArray[np.bool_] = found != Flag.INVALID
+        if self.mask is not None:
+            counts &= self.mask[rows, columns] == 0
         image = self.image[rows, columns]
         if image.dtype.kind == "f":
             counts &= ~np.isnan(image)

@@ -35,7 +35,7 @@ class MeasureDock(qt.QDockWidget):
     """
 
     counted = qt.Signal(str, int, object, object)
-    """Series, index and time of a frame that was shown; its sum, mean and maximum."""
+    """Series, index and time of a frame that was shown; its sum, mean, maximum and saturated pixels."""
 
     def __init__(
         self, plot: ImagePlot, feed: Feed, *, compact: bool, parent: qt.QWidget | None = None
@@ -170,7 +170,7 @@ class MeasureDock(qt.QDockWidget):
         self.treatment.changed.connect(plot.make_again)
         self.facts.changed.connect(self._draw_profile)
         self.facts.changed.connect(self._follow_turns)
-        self.facts.changed.connect(lambda: self.beam.follow(known(self.facts.geometry())))
+        self.facts.changed.connect(self._follow_geometry)
         self.beam.changed.connect(self._draw_rings)
         self.beam_tab.rings_changed.connect(self._draw_rings)
         self.beam_tab.cross_shown.connect(self.cross.set_shown)
@@ -178,6 +178,11 @@ class MeasureDock(qt.QDockWidget):
         self.facts.changed.connect(self._give_cross_a_place)
         self.figures.centre.connect(self._put_cross)
         self.tabs.currentChanged.connect(lambda _: self._look())
+
+    def _follow_geometry(self) -> None:
+        geometry = self.facts.geometry()
+        self.beam_tab.show_remarks(() if geometry is None else geometry.remarks)
+        self.beam.follow(known(geometry))
 
     def count_all(self, wanted: bool) -> None:
         """Set whether each frame shown is counted as a whole, also while the figures are not on show."""
@@ -187,8 +192,8 @@ class MeasureDock(qt.QDockWidget):
     def _show_counted(self, frame: LastFrame | None, figures: Figures | None) -> None:
         self.figures.show_figures("Frame", figures)
         if frame is not None and figures is not None:
-            sums = (figures.sum, figures.mean, figures.maximum)
-            self.counted.emit(frame.series, frame.frame, frame.time, sums)
+            counted = (figures.sum, figures.mean, figures.maximum, figures.saturated)
+            self.counted.emit(frame.series, frame.frame, frame.time, counted)
 
     def _draw_rings(self) -> None:
         self.rings.show_rings(self.beam.beam(), self.beam_tab.rings())

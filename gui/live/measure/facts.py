@@ -72,7 +72,7 @@ class Facts(qt.QObject):
         self._channels: tuple[str, ...] = ()
         self._geometry: Geometry | None = None
         self._mask: npt.NDArray[Any] | None = None
-        self._bad: npt.NDArray[np.bool_] | None = None
+        self._bad: _LeftOut | None = None
         self._steps: Sequence[Step] | None = None
         self._scan: Scan | None = None
         self._why: dict[str, str] = {}
@@ -114,7 +114,10 @@ class Facts(qt.QObject):
         bad = self._bad
         if bad is None or frame.series != self._series or frame.interpretation != "image":
             return None
-        return bad if frame.downsample == 1 and bad.shape == _shape(frame) else None
+        if frame.downsample > 1 and frame.method != "max_valid":
+            return None
+        found = bad.of_blocks(frame.downsample)
+        return found if found.shape == _shape(frame) else None
 
     def scan(self) -> Scan | None:
         """Return what is known of the scan; `None` if nothing is, or not yet."""
@@ -192,9 +195,31 @@ def _shape(frame: LastFrame) -> tuple[int, int]:
     return frame.array.size // max(1, columns), columns
 
 
+class _LeftOut:
+    """What the masks of several images leave out, also of images that came in blocks.
+
+    Args:
+        bad: (rows, cols), the images one below the other.
+        images: number of them.
+    """
+
+    def __init__(self, bad: npt.NDArray[np.bool_], images: int) -> None:
+        self._images = bad.reshape(images, -1, bad.shape[1])
+        self._known = {1: bad}
+
+    def of_blocks(self, step: int) -> npt.NDArray[np.bool_]:
+        """Return which blocks of step x step pixels are left out whole, the images one below the other."""
+        if step not in self._known:
+            found = self._images
+            for axis in (1, 2):
+                found = np.logical_and.reduceat(found, np.arange(0, found.shape[axis], step), axis=axis)
+            self._known[step] = found.reshape(-1, found.shape[2])
+        return self._known[step]
+
+
 def _masks(
     source: Informed, series: str, channels: Sequence[str]
-) -> tuple[npt.NDArray[Any] | None, npt.NDArray[np.bool_] | None]:
+) -> tuple[npt.NDArray[Any] | None, _LeftOut | None]:
     """Return the masks of several images, one below the other, as they are shown; and what they leave out."""
     wanted: Sequence[str | None] = channels or [None]
     found = [source.mask(series, channel) for channel in wanted]
@@ -202,4 +227,4 @@ def _masks(
         return None, None
     mask = np.concatenate([each for each in found if each is not None])
     bad = np.asarray(mask != 0)
-    return mask, bad if bad.any() else None
+    return mask, _LeftOut(bad, len(found)) if bad.any() else None

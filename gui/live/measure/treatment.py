@@ -16,8 +16,9 @@ import numpy.typing as npt
 
 from penstock.gui.live.drawing.whole import Whole
 from penstock.gui.live.levels import stride
-from penstock.gui.live.pixels import Flag, as_numbers, flags
+from penstock.gui.live.pixels import as_numbers, flags_of, not_sent
 from penstock.receiver.client import LastFrame
+from penstock.receiver.validity.pixels import Flag, PixelRule
 from penstock.stins.texts import plural
 
 MOST_FRAMES = 100
@@ -63,7 +64,8 @@ class Stack:
             ):  # fmt: skip
                 self._frames.clear()
             if not any(frame is each for each, _, _ in self._frames):
-                self._frames.append((frame, image, flags(image, frame.saturation)))
+                found = flags_of(frame, image, not_sent(frame, image.shape))
+                self._frames.append((frame, image, found))
             room = max(1, min(most, MOST_BYTES // max(1, image.nbytes)))
             del self._frames[:-room]
             images = [each for _, each, _ in self._frames]
@@ -187,7 +189,7 @@ class Treated(Whole):
         plain, do = as_numbers(self.frame.array).reshape(self.shape), self._do
         found: tuple[Image, npt.NDArray[np.uint8], int]
         if do.combine is Combine.NOTHING:
-            found = plain, flags(plain, self.frame.saturation), 1
+            found = plain, flags_of(self.frame, plain), 1
         else:
             found = do.stack.combined(self, do.combine, do.frames)
         image, marks, count = found
@@ -199,7 +201,7 @@ class Treated(Whole):
         marks = np.array(marks)
         if do.background is not None:
             marks[np.isnan(image)] = Flag.INVALID  # where the background has no number, there is none
-        for left_out in (self.between_modules(), self.bad, self.masked):
+        for left_out in (self.not_sent(), self.bad, self.masked):
             if left_out is not None:
                 marks[left_out] = Flag.INVALID
         return image, marks, count
@@ -238,27 +240,37 @@ class Treated(Whole):
 
     @cached_property
     def gaps(self) -> Mask:
-        """Pixels that are drawn as such."""
+        """Pixels that have no value, in one of the frames, or were left out."""
         return np.asarray(self.flags == Flag.INVALID)
+
+    @property
+    def left_out(self) -> Mask:
+        """Pixels that are not measured."""
+        return self.gaps
 
     @cached_property
     def drawn(self) -> npt.NDArray[np.float32]:
-        """What is drawn: a difference below 0 has the lowest colour."""
-        values = np.maximum(self.image, 0).astype(np.float32)
+        """What is drawn."""
+        values = self.image.astype(np.float32)
         values[self.flags == Flag.SATURATED] = SATURATED
         return values
 
     @property
-    def drawn_saturation(self) -> float | None:
-        """Value from which a pixel of what is drawn is saturated."""
-        return float(SATURATED)
+    def drawn_rule(self) -> PixelRule:
+        """By which the pixels of `drawn` count: which have no value is known."""
+        return PixelRule(float(SATURATED))
+
+    @property
+    def drawn_is_partial(self) -> bool:
+        """Whether values of `drawn` stand for pixels that are missing."""
+        return False
 
     @cached_property
     def sample(self) -> Image:
         """Some of the good pixels, (n,), from everywhere in the frame."""
         every = stride(self.shape)
         good = self.flags[::every, ::every] == Flag.GOOD
-        return np.asarray(np.maximum(self.image[::every, ::every][good], 0))
+        return np.asarray(self.image[::every, ::every][good])
 
     def flag(self, row: int, column: int) -> Flag:
         """Return the flag of one pixel."""

@@ -25,6 +25,7 @@ from penstock.gui.live.measure.shape import OneShape
 from penstock.gui.live.measure.treatment import MOST_FRAMES, Combine, Stack, Treated, Treatment
 from penstock.gui.live.worker import Worker
 from penstock.gui.whole_number import select_whole
+from penstock.receiver.validity.pixels import Flag
 
 NO_FRAME = "There is no whole image on show: set Transfer to all pixels."
 NO_RECTANGLE = "Draw a rectangle first (B): its pixels are masked."
@@ -137,8 +138,8 @@ class TreatmentTab(qt.QWidget):
         self._worker.ask("load mask", lambda: (path, image_io.load_mask(path)))
 
     def load_background(self, path: Path) -> None:
-        """Take the image in a file as background."""
-        self._worker.ask("load background", lambda: (path, image_io.load(path)))
+        """Take the image in a file as background, of a file of frames the first one that is stored whole."""
+        self._worker.ask("load background", lambda: (path, image_io.load_background(path)))
 
     def save_mask(self, path: Path) -> None:
         """Write the mask into a file."""
@@ -207,11 +208,14 @@ class TreatmentTab(qt.QWidget):
         if whole is None:
             self.say(NO_FRAME, trouble=True)
             return
-        do = replace(self._do, background=None)
-        alone, rows = do.whole(whole.frame), whole.frame.array.shape[-2]
-        self._worker.ask(
-            "background", lambda: (f"of frame {whole.frame.frame:,}", np.array(alone.image[:rows]))
-        )
+        do = replace(self._do, background=None, mask=None, hot=None)
+        alone, rows = do.whole(whole.frame, whole.bad), whole.frame.array.shape[-2]
+
+        def made() -> tuple[str, npt.NDArray[Any]]:
+            image, none = np.array(alone.image[:rows]), alone.flags[:rows] == Flag.INVALID
+            return f"of frame {whole.frame.frame:,}", np.where(none, np.nan, image) if none.any() else image
+
+        self._worker.ask("background", made)
 
     def _set_hot(self) -> None:
         self._set(hot=self.threshold.value() if self.hot.isChecked() else None)

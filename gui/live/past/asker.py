@@ -12,10 +12,11 @@ import numpy as np
 import numpy.typing as npt
 from silx.gui import qt
 
-from penstock.gui.live.pixels import Flag, as_numbers, flags, outside
+from penstock.gui.live.pixels import as_numbers, flags_of, not_sent
 from penstock.gui.live.source import NoAnswer, Part, Refused, Source
 from penstock.gui.live.waiting_thread import WaitingThread
 from penstock.receiver.client import LastFrame
+from penstock.receiver.validity.pixels import Flag
 
 BUSY = "busy"
 """Kind of a refusal after which the same is asked again."""
@@ -181,8 +182,5 @@ def has_saturated(frame: LastFrame, bad: npt.NDArray[np.bool_] | None = None) ->
     if frame.interpretation != "image":
         return frame.saturation is not None and bool((frame.array >= frame.saturation).any())
     image = as_numbers(frame.array).reshape(-1, frame.array.shape[-1])
-    gaps = None
-    if frame.modules and frame.array.ndim == 2:
-        gaps = outside(image.shape, frame.modules, frame.x, frame.y, frame.downsample)
-    found = flags(image, frame.saturation, gaps) == Flag.SATURATED
+    found = flags_of(frame, image, not_sent(frame, image.shape)) == Flag.SATURATED
     return bool(found.any() if bad is None else (found & ~bad).any())

@@ -21,6 +21,7 @@ from penstock.gui.live.sentences import clock
 from penstock.gui.live.worker import Worker
 
 FULL = "A region of the whole frame has every frame; these are only those that this window has shown."
+_WORDS = {"saturated": "saturated pixels"}
 LEAST_FRAMES, LEAST_SECONDS = 20.0, 1.0
 """Left free on the axis for frames to come."""
 
@@ -137,7 +138,8 @@ class CurvesPanel(qt.QWidget):
             x = self._over(frames, after)
             ink = theme.current().text
             curves.append(Curve(shown.NAME, frames, x, values, ink, not curves, dots_only=True))
-        y_label = f"{value} of {chosen}" if chosen and not self.all.isChecked() else value
+        words = _WORDS.get(value, value)
+        y_label = f"{words} of {chosen}" if chosen and not self.all.isChecked() else words
         kind = (history.series if history is not None else "", chosen, self.axis.currentText(), value)
         least = {FRAME: LEAST_FRAMES, TIME: LEAST_SECONDS}.get(self._chosen_axis(), 0.0)
         self._place.show_curves(curves, self._label(start), y_label, kind, least)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import qtawesome  # type: ignore[import-untyped]
 from silx.gui import qt
 
@@ -80,10 +82,10 @@ class RegionsDock(qt.QDockWidget):
         self._refresh()
 
     def show_counted(
-        self, series: str, frame: int, time: float | None, sums: tuple[float, float | None, float | None]
+        self, series: str, frame: int, time: float | None, counted: Sequence[float | None]
     ) -> None:
-        """Note sum, mean and maximum of a frame that was shown."""
-        self.shown.add(series, frame, time, sums)
+        """Note sum, mean, maximum and saturated pixels of a frame that was shown."""
+        self.shown.add(series, frame, time, counted)
         if self.curves.with_shown.isChecked() and self.isVisible():
             self._draw_curve()
 

@@ -11,7 +11,7 @@ from penstock.receiver.models import RoiSeries, RoiValues
 
 FRAMES = 10_000
 """Frames that a curve shows, at most: the newest."""
-VALUES = ("sum", "mean", "max")
+VALUES = ("sum", "mean", "max", "saturated")
 
 
 class History:
@@ -35,7 +35,7 @@ class History:
         self.ended = answer.ended and not new
         self.next = answer.upto
         first = max(self._first, self.next - FRAMES)
-        for key, values in _columns(answer.values).items():
+        for key, values in _columns(answer.values, answer.upto - answer.first).items():
             before = self._known.get(key, np.full(answer.first - self._first, np.nan))
             self._known[key] = np.concatenate((before, values))[first - self._first :]
         times = np.array(answer.time or [None] * (answer.upto - answer.first), np.float64)
@@ -57,9 +57,10 @@ class History:
         return np.arange(self._first, self._first + len(values)), values
 
 
-def _columns(values: Mapping[str, RoiSeries]) -> dict[tuple[str, str], npt.NDArray[np.float64]]:
+def _columns(values: Mapping[str, RoiSeries], count: int) -> dict[tuple[str, str], npt.NDArray[np.float64]]:
+    # None becomes NaN; of older receivers, no saturated pixels are known.
     return {
-        (name, value): np.array(getattr(series, value), np.float64)  # None becomes NaN
+        (name, value): np.array(getattr(series, value) or [None] * count, np.float64)
         for name, series in values.items()
         for value in VALUES
     }

@@ -32,6 +32,7 @@ class Row:
     """Of the newest frame, as are the others; `None` if there is none."""
     mean: float | None = None
     max: float | None = None
+    saturated: float | None = None
     pending: bool = False
     """Its place, or it as a whole, counts from the next series on."""
 
@@ -88,6 +89,11 @@ def number(value: float | None) -> str:
     if not math.isfinite(value):  # pixels may be infinite, where a mask says that they count
         return f"{value:g}"
     return f"{value:,.0f}" if value == int(value) and abs(value) < 1e15 else f"{value:,.6g}"
+
+
+def marked(row: Row) -> str:
+    """Return the number of saturated pixels as listed: with a mark if there are any."""
+    return f"▲ {number(row.saturated)}" if row.saturated else number(row.saturated)
 
 
 def free_name(taken: Regions) -> str:
@@ -155,7 +161,7 @@ def _edges(pair: Sequence[float], length: int | None) -> tuple[int, int]:
 def _row(roi: Roi | None, place: Rectangle, name: str = "") -> Row:
     if roi is None:
         return Row(name, place, pending=True)
-    return Row(roi.name, place, roi.sum, roi.mean, roi.max, pending=_place(roi) != place)
+    return Row(roi.name, place, roi.sum, roi.mean, roi.max, roi.saturated, pending=_place(roi) != place)
 
 
 def _place(roi: Roi) -> Rectangle:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
 NAME = "frames shown"
 FRAMES = 10_000
 """Frames that are remembered, at most: the newest."""
-VALUES = ("sum", "mean", "max")
+VALUES = ("sum", "mean", "max", "saturated")
 
 
 class Shown:
@@ -16,24 +18,22 @@ class Shown:
 
     def __init__(self) -> None:
         self.series = ""
-        self._known: dict[int, tuple[float, float, float, float]] = {}
+        self._known: dict[int, tuple[float, ...]] = {}
 
-    def add(
-        self, series: str, frame: int, time: float | None, sums: tuple[float, float | None, float | None]
-    ) -> None:
+    def add(self, series: str, frame: int, time: float | None, counted: Sequence[float | None]) -> None:
         """Add a frame.
 
         Args:
             series: id of its series; another one forgets the frames of the last.
             frame: its index.
             time: when it was, in seconds since 1970.
-            sums: sum, mean and maximum of its pixels that count.
+            counted: sum, mean and maximum of its pixels that count, and the number of saturated ones.
         """
         if series != self.series:
             self.series = series
             self._known.clear()
-        values = tuple(np.nan if value is None else float(value) for value in (time, *sums))
-        self._known[frame] = values  # type: ignore[assignment]
+        values = tuple(np.nan if value is None else float(value) for value in (time, *counted))
+        self._known[frame] = values
         while len(self._known) > FRAMES:
             del self._known[next(iter(self._known))]
 

@@ -8,14 +8,15 @@ from silx.gui import qt
 
 from penstock.gui import theme
 from penstock.gui.live.regions.colours import colour
-from penstock.gui.live.regions.model import Row, number
+from penstock.gui.live.regions.model import Row, marked, number
 
 EDGES = ("x", "y", "width", "height")
-_HEADINGS = ("Region", "x", "y", "Width", "Height", "Sum", "Mean", "Max")
+_HEADINGS = ("Region", "x", "y", "Width", "Height", "Sum", "Mean", "Max", "Saturated")
 _TIPS = (
     "Name: letters, digits and underscores; it is what a scan's counter and the file call it",
     "First column (pixel)", "First row (pixel)", "Columns", "Rows",
     "Sum of the newest frame's pixels", "Their mean", "Their maximum",
+    "Saturated pixels among them: if there are any, the values are too low",
 )  # fmt: skip
 _EDITABLE = 1 + len(EDGES)
 
@@ -112,9 +113,12 @@ class RegionTable(qt.QTableWidget):
         place = row.place
         texts = [
             row.name, *(str(getattr(place, edge)) for edge in EDGES),
-            number(row.sum), number(row.mean), number(row.max),
+            number(row.sum), number(row.mean), number(row.max), marked(row),
         ]  # fmt: skip
-        muted = qt.QBrush(qt.QColor(theme.current().old if row.pending else theme.current().text))
+        colours = theme.current()
+        inks = [qt.QBrush(qt.QColor(colours.old if row.pending else colours.text))] * len(texts)
+        if row.saturated:
+            inks[-1] = qt.QBrush(qt.QColor(colours.warning))
         tip = f"{row.name} has values from the next series on" if row.pending else ""
         for column, text in enumerate(texts):
             item = self.item(line, column)
@@ -129,7 +133,7 @@ class RegionTable(qt.QTableWidget):
                 self.setItem(line, column, item)
             if item.text() != text:
                 item.setText(text)
-            item.setForeground(muted)
+            item.setForeground(inks[column])
             item.setToolTip(tip)
 
     def _tell_typed(self, item: qt.QTableWidgetItem) -> None:

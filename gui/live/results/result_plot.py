@@ -10,10 +10,10 @@ from silx.gui import qt
 
 from penstock.gui.live.drawing.whole import Whole
 from penstock.gui.live.image_plot import ImagePlot, Pixel
-from penstock.gui.live.pixels import Flag
 from penstock.gui.live.results.curve_plot import Names
 from penstock.gui.live.results.ticks import Places, axes, number
 from penstock.receiver.client import LastFrame
+from penstock.receiver.validity.pixels import Flag
 
 _MARGINS = (84, 8, 18, 46)
 """Left, upper, right and lower margin around the axes: numbers of frames are long."""

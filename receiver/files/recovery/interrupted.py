@@ -57,6 +57,15 @@ def look_at(entry: Entry) -> str:
     return str(state)
 
 
+def there(account: Account) -> str:
+    """Return, in words, how many frames a file has whose writer died; the account is closed."""
+    counts = account.counts()
+    if account.announced:
+        return f"{counts.stored:,} of {plural(counts.planned, 'frame is', 'frames are')} in the file"
+    stored = plural(counts.stored, "frame is", "frames are")
+    return f"{stored} in the file, how many more were to come is not known"
+
+
 def mark_interrupted(path: str | Path, reason: str) -> Account:
     """Mark a file whose writer died as incomplete; return the closed account of its frames.
 
@@ -93,7 +102,7 @@ def mark_interrupted(path: str | Path, reason: str) -> Account:
             record[name][()] = getattr(counts, name)
         record["planned"][()] = counts.planned
         set_text(record, "state", "incomplete")
-        holds = f"{counts.stored:,} of {plural(counts.planned, 'frame is', 'frames are')} in the file"
+        holds = there(account)
         if damaged:
             holds += ", whose index was damaged: copy them to another file"
         set_text(record, "reason", f"{reason}; {holds}")

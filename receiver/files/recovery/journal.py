@@ -21,7 +21,8 @@ import msgspec
 
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.files.nexus import name_of
-from penstock.receiver.series.running_series import Interruption, RunningSeries
+from penstock.receiver.series.kills import Interruption
+from penstock.receiver.series.running_series import RunningSeries
 from penstock.stins.messages import Header
 
 log = logging.getLogger(__name__)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import msgspec
 
 from penstock.receiver.config import ReceiverConfig
-from penstock.receiver.files.recovery.interrupted import Untouched, look_at, mark_interrupted
+from penstock.receiver.files.recovery.interrupted import Untouched, look_at, mark_interrupted, there
 from penstock.receiver.files.recovery.journal import Journal, Left, is_resumable
 from penstock.receiver.files.remedies import is_no_space
 from penstock.receiver.files.reopened import DAMAGED, Reopened, reopen_file
@@ -25,7 +25,8 @@ from penstock.receiver.files.template import IN_PROGRESS
 from penstock.receiver.models import PastSeries, Series
 from penstock.receiver.regions import rows as region_rows
 from penstock.receiver.series.account import Account
-from penstock.receiver.series.running_series import Interruption, ResumedSeries
+from penstock.receiver.series.kills import Interruption
+from penstock.receiver.series.running_series import ResumedSeries
 from penstock.stins.messages import Header, Start
 from penstock.stins.texts import of_series, plural
 
@@ -138,10 +139,7 @@ def _mark(entries: Iterable[Left], reason: str, recovered: Recovered) -> None:
                 left.remove()  # it was closed at the last moment
                 continue
             account = mark_interrupted(entry.filename, sentence)
-            counts = account.counts()
-            sentence += (
-                f"; {counts.stored:,} of {plural(counts.planned, 'frame is', 'frames are')} in the file"
-            )
+            sentence += f"; {there(account)}"
             log.warning("%s is marked as incomplete: %s", entry.filename, sentence)
         except Untouched as error:
             sentence = f"{sentence}; {error}"

@@ -13,6 +13,7 @@ import numpy as np
 from penstock.codecs import bslz4
 from penstock.codecs.pixel_type import little_endian
 from penstock.receiver.transforms.memory_limit import MemoryLimit
+from penstock.receiver.transforms.steps.facts import moved
 from penstock.receiver.transforms.steps.format import (
     Data,
     Format,
@@ -109,7 +110,7 @@ class Chain:
     def describe(self, metadata: Mapping[str, Any], header: Header) -> Mapping[str, Any]:
         """Return the metadata of a series after the chain; `header` is the one received."""
         steps = [step for step, _ in self._steps]
-        return recorded(described(metadata, steps, header.shape), steps)
+        return moved(recorded(described(metadata, steps, header.shape), steps), steps)
 
     def apply(self, frame: Frame) -> Frame:
         """Return the frame after the chain.
@@ -125,7 +126,7 @@ class Chain:
             blobs.check(frame)
         elif len(frame.blobs) != (count := image.shape[0] if len(image.shape) == 3 else 1):
             raise BlobError(
-                "blob_count", f"frame {image.frame}: {plural(len(frame.blobs), 'blob')}, {count} expected"
+                "blob_count", f"{image.said}: {plural(len(frame.blobs), 'blob')}, {count} expected"
             )
         parts: list[Data] = list(frame.blobs)
         before = parts[0]
@@ -134,9 +135,9 @@ class Chain:
                 before = parts[0]
                 parts = [kernel(part) for part in parts]
         except BlobError as error:
-            raise BlobError(error.kind, f"frame {image.frame}: {error}") from error
+            raise BlobError(error.kind, f"{image.said}: {error}") from error
         except Exception as error:
-            raise TransformError(f"frame {image.frame} could not be transformed: {error!r}") from error
+            raise TransformError(f"{image.said} could not be transformed: {error!r}") from error
         after = way.after
         # Checksums and chunks belong to the blobs as received.
         changed = msgspec.structs.replace(

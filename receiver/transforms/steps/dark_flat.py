@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from penstock.receiver.transforms.steps import tables
@@ -14,11 +16,15 @@ from penstock.receiver.transforms.steps.format import (
     TransformConfigError,
     plain,
 )
+from penstock.receiver.validity.pixels import Flag, PixelRule
 
 
 def correct(image: np.ndarray, dark: np.ndarray | None, flat: np.ndarray | None) -> np.ndarray:
-    """Return (image - dark) / flat, float32; NaN where the flat image is NaN."""
+    """Return (image - dark) / flat, float32; NaN where the flat image is NaN, and where a pixel has no value:
+    the greatest one of an unsigned type of 32 bits or more, as in a gap."""
     corrected = image.astype("<f4")
+    if PixelRule().greatest_flag(image.dtype) is Flag.INVALID:
+        corrected[image == np.iinfo(image.dtype).max] = np.nan
     if dark is not None:
         corrected -= dark
     if flat is not None:
@@ -29,6 +35,7 @@ def correct(image: np.ndarray, dark: np.ndarray | None, flat: np.ndarray | None)
 class DarkFlat(Step, frozen=True, kw_only=True, tag="dark_flat"):
     """Each image is corrected to float32, which holds counts up to 2²⁴ exactly."""
 
+    changes_counts: ClassVar[bool] = True
     dark: str | None = None
     """File of the image to subtract."""
     flat: str | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import msgspec
 import numpy as np
@@ -39,6 +39,7 @@ class CountsToEnergy(Step, frozen=True, kw_only=True, tag="counts_to_energy"):
 
     table: tuple[Finite, ...] | str
     """Energies of 0, 1, 2, … counts: inline, or a file with one row or column of them."""
+    changes_counts: ClassVar[bool] = True
     outside: Finite | None = None
     """Value for counts that are not in the table (negative: masked pixels); NaN by default."""
 

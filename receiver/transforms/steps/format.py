@@ -68,6 +68,9 @@ class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="t
     """Inputs that it accepts: "cbf", "bslz4", "lz4" or "plain" blobs as received, "pixels" in an array."""
     gives: ClassVar[str] = "pixels"
     """Kind of its output."""
+    changes_counts: ClassVar[bool] = False
+    """Whether it makes other numbers of counts, for which `saturation_value` and `underload_value` of the
+    metadata do not hold."""
 
     def load(self) -> Plan:
         """Return the step's plan; a step with files (a table, an image) reads them here, once.

@@ -21,7 +21,8 @@ SIZES = ("x_pixel_size", "y_pixel_size")
 ACQUISITION = "acquisition"
 """Object of the metadata that describes how the series was taken, and how the streamer has rotated it."""
 BEFORE = "before_transforms"
-"""Object of the metadata for a beam centre that cannot be rotated, because the image size is unknown."""
+"""Object of the metadata for what does not hold for the frames as they are stored: a beam centre that cannot
+be rotated, because the image size is unknown, and facts of counts (see `facts`)."""
 
 
 def described(

@@ -154,7 +154,8 @@ class StandIn:
             array = cut(array, View(downsample=step, method="max_valid"))
         head = {
             "shape": array.shape, "dtype": array.dtype.name, "frame": index, "trigger": index,
-            "series": "5f0c", "version": version, "downsample": step, **known,
+            "series": "5f0c", "version": version, "downsample": step,
+            "method": "max_valid" if step > 1 else "nth", **known,
         }  # fmt: skip
         if saturation is not None:
             head["saturation"] = saturation

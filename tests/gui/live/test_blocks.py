@@ -9,7 +9,7 @@ import pytest
 
 from penstock.gui.live.drawing.blocks import Reduction, greatest_colours, reduce
 from penstock.gui.live.drawing.span import Span, span
-from penstock.gui.live.pixels import Flag, flags
+from penstock.receiver.validity.pixels import Flag, PixelRule
 
 SHAPE = (37, 53)
 GENERATOR = np.random.default_rng(5)
@@ -24,9 +24,9 @@ def whole(rows: int, columns: int) -> tuple[Span, Span]:
 
 def frame(dtype: str) -> np.ndarray[Any, Any]:
     """Counts up to 100, with pixels that have none and saturated ones."""
-    image = GENERATOR.integers(0, 100, SHAPE).astype(dtype)
+    kind = np.dtype(dtype).kind
+    image = GENERATOR.integers(0 if kind == "u" else -50, 100, SHAPE).astype(dtype)
     some = GENERATOR.random(SHAPE)
-    kind = image.dtype.kind
     image[some < 0.3] = np.iinfo(dtype).max if kind == "u" else -1 if kind == "i" else np.nan
     if kind == "f":
         image[some < 0.1] = np.inf
@@ -74,20 +74,27 @@ def test_whatever_the_window_and_the_zoom_each_pixel_in_sight_is_drawn_in_its_pl
 @pytest.mark.parametrize(
     "dtype", ["uint8", "uint16", "uint32", "uint64", "int16", "int32", "float32", "float64"]
 )
-@pytest.mark.parametrize("saturation", [None, 105.0])
+@pytest.mark.parametrize(
+    ("rule", "partial"),
+    [
+        (PixelRule(), False), (PixelRule(105.0), False), (PixelRule(None, -10.5), False),
+        (PixelRule(105.0, 3.0), False), (PixelRule(), True), (PixelRule(1e200, -1e200), False),
+    ],
+)  # fmt: skip
 @pytest.mark.parametrize("screen", [(5, 7), (20, 30), (37, 53), (90, 60)])
 @pytest.mark.parametrize("gaps", [False, True])
 def test_a_block_is_its_greatest_count_or_its_mean_and_its_flag_is_that_of_its_pixels(
-    dtype: str, saturation: float | None, screen: tuple[int, int], gaps: bool
+    dtype: str, rule: PixelRule, partial: bool, screen: tuple[int, int], gaps: bool
 ) -> None:
     image, rows, columns = frame(dtype), *whole(*screen)
     without = np.zeros(SHAPE, bool)
     without[10:14] = gaps
-    known = flags(image, saturation, without)
-    greatest, found = reduce(image, rows, columns, saturation=saturation, gaps=without if gaps else None)
+    known = rule.flags(image, without, partial=partial)
+    greatest, found = reduce(image, rows, columns, rule=rule, partial=partial, gaps=without if gaps else None)
     mean, same = reduce(
-        image, rows, columns, reduction=Reduction.MEAN, saturation=saturation, gaps=without if gaps else None
-    )
+        image, rows, columns, reduction=Reduction.MEAN, rule=rule, partial=partial,
+        gaps=without if gaps else None,
+    )  # fmt: skip
     assert greatest.shape == mean.shape == found.shape == screen
     np.testing.assert_array_equal(found, same)
     expected = np.full(screen, np.nan)
@@ -103,6 +110,22 @@ def test_a_block_is_its_greatest_count_or_its_mean_and_its_flag_is_that_of_its_p
             expected[y, x] = counts.astype(float).mean()
     good = ~np.isnan(expected)
     np.testing.assert_allclose(mean[good], expected[good], rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "float32"])
+@pytest.mark.parametrize("without", [False, True])
+def test_a_negative_value_is_drawn_as_such_unless_it_is_below_the_underload_value(
+    dtype: str, without: bool
+) -> None:
+    image = np.full(SHAPE, -7, dtype)
+    image[0, 0], gaps = -3, np.zeros(SHAPE, bool)
+    gaps[1, 1] = without
+    values, found = reduce(image, *whole(1, 1), gaps=gaps)
+    assert (values[0, 0], found[0, 0]) == (-3, Flag.GOOD)
+    _, found = reduce(image, *whole(1, 1), rule=PixelRule(None, 0.0), gaps=gaps)
+    assert found[0, 0] == Flag.INVALID
+    mean, _ = reduce(image, *whole(1, 1), reduction=Reduction.MEAN, rule=PixelRule(None, -5.0), gaps=gaps)
+    assert mean[0, 0] == -3, "the others have no value"
 
 
 def test_counts_of_the_upper_half_of_a_type_are_counts() -> None:

@@ -10,15 +10,19 @@ from typing import Any
 
 import numpy as np
 import pytest
+from silx.gui import qt
 
+from penstock.gui import theme
 from penstock.gui.live.regions import shown
 from penstock.gui.live.regions.axis import Scan, scan_of, seconds
 from penstock.gui.live.regions.curve import Curve, CurvePlace, RegionCurve
 from penstock.gui.live.regions.curves_panel import CurvesPanel
 from penstock.gui.live.regions.history import History
+from penstock.gui.live.regions.model import Row
 from penstock.gui.live.regions.shown import NAME, Shown
+from penstock.gui.live.regions.table import RegionTable
 from penstock.gui.live.regions.table_of_curves import as_csv
-from penstock.receiver.models import RoiSeries, RoiValues
+from penstock.receiver.models import Rectangle, RoiSeries, RoiValues
 
 START = 1_767_225_600.25
 INKS = {"peak": "#ff9f1c", "ground": "#3fc1ff"}
@@ -31,7 +35,9 @@ def history() -> History:
     kept = History("s", None)
     peak: list[float | None] = [10, 20, None, 40, 50]
     values = {
-        "peak": RoiSeries(sum=peak, mean=[1, 2, None, 4, 5], max=[3, 3, None, 3, 9]),
+        "peak": RoiSeries(
+            sum=peak, mean=[1, 2, None, 4, 5], max=[3, 3, None, 3, 9], saturated=[0, 2, None, 0, 1]
+        ),
         "ground": RoiSeries(sum=[1, 1, None, 1, 1], mean=[0, 0, None, 0, 0], max=[1, 1, None, 1, 1]),
     }
     times = [START, START + 0.5, None, START + 1.5, START + 2.0]
@@ -42,8 +48,8 @@ def history() -> History:
 def totals() -> Shown:
     """Two of the frames were shown."""
     seen = Shown()
-    seen.add("s", 4, START + 2.0, (500, 5.0, 9))
-    seen.add("s", 1, START + 0.5, (200, 2.0, 3))
+    seen.add("s", 4, START + 2.0, (500, 5.0, 9, 6))
+    seen.add("s", 1, START + 0.5, (200, 2.0, 3, 0))
     return seen
 
 
@@ -69,6 +75,9 @@ def test_the_selected_region_is_drawn_by_frame(panel: CurvesPanel) -> None:
     assert panel.curve.getYAxis().getLabel() == "sum of peak"
     panel.value.setCurrentText("max")
     np.testing.assert_equal(panel.curve.values()[1], [3, 3, np.nan, 3, 9])
+    panel.value.setCurrentText("saturated")
+    np.testing.assert_equal(panel.curve.values()[1], [0, 2, np.nan, 0, 1])
+    assert panel.curve.getYAxis().getLabel() == "saturated pixels of peak"
 
 
 def test_all_regions_are_drawn_in_one_plot_and_the_selected_one_is_thicker(panel: CurvesPanel) -> None:
@@ -96,6 +105,8 @@ def test_frames_shown_are_crosses_and_said_to_be_only_those(panel: CurvesPanel) 
     assert panel.curve.getCurve(NAME).getXData().tolist() == [0.5, 2.0]
     panel.value.setCurrentText("max")
     assert panel.curve.getCurve(NAME).getYData().tolist() == [3, 9]
+    panel.value.setCurrentText("saturated")
+    assert panel.curve.getCurve(NAME).getYData().tolist() == [0, 6]
 
 
 def test_in_a_scan_its_motor_is_offered_and_gone_with_it(panel: CurvesPanel) -> None:
@@ -124,8 +135,9 @@ def test_the_table_has_all_that_is_known(qtbot: Any, panel: CurvesPanel, tmp_pat
     assert len(rows) == 5
     assert rows[1] == {
         "frame": "1", "time": repr(START + 0.5), "peak:sum": "20", "peak:mean": "2", "peak:max": "3",
-        "ground:sum": "1", "ground:mean": "0", "ground:max": "1", "frames shown:sum": "200",
-        "frames shown:mean": "2", "frames shown:max": "3",
+        "peak:saturated": "2", "ground:sum": "1", "ground:mean": "0", "ground:max": "1",
+        "ground:saturated": "", "frames shown:sum": "200", "frames shown:mean": "2", "frames shown:max": "3",
+        "frames shown:saturated": "0",
     }  # fmt: skip
     assert (rows[2]["time"], rows[2]["peak:sum"], rows[0]["frames shown:sum"]) == ("", "", "")
     panel.save_csv(tmp_path / "nowhere" / "values.csv")
@@ -235,3 +247,14 @@ def test_a_plot_is_made_when_it_is_first_drawn_into(qtbot: Any) -> None:
     assert place.curve.values() == ([0, 1], [0, 3])
     place.show_curves([], "", "")
     assert place.curve.curves() == ()
+
+
+def test_saturated_pixels_are_marked_in_the_list(qtbot: Any) -> None:
+    table = RegionTable()
+    qtbot.addWidget(table)
+    place = Rectangle(x=0, y=0, width=2, height=2)
+    rows = Row("peak", place, 9, 3, 5, 1), Row("ground", place, 4, 1, 1, 0), Row("old", place, 4, 1, 1)
+    table.show_rows(rows)
+    assert [table.text(name, "Saturated") for name in table.names()] == ["▲ 1", "0", "–"]
+    inks = [table.item(line, table.columnCount() - 1).foreground().color().name() for line in range(3)]
+    assert inks[0] == qt.QColor(theme.current().warning).name() and inks[0] not in inks[1:]

@@ -12,6 +12,7 @@ import h5py
 import msgspec
 import numpy as np
 import pytest
+from fabio.cbfimage import CbfImage
 
 from penstock.gui.live import file_source
 from penstock.gui.live.file_source import FileSource
@@ -19,6 +20,7 @@ from penstock.gui.live.measure.facts import Informed
 from penstock.gui.live.source import Away, Part, Refused, Source
 from penstock.receiver.models import FrameStatus, Rectangle
 from tests.receiver.h5_file import picture, write_series
+from tests.receiver.hdf5.views import raw, view
 
 WRITER = """
 import sys
@@ -114,6 +116,18 @@ def test_it_begins_with_the_first_frame_that_is_there_and_shows_it_once(tmp_path
     assert frame is not None and frame.frame == 1 and np.array_equal(frame.array, picture(1))
     assert source.newest(frame.version) is None
     assert (frame.status, frame.series, frame.trigger) == ("stored", "a1", 1)
+
+
+def test_what_a_file_says_of_its_pixels_goes_with_each_frame(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        detector = file.create_group("entry/instrument/detector")
+        detector["data"] = np.array([[[-4, -1]]], np.int32)
+        detector["underload_value"], detector["saturation_value"] = -1, 90
+    frame = opened(tmp_path / "a.h5").frame(0)
+    assert (frame.underload, frame.saturation, frame.status) == (-1, 90, None)
+    for header, underload in (({"_array_data.header_convention": "PILATUS_1.2"}, 0), ({}, None)):
+        CbfImage(data=np.array([[-2, -1, 3]], np.int32), header=header).write(str(tmp_path / "a.cbf"))
+        assert opened(tmp_path / "a.cbf").frame(0).underload == underload
 
 
 def test_a_frame_that_is_not_there_is_refused_with_its_fate(tmp_path: Path) -> None:
@@ -222,6 +236,20 @@ def test_a_file_that_says_nothing_of_the_beam_is_measured_without(tmp_path: Path
     with pytest.raises(Refused, match=r"a\.h5 says nothing of detector and beam"):
         source.geometry("")
     assert source.mask("") is None
+
+
+def test_frames_of_another_program_that_were_never_stored_are_gaps_with_a_reason(tmp_path: Path) -> None:
+    raw(tmp_path / "raw_0.h5", (0, 1))
+    view(tmp_path / "a.h5", 5, ((0, 2, "raw_0.h5"), (2, 3, "raw_1.h5")))
+    source = opened(tmp_path / "a.h5")
+    assert source.lost() == ((2, 4, "missing"),) and source.count() == 5
+    with pytest.raises(Refused, match=r"^frame 3 is missing: .*/raw_1\.h5 does not exist$") as refused:
+        source.frame(3)
+    assert refused.value.kind == "missing"
+    raw(tmp_path / "raw_1.h5", (2, 3, 4))
+    source.reload()
+    source.status()
+    assert source.lost() == () and (source.frame(3).array == 4).all()
 
 
 def test_another_of_its_images_can_be_chosen(tmp_path: Path) -> None:

@@ -17,11 +17,11 @@ from penstock.gui.live.feed import Feed
 from penstock.gui.live.file_source import FileSource
 from penstock.gui.live.measure.counting import BLOCKS, COLOURS, MASKED, UNMASKED
 from penstock.gui.live.measure.saturation_banner import SOME, UNCOUNTED
-from penstock.gui.live.pixels import Flag
 from penstock.gui.live.regions.model import number
 from penstock.gui.live.view import LiveView
 from penstock.gui.live.viewer import Viewer
 from penstock.receiver.models import Rectangle
+from penstock.receiver.validity.pixels import Flag
 from tests.gui.live.stand_in import StandIn
 from tests.receiver.processes import DEADLINE as SECONDS
 from tests.receiver.processes import ReceiverProcess
@@ -162,6 +162,28 @@ def test_of_a_frame_in_blocks_no_number_is_made_and_the_rectangle_is_fetched_who
     assert shown.value("Rectangle", "At") == "row 29, column 49"
     assert shown.value("Frame", "Sum") == "–"
     assert shown.says() == f"▲ {BLOCKS}"
+
+
+def test_a_block_that_the_mask_leaves_out_as_a_whole_is_no_saturated_one(
+    qtbot: Any, receiver: StandIn, show: Callable[..., Viewer]
+) -> None:
+    image = np.zeros(IMAGE.shape, np.uint16)
+    image[40:44, 40:44] = 65535  # in 16 bits it may be a count
+    receiver.mask = np.zeros(IMAGE.shape, np.uint32)
+    receiver.mask[40:44, 40:44] = 1
+    viewer = show(receiver.url)
+    viewer.controls.block.setValue(4)
+    receiver.frame(image, 0)
+    banner = viewer.measure.saturation
+    qtbot.waitUntil(viewer.measure.facts.has_looked_for_mask, timeout=DEADLINE)
+    qtbot.waitUntil(lambda: banner.whole() == UNCOUNTED, timeout=DEADLINE)
+    found = viewer.plot.flags()
+    assert found is not None and np.argwhere(found).tolist() == [[10, 10]]
+    assert found[10, 10] == Flag.INVALID
+    receiver.mask[43, 43] = 0
+    receiver.run()
+    receiver.frame(image, 1, series="other")
+    qtbot.waitUntil(lambda: banner.whole() == SOME, timeout=DEADLINE)
 
 
 def test_colours_and_spectra_are_not_counted(
@@ -351,15 +373,25 @@ def test_a_file_is_measured_like_what_a_receiver_has(qtbot: Any, tmp_path: Path)
         view.stop()
 
 
-def test_of_infinite_pixels_that_count_the_figures_are_shown_too(
+def test_negative_values_are_measured_and_drawn_unless_they_are_below_the_underload_value(
     qtbot: Any, receiver: StandIn, show: Callable[..., Viewer]
 ) -> None:
-    receiver.mask = np.zeros(IMAGE.shape, np.uint32)
     viewer = measured(qtbot, receiver, show)
-    image = IMAGE.astype(np.float32)
-    image[0, 0], image[1, 1] = np.inf, -np.inf
-    receiver.frame(image, 1)
-    shown = viewer.measure.figures
-    qtbot.waitUntil(lambda: shown.value("Frame", "Sum") == "nan", timeout=DEADLINE)
-    assert shown.value("Frame", "Maximum") == "inf"
-    assert shown.value("Frame", "Centroid") == "–"
+    image = np.array([[-40, -10], [20, 70]], np.int32).repeat(30, 0).repeat(40, 1)
+    image[0, 0] = -2_000  # of which no percentile hears
+    shown, look = viewer.measure.figures, viewer.plot.look
+    for index, known in enumerate(({}, {"underload": 0}), 1):
+        receiver.frame(image, index, **known)
+        # 1,200 pixels of each, but for one of the first.
+        left_out, total, mean = ("2,400", "108,000", "45") if known else ("0", "46,040", "9.59167")
+        qtbot.waitUntil(lambda total=total: shown.value("Frame", "Sum") == total, timeout=DEADLINE)
+        assert (shown.value("Frame", "Left out"), shown.value("Frame", "Mean")) == (left_out, mean)
+        assert shown.value("Frame", "Maximum") == "70"
+        qtbot.waitUntil(lambda index=index: viewer.drawn() == index + 1, timeout=DEADLINE)
+        assert look.levels() == ((20, 70) if known else (-40, 70))
+        x, y = viewer.plot.dataToPixel(60, 15)
+        colour = viewer.plot.getWidgetHandle().grab().toImage().pixelColor(round(x), round(y)).name()
+        assert (colour == theme.current().invalid_pixel) is bool(known)
+        pixel = viewer.plot.pixel_at(60, 15)
+        assert pixel is not None
+        assert (pixel.value, pixel.flag) == (-10, Flag.INVALID if known else Flag.GOOD)

@@ -8,6 +8,7 @@ import pytest
 from penstock.gui.live.measure import counts
 from penstock.gui.live.measure.counts import Counted
 from penstock.receiver.models import Rectangle
+from penstock.receiver.validity.pixels import PixelRule
 
 
 def test_figures_of_a_rectangle_are_those_of_its_pixels() -> None:
@@ -51,11 +52,33 @@ def test_masked_pixels_gaps_and_what_is_no_number_do_not_count() -> None:
     assert (found.pixels, found.left_out, found.sum, found.maximum, found.place) == (16, 8, 22, 7, (2, 2))
 
 
-def test_with_a_mask_a_pixel_of_the_greatest_value_counts_and_without_one_a_gap_does_not() -> None:
+@pytest.mark.parametrize("mask", [None, np.zeros((2, 3))])
+def test_the_greatest_value_of_32_bits_is_no_count_also_where_the_mask_says_nothing_of_it(
+    mask: np.ndarray | None,
+) -> None:
     image = np.ones((2, 3), np.uint32)
     image[0, 0] = 2**32 - 1
-    assert Counted(image).of().sum == 5
-    assert Counted(image, mask=np.zeros(image.shape)).of().sum == 5 + 2**32 - 1
+    found = Counted(image, mask=mask).of()
+    assert (found.sum, found.pixels, found.left_out, found.maximum) == (5, 5, 1, 1)
+
+
+@pytest.mark.parametrize("dtype", ["int16", "int32", "float64"])
+def test_negative_values_are_values_unless_the_detector_says_otherwise(dtype: str) -> None:
+    image = np.array([[-4, -1], [2, 7]], dtype)
+    found = Counted(image).of()
+    assert (found.sum, found.mean, found.pixels, found.maximum) == (4, 1.0, 4, 7)
+    assert Counted(image - 8).of().place == (1, 1), "of values that are all below 0 the greatest"
+    found = Counted(image, PixelRule(underload=0)).of()
+    assert (found.sum, found.mean, found.pixels, found.left_out) == (9, 4.5, 2, 2)
+
+
+def test_of_a_partial_frame_the_missing_part_is_left_out() -> None:
+    image = np.array([[-1, -2], [2, 7]], np.int32)
+    found = Counted(image, partial=True).of()
+    assert (found.sum, found.pixels, found.left_out) == (7, 3, 1)
+    full = np.array([[65535, 3]], np.uint16)
+    assert Counted(full).saturated() == 1
+    assert Counted(full, partial=True).saturated() == 0
 
 
 def test_saturated_pixels_count_and_are_counted() -> None:
@@ -63,7 +86,7 @@ def test_saturated_pixels_count_and_are_counted() -> None:
     image[1, 1:4] = 1000
     mask = np.zeros(image.shape)
     mask[1, 1] = 1
-    counted = Counted(image, saturation=1000, mask=mask)
+    counted = Counted(image, PixelRule(1000), mask=mask)
     assert (counted.of().saturated, counted.saturated()) == (2, 2)
     full = np.full((2, 2), 255, np.uint8)
     assert (Counted(full).of().saturated, Counted(full).saturated()) == (4, 4)
@@ -72,7 +95,7 @@ def test_saturated_pixels_count_and_are_counted() -> None:
 
 def test_where_no_pixel_counts_there_is_no_figure() -> None:
     image = np.full((3, 3), -1, np.int32)
-    found = Counted(image).of()
+    found = Counted(image, PixelRule(underload=0)).of()
     assert (found.pixels, found.sum, found.mean, found.maximum, found.place, found.centroid) == (
         0, 0, None, None, None, None,
     )  # fmt: skip
@@ -103,9 +126,9 @@ def test_a_column_of_64_bits_that_adds_up_to_more_is_summed_all_the_same(dtype: 
     assert Counted(image, mask=np.zeros(image.shape)).of().sum == 9 * count + 3
 
 
-def test_infinite_pixels_that_a_mask_has_count_have_no_centroid() -> None:
+def test_infinite_pixels_do_not_count_also_where_the_mask_says_nothing_of_them() -> None:
     image = np.ones((4, 4), np.float32)
     image[0, 0], image[1, 1] = np.inf, -np.inf
     figures = Counted(image, mask=np.zeros(image.shape)).of()
-    assert figures.pixels == 16 and np.isnan(figures.sum) and figures.centroid is None
-    assert figures.maximum == np.inf and figures.place == (0, 0)
+    assert (figures.pixels, figures.left_out, figures.sum) == (14, 2, 14)
+    assert figures.maximum == 1

@@ -60,12 +60,13 @@ def test_the_series_geometry_is_shown_and_the_place_under_the_cursor(viewer: Vie
 def test_what_is_not_known_is_not_shown_but_said(
     qtbot: Any, receiver: StandIn, show: Callable[..., Viewer]
 ) -> None:
-    receiver.geometry = {"beam_center_x": 150.5, "beam_center_y": 100.25}
+    receiver.geometry = {"beam_center_x": 150.5, "beam_center_y": 100.25, "remarks": ["distance is in x"]}
     viewer = show(receiver.url)
     receiver.frame(IMAGE, 0)
     tab = viewer.measure.beam_tab
     qtbot.waitUntil(lambda: tab.x.text() == "150.50", timeout=DEADLINE)
     assert tab.says().startswith("Not known of this series: distance, pixel size, wavelength.")
+    assert tab.says().endswith(" set it at the detector. Distance is in x.")
     assert (tab.distance.text(), tab.energy.text()) == ("", "")
     qtbot.waitUntil(lambda: viewer.drawn() == 1, timeout=DEADLINE)
     point(viewer, 153.5, 104.25)

@@ -16,11 +16,11 @@ from silx.gui import qt
 from penstock.gui.live.app import Options, open_viewer
 from penstock.gui.live.file_source import FileSource
 from penstock.gui.live.past.kept import Kept
-from penstock.gui.live.pixels import Flag
 from penstock.gui.live.receiver_source import ReceiverSource
 from penstock.gui.live.source import WHOLE, Away, Part, Refused
 from penstock.gui.live.viewer import Viewer
 from penstock.receiver.client import LastFrame
+from penstock.receiver.validity.pixels import Flag
 from penstock.streamer import patterns
 from tests.gui.live.taking import Live, live
 from tests.receiver.conftest import receiver, start_receiver, streamer

@@ -1,67 +1,70 @@
-"""Which pixels carry no count."""
+"""Which pixels of a frame have a value, each counted by hand; the rule itself: tests/receiver/validity."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import pytest
 
-from penstock.gui.live.pixels import Flag, flags, outside
+from penstock.gui.live.pixels import flags_of, flags_of_numbers, not_sent, outside
+from penstock.receiver.client import LastFrame
+from penstock.receiver.validity.pixels import Flag
+
+GOOD, NO_VALUE, SATURATED = Flag.GOOD, Flag.INVALID, Flag.SATURATED
 
 
-@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64"])
-def test_negative_pixels_of_signed_images_are_invalid(dtype: str) -> None:
-    image = np.array([[-2, -1, 0, 1, 100]], dtype)
-
-    assert flags(image).tolist() == [[Flag.INVALID, Flag.INVALID, Flag.GOOD, Flag.GOOD, Flag.GOOD]]
-
-
-def test_nan_and_negative_pixels_of_floating_images_are_invalid() -> None:
-    image = np.array([[np.nan, -0.5, np.inf, 0.0, 2.5]], np.float32)
-
-    assert flags(image).tolist() == [[Flag.INVALID] * 3 + [Flag.GOOD] * 2]
+def frame(pixels: list[Any], dtype: str, **known: Any) -> LastFrame:
+    return LastFrame(np.array([pixels], dtype), 0, "s", 1, **{"downsample": 1, **known})
 
 
 @pytest.mark.parametrize(
-    ("dtype", "expected"),
+    ("pixels", "dtype", "known", "expected"),
     [
-        ("uint8", Flag.SATURATED),
-        ("uint16", Flag.SATURATED),
-        ("uint32", Flag.INVALID),
-        ("uint64", Flag.INVALID),
+        ([-2, -1, 0], "int32", {}, [GOOD, GOOD, GOOD]),
+        ([-2, -1, 0], "int32", {"underload": 0.0}, [NO_VALUE, NO_VALUE, GOOD]),
+        ([-2, -1, 0], "int32", {"status": "partial"}, [GOOD, NO_VALUE, GOOD]),
+        ([-0.5, np.nan, np.inf], "float32", {}, [GOOD, NO_VALUE, NO_VALUE]),
+        ([9, 10, 65535], "uint16", {}, [GOOD, GOOD, SATURATED]),
+        ([9, 10, 65535], "uint16", {"saturation": 10.0}, [GOOD, SATURATED, NO_VALUE]),
+        ([9, 10, 65535], "uint16", {"status": "partial"}, [GOOD, GOOD, NO_VALUE]),
+        ([9, 10, 2**32 - 1], "uint32", {}, [GOOD, GOOD, NO_VALUE]),
+        # Blocks, of which none of the pixels has a value in the first.
+        ([-(2**15), -1, 7], "int16", {"downsample": 2, "method": "max_valid"}, [NO_VALUE, GOOD, GOOD]),
+        ([-(2**63), -1, 7], "int64", {"downsample": 2, "method": "max_valid"}, [NO_VALUE, GOOD, GOOD]),
+        ([-(2**15), -1, 7], "int16", {}, [GOOD, GOOD, GOOD]),
     ],
 )
-def test_greatest_value_of_unsigned_images_is_flagged(dtype: str, expected: Flag) -> None:
-    image = np.array([[0, 1, np.iinfo(dtype).max]], dtype)
-
-    assert flags(image).tolist() == [[Flag.GOOD, Flag.GOOD, expected]]
-
-
-def test_pixels_from_the_saturation_value_on_are_saturated_and_masked_ones_stay_invalid() -> None:
-    image = np.array([[99, 100, 101, 2**32 - 1]], np.uint32)
-
-    assert flags(image, saturation=100).tolist() == [
-        [Flag.GOOD, Flag.SATURATED, Flag.SATURATED, Flag.INVALID]
-    ]
-
-
-@pytest.mark.parametrize(("saturation", "expected"), [(60_000, Flag.INVALID), (65_535, Flag.SATURATED)])
-def test_where_counting_ends_before_the_greatest_value_that_value_is_no_count(
-    saturation: float, expected: Flag
+def test_a_frame_brings_the_rule_of_its_pixels(
+    pixels: list[Any], dtype: str, known: dict[str, Any], expected: list[Flag]
 ) -> None:
-    image = np.array([[1, 60_001, 2**16 - 1]], np.uint16)
+    one = frame(pixels, dtype, **known)
+    assert flags_of(one, one.array)[0].tolist() == expected
 
-    assert flags(image, saturation)[0, 2] == expected
+
+def test_of_what_was_computed_all_finite_numbers_are_good() -> None:
+    values = np.array([[-3.0, np.nan, np.inf, 0.0]], np.float32)
+    assert flags_of_numbers(values)[0].tolist() == [GOOD, NO_VALUE, NO_VALUE, GOOD]
+    assert not flags_of_numbers(np.array([[-1, 255]], np.int16)).any()
+    assert not flags_of_numbers(np.array([[0, 255]], np.uint8)).any()
 
 
-def test_gaps_that_are_known_are_invalid_and_what_a_module_counts_to_its_end_is_saturated() -> None:
-    image = np.full((4, 3), 2**16 - 1, np.uint16)
-    image[0] = 7
+def test_gaps_that_are_known_have_no_value_and_what_a_module_counts_to_its_end_is_saturated() -> None:
+    one = LastFrame(np.full((4, 3), 2**16 - 1, np.uint16), 0, "s", 1, 1, modules=((0, 0, 1, 3), (3, 0, 1, 3)))
+    one.array[0] = 7
 
-    found = flags(image, gaps=outside((4, 3), [(0, 0, 1, 3), (3, 0, 1, 3)]))
+    found = flags_of(one, one.array, not_sent(one, (4, 3)))
 
-    assert found[0].tolist() == [Flag.GOOD] * 3
-    assert (found[1:3] == Flag.INVALID).all()
-    assert found[3].tolist() == [Flag.SATURATED] * 3
+    assert found[0].tolist() == [GOOD] * 3
+    assert (found[1:3] == NO_VALUE).all()
+    assert found[3].tolist() == [SATURATED] * 3
+
+
+def test_what_a_file_says_is_missing_was_not_sent() -> None:
+    missing = np.array([[[False, True]], [[False, False]]])
+    one = LastFrame(np.zeros((2, 1, 2), np.uint16), 0, "s", 1, 1, status="partial", missing=missing)
+    found = not_sent(one, (2, 2))
+    assert found is not None and found.tolist() == [[False, True], [False, False]]
 
 
 @pytest.mark.parametrize(("x", "y", "step"), [(0, 0, 1), (0, 0, 2), (3, 2, 1), (2, 5, 3), (13, 7, 4)])
@@ -75,5 +78,7 @@ def test_what_is_outside_follows_region_and_down_sampling(x: int, y: int, step: 
     assert np.array_equal(outside(seen.shape, modules, x, y, step), seen)
 
 
-def test_boolean_images_have_nothing_to_flag() -> None:
-    assert not flags(np.array([[True, False]])).any()
+def test_a_block_with_one_pixel_of_a_module_is_of_it() -> None:
+    found = outside((3, 4), [(3, 5, 4, 6)], step=4, blocks=True)
+    # Rows 3 to 6 and columns 5 to 10: of blocks the first two rows, and the second and third column.
+    assert found.tolist() == [[True, False, False, True]] * 2 + [[True] * 4]

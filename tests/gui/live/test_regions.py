@@ -121,6 +121,7 @@ def test_regions_are_drawn_and_listed_with_the_newest_values(
     assert table.text("peak", "Sum") == f"{inside.sum():,.0f}"
     assert table.text("peak", "Max") == f"{inside.max():,.0f}"
     assert table.text("peak", "Mean") == f"{inside.mean():,.6g}"
+    assert table.text("peak", "Saturated") == "0"
     assert [table.text("peak", edge) for edge in ("x", "y", "Width", "Height")] == ["100", "50", "40", "30"]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -11,7 +13,7 @@ from penstock.receiver.models import Rectangle, Roi, RoiSeries, RoiValues
 
 PEAK, EDGE = Rectangle(x=10, y=20, width=30, height=40), Rectangle(x=0, y=0, width=4, height=1)
 BOTH = {"peak": PEAK, "edge": EDGE}
-SEEN = Roi(name="peak", x=10, y=20, width=30, height=40, frame=7, sum=1200.0, mean=1.0, max=9.0)
+SEEN = Roi(name="peak", x=10, y=20, width=30, height=40, frame=7, sum=1200.0, mean=1.0, max=9.0, saturated=3)
 
 
 @pytest.mark.parametrize(
@@ -35,6 +37,9 @@ def test_a_drawn_rectangle_is_whole_pixels_of_the_frame(
 def test_before_the_next_regions_are_known_those_of_the_series_are_listed() -> None:
     (row,) = model.rows([SEEN], None)
     assert (row.name, row.place, row.sum, row.mean, row.max, row.pending) == ("peak", PEAK, 1200, 1, 9, False)
+    assert [model.marked(replace(row, saturated=count)) for count in (row.saturated, 0, None)] == [
+        "▲ 3", "0", "–",
+    ]  # fmt: skip
 
 
 def test_what_differs_from_the_series_counts_from_the_next_one_on() -> None:
@@ -102,6 +107,9 @@ def test_a_curve_grows_by_index_with_gaps_for_missing_frames() -> None:
     frames, values = kept.curve("peak", "sum")
     assert frames.tolist() == [0, 1, 2, 3]
     np.testing.assert_array_equal(values, [0, np.nan, 2, 3])
+    assert np.isnan(kept.curve("peak", "saturated")[1]).tolist() == [True] * 4, (
+        "an older receiver counts none"
+    )
     assert len(kept.curve("gone", "sum")[0]) == 0
     assert not kept.take(answer(4, [], ended=True))
     assert kept.ended

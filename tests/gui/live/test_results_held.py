@@ -13,7 +13,6 @@ from penstock.gui.live.drawing.blocks import Reduction
 from penstock.gui.live.drawing.picture import Port, Style, draw
 from penstock.gui.live.drawing.span import Span
 from penstock.gui.live.levels import Levels, Scale
-from penstock.gui.live.pixels import Flag
 from penstock.gui.live.results.curve_plot import _is_out, _range
 from penstock.gui.live.results.held import (
     Account,
@@ -35,6 +34,7 @@ from penstock.gui.live.results.ticks import Places, Ticks
 from penstock.processing.client import Rows
 from penstock.processing.models import Counts, Result, Series, Status
 from penstock.receiver.client import LastFrame
+from penstock.receiver.validity.pixels import Flag
 
 DONE, FAILED, LOST, PENDING = 1, 2, 3, 255
 

@@ -9,6 +9,7 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
+from fabio.cbfimage import CbfImage
 from silx.gui import qt
 
 from penstock.gui import theme
@@ -16,12 +17,13 @@ from penstock.gui.live.measure import image_io
 from penstock.gui.live.measure.counting import counted
 from penstock.gui.live.measure.treatment import Combine, Treated, Treatment
 from penstock.gui.live.measure.treatment_tab import CORNERS, NO_MASK, NO_RECTANGLE
-from penstock.gui.live.pixels import Flag
 from penstock.gui.live.regions.model import number
 from penstock.gui.live.viewer import Viewer
 from penstock.receiver.client import LastFrame
 from penstock.receiver.models import Rectangle
+from penstock.receiver.validity.pixels import Flag
 from tests.gui.live.stand_in import StandIn
+from tests.receiver.h5_file import picture, write_series
 
 IMAGE = np.arange(4800, dtype=np.int32).reshape(60, 80)
 PLACE = Rectangle(x=20, y=10, width=30, height=20)
@@ -56,17 +58,57 @@ def test_what_is_saturated_or_invalid_in_one_of_the_frames_is_so_in_what_is_made
     first, second = np.full((2, 3), 5, np.int32), np.full((2, 3), 5, np.int32)
     first[0, 0], second[1, 1] = 1000, -1
     for index, array in enumerate((first, second)):
-        whole = do.whole(frame(array, index, saturation=1000))
+        whole = do.whole(frame(array, index, saturation=1000, underload=0))
         assert whole.flags.shape == (2, 3)
     assert whole.flags[0, 0] == Flag.SATURATED and whole.flags[1, 1] == Flag.INVALID
     assert whole.flag(0, 1) is Flag.GOOD
+
+
+@pytest.mark.parametrize(
+    ("known", "flags", "mean"),
+    [
+        ({}, [[0, 0], [0, 0]], 1.0),  # of (-4, -1, 2, 7)
+        ({"underload": 0}, [[1, 1], [0, 0]], 4.5),
+        ({"status": "partial"}, [[0, 1], [0, 0]], 5 / 3),
+        ({"saturation": 7}, [[0, 0], [0, 2]], 1.0),  # it counts, and is marked
+    ],
+)
+def test_averages_and_masked_frames_go_by_the_rule_of_each_frame(
+    known: dict[str, Any], flags: list[list[int]], mean: float
+) -> None:
+    image = np.array([[-4, -1], [2, 7]], np.int32)
+    for do in (Treatment(combine=Combine.MEAN, frames=2), Treatment(mask=np.zeros((2, 2), bool))):
+        whole = do.whole(frame(image, 0, **known))
+        assert whole.flags.tolist() == flags
+        assert counted(whole, None).of().mean == mean
+        good = np.array(flags) == Flag.GOOD
+        assert sorted(whole.sample.tolist()) == sorted(image[good].tolist())
+        assert (whole.drawn[good] == image[good]).all(), "values below 0 too"
+
+
+def test_what_is_missing_of_a_partial_frame_is_missing_in_an_average() -> None:
+    do = Treatment(combine=Combine.SUM, frames=2)
+    assert counted(do.whole(frame(np.full((2, 2), 3, np.uint16), 0)), None).of().sum == 12
+    missing = np.array([[False, True], [False, False]])
+    part = frame(np.array([[4, 0], [4, 65535]], np.uint16), 1, status="partial", missing=missing)
+    whole = do.whole(part)
+    assert whole.flags.tolist() == [[0, 1], [0, 1]]
+    assert counted(whole, None).of().sum == 14
+
+
+def test_a_pixel_that_has_no_value_in_one_of_the_frames_is_not_measured_in_their_sum() -> None:
+    do = Treatment(combine=Combine.SUM, frames=2)
+    for index, pixels in enumerate(([-1, 3], [4, 5])):
+        whole = do.whole(frame(np.array([pixels], np.int32), index, underload=0))
+        figures = counted(whole, None).of()
+    assert (figures.pixels, figures.left_out, figures.sum) == (1, 1, 8)
 
 
 def test_a_background_is_subtracted_exactly_also_below_zero() -> None:
     background = np.full(IMAGE.shape, 100.0)
     whole = Treatment(background=background).whole(frame(IMAGE))
     assert np.array_equal(whole.image, IMAGE - 100.0)
-    assert whole.drawn.min() == 0 and (whole.flags == Flag.GOOD).all()
+    assert whole.drawn.min() == -100 and (whole.flags == Flag.GOOD).all()
     assert counted(whole, None).of().sum == (IMAGE - 100.0).sum()
     added = Treatment(background=background, combine=Combine.SUM, frames=2)
     for index in range(2):
@@ -118,6 +160,32 @@ def test_masks_and_backgrounds_are_kept_in_files(name: str, tmp_path: Path) -> N
     assert np.array_equal(image_io.load(tmp_path / name) != 0, mask)
     image_io.save(tmp_path / name, IMAGE / 4)
     assert np.array_equal(image_io.load(tmp_path / name), IMAGE / 4)
+
+
+def test_a_background_is_the_first_frame_that_is_stored_whole_nan_where_a_pixel_has_no_value(
+    tmp_path: Path,
+) -> None:
+    with h5py.File(tmp_path / "others.h5", "w") as file:
+        detector = file.create_group("entry/instrument/detector")
+        detector["data"] = np.array([[[-4, -1, 2], [7, 8, 90]]], np.int32)
+        detector["underload_value"], detector["saturation_value"] = -1, 90
+        detector["pixel_mask"] = np.array([[0, 0, 0], [1, 0, 0]], np.uint32)
+    found = image_io.load_background(tmp_path / "others.h5")
+    np.testing.assert_array_equal(found, [[np.nan, -1, 2], [np.nan, 8, 90]])
+    header = {"_array_data.header_convention": "PILATUS_1.2", "_array_data.header_contents": "# Tau = 0 s"}
+    CbfImage(data=np.array([[-2, -1, 3]], np.int32), header=header).write(str(tmp_path / "pilatus.cbf"))
+    found = image_io.load_background(tmp_path / "pilatus.cbf")
+    np.testing.assert_array_equal(found, [[np.nan, np.nan, 3]])
+    write_series(tmp_path / "own.h5", 4, lost=(0, 1))
+    assert np.array_equal(image_io.load_background(tmp_path / "own.h5"), picture(2))
+    with h5py.File(tmp_path / "none.h5", "w") as file:
+        plot = file.create_group("plot")
+        plot.attrs["NX_class"], plot.attrs["signal"] = "NXdata", "data"
+        plot["data"], plot["data_status"] = np.zeros((3, 4, 6), np.uint16), np.array([0, 6, 0], np.uint8)
+    words = r"none\.h5 has no frame that is stored whole \(2 missing, 1 partial\): take another file"
+    for load in (image_io.load_background, image_io.load_mask):
+        with pytest.raises(ValueError, match=words):
+            load(tmp_path / "none.h5")
 
 
 def test_a_file_of_another_kind_is_refused_with_a_sentence(tmp_path: Path) -> None:

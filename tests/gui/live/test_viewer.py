@@ -16,10 +16,10 @@ from silx.gui.colors import Colormap
 
 from penstock.gui import theme
 from penstock.gui.live.colour_bar import ColourBar
-from penstock.gui.live.pixels import Flag
 from penstock.gui.live.sentences import clock
 from penstock.gui.live.viewer import Viewer
 from penstock.receiver.models import Counts, Series
+from penstock.receiver.validity.pixels import Flag
 from tests.gui.live.stand_in import StandIn
 
 Show = Callable[..., Viewer]

@@ -84,6 +84,29 @@ def test_a_series_ends_and_its_file_is_complete_while_all_its_frames_are_with_th
             np.testing.assert_array_equal(np.squeeze(file["/entry/accumulated/sum"]), total)
 
 
+def test_the_results_of_a_series_whose_streamer_died_are_incomplete_as_the_receiver_says(
+    start_receiver: Start, tmp_path: Path, streamer: Streamer
+) -> None:
+    receiver = start_receiver(forward=[entry(tmp_path)], peer_gone=0.3)
+    receiver.connected()
+    with pipeline(SUM, receiver, workers=1) as made:
+        name = streamer.start(str(receiver.root / "a.h5"))
+        send(streamer, range(50))
+        receiver.received(50)
+        streamer.close()
+        series = made.over(name)
+        ended = receiver.ended(name).series
+        assert ended is not None
+        why = ended.reason
+        assert "how many more were to come is not known; the streamer at" in why
+        assert (series.counts.done, series.counts.frames) == (50, 50)
+        assert series.reason == f"the series is incomplete: {why}"[:500]
+        with results(series) as file:
+            account = file["/entry/account"]
+            assert account["state"].asstr()[()] == "incomplete"
+            assert account["reason"].asstr()[()] == f"the series is incomplete: {why}"
+
+
 class Restarted:
     """A receiver at one address that is killed, with its data process, and started again."""
 

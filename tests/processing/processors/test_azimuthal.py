@@ -14,7 +14,7 @@ from penstock.processing.azimuthal import kept
 from penstock.processing.processors.azimuthal import Azimuthal
 from penstock.processing.worker.configuring import Refusal
 from penstock.receiver import geometry
-from penstock.receiver.geometry import NEEDED, NO_ENERGY
+from penstock.receiver.geometry import NEEDED, NO_ENERGY, REMARKS
 from penstock.stins import codec
 from penstock.streamer.patterns import powder, powder_geometry
 from tests import rings
@@ -105,6 +105,7 @@ def test_powder_rings_are_where_they_belong() -> None:
     ("metadata", "parameters", "says"),
     [
         ({}, {}, f"/a.h5 has no geometry: {NEEDED}"),
+        ({REMARKS: ["distance is in x"]}, {}, "; or set `poni`; distance is in x"),
         ({**GEOMETRY, "incident_energy": 0}, {}, f"/a.h5 {NO_ENERGY}"),
         (GEOMETRY, {"points": 0}, "points is 0"),
         (GEOMETRY, {"polarisation": 2}, "polarisation is 2.0: a factor from -1 to 1"),

@@ -12,14 +12,17 @@ import numpy as np
 import pytest
 
 from penstock.codecs import bslz4, lz4
+from penstock.processing.distributor.file_series import whole_file
 from penstock.processing.sources.file import FileFrames
 from penstock.receiver.files import stores
+from penstock.receiver.frame_files import open_frames
 from penstock.receiver.models import FrameStatus
 from penstock.receiver.reader import ReaderError
 from penstock.receiver.transforms.channels import PartialFrame
 from penstock.stins import codec
 from penstock.stins.messages import Frame
 from tests.receiver.files.stores.written import Written
+from tests.receiver.h5_file import write_series
 from tests.receiver.merge.test_receiver import Detector
 from tests.receiver.sample_series import start
 from tests.streams import image, pixels
@@ -143,6 +146,14 @@ def test_a_frame_of_which_channels_are_missing_is_partial(tmp_path: Path) -> Non
         message = codec.decode(source.parts(1))
         assert isinstance(message, Frame) and message.image.partial
         assert [bytes(blob) for blob in message.blobs] == [later.blobs[0], b"", later.blobs[2]]
+    with open_frames(tmp_path / "x.h5") as file:
+        missing = file.missing(1)
+        assert missing is not None and missing.shape == (3, *SHAPE)
+        assert missing.all((1, 2)).tolist() == missing.any((1, 2)).tolist() == [False, True, False]
+        alone = file.missing(1, "b")
+        assert file.missing(0) is None and file.missing(1, "c") is None
+        assert alone is not None and alone.shape == SHAPE and alone.all()
+        assert file.why(1) == "some of its modules, channels or pixels never arrived"
 
 
 def test_gaps_that_a_virtual_dataset_hides_are_no_frames(
@@ -197,6 +208,13 @@ def test_joined_modules_come_as_their_consumers_get_them(
                 pixels(2 * number + module).tobytes() if module in modules else b"" for module in range(2)
             ]
             assert (message.image.partial is not None) == (number == 1)
+    with open_frames(running.receiver.root / "x.h5") as file:
+        missing = file.missing(1)
+        # Module 0 is missing: the first 4 of 14 rows; or the first of two images, where they are turned.
+        expected = np.zeros((2, 4, 6) if rotation else (14, 6), bool)
+        expected[: 1 if rotation else 4] = True
+        assert missing is not None and np.array_equal(missing, expected)
+        assert file.missing(0) is None
 
 
 def test_geometry_and_mask_of_the_file_are_those_of_the_start_message(tmp_path: Path) -> None:
@@ -260,3 +278,21 @@ def test_a_file_that_was_cut_is_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(ReaderError, match="frame 1 of .*x.h5 cannot be read: .* is truncated"):
         source.parts(1)
     source.close()
+
+
+def test_a_segment_that_cannot_be_read_is_named_with_its_cause(tmp_path: Path) -> None:
+    written = Written(tmp_path / "x.h5", start(frames=2), frames_per_file=1)
+    written.add(plain(0), plain(1))
+    written.close()
+    (tmp_path / "x_000002.h5").write_text("no HDF5 " * 100)
+    with FileFrames(tmp_path / "x.h5") as source:
+        assert len(source.parts(0)) == 2
+        with pytest.raises(ReaderError, match="frame 1 of .*x.h5 .*x_000002.h5 is not an HDF5 file"):
+            source.parts(1)
+
+
+def test_a_file_of_an_incomplete_series_says_why(tmp_path: Path) -> None:
+    write_series(tmp_path / "whole.h5", 3)
+    write_series(tmp_path / "short.h5", 3, lost=(1,), end=False)
+    assert whole_file(str(tmp_path / "whole.h5")).reason == ""
+    assert whole_file(str(tmp_path / "short.h5")).reason == "2 of 3 frames: 1 missing; the streamer is gone"

@@ -34,3 +34,10 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(0, 2**53, 2**48):
         numbers.take(number)
     assert (numbers.count, len(numbers._starts)) == (10, 10)
+
+
+def test_any_number_may_be_the_first() -> None:
+    for number in (-1, 0, 2**53):
+        numbers = MessageNumbers()
+        numbers.take(number)
+        assert (numbers.count, numbers.first, numbers.highest) == (1, number, number)

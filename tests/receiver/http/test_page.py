@@ -118,7 +118,8 @@ def test_a_spot_beside_a_gap_is_seen_in_the_picture_of_the_page(shared: Shared) 
     frame[:, 20] = 65535  # a gap between two modules
     frame[14, 21] = 1000
     receiver.connected()
-    series = streamer.start("", frames=1)
+    # By which 65535 is no count; without it, it may be one.
+    series = streamer.start("", {"saturation_value": 60_000}, frames=1)
     streamer.frame(0, frame)
     receiver.wait(
         lambda status: status.series is not None and (status.series.id, status.latest_frame) == (series, 0)

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from penstock.receiver.http.pictures import ViewError, cut, picture, viridis
+from penstock.receiver.http.pictures import ALL, Validity, ViewError, curve, cut, picture, viridis
 from penstock.receiver.models import Contrast, View
+from penstock.receiver.validity.pixels import Flag, PixelRule
 
 FRAME = np.arange(70, dtype=np.uint16).reshape(7, 10)
 
@@ -51,31 +52,55 @@ def test_every_type_is_down_sampled_to_the_first_the_mean_or_the_greatest(dtype:
     assert (nth.dtype, greatest.dtype, mean.dtype) == (frame.dtype, frame.dtype, np.float32)
 
 
-NO_COUNT: dict[str, list[float]] = {
-    "uint8": [255], "uint16": [65535], "uint32": [2**32 - 1], "uint64": [2**64 - 1],
-    "int16": [-1], "int32": [-2],
-    "float32": [np.nan, np.inf, -np.inf, -1.0], "float64": [np.nan, np.inf, -1.0],
-}  # fmt: skip
-"""What stands for "no count" in frames of each type."""
+MOST16, LEAST16 = 2**16 - 1, -(2**15)
+BAD = [[True, False], [False, False]]
+VALID: list[tuple[str, list[list[Any]], Validity, Any]] = [
+    # type, a block, which of its pixels count, and the greatest of those that have a value
+    ("uint8", [[3, 255], [4, 5]], ALL, 255),  # counted to its end
+    ("uint16", [[3, MOST16], [4, 5]], ALL, MOST16),
+    ("uint16", [[3, MOST16], [4, 5]], Validity(PixelRule(60_000)), 5),  # a gap
+    ("uint16", [[3, MOST16], [4, 60_000]], Validity(PixelRule(60_000)), 60_000),
+    ("uint16", [[3, MOST16], [4, 5]], Validity(partial=True), 5),
+    ("uint16", [[MOST16, 3], [4, 5]], Validity(no_value=np.array(BAD)), 5),
+    ("uint16", [[3, 3], [4, 5]], Validity(no_value=np.ones((2, 2), bool)), MOST16),
+    ("uint32", [[3, 2**32 - 1], [4, 5]], ALL, 5),
+    ("uint32", [[3, 2**32 - 1], [4, 2**31]], ALL, 2**31),
+    ("uint32", [[9, 3], [4, 5]], Validity(no_value=np.array(BAD)), 5),
+    ("uint64", [[2**64 - 1, 2**64 - 1], [2**64 - 1, 2**64 - 1]], ALL, 2**64 - 1),
+    ("int16", [[-3, -1], [-4, -5]], ALL, -1),
+    ("int16", [[-3, -1], [-4, -5]], Validity(partial=True), -3),
+    ("int16", [[-1, -3], [-4, -5]], Validity(no_value=np.array(BAD)), -3),
+    ("int16", [[-1, -1], [-1, -1]], Validity(partial=True), LEAST16),
+    ("int16", [[7, 7], [7, 7]], Validity(no_value=np.ones((2, 2), bool)), LEAST16),
+    ("float32", [[-3.5, np.nan], [-np.inf, -0.5]], ALL, -0.5),
+    ("float32", [[-3.5, np.inf], [-np.inf, -4.5]], ALL, -3.5),
+    ("float64", [[-3.5, np.nan], [-4, -5]], Validity(no_value=np.array(BAD)), -4),
+    ("float64", [[np.nan, np.inf], [np.nan, np.nan]], ALL, np.nan),
+]
 
 
-@pytest.mark.parametrize("dtype", NO_COUNT)
-@pytest.mark.parametrize("step", [2, 3, 64])
-def test_pixels_without_a_count_take_no_part_in_the_greatest_valid_one(dtype: str, step: int) -> None:
-    frame = (FRAME % 100).astype(dtype)
-    has_count = np.random.default_rng(3).random(frame.shape) < 0.3
-    has_count[:step, :step] = False  # a block in which there is none
-    frame[~has_count] = np.resize(np.array(NO_COUNT[dtype], dtype), frame.shape)[~has_count]
+@pytest.mark.parametrize(("dtype", "block", "validity", "expected"), VALID)
+def test_a_block_is_the_greatest_of_its_pixels_that_have_a_value(
+    dtype: str, block: list[list[Any]], validity: Validity, expected: Any
+) -> None:
+    frame = np.array(block, dtype)
+    view = View(downsample=2, method="max_valid")
 
-    found = cut(frame, View(downsample=step, method="max_valid"))
+    found = cut(frame, view, validity=validity)
 
     assert found.dtype == frame.dtype
-    for row, column in np.ndindex(found.shape):
-        block = (slice(row * step, (row + 1) * step), slice(column * step, (column + 1) * step))
-        if has_count[block].any():
-            assert found[row, column] == frame[block][has_count[block]].max()
-        else:
-            assert np.isnan(found[row, column]) or found[row, column] in NO_COUNT[dtype]
+    np.testing.assert_array_equal(found, [[expected]])
+    is_none = validity.seen(view, frame.dtype).flags(found)[0] == Flag.INVALID
+    none = validity.rule.flags(frame, validity.no_value, partial=validity.partial) == Flag.INVALID
+    assert is_none == none.all(), "by the rule it is told from a value"
+
+
+def test_blocks_at_the_edges_and_a_region_have_their_own_masked_pixels() -> None:
+    frame = np.arange(15, dtype=np.int32).reshape(3, 5) - 20
+    mask = np.zeros(frame.shape, bool)
+    mask[2, 4] = mask[1, 2] = True
+    found = cut(frame, View(x=1, downsample=2, method="max_valid"), validity=Validity(no_value=mask))
+    assert found.tolist() == [[-14, -11], [-8, -7]]
 
 
 def test_a_white_colour_is_a_colour() -> None:
@@ -110,6 +135,31 @@ def test_the_limits_are_percentiles_of_what_is_no_gap() -> None:
     frame[:5] = np.arange(50).reshape(5, 10)
     _, low, high = picture(frame, Contrast(low_percentile=0, high_percentile=100), "png")
     assert (low, high) == (0.0, 49.0)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "pixels", "validity", "low", "high"),
+    [
+        ("int16", [-50, -1, 3, 100], ALL, -50, 100),
+        ("int16", [-50, -1, 3, 100], Validity(PixelRule(underload=0)), 3, 100),
+        ("int16", [-50, -1, 3, 100], Validity(PixelRule(saturation=100)), -50, 3),
+        ("int16", [-50, -1, 3, 100], Validity(no_value=np.array([[True, False, False, False]])), -1, 100),
+        ("uint16", [2, 3, 4, MOST16], ALL, 2, 4),
+        ("float32", [-2.5, 3, np.nan, np.inf], ALL, -2.5, 3),
+    ],
+)
+def test_the_limits_are_those_of_good_pixels(
+    dtype: str, pixels: list[float], validity: Validity, low: float, high: float
+) -> None:
+    contrast = Contrast(low_percentile=0, high_percentile=100)
+    _, *found = picture(np.array([pixels], dtype), contrast, "png", "image", validity)
+    assert found == [low, high]
+
+
+def test_a_spectrum_reaches_from_its_least_value_to_a_saturated_one() -> None:
+    spectrum = np.array([-4, 7, 90, -9], np.int32)
+    _, low, high = curve(spectrum, Contrast(), Validity(PixelRule(90, -5)))
+    assert (low, high) == (-4, 90)
 
 
 def test_a_logarithmic_scale_shows_what_is_weak() -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from penstock.receiver.models import FrameStatus
 from penstock.receiver.series.timeouts import GapError
-from tests.receiver.merge.streams import GAP, GONE, HEADERS, end, frame, running, start
+from tests.receiver.merge.streams import GAP, GONE, HEADERS, ModuleBench, end, frame, running, start
 from tests.receiver.sample_series import DAY
 
 STORED, PARTIAL = FrameStatus.STORED, FrameStatus.PARTIAL
@@ -129,3 +131,30 @@ def test_after_an_error_everything_that_is_held_is_dropped_and_counted() -> None
     bench.say_all(frame(1), end())
     bench.say_all(start("b", frames=1), frame(0, series="b"), end("b"))
     assert bench.sink.outcome.complete
+
+
+@pytest.mark.parametrize("number", [41, None], ids=["numbered start", "start without a number"])
+def test_what_every_module_has_lost_at_the_end_is_missing(number: int | None) -> None:
+    bench = ModuleBench(modules=2)
+    bench.say_all(start(number=number), *(frame(n, msg_number=42 + n) for n in range(3)), end(msg_number=47))
+    assert (bench.sink.counts.planned, bench.sink.counts.missing) == (5, 2)
+    assert not bench.sink.outcome.complete
+
+
+@pytest.mark.parametrize(
+    ("ends", "missing"),
+    [
+        (({"sent": 3, "lost": {"overrun": 2}}, {"sent": 3, "lost": {"overrun": 1}}), 2),
+        # The other module has sent what this one has lost: the frame is there, and partial.
+        (({"sent": 2, "lost": {"overrun": 1}}, {"sent": 3}), 0),
+    ],
+)
+def test_what_modules_have_not_sent_counts_without_triggered(
+    ends: tuple[dict[str, Any], dict[str, Any]], missing: int
+) -> None:
+    bench = ModuleBench(modules=2)
+    bench.say_all(start())
+    for module, said in enumerate(ends):
+        bench.say(module, *(frame(n, module) for n in range(said["sent"])), end(**said))
+    assert bench.sink.counts.missing == missing
+    assert not bench.sink.outcome.complete

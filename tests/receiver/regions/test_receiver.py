@@ -146,6 +146,24 @@ def test_masked_pixels_do_not_count(pair: Pair) -> None:
     assert (found.sum, found.mean, found.max) == ([good.sum()], [good.mean()], [good.max()])
 
 
+@pytest.mark.parametrize("packed", [False, True])
+def test_saturated_pixels_count_and_their_number_is_given_with_the_values(pair: Pair, packed: bool) -> None:
+    pair.client.put_rois({"peak": PEAK, "edge": EDGE})
+    path = pair.receiver.root / f"saturated-{packed}.h5"
+    image = np.zeros(SHAPE, np.uint32)
+    image[5, 10:14] = 999, 1000, 1001, 2**32 - 1  # below, at, above, a gap
+    image[19, 29] = 2**32 - 1
+    keys = {"compression": "bslz4", "blobs": [bslz4.compress(image)]} if packed else {}
+    facts = {"saturation_value": 1000.0}
+    series = pair.series({1: image}, 2, filename=str(path), metadata=facts, **keys)
+    found = pair.client.roi_values(series=series).values
+    peak = found["peak"]
+    assert (peak.sum, peak.mean, peak.max) == ([None, 3000], [None, 3000 / 47], [None, 1001])
+    assert (peak.saturated, found["edge"].saturated) == ([None, 2], [None, 0])
+    assert [each.saturated for each in pair.client.status().rois] == [2, 0]
+    assert rows(path, "peak")["saturated"].tolist()[1:] == [2]
+
+
 def test_a_mask_of_another_shape_is_said_and_all_pixels_count(pair: Pair) -> None:
     pair.client.put_rois({"peak": PEAK})
     before = pair.client.status().errors.get("roi_mask", 0)
@@ -289,18 +307,19 @@ def rows(path: Path, name: str) -> dict[str, np.ndarray[Any, Any]]:
     """The values of one region in a file."""
     with h5py.File(path) as file:
         group = file[f"{ROIS}/{name}"]
-        return {value: group[value][:] for value in ("sum", "mean", "max")}
+        return {value: group[value][:] for value in ("sum", "mean", "max", "saturated")}
 
 
 def values_in(path: Path, region: Rectangle) -> np.ndarray[Any, Any]:
-    """Sums, means and maxima that NumPy finds in the frames of a file: NaN of those that are not there."""
+    """Sums, means and maxima that NumPy finds in the frames of a file, which have no saturated pixels: NaN of
+    those that are not there."""
     with SeriesFile(path) as file:
         statuses = file.frame_status
         assert statuses is not None
-        found = np.full((3, len(statuses)), np.nan)
+        found = np.full((4, len(statuses)), np.nan)
         for index in np.flatnonzero(statuses == FrameStatus.STORED):
             here = part(file.frame(int(index)), region)
-            found[:, index] = here.sum(), here.mean(), here.max()
+            found[:, index] = here.sum(), here.mean(), here.max(), 0
     return found
 
 

@@ -160,7 +160,7 @@ def test_a_frame_that_cannot_be_unpacked_is_said(bench: Bench) -> None:
 def test_values_that_are_no_longer_kept_are_refused_with_a_sentence(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(memory, "MOST_VALUES", 3 * 4)
+    monkeypatch.setattr(memory, "MOST_VALUES", 4 * 4)
     bench.begin()
     bench.series.gate.set()
     for number in range(10):

@@ -5,9 +5,11 @@ from __future__ import annotations
 import logging
 import math
 import os
+from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 
+import h5py
 import msgspec
 import numpy as np
 import pytest
@@ -16,12 +18,15 @@ from penstock.codecs import bslz4, lz4
 from penstock.receiver.config import ConfigError, ReceiverConfig, parse, rectangles
 from penstock.receiver.config.rectangles import BadRegionError, Rectangle
 from penstock.receiver.process.chosen_regions import KeptRegions
-from penstock.receiver.regions import memory, pixels
+from penstock.receiver.regions import memory, pixels, rows
 from penstock.receiver.regions.memory import RegionMemory
+from penstock.receiver.regions.series import RegionSeries
+from penstock.receiver.validity.pixels import PixelRule
 from penstock.stins.messages import Image
 
 SHAPE = (20, 30)
 PEAK = Rectangle(4, 3, 6, 5)
+RULE = PixelRule()
 TYPES = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64")
 
 
@@ -34,16 +39,15 @@ def test_half_a_character_in_a_region_is_refused(wrong: dict[str, object]) -> No
 @pytest.mark.parametrize("dtype", TYPES)
 def test_values_of_every_type_are_those_of_double_precision(dtype: str) -> None:
     image = np.random.default_rng(1).integers(0, 120, SHAPE).astype(dtype)
-    image[4, 5] = np.iinfo(dtype).max if image.dtype.kind in "iu" else 1e30
     here = image[3:8, 4:10].astype(np.float64)
-    found = pixels.values(image, pixels.area(PEAK, SHAPE, None))
-    assert found == (here.sum(), here.sum() / 30, here.max())
+    found = pixels.values(image, pixels.area(PEAK, SHAPE, None), RULE)
+    assert found == (here.sum(), here.sum() / 30, here.max(), 0)
 
 
 def test_the_sum_of_large_counts_is_exact() -> None:
-    image = np.full(SHAPE, 2**32 - 1, np.uint32)
+    image = np.full(SHAPE, 2**32 - 2, np.uint32)
     area = pixels.area(Rectangle(0, 0, 30, 20), SHAPE, None)
-    assert pixels.values(image, area)[0] == 600 * (2**32 - 1)
+    assert pixels.values(image, area, RULE)[0] == 600 * (2**32 - 2)
 
 
 def test_pixels_that_are_no_number_or_masked_do_not_count() -> None:
@@ -51,13 +55,13 @@ def test_pixels_that_are_no_number_or_masked_do_not_count() -> None:
     image[3, 4], image[7, 9] = np.nan, 100.0
     masked = np.zeros(SHAPE, bool)
     masked[7, 9] = masked[0, 0] = True
-    assert pixels.values(image, pixels.area(PEAK, SHAPE, masked)) == (28.0, 1.0, 1.0)
+    assert pixels.values(image, pixels.area(PEAK, SHAPE, masked), RULE) == (28.0, 1.0, 1.0, 0.0)
 
 
 @pytest.mark.parametrize("masked", [np.ones(SHAPE, bool), None])
 def test_a_rectangle_without_a_pixel_that_counts_has_no_values(masked: np.ndarray | None) -> None:
     image = np.full(SHAPE, np.nan)
-    assert all(math.isnan(value) for value in pixels.values(image, pixels.area(PEAK, SHAPE, masked)))
+    assert all(math.isnan(value) for value in pixels.values(image, pixels.area(PEAK, SHAPE, masked), RULE))
 
 
 @pytest.mark.parametrize(
@@ -79,9 +83,9 @@ def test_a_rectangle_is_cut_at_the_edges(region: Rectangle, inside: tuple[slice,
 def test_the_pixels_of_a_plain_frame_are_not_copied() -> None:
     blob = bytes(range(12))
     image = Image(shape=(3, 4), type="uint8", compression="none")
-    rows = pixels.unpack(image, blob, slice(1, 3))
-    assert rows.tolist() == [[4, 5, 6, 7], [8, 9, 10, 11]]
-    assert np.shares_memory(rows, np.frombuffer(blob, np.uint8))
+    part = pixels.unpack(image, blob, slice(1, 3))
+    assert part.tolist() == [[4, 5, 6, 7], [8, 9, 10, 11]]
+    assert np.shares_memory(part, np.frombuffer(blob, np.uint8))
 
 
 def test_an_lz4_frame_is_unpacked() -> None:
@@ -95,13 +99,13 @@ def test_of_a_packed_frame_only_what_the_regions_need_is_unpacked() -> None:
     array = np.random.default_rng(1).integers(0, 2**16, (128, 256), np.uint16)  # 8 blocks of 16 rows
     image = Image(shape=array.shape, type="uint16", compression="bslz4")
     areas = [pixels.area(Rectangle(5, y, 9, 4), array.shape, None) for y in (20, 30)]
-    rows = pixels.rows_of([*areas, None])
-    assert (rows, pixels.rows_of([None])) == (slice(20, 34), slice(0, 0))
+    needed = pixels.rows_of([*areas, None])
+    assert (needed, pixels.rows_of([None])) == (slice(20, 34), slice(0, 0))
     blob = bslz4.compress(array)
-    part = pixels.unpack(image, blob[: len(blob) // 2], rows)
-    np.testing.assert_array_equal(part, array[rows])
-    assert [pixels.values(part, each, rows.start) for each in areas] == [
-        pixels.values(array, each) for each in areas
+    part = pixels.unpack(image, blob[: len(blob) // 2], needed)
+    np.testing.assert_array_equal(part, array[needed])
+    assert [pixels.values(part, each, RULE, needed.start) for each in areas] == [
+        pixels.values(array, each, RULE) for each in areas
     ]
 
 
@@ -117,7 +121,7 @@ def ends() -> Iterator[tuple[RegionMemory, RegionMemory]]:
 
 
 def row(number: float, regions: int = 1) -> np.ndarray:
-    return np.full((regions, 3), number)
+    return np.full((regions, 4), number)
 
 
 def test_what_one_end_writes_the_other_reads(ends: tuple[RegionMemory, RegionMemory]) -> None:
@@ -159,13 +163,13 @@ def test_values_of_the_series_before_are_none_of_this_one(ends: tuple[RegionMemo
     progress = theirs.progress()
     assert progress is not None
     found = theirs.read(progress, 0, 5)
-    assert found is not None and found.shape == (5, 2, 3) and np.isnan(found).all()
+    assert found is not None and found.shape == (5, 2, 4) and np.isnan(found).all()
 
 
 def test_of_a_long_series_the_newest_values_are_kept(
     ends: tuple[RegionMemory, RegionMemory], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(memory, "MOST_VALUES", 3 * 2 * 10)
+    monkeypatch.setattr(memory, "MOST_VALUES", 4 * 2 * 10)
     ours, theirs = ends
     ours.begin("a", {"peak": PEAK, "other": PEAK})
     for index in range(25):
@@ -175,7 +179,32 @@ def test_of_a_long_series_the_newest_values_are_kept(
     assert progress is not None and progress.first == 15
     found = theirs.read(progress, 15, 25)
     assert found is not None
-    np.testing.assert_array_equal(found[:, 1, 2], np.arange(15.0, 25.0))
+    np.testing.assert_array_equal(found[:, 1, 3], np.arange(15.0, 25.0))
+
+
+# -- the file --------------------------------------------------------------------------------------
+
+
+def test_a_file_of_an_older_receiver_is_read_and_continued_without_saturated_pixels(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        rows.create(file, {"peak": PEAK})
+        series = RegionSeries("a", {"peak": PEAK}, {})
+        del file["rois/peak/saturated"]
+        file["rois/peak"].attrs["auxiliary_signals"] = ["mean", "max"]
+        series.to_write = deque([(0, np.array([[8.0, 2.0, 3.0, 1.0]])), (1, np.full((1, 4), np.nan))])
+        written = rows.RegionRows(file, series)
+        written.resize(2)
+        written.write(2)
+        assert rows.found_in(file) == {"peak": PEAK}
+        known = rows.read(file, 2)
+        assert list(known) == [0]
+        np.testing.assert_array_equal(known[0], [[8.0, 2.0, 3.0, np.nan]])
+        rows.forget(file, np.array([True, False]))
+        rows.cut(file, 1)
+        series.to_write.append((1, np.array([[5.0, 1.0, 4.0, 2.0]])))
+        written.resize(2)
+        written.write(2)
+        assert file["rois/peak/sum"][:].tolist() == [8.0, 5.0] and "saturated" not in file["rois/peak"]
 
 
 # -- configuration and kept regions ----------------------------------------------------------------

@@ -13,7 +13,8 @@ import pytest
 from penstock.receiver.connection.known_starts import REMEMBERED
 from penstock.receiver.connection.reorder_buffer import FIRST_SECONDS
 from penstock.receiver.series.account import Account
-from penstock.receiver.series.running_series import Interruption, ResumedSeries
+from penstock.receiver.series.kills import Interruption
+from penstock.receiver.series.running_series import ResumedSeries
 from penstock.stins.errors import BlobError, RemoteError
 from penstock.stins.messages import Frame, Message, RefusedImage, Start
 from tests.receiver.sample_series import Bench, end, frame, start
@@ -528,6 +529,33 @@ def test_a_counter_that_wraps_ends_a_series_without_a_name(bits: int, sockets: d
     bench.say(end(2, None), named("/b.h5", 3, None, 1), frame(0, 4, None), end(5, None))
     bench.wait(1.0)
     assert complete(bench) == [False, True]
+
+
+@pytest.mark.parametrize("bits", [16, 32])
+@pytest.mark.parametrize("series", [None, "a"], ids=["without a name", "with a name"])
+@pytest.mark.parametrize("lost", [None, 4], ids=["all come", "the last before it wraps is lost"])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_counter_that_wraps_before_the_first_message_of_a_session_has_passed(
+    bits: int, series: str | None, lost: int | None, seed: int
+) -> None:
+    size = 2**bits
+    sent = [named("/a.h5", size - 6, series, None)]
+    sent += [frame(n, (size - 5 + n) % size, series) for n in range(10) if n != lost]
+    sent.append(end(5, series))
+    random.Random(seed).shuffle(sent)  # as several sockets may be read
+    bench = Bench(**TWO, gap={"seconds": 2.0})
+    bench.say(*sent)
+    bench.wait(2.6)  # gap.seconds, and what a start message waits for those before it
+    assert not bench.running
+    if series is not None:
+        assert bench.sink.indices == [n for n in range(10) if n != lost]
+        assert complete(bench) == [lost is None]
+        return
+    assert bench.sink.indices == [n for n in range(5) if n != lost]
+    assert (
+        f"msg_number fell back from {size - 1 - (lost is not None)} to 0 in the series"
+        in bench.sink.outcome.reason
+    )
 
 
 def test_the_end_message_may_be_the_one_that_falls_back() -> None:

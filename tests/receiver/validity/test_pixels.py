@@ -31,6 +31,8 @@ CASES: list[tuple[str, list[Any], dict[str, float], bool, list[Flag]]] = [
     ("f4", [-INF, 9.5, 10], {"saturation_value": 10}, False, [NO_VALUE, GOOD, SATURATED]),
     ("f8", [-0.5, 0.0, NAN], {"underload_value": 0}, True, [NO_VALUE, GOOD, NO_VALUE]),
     ("f2", [1, NAN, 2], {}, False, [GOOD, NO_VALUE, GOOD]),
+    ("f2", [1, 60000, 2], {"saturation_value": 1e6, "underload_value": -1e6}, False, [GOOD] * 3),
+    ("f4", [1, -1, 2], {"saturation_value": 1e200, "underload_value": -1e200}, False, [GOOD] * 3),
     ("?", [False, True, True], {}, True, [GOOD, GOOD, GOOD]),
 ]
 
@@ -63,7 +65,7 @@ def test_a_frame_without_odd_pixels_needs_no_mask() -> None:
     assert PixelRule().good(np.array([[-5, 99]], np.int32)) is None
 
 
-@pytest.mark.parametrize("said", [0, -1, NAN, INF, 1e301, "many", None, True, [5]])
+@pytest.mark.parametrize("said", [0, -1, NAN, INF, 1e301, 10**400, "many", None, True, [5]])
 def test_a_saturation_value_that_is_no_count_is_none(said: Any) -> None:
     assert rule_of({"saturation_value": said}) == PixelRule()
 

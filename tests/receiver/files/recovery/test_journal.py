@@ -14,9 +14,11 @@ import msgspec
 import pytest
 
 from penstock.receiver.config import ReceiverConfig, SourceConfig
-from penstock.receiver.files.recovery.interrupted import Untouched, look_at
+from penstock.receiver.files.recovery.interrupted import Untouched, look_at, there
 from penstock.receiver.files.recovery.journal import Entry, Journal
 from penstock.receiver.files.recovery.recover import finalize, is_resumable, recover
+from penstock.receiver.models import FrameStatus
+from penstock.receiver.series.account import Account
 from penstock.receiver.series.running_series import RunningSeries
 from tests.receiver.h5_file import write_series
 from tests.receiver.sample_series import start
@@ -210,3 +212,11 @@ def test_a_file_of_another_series_is_left_as_it_is(config: ReceiverConfig, path:
     (entry,) = entries(config)
     with pytest.raises(Untouched, match="is the file of another series"):
         look_at(entry)
+
+
+def test_of_a_series_that_nobody_announced_it_is_not_said_that_all_frames_are_in_the_file() -> None:
+    account = Account(None)
+    for index in range(3):
+        account.take(index, FrameStatus.STORED)
+    account.close(None)
+    assert there(account) == "3 frames are in the file, how many more were to come is not known"

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from penstock.receiver.transforms.frame_processor import FrameProcessor
+from penstock.receiver.transforms.joined import Joined, JoinedStart
+from penstock.receiver.transforms.module_processor import ModuleProcessor
 from penstock.receiver.transforms.steps.bslz4 import Bslz4
+from penstock.receiver.transforms.steps.chain import Chain
+from penstock.receiver.transforms.steps.dark_flat import DarkFlat
 from penstock.receiver.transforms.steps.flip import Flip
 from penstock.receiver.transforms.steps.format import Step
 from penstock.receiver.transforms.steps.orientation import described, recorded
 from penstock.receiver.transforms.steps.rotate import Rotate
+from penstock.stins.messages import Header, Start
 
 SHAPE = (4, 7)
 TURNS: list[list[Step]] = [
@@ -57,6 +65,24 @@ def test_a_beam_centre_that_cannot_be_turned_is_not_given_as_one_of_the_turned_i
     centre = {"beam_center_x": 1.0, "beam_center_y": 2.0}
     found = described({**centre, "label": "s1"}, [Flip(direction="up-down")], None)
     assert found == {"before_transforms": centre, "label": "s1"}
+
+
+@pytest.mark.parametrize("joined", [False, True])
+def test_facts_of_counts_do_not_hold_for_what_a_step_has_made_of_them(tmp_path: Path, joined: bool) -> None:
+    """Else corrected pixels below 0 would have no value, and bright ones would be called saturated."""
+    np.save(tmp_path / "dark.npy", np.ones(SHAPE, "<f4"))
+    corrects = DarkFlat(dark=str(tmp_path / "dark.npy"))
+    facts = {"saturation_value": 65000.0, "underload_value": 0}
+    header = Header(filename="", shape=(1, *SHAPE), type="int32", compression="none")
+
+    def behind(*steps: Step) -> Mapping[str, Any]:
+        if not joined:
+            return FrameProcessor(Chain(steps)).begin(Start(header, {"label": "s1", **facts}))[0].metadata
+        start = JoinedStart(header, {"label": "s1", **facts}, joined=Joined(["a"], [Start(header, {})]))
+        return ModuleProcessor(steps).begin(start)[0].metadata
+
+    assert behind(corrects) == {"label": "s1", "before_transforms": facts}
+    assert behind(Flip(direction="up-down"), Bslz4())["saturation_value"] == 65000.0
 
 
 @pytest.mark.parametrize(

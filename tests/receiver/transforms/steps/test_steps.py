@@ -81,6 +81,14 @@ def test_dark_flat_agrees_with_its_reference(dark: Any, flat: Any) -> None:
     np.testing.assert_allclose(found, references.correct(image, dark, flat), rtol=1e-6)
 
 
+@pytest.mark.parametrize("dtype", ["uint32", "int32", "uint16"])
+def test_a_gap_is_no_count_behind_dark_flat(dtype: str) -> None:
+    greatest = np.iinfo(dtype).max  # of signed and of short types it may be a count
+    found = dark_flat.correct(np.array([[7, greatest]], dtype), np.array([[2, 2]], "<f4"), None)
+    assert found[0, 0] == 5
+    assert np.isnan(found[0, 1]) == (dtype == "uint32")
+
+
 # -- what a step says of formats and files ---------------------------------------------------------
 
 IMAGE = Format((6, 7), "int32", "none")
