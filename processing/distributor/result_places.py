@@ -70,7 +70,8 @@ class ResultPlaces:
         self._versions = versions
         self._answers = answers
         self._codes = tuple(
-            Code(each.name, each.module, each.file, each.source, each.sha256) for each in setup.steps
+            Code(each.name, each.module, each.file, each.source, each.sha256, each.label)
+            for each in setup.steps
         )
 
     def path(self, series: str, raw: str | None) -> Path | None:

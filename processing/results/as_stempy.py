@@ -29,8 +29,9 @@ from penstock.receiver.reader import ReaderError
 from penstock.stins.texts import plural
 
 VERSION = 3
-SHAPE = "frame_shape"
-"""Result of the series as a whole that says the rows and columns of a frame."""
+ELECTRONS, SHAPE = "electrons", "frame_shape"
+"""Events of the built-in step; and the result of the series as a whole that says the rows and columns of a
+frame."""
 CHUNK = 1024
 """Frames that are written at once."""
 MOST_APART = 4
@@ -102,7 +103,7 @@ def _fill(found: Any, result_file: Path, made: Any, settings: Settings) -> str:
             "positions of scan, so that no frame's position is known: give the scan that was taken, and "
             "process the raw file again",
         )
-    shape = _shape(found, result_file)
+    shape = _shape(found, result_file, settings.result)
 
     made.attrs["version"] = VERSION
     group = made.create_group("electron_events")
@@ -156,10 +157,12 @@ def _chunks(
         yield first, found
 
 
-def _shape(found: Any, result_file: Path) -> tuple[int, int]:
-    """Return the rows and columns of a frame, which events do not tell."""
-    if (said := found.get(f"{layout.WHOLE}/{SHAPE}")) is not None and said.shape == (2,):
-        return int(said[0]), int(said[1])
+def _shape(found: Any, result_file: Path, events: str) -> tuple[int, int]:
+    """Return the rows and columns of a frame, which events do not tell; those of a step that has a name come
+    with the same name."""
+    for name in (events.removesuffix(ELECTRONS) + SHAPE, SHAPE):
+        if (said := found.get(f"{layout.WHOLE}/{name}")) is not None and said.shape == (2,):
+            return int(said[0]), int(said[1])
     raw = str(found[layout.ACCOUNT].attrs.get("raw_file", ""))  # relative
     try:
         if not raw:

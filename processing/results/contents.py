@@ -178,7 +178,8 @@ def _account(file: Any, begun: Begun) -> None:
 
 def description(step: Code) -> str:
     """Return what the file says of a step's class."""
-    return f"class {step.name}" + (f" of module {step.module}" if step.module else "")
+    module = f" of module {step.module}" if step.module else ""
+    return f"class {step.name}{module}" + (f", step {step.label}" if step.label else "")
 
 
 def steps(file: Any) -> list[tuple[str, str]]:
