@@ -106,7 +106,7 @@ def run(args: argparse.Namespace) -> int:
             client = ReceiverClient(config.receiver, timeout=5.0)
             config = _replaced(config, consumer=forward_entry.find(client, config.consumer))
         else:
-            _check_files(args.raw, args.pipeline, config)
+            _check_files(args, config)
     except (PipelineError, keys.BadKey) as error:
         raise UserError(str(error)) from error
     return _serve(args, config, steps)
@@ -137,8 +137,8 @@ def _config(args: argparse.Namespace) -> PipelineConfig:
     return changed
 
 
-def _check_files(raw: Path, pipeline: Path, config: PipelineConfig) -> None:
-    """Check a file, and the name of its results.
+def _check_files(args: argparse.Namespace, config: PipelineConfig) -> None:
+    """Check a file, and the name of its results; say if it is still being written.
 
     Raises:
         UserError: there is none, it has results and no frames, or its results are there, or are being made.
@@ -146,7 +146,10 @@ def _check_files(raw: Path, pipeline: Path, config: PipelineConfig) -> None:
     from penstock.processing.results.errors import ResultError
     from penstock.processing.results.place import path_for, writer_of
     from penstock.processing.results.read import Results
+    from penstock.processing.sources.file import STILL_WRITTEN, FileFrames
+    from penstock.receiver.reader import ReaderError
 
+    raw, pipeline = args.raw, args.pipeline
     if not raw.is_file():
         raise UserError(f"{raw} is not a file; give one whose frames are to be processed")
     try:
@@ -156,6 +159,12 @@ def _check_files(raw: Path, pipeline: Path, config: PipelineConfig) -> None:
     else:
         remedy = f"give the raw file, {frames}" if frames else "its series has no raw file"
         raise UserError(f"{raw} is a result file, which has no frames: {remedy}")
+    try:
+        with FileFrames(raw) as taken:
+            if taken.is_running:
+                say(args, f"{raw}: {STILL_WRITTEN}; frames are processed that it has now")
+    except ReaderError:
+        pass  # which the pipeline says
     path = path_for(raw, config.name, config.results_root)
     if path is None or not path.exists():
         return

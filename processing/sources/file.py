@@ -25,6 +25,7 @@ from penstock.stins import codec
 from penstock.stins.messages import Buffer, Header, Image
 
 PARTIAL = "some of its modules, channels or pixels are missing, as the file says"
+STILL_WRITTEN = "the file is still being written, or its receiver was killed"
 MOST_OPEN = 16
 """Most datasets of other files, such as segments, that are open at a time."""
 _Run: TypeAlias = "tuple[int, int, int, StoredBlobs | None]"
@@ -74,9 +75,12 @@ class FileFrames:
         """Header of a start message, made from the file."""
         self.group = self._series.group.name if self._series is not None else ""
         """Path of the detector's group in a file of Penstock; else ""."""
-        is_incomplete = self._series is not None and self._series.state == "incomplete"
-        self.incomplete = self._series.reason if self._series is not None and is_incomplete else ""
+        self.is_running = self._any.state == "in progress"
+        """Whether the series has not ended: then the file has more frames later."""
+        self.incomplete = STILL_WRITTEN if self.is_running else ""
         """Why the series is incomplete, as the file says; "" if it does not."""
+        if self._any.state == "incomplete":
+            self.incomplete = self._any.reason
         self._status = self._any.status
         self._times = self._column("timestamp")
         self._triggers = self._column("trigger")

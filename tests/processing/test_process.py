@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import re
@@ -14,11 +15,14 @@ from typing import Any
 
 import pytest
 
+from penstock.cli import process
 from penstock.cli.main import main
 from penstock.processing.client import PipelineClient, PipelineRefused
+from penstock.processing.config import pipeline_config
 from penstock.processing.models import Status
 from penstock.processing.results.read import Results
 from tests.processing.service.pipeline_process import DEADLINE, child_of, gone, wait_until
+from tests.receiver.h5_file import write_series
 from tests.receiver.hdf5.views import raw as write_raw
 from tests.receiver.hdf5.views import view as write_view
 from tests.receiver.processes import ReceiverProcess
@@ -292,6 +296,20 @@ def test_a_class_is_tried_on_a_file_first(
     assert main(["process", str(file), str(results), "--overwrite"]) == 2
     said = capfd.readouterr().err
     assert f"{results} is a result file, which has no frames: give the raw file, {raw}\n" in said
+
+
+def test_of_a_file_that_is_still_being_written_this_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for killed in (True, False):
+        raw = tmp_path / f"{killed}.h5"
+        write_series(raw, 3, killed=killed)
+        args = argparse.Namespace(raw=raw, pipeline=tmp_path / "spots.yaml", json=False)
+        process._check_files(args, pipeline_config.PipelineConfig(name="spots", steps=()))
+        told = (
+            f"{raw}: the file is still being written, or its receiver was killed; frames are processed that"
+        )
+        assert capsys.readouterr().out.startswith(told) == killed
 
 
 def test_frames_that_failed_or_are_lost_are_told_at_the_end_ten_of_each(

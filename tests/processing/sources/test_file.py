@@ -13,7 +13,7 @@ import pytest
 
 from penstock.codecs import bslz4, lz4
 from penstock.processing.distributor.file_series import whole_file
-from penstock.processing.sources.file import FileFrames
+from penstock.processing.sources.file import STILL_WRITTEN, FileFrames
 from penstock.receiver.files import stores
 from penstock.receiver.frame_files import open_frames
 from penstock.receiver.models import FrameStatus
@@ -296,3 +296,5 @@ def test_a_file_of_an_incomplete_series_says_why(tmp_path: Path) -> None:
     write_series(tmp_path / "short.h5", 3, lost=(1,), end=False)
     assert whole_file(str(tmp_path / "whole.h5")).reason == ""
     assert whole_file(str(tmp_path / "short.h5")).reason == "2 of 3 frames: 1 missing; the streamer is gone"
+    write_series(tmp_path / "running.h5", 3, killed=True)
+    assert whole_file(str(tmp_path / "running.h5")).reason == STILL_WRITTEN
