@@ -195,8 +195,8 @@ def _writers(results: Results, folder: Path) -> str:
     return _section(
         "Two writers", folder, "",
         "Processor time of all threads of the data process, for frames at a rate that both take; "
-        "flat out: the ratio when they arrive as fast as possible. The gain of a second writer shows only "
-        "where there are cores for it.",
+        "flat out: the ratio when they arrive as fast as possible. A second writer seldom gains rate, "
+        "since one file has one lock in the kernel.",
         (
             "frames", "one, µs per frame", "two, µs per frame", f"ratio (bar: {BAR})", "flat out",
             "equal files", "",

@@ -1,7 +1,7 @@
 """Several writers beside one: processor time per frame of the data process, and equal content.
 
-Two receivers take the same frames from a real generator, in turn. The gain of several writers in rate shows
-only where there are cores for them; their cost shows everywhere.
+Two receivers take the same frames from a real generator, in turn. Several writers seldom gain rate, since one
+file has one lock in the kernel, also where there are cores for them; their cost shows everywhere.
 """
 
 from __future__ import annotations

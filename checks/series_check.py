@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
 from penstock.receiver.files.known import KNOWN, Parent
+from penstock.receiver.files.stores.linked_frames import Unreadable
 from penstock.receiver.models import FrameStatus
 from penstock.receiver.reader import ReaderError, SeriesFile, text
 from penstock.receiver.series.account import IN_FILE
@@ -24,6 +24,9 @@ STATUSES = ("stored", "partial", "delivered", "discarded", "corrupt", "missing",
 
 ABSENT = (FrameStatus.MISSING, FrameStatus.CORRUPT)
 """Statuses of a module that is absent."""
+
+PROGRESS_FRAMES = 100
+"""Frames from one report of the progress to the next."""
 
 SHOWN_RANGES = 12
 """Longer lists of frames are cut; the file has them all."""
@@ -73,7 +76,7 @@ def check_series(
     Args:
         series: the file, open.
         read_frames: also read and unpack every frame.
-        progress: called with the number of frames read so far.
+        progress: called with the number of frames read so far, now and then and at the end.
 
     Raises:
         ReaderError: the file's structure is damaged, so nothing can be checked.
@@ -101,8 +104,9 @@ def _check(series: SeriesFile, read_frames: bool, progress: Callable[[int], None
     verdict.findings += _state(series, verdict.missing)
     verdict.findings += _account(series, counts, status)
     verdict.findings += _order(series, status)
-    if absent := series.absent_files():
-        verdict.findings.append(_as_problem("missing_file", missing_files(absent)))
+    verdict.findings += [
+        _as_problem(kind, sentence) for kind, sentence in unreadable_files(series.unreadable_files()).items()
+    ]
     if read_frames:
         verdict.findings += _frames(series, status, verdict, progress)
     return verdict
@@ -130,10 +134,22 @@ def ranges(indices: Sequence[int] | np.ndarray[Any, Any], tail: range = range(0)
     return ", ".join(shown) + (f" and {left} more ranges" if left else "")
 
 
-def missing_files(absent: Sequence[Path]) -> str:
-    """Return a sentence about files that should hold stored frames, but do not exist, or cannot be read."""
-    names = ", ".join(map(str, absent[:3])) + (f" and {len(absent) - 3} more" if len(absent) > 3 else "")
-    return f"stored frames are in files that do not exist, or cannot be read: {names}; put these back"
+def unreadable_files(files: Sequence[Unreadable]) -> dict[str, str]:
+    """Return sentences about files that should hold stored frames, but cannot be read, by kind of problem."""
+    absent = [str(file.path) for file in files if file.is_absent]
+    others = [file.why for file in files if not file.is_absent]
+    found = {}
+    if absent:
+        found["missing_file"] = (
+            f"stored frames are in files that do not exist: {_few(absent)}; put these back"
+        )
+    if others:
+        found["unreadable_file"] = f"stored frames are in files that cannot be read: {_few(others)}"
+    return found
+
+
+def _few(texts: Sequence[str]) -> str:
+    return ", ".join(texts[:3]) + (f" and {len(texts) - 3} more" if len(texts) > 3 else "")
 
 
 def _as_problem(kind: str, sentence: str) -> Finding:
@@ -295,6 +311,15 @@ def _order(series: SeriesFile, status: np.ndarray[Any, Any] | None) -> Iterator[
         )
 
 
+def _stored(status: np.ndarray[Any, Any] | None, number: int) -> list[bool]:
+    """Return whether each of so many frames counts as stored."""
+    if status is None:
+        return [True] * number
+    found = np.zeros(number, bool)
+    found[: len(status)] = np.isin(status[:number], IN_FILE)
+    return found.tolist()
+
+
 def _frames(
     series: SeriesFile,
     status: np.ndarray[Any, Any] | None,
@@ -304,19 +329,18 @@ def _frames(
     unreadable: list[int] = []
     hollow: list[int] = []
     why = ""
-    for index in range(len(series)):
-        stored = status is None or (index < len(status) and status[index] in IN_FILE)
+    number = len(series)
+    for index, stored in enumerate(_stored(status, number)):
         if stored:
             try:
-                if series.is_allocated(index):
-                    series.frame(index)
-                    verdict.frames_read += 1
-                else:
+                if series.stored_frame(index) is None:
                     hollow.append(index)
+                else:
+                    verdict.frames_read += 1
             except ReaderError as error:
                 unreadable.append(index)
                 why = why or str(error)
-        if progress is not None:
+        if progress is not None and ((index + 1) % PROGRESS_FRAMES == 0 or index + 1 == number):
             progress(index + 1)
     if hollow:
         yield _as_problem("hollow", f"frames {ranges(hollow)} count as stored, but have no data")

@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from penstock.checks.series_check import missing_files, ranges
+from penstock.checks.series_check import PROGRESS_FRAMES, ranges, unreadable_files
 from penstock.receiver.reader import SeriesFile
 from penstock.receiver.series.account import IN_FILE
-from penstock.stins.checksums import ALGORITHMS, checksums
+from penstock.stins.checksums import ALGORITHMS, agree, checksums
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def _agree(algorithm: str, blobs: Sequence[bytes], expected: Sequence[str]) -> b
     be empty."""
     found = checksums(algorithm, blobs)
     return all(
-        value == given if given else not len(blob)
+        agree((value,), (given,)) if given else not len(blob)
         for blob, value, given in zip(blobs, found, expected, strict=True)
     )
 
@@ -60,7 +60,7 @@ def verify(series: SeriesFile, progress: Callable[[int], None] | None = None) ->
 
     Args:
         series: the file, open.
-        progress: called with the number of indices done so far.
+        progress: called with the number of indices done so far, now and then and at the end.
 
     Raises:
         ReaderError: the file's structure is damaged, or its frames lie in other files.
@@ -85,7 +85,8 @@ def verify(series: SeriesFile, progress: Callable[[int], None] | None = None) ->
     gone: list[int] = []
     without: list[int] = []
     frames = verified = 0
-    for index in range(len(series)):
+    number = len(series)
+    for index in range(number):
         if status is None or (index < len(status) and status[index] in IN_FILE):
             frames += 1
             expected = values[index] if index < len(values) else ()
@@ -97,15 +98,14 @@ def verify(series: SeriesFile, progress: Callable[[int], None] | None = None) ->
                 verified += 1
             else:
                 wrong.append(index)
-        if progress is not None:
+        if progress is not None and ((index + 1) % PROGRESS_FRAMES == 0 or index + 1 == number):
             progress(index + 1)
     parts = [f"{verified:,} of {frames:,} stored frames are as they were received ({algorithm})"]
     if wrong:
         parts.append(f"frames {ranges(wrong)} are WRONG: they were damaged after they were received")
     if gone:
         parts.append(f"frames {ranges(gone)} count as stored, but cannot be read")
-        if absent := series.absent_files():
-            parts.append(missing_files(absent))
+        parts += unreadable_files(series.unreadable_files()).values()
     if without:
         parts.append(f"frames {ranges(without)} came without a checksum")
     return Verification(

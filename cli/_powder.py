@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyFAI
 
-from penstock.checks.series_check import missing_files
+from penstock.checks.series_check import unreadable_files
 from penstock.receiver.frame_files import open_frames
 from penstock.receiver.geometry import NEEDED, NO_ENERGY
 from penstock.receiver.reader import ReaderError, SeriesFile, text
@@ -77,8 +77,8 @@ def integrate(
         ai = integrator(series)
         if unit.startswith("q_") and not ai.wavelength:
             raise ReaderError(f"{path} {NO_ENERGY}")
-        if absent := series.absent_files():
-            raise ReaderError(f"{series.path}: {missing_files(absent)}")
+        if unreadable := unreadable_files(series.unreadable_files()):
+            raise ReaderError(f"{series.path}: {'; '.join(unreadable.values())}")
         detector = text(found[()]) if (found := series.group.get("description")) is not None else ""
         is_running = series.state == "in progress"
     with open_frames(path) as frames:

@@ -178,11 +178,13 @@ def _with_values(config: PipelineConfig, given: list[str]) -> tuple[Any, ...]:
         key, mark, text = each.partition("=")
         if not mark or not key:
             raise UserError(f'--set takes NAME=VALUE, such as threshold=800; there is "{each}"')
-        number, dot, name = key.partition(".")
-        step, name = (int(number), name) if dot and number.isdecimal() else (0, key)
-        if step >= len(steps) or (len(steps) > 1 and not dot):
-            last = len(steps) - 1
-            raise UserError(f"--set {each}: with several steps write STEP.NAME, STEP from 0 to {last}")
+        which, dot, name = key.partition(".")
+        called = [each.name or str(number) for number, each in enumerate(steps)]
+        if len(steps) > 1 and (not dot or which not in called):
+            raise UserError(
+                f"--set {each}: with several steps write STEP.NAME, with STEP one of {', '.join(called)}"
+            )
+        step, name = (called.index(which), name) if dot and which in called else (0, key)
         try:
             value = json.loads(text)
         except ValueError:

@@ -12,7 +12,7 @@ from functools import cache
 import numpy as np
 
 from penstock.codecs import libraries
-from penstock.stins.blobs import BSLZ4_HEADER_BYTES
+from penstock.stins.blobs import BSLZ4_HEADER_BYTES, end_of_blocks
 from penstock.stins.messages import Buffer
 
 
@@ -63,7 +63,9 @@ def decompress(blob: Buffer, pixels: int, kind: np.dtype) -> np.ndarray:
     Raises:
         ValueError: the blob cannot be unpacked.
     """
-    return decompress_part(blob, pixels, kind, 0, pixels)
+    out = np.empty(pixels, kind)
+    decompress_into(blob, out)
+    return out
 
 
 def decompress_into(blob: Buffer, out: np.ndarray) -> None:
@@ -84,8 +86,21 @@ def decompress_part(blob: Buffer, pixels: int, kind: np.dtype, first: int, end: 
     block = _block(blob, kind.itemsize)
     first_block, upto = first // block, min(pixels, -(-end // block) * block)
     out = np.empty(upto - first_block * block, kind)
-    _unpack(blob, _place(blob, BSLZ4_HEADER_BYTES, first_block), out, block)
+    place = _end(blob, BSLZ4_HEADER_BYTES, first_block * block * kind.itemsize, block, kind.itemsize)
+    _unpack(blob, place, out, block)
     return out[first - first_block * block :][: end - first]
+
+
+def check(blob: Buffer, pixels: int, kind: np.dtype) -> None:
+    """Check header and lengths of the blocks of a blob of so many pixels.
+
+    Raises:
+        ValueError: they do not agree with each other, or with the pixels.
+    """
+    nbytes, expected = int.from_bytes(blob[:8], "big"), pixels * kind.itemsize
+    if nbytes != expected:
+        raise ValueError(f"a bslz4 blob of {nbytes} bytes unpacked; {expected} expected")
+    _end(blob, BSLZ4_HEADER_BYTES, expected, _block(blob, kind.itemsize), kind.itemsize)
 
 
 def _block(blob: Buffer, itemsize: int) -> int:
@@ -96,34 +111,20 @@ def _block(blob: Buffer, itemsize: int) -> int:
 
 def _unpack(blob: Buffer, place: int, out: np.ndarray, block: int) -> None:
     """Unpack the blocks from a place on."""
-    _check_blocks(blob, place, out.size, block, out.itemsize)
+    _end(blob, place, out.nbytes, block, out.itemsize)  # the C function does not know where the blob ends
     packed = np.frombuffer(blob, np.uint8)[place:]
     used = _library().bshuf_decompress_lz4(packed.ctypes.data, out.ctypes.data, out.size, out.itemsize, block)
     if used < 0 or used > len(packed):
         raise ValueError(f"a bslz4 blob of {len(blob)} bytes cannot be unpacked (bitshuffle error {used})")
 
 
-def _place(blob: Buffer, place: int, blocks: int) -> int:
-    """Return where the blob goes on behind so many blocks: each is 4 bytes, big-endian, of compressed size,
-    and so
-    many bytes.
+def _end(blob: Buffer, place: int, nbytes: int, block: int, itemsize: int) -> int:
+    """Return where the blocks of so many bytes end; fewer than 8 pixels at the end are stored plain.
 
     Raises:
-        ValueError: the blob ends before.
+        ValueError: the blob is damaged.
     """
-    for _ in range(blocks):
-        if place + 4 > len(blob):
-            raise ValueError("a bslz4 blob ends before its last block")
-        place += 4 + int.from_bytes(blob[place : place + 4], "big")
-    return place
-
-
-def _check_blocks(blob: Buffer, place: int, pixels: int, block: int, itemsize: int) -> None:
-    """Check the blocks of a blob, since the C function does not know where the blob ends.
-
-    Fewer than 8 pixels at the end are stored plain.
-    """
-    rest = pixels % block
-    place = _place(blob, place, pixels // block + (1 if rest >= 8 else 0))
-    if place + (rest % 8) * itemsize > len(blob):
-        raise ValueError("a bslz4 blob ends within a block")
+    try:
+        return end_of_blocks(blob, place, nbytes, block * itemsize, 8 * itemsize)
+    except ValueError as error:
+        raise ValueError(f"a bslz4 blob of {len(blob)} bytes {error}") from None

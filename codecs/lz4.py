@@ -14,7 +14,7 @@ from functools import cache
 import numpy as np
 
 from penstock.codecs import libraries
-from penstock.stins.blobs import LZ4_HEADER
+from penstock.stins.blobs import LZ4_HEADER, end_of_blocks
 from penstock.stins.messages import Buffer
 
 _LENGTH = struct.Struct(">I")
@@ -75,27 +75,38 @@ def decompress_into(blob: Buffer, out: np.ndarray) -> None:
     Raises:
         ValueError: the blob cannot be unpacked.
     """
+    check(blob, out.size, out.dtype)
     to, packed = out.view(np.uint8), np.frombuffer(blob, np.uint8)
-    if len(packed) < LZ4_HEADER.size:
-        raise ValueError("an lz4 blob ends before its first block")
     nbytes, length = LZ4_HEADER.unpack_from(blob)
-    if nbytes != out.nbytes or length < 1:
-        raise ValueError(f"an lz4 blob of {nbytes} bytes in blocks of {length}; {out.nbytes} bytes expected")
     place = LZ4_HEADER.size
     for start in range(0, nbytes, length):
         block = to[start : start + length]
-        if place + _LENGTH.size > len(packed):
-            raise ValueError("an lz4 blob ends before its last block")
         (size,) = _LENGTH.unpack_from(blob, place)
         place += _LENGTH.size
-        if place + size > len(packed):
-            raise ValueError("an lz4 blob ends within a block")
         part = packed[place : place + size]
         if size == len(block):
             block[:] = part
         else:
             _unpack(part, block)
         place += size
+
+
+def check(blob: Buffer, pixels: int, kind: np.dtype) -> None:
+    """Check header and lengths of the blocks of a blob of so many pixels.
+
+    Raises:
+        ValueError: they do not agree with each other, or with the pixels.
+    """
+    if len(blob) < LZ4_HEADER.size:
+        raise ValueError("an lz4 blob ends before its first block")
+    nbytes, length = LZ4_HEADER.unpack_from(blob)
+    expected = pixels * kind.itemsize
+    if nbytes != expected or length < 1:
+        raise ValueError(f"an lz4 blob of {nbytes} bytes in blocks of {length}; {expected} bytes expected")
+    try:
+        end_of_blocks(blob, LZ4_HEADER.size, nbytes, length, 1)
+    except ValueError as error:
+        raise ValueError(f"an lz4 blob of {len(blob)} bytes {error}") from None
 
 
 def decompress_part(blob: Buffer, pixels: int, kind: np.dtype, first: int, end: int) -> np.ndarray:

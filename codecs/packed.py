@@ -17,6 +17,9 @@ class Codec(Protocol):
     def compress(self, pixels: np.ndarray, /) -> bytes:
         """Return the blob of one image or module."""
 
+    def check(self, blob: Buffer, pixels: int, kind: np.dtype, /) -> None:
+        """Check the lengths in a blob of so many pixels, which is not unpacked; raises ValueError."""
+
     def decompress(self, blob: Buffer, pixels: int, kind: np.dtype, /) -> np.ndarray:
         """Return so many pixels of this type from a blob, as one row; raises ValueError."""
 

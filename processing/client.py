@@ -22,6 +22,8 @@ __all__ = [
     "Newest", "NoAnswer", "PipelineClient", "PipelineRefused", "PipelineUnavailable", "Rows", "States",
     "what_answers",
 ]  # fmt: skip
+PENDING = 255
+"""State of frames of which nothing is known yet."""
 READ_SECONDS = 6.0
 """Additional time for answers that are read from a disk."""
 STOP_SECONDS = 40.0
@@ -49,6 +51,8 @@ class States:
     codes: np.ndarray[Any, Any]
     """One per frame, uint8, with the numbers of the result file: 1 done, 2 failed, 3 lost, 4 dropped,
     5 absent; others until then."""
+    beyond: int = PENDING
+    """The same of all frames of the series that have no row in the result file."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +158,8 @@ class PipelineClient(HttpClient):
             PipelineRefused: there is no series, or its results are not stored.
         """
         found = self._arrays("/states", _fields(frames=frames, series=series))
-        return States(str(found["series"]), int(found["first"]), found["states"])
+        beyond = int(found.get("beyond", PENDING))
+        return States(str(found["series"]), int(found["first"]), found["states"], beyond)
 
     def latest(self, name: str, *, series: str | None = None) -> Latest:
         """Return the newest value of a result, or an accumulated value.

@@ -61,6 +61,8 @@ class Plot:
     """Fields of that subentry, by path: the group x of "x/name" is of class NXx."""
     process: Mapping[str, Value] = field(default_factory=dict)
     """How it was made: parameters in the NXprocess of that subentry; `reference` and `note` beside them."""
+    step: str = ""
+    """Name of the pipeline's step, with which that of the NXsubentry begins; "" of none. Set by Penstock."""
 
 
 def check(plots: Sequence[Plot]) -> tuple[Plot, ...]:

@@ -50,6 +50,9 @@ class Series:
     file: str | None = None
     """Raw file; `None` if there is none, or it is not known yet."""
     planned: int | None = None
+    rows: int | None = None
+    """Frames of which each is told apart: all, or of very many planned ones those up to the highest that has
+    come, the others being pending, or absent, together. `None`: of an earlier version, all."""
     counts: Counts = field(default_factory=Counts)
     from_file: int = 0
     """Frames that were taken from the raw file after the end, since they were not taken live."""

@@ -163,6 +163,9 @@ class Processor:
     preparation: ClassVar[str] = ""
     """What `start` does, if it takes long: for the status, such as "preparing geometry"."""
 
+    _label: ClassVar[str] = ""
+    """Name of the step in the pipeline's file, if it has one."""
+
     _remark: str = ""
     """What was not as it should be in `start`, and did not keep it from its work: for the status."""
 

@@ -7,8 +7,6 @@ may be incomplete, see `state`.
 
 from __future__ import annotations
 
-import errno
-import os
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -19,10 +17,11 @@ import h5py
 import hdf5plugin  # noqa: F401  (registers the filters that detectors' frames are packed with)
 import numpy as np
 
-from penstock.receiver import packed_chunks
 from penstock.receiver.files.per_frame import CHECKSUM
-from penstock.receiver.files.stores.linked_frames import LinkedFrames, is_virtual, runs_of
+from penstock.receiver.files.stores.linked_frames import LinkedFrames, Unreadable, is_virtual, runs_of
+from penstock.receiver.files.stores.open_error import why_not
 from penstock.receiver.files.stores.replace_data import STORED_FRAMES
+from penstock.receiver.packed_chunks import Chunks
 from penstock.receiver.series.account import COUNTERS, IN_FILE
 from penstock.stins.texts import plural
 
@@ -45,8 +44,13 @@ class SeriesFile:
 
     def __init__(self, path: str | Path, detector: str | None = None, *, follow: bool = False) -> None:
         self.path = Path(path)
-        self._chunks: dict[str, set[tuple[int, ...]]] = {}
-        """Corners of the chunks of each dataset, as far as they are known."""
+        self._grows = follow
+        self._found: dict[str, h5py.Dataset] = {}
+        """Datasets of the detector by name, unless more may be written meanwhile: a look-up takes long."""
+        self._chunks: dict[str, Chunks] = {}
+        """By the same names."""
+        self._last: Chunks | None = None
+        """Of another dataset that the frames are in."""
         self.file = open_hdf5(self.path, follow=follow)
         """The HDF5 file, for callers who need more than frames and counts."""
         try:
@@ -80,6 +84,9 @@ class SeriesFile:
 
     def close(self) -> None:
         """Close the file."""
+        self._found.clear()
+        self._chunks.clear()
+        self._last = None
         for name in ("_linked", "_shown"):
             if (linked := self.__dict__.pop(name, None)) is not None:
                 linked.close()
@@ -91,7 +98,7 @@ class SeriesFile:
     def data(self) -> h5py.Dataset | None:
         """The dataset of the frames, or of the first of several channels; `None` if there is none (yet)."""
         found = self._dataset("data")
-        return found if found is not None and found.ndim >= 2 else None
+        return found if found is not None and len(found.shape) >= 2 else None
 
     @cached_property
     def channels(self) -> tuple[str, ...]:
@@ -138,31 +145,84 @@ class SeriesFile:
             IndexError: there is no such index.
             ReaderError: what is stored there cannot be read or unpacked, or the file that has it is away.
         """
-        data = self.data
-        if data is None or not 0 <= index < len(self):
+        if not 0 <= index < len(self):
             raise IndexError(f"{self.path} has {plural(len(self), 'frame')}, none of index {index}")
         try:
             if self.channels:
-                return np.stack([packed_chunks.read(self.group[name], (index,)) for name in self.channels])
+                return np.stack([self._chunks_of(name).read((index,)) for name in self.channels])
             if self._is_view:
                 self._check_modules(index)
-                self._check_file(index)
-            return packed_chunks.read(data, (index,) if _has_index(data) else (), self._shown)
+            if (found := self._where(index)) is not None:
+                return found[0].read(found[1])
+            if self._shown is not None and self._counts(index) and (why := self._shown.why_not(index)):
+                raise OSError(why)  # HDF5 would show the fill value
+            return self._chunks_of("data").read((index,))
         except (OSError, RuntimeError, ValueError) as error:
             raise ReaderError(f"frame {index} of {self.path} cannot be read: {error}") from error
 
+    def stored_frame(self, index: int) -> np.ndarray[Any, Any] | None:
+        """Return a frame like `frame`; `None` if nothing was ever stored at its index, or its file cannot be
+        read, see `unreadable_files`.
+
+        Raises:
+            IndexError: there is no such index.
+            ReaderError: what is stored there cannot be read or unpacked.
+        """
+        if not self.channels and not self._has_modules and 0 <= index < len(self):
+            chunks, place = self._where(index) or (None, ())
+            try:
+                if chunks is not None and (found := chunks.whole(place)) is not None:
+                    return found
+            except ValueError as error:
+                raise ReaderError(f"frame {index} of {self.path} cannot be read: {error}") from error
+        return self.frame(index) if self.is_allocated(index) else None
+
+    def _where(self, index: int) -> tuple[Chunks, tuple[int, ...]] | None:
+        """Return what is stored in the dataset that holds a frame, and the frame's place there; `None` if no
+        dataset has it, or its file cannot be read."""
+        chunks = self._chunks_of("data")
+        if self._shown is None:
+            return chunks, (index,) if _has_index(chunks.data) else ()
+        if (found := self._shown.find(index)) is None:
+            return None
+        source = self._chunks_at(found[0])
+        is_same = (source.dtype, source.frame) == (chunks.dtype, chunks.frame)
+        return (source, (found[1],)) if is_same else (chunks, (index,))
+
+    def _counts(self, index: int) -> bool:
+        """Return whether a frame counts as stored."""
+        status = self.frame_status
+        return status is None or (index < len(status) and bool(status[index] in IN_FILE))
+
+    def _chunks_of(self, name: str) -> Chunks:
+        """Return what is stored in a dataset of the detector."""
+        if (found := self._chunks.get(name)) is None:
+            data = self._dataset(name)
+            assert data is not None
+            found = Chunks(data)
+            if not self._grows:
+                self._chunks[name] = found
+        return found
+
+    def _chunks_at(self, data: h5py.Dataset) -> Chunks:
+        """Return what is stored in the dataset that was asked for last, or in another."""
+        if self._last is None or self._last.data is not data:
+            self._last = Chunks(data)
+        return self._last
+
     def _check_modules(self, index: int) -> None:
         """Raise ValueError if HDF5's filters would fail at a module of a frame that is made of them."""
-        modules, status = self._dataset("modules", 4), self._dataset("module_status", 2)
-        if modules is not None and status is not None and not is_virtual(modules) and index < len(status):
+        status = self._dataset("module_status", 2)
+        if self._has_modules and status is not None and index < len(status):
+            chunks = self._chunks_of("modules")
             for part in np.flatnonzero(np.isin(status[index], IN_FILE)):
-                packed_chunks.unpacked(modules, (index, int(part), 0, 0))
+                chunks.unpacked((index, int(part), 0, 0))
 
-    def _check_file(self, index: int) -> None:
-        """Raise OSError if a frame is in another file, which is away: HDF5 reads the fill value then."""
-        if self._shown is not None and self._shown.find(index) is None:
-            for path in self._shown.absent(np.array([index])):
-                raise OSError(f"{path} does not exist, or cannot be read; copy it beside this file")
+    @cached_property
+    def _has_modules(self) -> bool:
+        """Whether the frames are shown from modules that are stored in this file."""
+        modules = self._dataset("modules", 4)
+        return self._is_view and modules is not None and not is_virtual(modules)
 
     @cached_property
     def _is_view(self) -> bool:
@@ -176,7 +236,15 @@ class SeriesFile:
     @property
     def stored_data(self) -> h5py.Dataset | None:
         """The dataset that holds the blobs: `data`, or the one that it is a view of."""
-        return self._dataset("modules", 4) or self._dataset(STORED_FRAMES) or self.data
+        return None if (name := self._stored_name) is None else self._dataset(name)
+
+    @property
+    def _stored_name(self) -> str | None:
+        if self._dataset("modules", 4) is not None:
+            return "modules"
+        if self._dataset(STORED_FRAMES) is not None:
+            return STORED_FRAMES
+        return None if self.data is None else "data"
 
     @property
     def module_status(self) -> np.ndarray[Any, Any] | None:
@@ -186,76 +254,62 @@ class SeriesFile:
 
     def is_allocated(self, index: int) -> bool:
         """Return whether something was ever stored at this index."""
-        data: h5py.Dataset | None = self.stored_data
-        if self._linked is not None:
-            if (found := self._linked.find(index)) is None:
-                return False
-            data, index = found
-        if data is None or data.chunks is None or data.is_virtual:
-            return data is not None
-        return any(self._has_chunk(*place) for place in self._places(data, index))
+        places = self._places(index)
+        return any(chunks.shape is None or chunks.has(corner) for chunks, corner in places)
 
-    def absent_files(self) -> list[Path]:
-        """Return the files, such as segments, that should hold stored frames, but do not exist."""
+    def unreadable_files(self) -> list[Unreadable]:
+        """Return the files, such as segments, that should hold stored frames, but cannot be read."""
         status = self.frame_status
         stored = np.arange(len(self)) if status is None else np.flatnonzero(np.isin(status, IN_FILE))
-        return [] if self._linked is None else self._linked.absent(stored[stored < len(self)])
+        return [] if self._linked is None else self._linked.unreadable(stored[stored < len(self)])
 
     def blobs(self, index: int) -> list[bytes] | None:
         """Return the blobs of a frame as stored, compressed or not; `None` if there are none, or they cannot
-        be read. The blob of a missing module or channel is empty.
+        be read, or the lengths in one show that it is damaged. The blob of a missing module or channel is
+        empty.
 
         Raises:
             ReaderError: the frames are in other files, or not stored in chunks of one blob.
         """
-        data: h5py.Dataset | None = self.stored_data
-        if self._linked is not None:
-            if (place := self._linked.find(index)) is None:
-                return None
-            data, index = place
-        if (
-            data is None
-            or data.chunks is None
-            or data.is_virtual
-            or not (_has_index(data) and data.ndim <= 4)
+        places = self._places(index)
+        if self.data is None or any(
+            chunks.shape is None or not (_has_index(chunks.data) and len(corner) <= 4)
+            for chunks, corner in places
         ):
             raise ReaderError(
                 f"the frames of {self.path} are not stored as one chunk per blob in this file; "
                 "verify the files that hold them"
             )
         try:
-            found = [
-                dataset.id.read_direct_chunk(corner)[1] if self._has_chunk(dataset, corner) else b""
-                for dataset, corner in self._places(data, index)
-            ]
+            found = [chunks.blob(corner) for chunks, corner in places]
         except (OSError, RuntimeError, ValueError):
             return None
         return found if any(found) else None
 
-    def _places(self, data: h5py.Dataset, index: int) -> list[tuple[h5py.Dataset, tuple[int, ...]]]:
-        """Return dataset and corner of the chunk of each blob of a frame."""
-        if self.channels:
-            return [(self.group[name], (index, 0, 0)) for name in self.channels]
+    def _places(self, index: int) -> list[tuple[Chunks, tuple[int, ...]]]:
+        """Return what is stored in the dataset of each blob of a frame, and the corner of its chunk; nothing
+        if no dataset has the frame, or its file cannot be read."""
+        if self._linked is not None:
+            if (place := self._linked.find(index)) is None:
+                return []
+            chunks, index = self._chunks_at(place[0]), place[1]
+        elif self.channels:
+            return [(self._chunks_of(name), (index, 0, 0)) for name in self.channels]
+        elif (name := self._stored_name) is None:
+            return []
+        else:
+            chunks = self._chunks_of(name)
+        data, shape = chunks.data, chunks.shape
         if data.ndim == 4 and self.interpretation != "rgba-image":
-            return [(data, (index, part, 0, 0)) for part in range(data.shape[1])]
-        first = index // data.chunks[0] * data.chunks[0] if _has_index(data) else 0
-        return [(data, (first, *(0 for _ in data.shape[1:])))]
-
-    def _has_chunk(self, dataset: h5py.Dataset, corner: tuple[int, ...]) -> bool:
-        """Return whether a chunk was ever written. All chunks are listed once: to find one, HDF5 goes through
-        all of them, too. A file that grows has more by and by."""
-        name = f"{dataset.file.filename}:{dataset.name}"
-        if (known := self._chunks.get(name)) is None:
-            known = self._chunks[name] = set()
-            add = known.add
-            dataset.id.chunk_iter(lambda chunk: add(chunk.chunk_offset))
-        return corner in known or dataset.id.get_chunk_info_by_coord(corner).byte_offset is not None
+            return [(chunks, (index, part, 0, 0)) for part in range(data.shape[1])]
+        first = index // shape[0] * shape[0] if shape is not None and _has_index(data) else 0
+        return [(chunks, (first, *(0 for _ in data.shape[1:])))]
 
     @cached_property
     def _linked(self) -> LinkedFrames | None:
         """The other datasets that hold the frames; `None` if they are in this one."""
-        data = self.stored_data
-        return None if data is None else linked_frames(data)
+        name, data = self._stored_name, self.stored_data
+        return self._shown if name in (None, "data") or data is None else linked_frames(data)
 
     # -- the account ---------------------------------------------------------------------------
 
@@ -372,10 +426,13 @@ class SeriesFile:
 
     def _dataset(self, name: str, *axes: int) -> h5py.Dataset | None:
         """Return a dataset of the detector with one of these numbers of axes, by default any; else `None`."""
-        found = self.group.get(name)
-        if not isinstance(found, h5py.Dataset) or found.shape is None:
-            return None
-        return found if not axes or found.ndim in axes else None
+        if (found := self._found.get(name)) is None:
+            found = self.group.get(name)
+            if not isinstance(found, h5py.Dataset) or found.shape is None:
+                return None
+            if not self._grows:
+                self._found[name] = found
+        return found if not axes or len(found.shape) in axes else None
 
 
 def linked_frames(data: h5py.Dataset) -> LinkedFrames | None:
@@ -397,11 +454,11 @@ def open_hdf5(path: Path, *, follow: bool = False) -> h5py.File:
         return h5py.File(path, "r", locking=False)
     except OSError as error:
         if not (follow and "already open for write" in str(error)):
-            raise ReaderError(_why_not(path, error)) from error
+            raise ReaderError(why_not(path, error)) from error
     try:
         return h5py.File(path, "r", locking=False, swmr=True)
     except OSError as error:
-        raise ReaderError(_why_not(path, error)) from error
+        raise ReaderError(why_not(path, error)) from error
 
 
 def _interpretation(data: h5py.Dataset) -> str:
@@ -411,7 +468,8 @@ def _interpretation(data: h5py.Dataset) -> str:
 
 def _has_index(data: h5py.Dataset) -> bool:
     """Return whether the first axis counts frames; other programs store one image without it."""
-    return data.ndim > 2 or _interpretation(data) == "spectrum"
+    # Not by `ndim`, for which h5py asks HDF5 each time.
+    return len(data.shape) > 2 or _interpretation(data) == "spectrum"
 
 
 def text(value: Any) -> str:
@@ -421,31 +479,6 @@ def text(value: Any) -> str:
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
     return "" if value is None else str(value)
-
-
-def _why_not(path: Path, error: OSError) -> str:
-    """Return why a file cannot be opened; HDF5 gives the same error number for most reasons."""
-    if not path.exists():
-        return f"{path} does not exist"
-    if path.is_dir():
-        return f"{path} is a folder, not a file"
-    if not os.access(path, os.R_OK) or error.errno == errno.EACCES:
-        return f"{path} may not be read by this user"
-    if path.stat().st_size == 0:
-        return f"{path} is empty: its writer has not begun, or was stopped before the first flush"
-    message = str(error)
-    if "signature not found" in message:
-        return f"{path} is not an HDF5 file"
-    if "already open for write" in message:
-        return (
-            f"{path} is still being written with SWMR, or its receiver was killed: read it once the series "
-            "has ended, or the receiver was started again; until then it opens with swmr=True only"
-        )
-    if "unable to lock file" in message and error.errno == errno.EAGAIN:
-        return f"{path} is still being written, and locked: read it once it is closed"
-    if "truncated" in message:
-        return f"{path} is truncated ({message}); copy it again from where it was written"
-    return f"{path} cannot be opened as HDF5: {message}"
 
 
 def _detector(file: h5py.File, path: Path, name: str | None) -> h5py.Group:

@@ -13,7 +13,7 @@ from functools import lru_cache
 from math import prod
 
 from penstock.stins.errors import BlobError
-from penstock.stins.messages import Frame, Image
+from penstock.stins.messages import Buffer, Frame, Image
 from penstock.stins.texts import plural
 
 MAX_FRAME_BYTES = 2**31
@@ -159,7 +159,7 @@ def _wrong_number(image: Image, number: int, count: int) -> BlobError:
     return BlobError("blob_count", f"{image.said}: {plural(number, 'blob')}, {count} expected")
 
 
-def _check_bslz4(image: Image, blob: bytes | bytearray | memoryview, nbytes: int) -> None:
+def _check_bslz4(image: Image, blob: Buffer, nbytes: int) -> None:
     if len(blob) < BSLZ4_HEADER_BYTES:
         raise BlobError("blob_length", f"{image.said}: bslz4 blob of only {plural(len(blob), 'byte')}")
     unpacked = int.from_bytes(blob[:8], "big")
@@ -173,21 +173,10 @@ def _check_bslz4(image: Image, blob: bytes | bytearray | memoryview, nbytes: int
     item = ITEM_BYTES[image.type]
     if block % (8 * item):
         raise BlobError("blob_header", f"{image.said}: bslz4 block size of {plural(block, 'byte')}")
-    _walk_bslz4(image, blob, nbytes, block or max(8192 // (8 * item) * 8, 128) * item, 8 * item)
+    _walk(image, blob, nbytes, block or max(8192 // (8 * item) * 8, 128) * item, 8 * item)
 
 
-def _walk_bslz4(
-    image: Image, blob: bytes | bytearray | memoryview, nbytes: int, block: int, unit: int
-) -> None:
-    """Follow the lengths of the blocks, which detects a truncated blob before a reader leaves it.
-
-    It takes a few microseconds per megabyte; bitshuffle itself trusts these lengths.
-    """
-    whole, rest = divmod(nbytes, block)
-    _walk(image, blob, whole + (rest >= unit), rest % unit)
-
-
-def _check_lz4(image: Image, blob: bytes | bytearray | memoryview, nbytes: int) -> None:
+def _check_lz4(image: Image, blob: Buffer, nbytes: int) -> None:
     if len(blob) < LZ4_HEADER.size:
         raise BlobError("blob_length", f"{image.said}: lz4 blob of only {plural(len(blob), 'byte')}")
     unpacked, block = LZ4_HEADER.unpack_from(blob)
@@ -197,20 +186,63 @@ def _check_lz4(image: Image, blob: bytes | bytearray | memoryview, nbytes: int) 
             f"{image.said}: lz4 blob of {plural(unpacked, 'byte')} unpacked in blocks of {block}, "
             f"{nbytes} expected",
         )
-    _walk(image, blob, -(-nbytes // block), 0)
+    _walk(image, blob, nbytes, block, 1)
 
 
-def _walk(image: Image, blob: bytes | bytearray | memoryview, blocks: int, plain: int) -> None:
-    """Follow the lengths of so many blocks, with so many plain bytes behind them."""
-    place, size, read = BSLZ4_HEADER_BYTES, len(blob), _BLOCK_LENGTH.unpack_from
+def _walk(image: Image, blob: Buffer, nbytes: int, block: int, unit: int) -> None:
     try:
-        for _ in range(blocks):
-            place += 4 + read(blob, place)[0]
+        end_of_blocks(blob, BSLZ4_HEADER_BYTES, nbytes, block, unit)
+    except ValueError as error:
+        size = plural(len(blob), "byte")
+        raise BlobError("blob_length", f"{image.said}: {image.compression} blob of {size} {error}") from None
+
+
+def end_of_blocks(blob: Buffer, place: int, nbytes: int, block: int, unit: int) -> int:
+    """Return where the data of a bslz4 or lz4 blob end, by the lengths of its blocks.
+
+    It takes a few microseconds per megabyte, and detects a damaged blob before a reader leaves it: bitshuffle
+    itself trusts these lengths.
+
+    Args:
+        blob: the blob.
+        place: place of the first block.
+        nbytes: unpacked bytes of all blocks.
+        block: unpacked bytes of each block but the last.
+        unit: the last block has a multiple of so many bytes; what remains is stored plain behind it.
+
+    Raises:
+        ValueError: the blob ends before, or a block is longer than LZ4 makes it (predicate of a sentence).
+    """
+    whole, rest = divmod(nbytes, block)
+    plain = rest % unit
+    last = rest - plain
+    read, most = _BLOCK_LENGTH.unpack_from, lz4_bound(block)
+    try:
+        for _ in range(whole):
+            length = read(blob, place)[0]
+            if length > most:
+                raise _too_long(length, block)
+            place += 4 + length
+        if last:
+            length = read(blob, place)[0]
+            if length > lz4_bound(last):
+                raise _too_long(length, last)
+            place += 4 + length
     except struct.error:
-        place = size + 1
-    if place + plain > size:
-        raise BlobError(
-            "blob_length",
-            f"{image.said}: {image.compression} blob of {plural(size, 'byte')} ends within its data; "
-            "it was cut",
-        )
+        place = len(blob)
+        plain = 1
+    if place + plain > len(blob):
+        raise ValueError("ends within its data; it was cut")
+    return place + plain
+
+
+def lz4_bound(nbytes: int) -> int:
+    """Return the most bytes that LZ4 makes of so many (`LZ4_COMPRESSBOUND` in its lz4.h)."""
+    return nbytes + nbytes // 255 + 16
+
+
+def _too_long(length: int, nbytes: int) -> ValueError:
+    return ValueError(
+        f"has a block of {length} bytes, but LZ4 packs its {nbytes} bytes into at most {lz4_bound(nbytes)}; "
+        "it is damaged"
+    )

@@ -1,7 +1,7 @@
 """Checksums of blobs: the algorithms that a start message may announce, by name.
 
-A value is the lower-case hexadecimal digest of the blob as it is sent, compressed or not. All of them
-release the interpreter lock on blobs of more than a few kB.
+A value is the hexadecimal digest of the blob as it is sent, compressed or not, in lower case; upper case is
+accepted. All of them release the interpreter lock on blobs of more than a few kB.
 """
 
 from __future__ import annotations
@@ -37,3 +37,13 @@ def checksums(algorithm: str, blobs: Sequence[Buffer]) -> tuple[str, ...]:
     """Return the values of a frame's blobs, in their order."""
     function = ALGORITHMS[algorithm]
     return tuple(function(blob) for blob in blobs)
+
+
+def agree(found: Sequence[str], announced: Sequence[str]) -> bool:
+    """Return whether the values of a frame's blobs are those that were announced.
+
+    Args:
+        found: values as `checksums` returns them.
+        announced: values as the sender gives them, in lower or upper case.
+    """
+    return found == announced or tuple(found) == tuple(value.lower() for value in announced)

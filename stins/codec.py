@@ -14,7 +14,7 @@ import msgspec
 
 from penstock.stins import metadata as free_metadata
 from penstock.stins.blobs import ITEM_BYTES, type_name
-from penstock.stins.errors import LocalError, RemoteError, StinsError
+from penstock.stins.errors import LocalError, NotTaken, RemoteError, StinsError
 from penstock.stins.messages import Buffer, Frame, Header, Image, Message, RefusedImage, SeriesEnd, Start
 from penstock.stins.texts import plural
 
@@ -96,6 +96,26 @@ def refused_frame(parts: Sequence[Buffer], error: RemoteError) -> Frame | None:
     except msgspec.ValidationError:
         return None
     return Frame(image, ())
+
+
+def refused_start(parts: Sequence[Buffer], error: RemoteError) -> NotTaken | None:
+    """Return the refusal of a start message that `decode` has refused, if it is one; otherwise `None`.
+
+    Args:
+        parts: parts of the message.
+        error: the error of `decode`.
+    """
+    if not parts or len(parts[0]) > MAX_JSON_BYTES:
+        return None
+    try:
+        raw = free_metadata.read(parts[0])
+    except RemoteError:
+        return None
+    if not isinstance(raw, dict) or raw.get("htype") != "header":
+        return None
+    kinds = {field.name: field.type for field in msgspec.structs.fields(Header)}
+    known = {key: raw[key] for key in ("series", "frames") if key in raw and _is_usable(raw[key], kinds[key])}
+    return NotTaken(error.kind, str(error), Header(filename=None, **known))
 
 
 def encode_start(header: Header, metadata: Mapping[str, Any] | None = None) -> list[bytes]:

@@ -6,6 +6,7 @@ look at the sender or at the caller.
 
 from __future__ import annotations
 
+from penstock.stins.messages import Header
 from penstock.stins.texts import quoted
 
 MAX_SENTENCE = 500
@@ -30,6 +31,20 @@ class RemoteError(StinsError):
     """The peer sent what STINS does not allow: look at the sender."""
 
     addressee = "peer"
+
+
+class NotTaken(RemoteError):
+    """A series cannot begin: its start message, or those of its modules, cannot be used, or one is missing.
+
+    Args:
+        kind: stable name of the reason.
+        message: the reason in a sentence.
+        header: what is known of the start message, or of one of them.
+    """
+
+    def __init__(self, kind: str, message: str, header: Header) -> None:
+        super().__init__(kind, message)
+        self.header = header
 
 
 class BlobError(RemoteError):

@@ -17,6 +17,10 @@ import msgspec
 from penstock.stins.errors import LocalError, RemoteError
 from penstock.stins.messages import Buffer
 
+MOST_KEYS = 5_000
+"""Most keys of which each gets a place of its own in the file: it takes a tenth of a millisecond, and more
+with every key in the same group."""
+
 _encoder = msgspec.json.Encoder()
 
 
@@ -65,6 +69,18 @@ def number(value: Any) -> float | None:
     except OverflowError:
         return None
     return found if math.isfinite(found) else None
+
+
+def has_many_keys(metadata: Mapping[str, Any]) -> bool:
+    """Return whether metadata have more than `MOST_KEYS` keys, at any depth; what is in lists has none."""
+    left, waiting = MOST_KEYS, [metadata]
+    while waiting:
+        each = waiting.pop()
+        left -= len(each)
+        if left < 0:
+            return True
+        waiting += [value for value in each.values() if isinstance(value, Mapping)]
+    return False
 
 
 def _encodable(value: Any, errors: str) -> Any:

@@ -202,6 +202,12 @@ FRAMES = [
     BadFrame(
         "a packed blob that was cut", "blob_length", _BSLZ4, [_packed(NBYTES, 8192, b"\0\0\0\x30" + bytes(9))]
     ),
+    BadFrame(  # 48 bytes fit into 48 + 48 // 255 + 16 = 64 at worst
+        "a packed block that is longer than LZ4 makes one",
+        "blob_length",
+        _BSLZ4,
+        [_packed(NBYTES, 8192, b"\0\0\0\x41" + bytes(65))],
+    ),
     BadFrame("a packed blob of nothing", "blob_length", _BSLZ4, [_packed(NBYTES, 8192, b"")]),
     BadFrame(
         "a packed blob whose block claims 4 GB", "blob_length", _BSLZ4, [_packed(NBYTES, 0, b"\xff" * 60)]

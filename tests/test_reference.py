@@ -302,21 +302,26 @@ def _kinds(*names: str, files: Iterable[Path]) -> Iterator[str]:
                     yield kind
 
 
+def _kinds_of_a_check() -> set[str]:
+    """With which a receiver refuses a series before it begins."""
+    receiver = REFERENCE.parent.parent / "receiver"
+    asked = [receiver / "process/series_check.py"]
+    asked += [receiver / "files" / name for name in ("storage.py", "refusals.py", "causes.py")]
+    return {*_kinds("Refused", "StorageError", "NameRefusedError", "NameTakenError", "Cause", files=asked)}
+
+
 def test_every_kind_of_refusal_of_a_detector_is_described() -> None:
     page = _page("tango.md").partition("### Refusals")[2].partition("\n## ")[0]
     root = REFERENCE.parent.parent
     streamer = [root / f"streamer/{name}.py" for name in ("engine", "series", "jobs", "checks", "states")]
-    asked = [root / "receiver/process/series_check.py", root / "receiver/files/storage.py"]
     known = {
         *_kinds("ArmRefused", files=(root / "devices/_base").glob("*.py")),
         *_kinds("Refused", files=streamer),
-        *_kinds("Refused", "StorageError", "NameTakenError", files=asked),
+        *_kinds_of_a_check(),
     }
     assert known >= {"file_exists", "not_idle", "running", "out_of_range", "busy"}
     assert known <= _keys(page)
 
 
 def test_every_kind_with_which_a_check_is_refused_is_described() -> None:
-    root = REFERENCE.parent.parent
-    asked = [root / "receiver/process/series_check.py", root / "receiver/files/storage.py"]
-    assert {*_kinds("Refused", "StorageError", "NameTakenError", files=asked)} <= _keys(_page("http.md"))
+    assert _kinds_of_a_check() <= _keys(_page("http.md"))

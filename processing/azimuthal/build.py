@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import shutil
 import sys
 from io import StringIO
@@ -21,21 +22,18 @@ import msgspec
 import numpy as np
 
 from penstock.processing.azimuthal import matrix as file_of
-from penstock.processing.azimuthal.matrix import BINS, COUNTS, small
-from penstock.processing.azimuthal.plan import Images, Plan
+from penstock.processing.azimuthal import product
+from penstock.processing.azimuthal.places import Places, edges
+from penstock.processing.azimuthal.plan import CannotBuildError, Images, Plan
 from penstock.processing.azimuthal.poni import HAS
 from penstock.receiver.geometry import NO_ENERGY
 
 GEOMETRY = "the geometry (poni)"
 """As sentences have it; who knows its file names that."""
+EVERY = (-math.inf, math.inf, math.nan)
+"""Limits within which all values count."""
 REFUSED, NO_ROOM = 2, 3
 """Exit status."""
-MOST_ENTRIES = 200_000_000
-"""Of a matrix: some 8 GB while it is made, 1.5 GB afterwards."""
-
-
-class CannotBuildError(Exception):
-    """A matrix cannot be made of a plan; the sentence says why."""
 
 
 def build(plan: Plan, images: Images, folder: Path) -> tuple[file_of.Matrix, str]:
@@ -65,19 +63,20 @@ def build(plan: Plan, images: Images, folder: Path) -> tuple[file_of.Matrix, str
         mask |= ~np.isfinite(images.dark)
     if mask.all():
         raise CannotBuildError("all pixels are masked, or have a flat field of 0 or less: no pixel is left")
-    _check_size(ai, plan, mask)
-    weights, radial, azimuth = _csr(ai, plan, mask)
     divisor[mask] = 0
     dark = np.zeros(0, np.float32) if images.dark is None else images.dark.astype(np.float32).ravel()
-    exact = weights.astype(np.float64)
-    by_pixel = weights.tocsc()
-    counts = np.diff(by_pixel.indptr)
+    places = Places(ai, plan, mask)
+    radial, azimuth = places.radial(), places.azimuth() if plan.azimuth_points else plan.azimuth_range
+    entries = places.entries(radial, azimuth or (0.0, 0.0))
+    nothing = np.zeros(plan.points * max(1, plan.azimuth_points))
     made = file_of.Matrix(
-        weights=by_pixel.data.astype("<f4"), bins=by_pixel.indices.astype(small(weights.shape[0], BINS)),
-        counts=counts.astype(small(int(counts.max()), COUNTS)), norm=exact @ divisor.ravel(),
-        dark=exact @ dark if dark.size else np.zeros(weights.shape[0]), divisor=divisor.ravel(),
-        dark_image=dark, radial=radial, azimuth=azimuth,
+        **entries._asdict(), norm=nothing, dark=nothing, divisor=divisor.ravel(), dark_image=dark,
+        radial_edges=edges(radial, plan.points),
+        azimuth_edges=edges(azimuth, plan.azimuth_points) if azimuth and plan.azimuth_points else np.zeros(0),
     )  # fmt: skip
+    norm = product.sums_of(made, made.divisor, EVERY)[:, 0]
+    darkness = product.sums_of(made, dark, EVERY)[:, 0] if dark.size else nothing
+    made = made._replace(norm=norm, dark=darkness)
     return made, _poni(ai)
 
 
@@ -115,72 +114,6 @@ def _geometry(plan: Plan, folder: Path) -> Any:
     if plan.unit.startswith("q_") and not ai.wavelength:
         raise CannotBuildError(f"the geometry has no wavelength, and the header {NO_ENERGY}")
     return ai
-
-
-def _check_size(ai: Any, plan: Plan, mask: np.ndarray[Any, Any]) -> None:
-    """Refuse bins that are so narrow that each pixel would lie in hundreds of them."""
-    if plan.splitting == "no":
-        return
-    shares = _spread(ai, plan.shape, plan.unit, plan.radial_range, plan.points)
-    if plan.azimuth_points:
-        shares = shares * _spread(ai, plan.shape, "chi_deg", plan.azimuth_range, plan.azimuth_points)
-    shares = shares[~mask]
-    if (entries := float(shares.sum())) > MOST_ENTRIES:
-        raise CannotBuildError(
-            f"points is {plan.points}, azimuth_points {plan.azimuth_points}: each pixel would lie in "
-            f"{entries / len(shares):.0f} of these bins on average, and the matrix have {entries / 1e6:.0f} "
-            f"million entries, of {MOST_ENTRIES / 1e6:.0f} million at most: take fewer points, or "
-            "`splitting: no`"
-        )
-
-
-def _spread(
-    ai: Any, shape: tuple[int, int], unit: str, limits: tuple[float, float] | None, bins: int
-) -> np.ndarray[Any, Any]:
-    """Return in about how many bins of an axis each pixel lies, (rows, cols)."""
-    middle, half = (ai.array_from_unit(shape, kind, unit) for kind in ("center", "delta"))
-    first, last = middle - half, middle + half
-    low, high = limits or (np.nanmin(first), np.nanmax(last))
-    inside = np.minimum(last, high) - np.maximum(first, low)
-    found = np.minimum(inside * (bins / (high - low)) + 1, bins) if high > low else np.ones(shape)
-    return np.where(inside >= 0, found, 0.0)
-
-
-def _csr(ai: Any, plan: Plan, mask: np.ndarray[Any, Any]) -> tuple[Any, ...]:
-    """Return the matrix (bins, pixels), and its axes."""
-    from scipy.sparse import csr_matrix
-
-    method = (plan.splitting, "csr", "cython")
-    if plan.azimuth_range is not None and plan.azimuth_range[1] > 180:
-        ai.setChiDiscAtZero()  # so that the range is not cut at 180 degrees
-    keys = {
-        "mask": mask.astype(np.int8), "unit": plan.unit, "method": method, "correctSolidAngle": False,
-        "radial_range": plan.radial_range, "azimuth_range": plan.azimuth_range,
-    }  # fmt: skip
-    empty = np.zeros(plan.shape, np.float32)
-    try:
-        if plan.azimuth_points:
-            made = ai.integrate2d(empty, plan.points, plan.azimuth_points, **keys)
-            azimuth = np.asarray(made.azimuthal, np.float64)
-        else:
-            made = ai.integrate1d(empty, plan.points, **keys)
-            azimuth = np.zeros(0)
-    except Exception as error:
-        said = " ".join(str(error).split()) or type(error).__name__
-        raise CannotBuildError(f"pyFAI cannot make the matrix: {said:.300}") from error
-    engine = next(
-        each.engine for used, each in ai.engines.items() if used.algo_lower == "csr" and each.engine
-    )
-    ends = np.asarray(engine.indptr)
-    shape = (len(ends) - 1, plan.shape[0] * plan.shape[1])
-    weights = csr_matrix((np.asarray(engine.data), np.asarray(engine.indices), ends), shape=shape)
-    if not weights.nnz:
-        raise CannotBuildError(
-            "no pixel lies in this range: see radial_range and azimuth_range, and the units of each"
-        )
-    if plan.azimuth_points:  # pyFAI has the azimuth as its fast axis
-        weights = weights[np.arange(shape[0]).reshape(plan.points, plan.azimuth_points).T.ravel()]
-    return weights, np.asarray(made.radial, np.float64), azimuth
 
 
 def _poni(ai: Any) -> str:

@@ -32,19 +32,9 @@ def limits(
     return found._replace(high=math.inf, mark=mark)
 
 
-def edges(middles: np.ndarray[Any, Any]) -> tuple[float, float] | None:
-    """Return the outer edges of bins of one width; `None` if that is unknown."""
-    if len(middles) < 2:
-        return None
-    half = (middles[-1] - middles[0]) / (len(middles) - 1) / 2
-    return float(middles[0] - half), float(middles[-1] + half)
-
-
-def sectors(middles: np.ndarray[Any, Any]) -> tuple[float, float] | None:
-    """Return the outer edges of sectors, in degrees, within the circle: rounding may leave it, and above 180
-    degrees pyFAI would cut it elsewhere."""
-    found = edges(middles)
-    return None if found is None else (max(found[0], -180.0), min(found[1], 180.0))
+def ends(edges: np.ndarray[Any, Any]) -> tuple[float, float] | None:
+    """Return the outer ones of the edges of bins; `None` of no bins."""
+    return (float(edges[0]), float(edges[-1])) if len(edges) else None
 
 
 def wavelength_in(metadata: dict[str, Any]) -> float | None:

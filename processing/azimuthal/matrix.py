@@ -50,15 +50,26 @@ class Matrix(NamedTuple):
     """float32, (pixels,): solid angle x polarisation x flat field."""
     dark_image: np.ndarray[Any, Any]
     """float32, (pixels,), or (0,) without a dark."""
-    radial: np.ndarray[Any, Any]
-    """float64, (points,): the middle of each bin, in the plan's unit."""
-    azimuth: np.ndarray[Any, Any]
-    """float64, (azimuth points,), in degrees; (0,) of one curve."""
+    radial_edges: np.ndarray[Any, Any]
+    """float64, (points + 1,): between the bins, in the plan's unit."""
+    azimuth_edges: np.ndarray[Any, Any]
+    """float64, (azimuth points + 1,), in degrees; (0,) of one curve."""
+
+    @property
+    def radial(self) -> np.ndarray[Any, Any]:
+        """The middle of each bin."""
+        return np.asarray((self.radial_edges[1:] + self.radial_edges[:-1]) / 2)
+
+    @property
+    def azimuth(self) -> np.ndarray[Any, Any]:
+        """The middle of each sector; (0,) of one curve."""
+        return np.asarray((self.azimuth_edges[1:] + self.azimuth_edges[:-1]) / 2)
 
     @property
     def shape(self) -> tuple[int, ...]:
         """Of a result."""
-        return (len(self.azimuth), len(self.radial)) if len(self.azimuth) else (len(self.radial),)
+        points, sectors = len(self.radial_edges) - 1, len(self.azimuth_edges) - 1
+        return (sectors, points) if sectors > 0 else (points,)
 
 
 class _Head(msgspec.Struct):

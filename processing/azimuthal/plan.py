@@ -10,12 +10,16 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import msgspec
 import numpy as np
 
-FORMAT = 1
-"""Of the file of a matrix; another one has another name."""
+FORMAT = 2
+"""Of matrices: of their file, and of how pixels are shared; another one has another name."""
 
 Unit: TypeAlias = Literal["q_nm^-1", "q_A^-1", "2th_deg", "2th_rad", "r_mm"]
 Splitting: TypeAlias = Literal["no", "bbox", "full"]
 Range: TypeAlias = tuple[float, float]
+
+
+class CannotBuildError(Exception):
+    """A matrix cannot be made of a plan; the sentence says why."""
 
 
 class UnitText(NamedTuple):

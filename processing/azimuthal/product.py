@@ -41,7 +41,7 @@ def integrate(
     pixels = image.reshape(-1)
     if pixels.dtype.kind == "b":
         pixels = pixels.view(np.uint8)
-    sums = _sums(matrix, pixels, limits)
+    sums = sums_of(matrix, pixels, limits)
     norm = matrix.norm - sums[:, 2]
     dark = matrix.dark - sums[:, 3]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -81,9 +81,10 @@ def loading(kind: np.dtype[Any], bins: int) -> Iterator[None]:
             thread.join()
 
 
-def _sums(
+def sums_of(
     matrix: Matrix, pixels: np.ndarray[Any, Any], limits: tuple[float, float, float]
 ) -> np.ndarray[Any, Any]:
+    """Return what `add` makes of pixels, (pixels,): float64, (bins, 4)."""
     sums = np.zeros((len(matrix.norm), 4))
     low, high, mark = map(float, limits)
     counts, divisor, dark = matrix.counts, matrix.divisor, matrix.dark_image

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from penstock.processing.config.pipeline_config import StepConfig
 
 PACKAGE = "penstock.processing.processors"
 
@@ -19,17 +21,25 @@ class BuiltIn(NamedTuple):
     """What it does, for `penstock process --list`."""
     files: tuple[str, ...] = ()
     """Parameters that are paths: in a pipeline's file they may be relative to its folder."""
+    results: Callable[[Mapping[str, Any]], Collection[str]] = lambda _parameters: ()
+    """Some of its results, by its parameters: those by which two steps of it may collide."""
 
 
 PVAPY = "pvapy:"
 """Before FILE.py:CLASS or MODULE:CLASS: the class is one of PvaPy's framework."""
 PVAPY_ADAPTER = f"{PACKAGE}.pvapy_class"
 
+
+def _images(given: Any) -> list[str]:
+    return [f"{name}_image" for name in given] if isinstance(given, list) else []
+
+
 BUILT_IN = {
     "azimuthal": BuiltIn(
         f"{PACKAGE}.azimuthal:Azimuthal",
         "intensity over q or angle, with its standard deviation, or a cake: azimuthal integration",
         files=("poni", "dark", "flat", "mask"),
+        results=lambda _: ("I",),
     ),
     "correct": BuiltIn(
         f"{PACKAGE}.correct:Correct",
@@ -40,14 +50,22 @@ BUILT_IN = {
         f"{PACKAGE}.electrons:Electrons",
         "electrons of an electron microscope's frames: their pixels as events, as stempy counts them",
         files=("dark", "gain"),
+        results=lambda _: ("electrons",),
     ),
-    "images": BuiltIn(f"{PACKAGE}.images:Images", "mean, maximum, minimum and sum of all frames, as images"),
+    "images": BuiltIn(
+        f"{PACKAGE}.images:Images",
+        "mean, maximum, minimum and sum of all frames, as images",
+        results=lambda given: _images(given.get("images", ["mean", "max"])),
+    ),
     "peaks": BuiltIn(
-        f"{PACKAGE}.peaks:Peaks", "number, places and heights of the local maxima of each frame"
+        f"{PACKAGE}.peaks:Peaks",
+        "number, places and heights of the local maxima of each frame",
+        results=lambda _: ("peaks",),
     ),
     "regions": BuiltIn(
         f"{PACKAGE}.regions:Regions",
         "sum, mean, maximum and saturated pixels of named rectangles, and the total of each frame",
+        results=lambda _: ("total",),
     ),
 }
 """By name; docs/reference/processors.md describes each."""
@@ -82,6 +100,21 @@ def with_files(name: str, parameters: Mapping[str, Any], folder: Path) -> dict[s
         key: str(folder / value) if key in paths and isinstance(value, str) and _is_path(value) else value
         for key, value in parameters.items()
     }
+
+
+def collision(steps: Sequence[StepConfig]) -> str:
+    """Return why results of built-in steps would have the same names, in a sentence; "" if they do not."""
+    names: dict[str, int] = {}
+    for number, step in enumerate(steps):
+        found = BUILT_IN.get(step.processor)
+        for name in () if found is None or step.name else found.results(step.parameters):
+            if (other := names.setdefault(name, number)) != number:
+                return (
+                    f"steps {other} and {number} are both {step.processor}, and their results {name} would "
+                    "have one name: give one of them a name, such as name: inner, with which the names of "
+                    f"its results begin (inner_{name})"
+                )
+    return ""
 
 
 def _is_path(value: str) -> bool:

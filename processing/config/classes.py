@@ -27,7 +27,7 @@ def steps(config: PipelineConfig) -> tuple[Step, ...]:
     Raises:
         PipelineError: a file cannot be read, is no Python, or does not have the class.
     """
-    found = tuple(_step(step) for step in config.steps)
+    found = tuple(msgspec.structs.replace(_step(step), label=step.name) for step in config.steps)
     for step in found:
         if step.source and config.listen and not config.key and not is_local(config.listen):
             raise PipelineError(

@@ -9,6 +9,8 @@ import msgspec
 
 Positive = Annotated[float, msgspec.Meta(gt=0, le=1e12)]
 Count = Annotated[int, msgspec.Meta(ge=1, le=1024)]
+STEP = r"^([A-Za-z_][A-Za-z0-9_]{0,29})?$"
+"""Of a step's name: it becomes a part of the names of results."""
 Length = Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
 
 
@@ -19,6 +21,8 @@ class StepConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """`FILE.py:CLASS`, `MODULE:CLASS` of an installed module, or the name of a built-in one."""
     parameters: dict[str, Any] = {}
     """Those that differ from the class' defaults."""
+    name: Annotated[str, msgspec.Meta(pattern=STEP)] = ""
+    """With it begin the names of its results, so that two steps may be of one class."""
 
 
 class ExportConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -126,7 +130,7 @@ class PipelineConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         if len(self.steps) == 1:
             return dict(self.steps[0].parameters)
         return {
-            f"{number}.{name}": value
+            f"{step.name or number}.{name}": value
             for number, step in enumerate(self.steps)
             for name, value in step.parameters.items()
         }

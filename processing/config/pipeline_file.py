@@ -62,6 +62,11 @@ class PipelineFile(PipelineConfig, frozen=True, kw_only=True, forbid_unknown_fie
             )
         if self.steps and self.parameters:
             raise ValueError("parameters is for one processor; with steps write each step's below it")
+        labels = [step.name for step in self.steps if step.name]
+        if twice := next((name for place, name in enumerate(labels) if name in labels[:place]), ""):
+            raise ValueError(f"two steps have the name {twice}: give one of them another name")
+        if why := built_in.collision(self.steps):
+            raise ValueError(why)
         if not re.fullmatch(r"https?://[^/\s]+/?", self.receiver):
             raise ValueError(
                 f'receiver is "{self.receiver}"; give its address, such as http://127.0.0.1:5000'

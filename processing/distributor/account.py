@@ -6,22 +6,25 @@ death is noticed. No I/O: who calls has seen what happened.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum, IntEnum
+from operator import itemgetter
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from penstock.processing.models import Counts
+from penstock.processing.results.beyond import Beyond
+from penstock.processing.results.layout import MOST_PLANNED
 
 Indices: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 """Of frames, each once."""
 REACH = 2**24
-"""How far beyond the highest index a frame may be if nobody says how many will come: a wrong index must not
-take memory. A receiver that was told the number has this limit, too, and else a lower one; but not all of its
-frames come here."""
+"""How far beyond the highest index a frame may be where frames have no state before they come: a wrong index
+must not take memory. A receiver that was told the number has this limit, too, and else a lower one; but not
+all of its frames come here."""
 FIRST = 4096
-"""Frames for which there is room at first, if nobody says how many will come."""
+"""Frames for which there is room at first."""
 
 
 class State(IntEnum):
@@ -109,16 +112,21 @@ class AccountError(Exception):
 class Account:
     """The states of the frames of one series.
 
+    Each frame has a state of its own up to the highest that has come, or all do if not very many are planned.
+    All others, from `reach` on, are in one state together.
+
     Args:
         planned: number of frames; `None` if nobody knows.
     """
 
     def __init__(self, planned: int | None) -> None:
         self.planned = planned
-        self._frames = planned or 0
-        self._states = np.full(FIRST if planned is None else planned, State.PENDING, np.uint8)
+        self._frames = self._reach = 0
+        self._states = np.full(FIRST, State.PENDING, np.uint8)
+        self._beyond = State.PENDING
         self._counts = [0] * 256
         self._restored = dict.fromkeys(FINAL, 0)
+        self.extend(planned or 0)
 
     @property
     def frames(self) -> int:
@@ -126,9 +134,19 @@ class Account:
         return self._frames
 
     @property
+    def reach(self) -> int:
+        """Number of frames that have a state of their own."""
+        return self._reach
+
+    @property
+    def beyond(self) -> Beyond:
+        """All others, and their state."""
+        return Beyond(self._reach, self._frames, self._beyond)
+
+    @property
     def states(self) -> np.ndarray[Any, np.dtype[np.uint8]]:
-        """(frames,), one `State` each; not to be changed."""
-        return self._states[: self._frames]
+        """(reach,), one `State` each; not to be changed."""
+        return self._states[: self._reach]
 
     @property
     def counts(self) -> Counts:
@@ -148,7 +166,7 @@ class Account:
         return self._counts[State.QUEUED] + self._counts[State.IN_WORK] + self._counts[State.HELD]
 
     def indices(self, state: State) -> Indices:
-        """Return the frames in a state, ascending."""
+        """Return the frames in a state, ascending, of those that have one of their own."""
         return np.flatnonzero(self.states == state).astype(np.int64, copy=False)
 
     def expected(self, indices: Sequence[int]) -> list[bool]:
@@ -157,29 +175,44 @@ class Account:
         if not indices:
             return []
         highest = max(indices)
-        if highest >= self._frames and self.planned is None:
+        if highest >= self._reach and self._beyond is State.PENDING:
             # Of those that lie too far beyond, none makes room for the others.
-            limit = self._frames + REACH
-            self.extend(max((index + 1 for index in indices if index < limit), default=0))
-        if min(indices) >= 0 and highest < self._frames and len(set(indices)) == len(indices):
+            limit = self._reach + REACH
+            if self.planned is not None:
+                limit = min(limit, self._frames)
+            self.keep(max((index + 1 for index in indices if index < limit), default=0))
+        if min(indices) >= 0 and highest < self._reach and len(set(indices)) == len(indices):
             states = self._states[np.fromiter(indices, np.int64, len(indices))]
             return (states == State.PENDING).tolist()  # type: ignore[no-any-return]
         found, seen = [], set()
         for index in indices:
-            is_known = not 0 <= index < self._frames or index in seen
+            is_known = not 0 <= index < self._reach or index in seen
             found.append(not is_known and bool(self._states[index] == State.PENDING))
             seen.add(index)
         return found
 
     def extend(self, frames: int) -> None:
         """Let there be at least so many frames."""
-        if frames <= self._frames:
+        self._frames = max(self._frames, frames)
+        if frames <= MOST_PLANNED:
+            self.keep(frames)
+
+    def keep(self, end: int) -> None:
+        """Let each frame before `end` have a state of its own."""
+        if end <= self._reach:
             return
-        if frames > len(self._states):
-            more = np.full(max(frames, 2 * len(self._states)), State.PENDING, np.uint8)
-            more[: self._frames] = self.states
+        if end > len(self._states):
+            more = np.full(max(end, 2 * len(self._states)), State.PENDING, np.uint8)
+            more[: self._reach] = self.states
             self._states = more
-        self._frames = frames
+        self._reach, self._frames = end, max(self._frames, end)
+
+    def close(self, event: Event) -> None:
+        """Let something happen to all frames that have no state of their own; they have a final one then, and
+        no more frames are expected among them."""
+        if self._reach < self._frames and self._beyond is State.PENDING:
+            self._beyond = TABLE[State.PENDING, event]
+            self._counts[self._beyond] += self._frames - self._reach
 
     def happens(self, event: Event, indices: Indices) -> None:
         """Let something happen to frames.
@@ -205,17 +238,27 @@ class Account:
         self._count(before, -1)
         self._count(after, 1)
 
-    def restore(self, states: np.ndarray[Any, np.dtype[np.uint8]]) -> None:
-        """Take final states over that an earlier distributor has stored; all others are pending."""
+    def restore(self, states: np.ndarray[Any, np.dtype[np.uint8]], beyond: Beyond | None = None) -> None:
+        """Take final states over that an earlier distributor has stored; all others are pending.
+
+        Args:
+            states: of the frames that have a row.
+            beyond: the others, of a series that is over.
+        """
         stored = np.isin(states, FINAL)
         last = int(np.flatnonzero(stored)[-1]) + 1 if stored.any() else 0
-        self.extend(last)
+        self.keep(last)
         known = np.flatnonzero(stored[:last])
         self._count(self._states[known], -1)
         self._states[known] = states[known]
         self._count(states[known], 1)
         for state in FINAL:
             self._restored[state] += int(np.count_nonzero(states[known] == state))
+        if beyond is not None and beyond.state in FINAL:
+            self.keep(beyond.first)
+            self._frames, self._beyond = beyond.end, State(beyond.state)
+            self._counts[self._beyond] += self._frames - self._reach
+            self._restored[self._beyond] += self._frames - self._reach
 
     def _count(self, states: np.ndarray[Any, np.dtype[np.uint8]], sign: int) -> None:
         """Count states; of frames that are pending there is no count, since it is what is left."""
@@ -226,3 +269,19 @@ class Account:
         counts = np.bincount(states, minlength=1)
         for state in np.flatnonzero(counts).tolist():
             self._counts[state] += sign * int(counts[state])
+
+
+def rest_of(absent: Iterable[tuple[int, int]], frames: int) -> tuple[int, bool]:
+    """Return from which frame on all are absent, or all are not, up to the last one; and whether they are.
+
+    Args:
+        absent: first and last index of ranges, in any order.
+        frames: number of all frames.
+    """
+    end, behind = frames, 0
+    for first, last in sorted(absent, key=itemgetter(1), reverse=True):
+        behind = max(behind, last + 1)
+        if last + 1 < end:
+            break
+        end = min(end, first)
+    return (end, True) if end < frames else (min(behind, frames), False)

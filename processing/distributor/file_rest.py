@@ -84,7 +84,7 @@ class FileRest:
         """Return per frame whether the file has it, as uint8; `None` if nobody knows.
 
         Args:
-            frames: of the series.
+            frames: of which that is wanted, from the first on.
         """
         if self.frames is None:
             return None

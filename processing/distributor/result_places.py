@@ -18,7 +18,6 @@ from penstock.processing.distributor.store import Store
 from penstock.processing.distributor.versions import Versions
 from penstock.processing.results.begun import Begun, Code
 from penstock.processing.results.errors import ResultError
-from penstock.processing.results.open_result import MOST_FRAMES
 from penstock.processing.results.place import begun_of, path_for
 from penstock.processing.results.read import Results
 from penstock.processing.results.result_file import ResultFile
@@ -46,7 +45,8 @@ def _recorded_before(path: Path, begun: Begun) -> dict[str, Column]:
         known = older.channels() if older.origin()[1] == begun.series else {}
         for name, said in begun.channels.items():
             if known.get(name) == said:
-                values, matched = (older.rows(each, 0, MOST_FRAMES) for each in (name, f"{name}_matched"))
+                rows = len(older.states())
+                values, matched = (older.rows(each, 0, rows) for each in (name, f"{name}_matched"))
                 found[name] = Column(values.values, matched.values == 1)
     except ResultError as error:  # it is no result file
         log.warning("%s; there are no values of channels", error)
@@ -70,7 +70,8 @@ class ResultPlaces:
         self._versions = versions
         self._answers = answers
         self._codes = tuple(
-            Code(each.name, each.module, each.file, each.source, each.sha256) for each in setup.steps
+            Code(each.name, each.module, each.file, each.source, each.sha256, each.label)
+            for each in setup.steps
         )
 
     def path(self, series: str, raw: str | None) -> Path | None:
@@ -158,7 +159,7 @@ class ResultPlaces:
         run.phase, run.finished = Phase.OVER, str(path)
         try:
             found = Results(path)
-            run.account.restore(found.states())
+            run.account.restore(*found.known())
             run.said = [reason] if (reason := found.account()["reason"]) else []
         except ResultError as error:  # it is moved away just now
             run.said.append(str(error))

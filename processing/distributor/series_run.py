@@ -22,7 +22,7 @@ import numpy as np
 
 from penstock.processing import models, wire
 from penstock.processing.channels.joining import Joining
-from penstock.processing.distributor.account import Account, Event, Indices, State
+from penstock.processing.distributor.account import REACH, Account, Event, Indices, State, rest_of
 from penstock.processing.distributor.bunches import Item
 from penstock.processing.distributor.file_rest import FileRest
 from penstock.processing.distributor.receiver_news import Over
@@ -168,16 +168,19 @@ class Run:
             account.extend(max(frames, *(last + 1 for _, last in absent)) if absent else frames)
         self.file = over.file
         self._open_file()
-        pending = account.indices(State.PENDING)
         stored = self.rest.stored
-        if account.planned is None and len(stored):
-            account.extend(int(stored[-1]) + 1)
-            pending = account.indices(State.PENDING)
+        if len(stored):
+            end = int(stored[-1]) + 1
+            account.keep(end if account.planned is None else min(end, account.frames))
+        alike_from, is_rest_absent = rest_of(absent, account.frames)
+        # No receiver tells frames apart that are so far beyond all that have come.
+        account.keep(min(alike_from, account.reach + REACH))
+        pending = account.indices(State.PENDING)
         has = np.isin(pending, stored, assume_unique=True)
         if not self.broken:
             self.rest.want(pending[has])
             pending, has = pending[~has], has[~has]
-        is_absent = np.zeros(account.frames, bool)
+        is_absent = np.zeros(account.reach, bool)
         for first, last in absent:
             is_absent[first : last + 1] = True
         is_missing = is_absent[pending] & ~has  # what the file has is not absent, also if nobody processes it
@@ -187,6 +190,7 @@ class Run:
             event, state = Event.LOST, State.LOST
         account.happens(Event.ABSENT, missing)
         account.happens(event, others)
+        account.close(Event.ABSENT if is_rest_absent else event)
         self.fill()
         return [(missing, State.ABSENT), (others, state)]
 
@@ -201,6 +205,7 @@ class Run:
     def _drop_pending(self) -> Indices:
         gone = self.account.indices(State.PENDING)
         self.account.happens(Event.DROPPED, gone)
+        self.account.close(Event.DROPPED)
         return gone
 
     def _open_file(self) -> None:
@@ -268,7 +273,8 @@ class Run:
             return reason
         if self.joining is not None:
             self.store.unmatched(self.joining.unmatched)
-        said = self.store.finish(final, reason, self.rest.flags(self.account.frames), self.whole)
+        beyond = self.account.beyond
+        said = self.store.finish(final, reason, self.rest.flags(beyond.first), self.whole, beyond)
         if said:
             self.said.append(said)
         return reason

@@ -34,7 +34,7 @@ def status(run: Run, receiver: str, prepares: str = "") -> models.Series:
     reason = "; ".join(run.said[-3:]) or (f"waits for {waits}" if waits else prepares)
     return models.Series(
         id=run.name, active=run.phase is not Phase.OVER, file=run.file, planned=run.account.planned,
-        counts=run.account.counts, from_file=run.rest.queued,
+        rows=run.account.reach, counts=run.account.counts, from_file=run.rest.queued,
         reason=reason[:500], result_file=run.store.path or run.finished,
         whole_error=run.whole_error[:500],
         unmatched={} if run.joining is None else dict(run.joining.unmatched),

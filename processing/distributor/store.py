@@ -17,6 +17,7 @@ from penstock.processing.describe import Plot
 from penstock.processing.distributor.account import Indices, State
 from penstock.processing.distributor.bunches import Bunch
 from penstock.processing.distributor.totals import Totals, Unlike
+from penstock.processing.results.beyond import Beyond
 from penstock.processing.results.errors import ResultError
 from penstock.processing.results.result_file import ResultFile
 from penstock.processing.wire import Array
@@ -220,9 +221,11 @@ class Store:
 
     def finish(
         self, counts: Mapping[str, int], reason: str, raw_stored: np.ndarray[Any, Any] | None,
-        whole: Sequence[tuple[Array, np.ndarray[Any, Any]]],
+        whole: Sequence[tuple[Array, np.ndarray[Any, Any]]], beyond: Beyond,
     ) -> str:  # fmt: skip
         """Complete the result file; return a sentence if it is not as it should be.
+
+        The arguments are those of `ResultFile.finish`.
 
         Raises:
             ResultError: it cannot be written.
@@ -230,7 +233,7 @@ class Store:
         if self.file is None:
             return ""
         state = "incomplete" if reason else "complete"
-        return self.file.finish(counts, state, reason, raw_stored, whole)
+        return self.file.finish(counts, state, reason, raw_stored, whole, beyond)
 
     def discard(self) -> None:
         """Remove the result file."""

@@ -39,7 +39,7 @@ class Azimuthal(Processor):
     its text."""
     unit: Unit = "q_nm^-1"
     points: int = 1000
-    splitting: Splitting = "bbox"
+    splitting: Splitting = "full"
     """How a pixel is shared between bins: not at all, by its bounding box, or by its exact shape."""
     radial_range: tuple[float, float] | None = None
     """In `unit`; `None`: that of the image."""
@@ -206,9 +206,9 @@ class Azimuthal(Processor):
         plan = Plan(
             geometry=self._geometry or (header_geometry.poni(known, shape) if known is not None else ""),
             shape=shape, unit=self.unit, points=self.points, splitting=self.splitting,
-            radial_range=self.radial_range or (None if before is None else facts.edges(before.radial)),
+            radial_range=self.radial_range or (before and facts.ends(before.radial_edges)),
             azimuth_points=self.azimuth_points,
-            azimuth_range=self.azimuth_range or (None if before is None else facts.sectors(before.azimuth)),
+            azimuth_range=self.azimuth_range or (before and facts.ends(before.azimuth_edges)),
             solid_angle=self.solid_angle, polarisation=self.polarisation,
             wavelength=facts.wavelength_in(series.metadata),
         )  # fmt: skip
@@ -223,13 +223,10 @@ class Azimuthal(Processor):
         if series.metadata.get("flatfield_applied"):
             found.pop("flat", None)
         try:
-            matrix, made_of = kept.get(plan, Images(mask, found.get("flat"), found.get("dark")), self._say)
+            return kept.get(plan, Images(mask, found.get("flat"), found.get("dark")), self._say)
         except kept.NoMatrixError as error:
             whose = poni.name(self.poni) if self.poni else "the series"
             raise CannotProcess(str(error).replace(GEOMETRY, f"the geometry of {whose}")) from error
-        if before is not None:
-            matrix = matrix._replace(radial=before.radial, azimuth=before.azimuth)
-        return matrix, made_of
 
     def _say(self, why: str) -> None:
         log.warning("%s", why)

@@ -19,16 +19,19 @@ from typing import Any
 import h5py
 import msgspec
 import numpy as np
+from h5py import h5s
 
 from penstock.processing.results import layout
+from penstock.processing.results.beyond import beyond
 from penstock.processing.results.errors import ResultError, not_written
 from penstock.receiver.frame_files import open_frames
 from penstock.receiver.reader import ReaderError
 from penstock.stins.texts import plural
 
 VERSION = 3
-SHAPE = "frame_shape"
-"""Result of the series as a whole that says the rows and columns of a frame."""
+ELECTRONS, SHAPE = "electrons", "frame_shape"
+"""Events of the built-in step; and the result of the series as a whole that says the rows and columns of a
+frame."""
 CHUNK = 1024
 """Frames that are written at once."""
 MOST_APART = 4
@@ -89,15 +92,18 @@ def _fill(found: Any, result_file: Path, made: Any, settings: Settings) -> str:
         raise ResultError("no_such_result", f"{result_file} has no events {settings.result} for stempy")
     done = found[layout.STATUS][...] == layout.DONE
     rows, columns = settings.scan or (1, max(len(done), 1))
-    each = max(1, len(done) // (rows * columns))
-    if len(done) > rows * columns and len(done) % (rows * columns):
+    total = beyond(found).end
+    if settings.scan is None or total // (rows * columns) > len(done):
+        total = len(done)  # a plan of which not even one position could be complete is none of this scan
+    each = max(1, total // (rows * columns))
+    if total > rows * columns and total % (rows * columns):
         raise ResultError(
             "bad_value",
-            f"{plural(len(done), 'frame')} of {result_file} are no multiple of the {rows} x {columns} "
+            f"{plural(total, 'frame')} of {result_file} are no multiple of the {rows} x {columns} "
             "positions of scan, so that no frame's position is known: give the scan that was taken, and "
             "process the raw file again",
         )
-    shape = _shape(found, result_file)
+    shape = _shape(found, result_file, settings.result)
 
     made.attrs["version"] = VERSION
     group = made.create_group("electron_events")
@@ -105,8 +111,11 @@ def _fill(found: Any, result_file: Path, made: Any, settings: Settings) -> str:
     positions.attrs.update(Nx=columns, Ny=rows)
     frames = group.create_dataset("frames", (rows * columns * each,), h5py.vlen_dtype(np.uint32))
     frames.attrs.update(Nx=shape[0], Ny=shape[1])
+    space = frames.id.get_space()
     for first, of_frames in _chunks(found[where], found[events], done):
-        frames[first : first + len(of_frames)] = of_frames
+        # Not by assignment: h5py takes arrays of one length for an array of two dimensions.
+        space.select_hyperslab((first,), of_frames.shape)
+        frames.id.write(h5s.create_simple(of_frames.shape), space, of_frames)
     about = made.create_group("metadata/penstock")
     about["result_file"], about["not_done"] = result_file.name, np.flatnonzero(~done)
     return _missing(done, rows, columns, each)
@@ -137,7 +146,7 @@ def _chunks(
             continue
         low, high = int(begins[there].min()), int((begins + counts)[there].max())
         piece = events[low:high] if high - low <= MOST_APART * counts.sum() else None
-        found = np.empty(len(counts), object)
+        found = np.empty(len(counts), h5py.vlen_dtype(np.uint32))
         for place, (begin, count) in enumerate(zip(begins.tolist(), counts.tolist(), strict=True)):
             if not count:
                 found[place] = np.zeros(0, np.uint32)
@@ -148,10 +157,12 @@ def _chunks(
         yield first, found
 
 
-def _shape(found: Any, result_file: Path) -> tuple[int, int]:
-    """Return the rows and columns of a frame, which events do not tell."""
-    if (said := found.get(f"{layout.WHOLE}/{SHAPE}")) is not None and said.shape == (2,):
-        return int(said[0]), int(said[1])
+def _shape(found: Any, result_file: Path, events: str) -> tuple[int, int]:
+    """Return the rows and columns of a frame, which events do not tell; those of a step that has a name come
+    with the same name."""
+    for name in (events.removesuffix(ELECTRONS) + SHAPE, SHAPE):
+        if (said := found.get(f"{layout.WHOLE}/{name}")) is not None and said.shape == (2,):
+            return int(said[0]), int(said[1])
     raw = str(found[layout.ACCOUNT].attrs.get("raw_file", ""))  # relative
     try:
         if not raw:

@@ -20,6 +20,8 @@ class Code:
     source: str = ""
     sha256: str = ""
     """Of the source text, in hexadecimal."""
+    label: str = ""
+    """Name of the step; "" of none."""
 
 
 @dataclass(frozen=True, kw_only=True)

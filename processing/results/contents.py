@@ -19,6 +19,7 @@ from penstock.processing.results.columns import Column
 from penstock.processing.results.layout import (
     ACCOUNT,
     ACCUMULATED,
+    BEYOND,
     CODES,
     COUNTED,
     COUNTS,
@@ -39,6 +40,7 @@ from penstock.processing.results.layout import (
     WHOLE,
     WORKERS,
     add,
+    first_rows,
     group,
     index_paths,
     iso,
@@ -143,9 +145,11 @@ def _root(file: Any, target: Path) -> None:
 
 
 def _account(file: Any, begun: Begun) -> None:
-    rows = FIRST_ROWS if begun.planned is None else begun.planned
+    rows = first_rows(begun.planned)
     account = group(file, ACCOUNT, "NXcollection")
     add(file, Column(STATUS, np.dtype("u1")), rows).attrs["codes"] = CODES
+    about = "state of all frames that have no row, from the last row on"
+    add(file, Column(BEYOND, np.dtype("u1")), 1, lone=True, about=about)
     for name, kind, about in (
         ("parameters_version", "<u2", "version of the parameters with which a frame was processed"),
         ("worker", "<u2", "number of the worker that processed or lost a frame; 0: none"),
@@ -174,7 +178,8 @@ def _account(file: Any, begun: Begun) -> None:
 
 def description(step: Code) -> str:
     """Return what the file says of a step's class."""
-    return f"class {step.name}" + (f" of module {step.module}" if step.module else "")
+    module = f" of module {step.module}" if step.module else ""
+    return f"class {step.name}{module}" + (f", step {step.label}" if step.label else "")
 
 
 def steps(file: Any) -> list[tuple[str, str]]:
@@ -214,7 +219,7 @@ def _process(file: Any, begun: Begun) -> None:
 
 
 def _channels(file: Any, begun: Begun) -> None:
-    rows = FIRST_ROWS if begun.planned is None else begun.planned
+    rows = first_rows(begun.planned)
     for name, said in begun.channels.items():
         channel = group(file, f"{PROCESS}/channels/{name}", "NXcollection")
         for key, value in said.items():

@@ -126,7 +126,7 @@ def _hide(group: Any) -> None:
 
 def _subentry(file: Any, plot: Plot) -> str:
     """Return the path of the NXsubentry of a definition, which is made."""
-    own = plot.definition.removeprefix("NX")
+    own = f"{plot.step}_" * bool(plot.step) + plot.definition.removeprefix("NX")
     where = f"{layout.ENTRY}/{own}_" if own in layout.TAKEN_NAMES else f"{layout.ENTRY}/{own}"
     number = 2
     while where in file:

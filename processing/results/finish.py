@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from penstock.processing.results import contents, layout
+from penstock.processing.results.beyond import Beyond
 from penstock.processing.results.columns import Column, runs
 from penstock.processing.results.errors import ResultError
 from penstock.processing.results.open_result import OpenResult
@@ -22,15 +23,15 @@ _BLOCK = 2**22
 
 def tidy(
     opened: OpenResult,
-    frames: int,
+    beyond: Beyond,
     events: Mapping[str, int],
     whole: Sequence[tuple[Array, np.ndarray[Any, Any]]],
 ) -> str:
-    """Let the file show as many rows as there are frames, and NaN where a frame has no value.
+    """Let the file show as many rows as there are frames that have one, and NaN where a frame has no value.
 
     Args:
         opened: the file.
-        frames: number of frames.
+        beyond: the frames that have no row.
         events: number of events by name.
         whole: results of the series as a whole.
 
@@ -40,6 +41,9 @@ def tidy(
     Raises:
         OSError: NaN cannot be written.
     """
+    frames = beyond.first
+    if layout.BEYOND in opened.columns:  # not in a file that an earlier version has begun
+        opened.put(layout.BEYOND, 0, np.array([beyond.state]))
     cut = {column.path: frames for column in opened.per_frame if column.rows != frames}
     done = opened.read(layout.STATUS) == layout.DONE
     for name, count in events.items():

@@ -37,8 +37,13 @@ TAKEN_NAMES = (
 
 PENDING, DONE = 255, 1
 CODES = "1 done, 2 failed, 3 lost, 4 dropped, 5 absent, 255 pending"
+BEYOND = f"{ACCOUNT}/frame_status_beyond"
+"""State of all frames that have no row, from the last row on."""
 FIRST_ROWS = 4096
-"""Rows at first where nobody knows how many there will be."""
+"""Rows at first where nobody knows how many there will be, or very many are planned."""
+MOST_PLANNED = 2**22
+"""Most planned frames that all have a row from the beginning: those of a scan of 2048 x 2048 positions. Of
+more, rows come with the frames."""
 MOST_LISTED = 1000
 """Most failed frames whose sentence is kept, and most lost ones that are listed; `frame_status` has all."""
 SENTENCE, NAME, REASON = 256, 64, 1024
@@ -50,6 +55,15 @@ SETS = 64
 WORKERS = 1024
 """Workers whose names are kept."""
 COUNTS = ("planned", "done", "failed", "lost", "dropped", "absent")
+
+
+def first_rows(planned: int | None) -> int:
+    """Return how many rows there are at first.
+
+    Args:
+        planned: number of frames; `None` if unknown.
+    """
+    return FIRST_ROWS if planned is None or planned > MOST_PLANNED else planned
 
 
 def add(file: Any, column: Column, rows: int, *, lone: bool = False, about: str = "") -> Any:

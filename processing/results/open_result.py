@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -14,14 +15,15 @@ import numpy as np
 
 from penstock.processing.results import contents, layout
 from penstock.processing.results.begun import Begun
-from penstock.processing.results.columns import Column
+from penstock.processing.results.columns import Column, Segment
 from penstock.processing.results.errors import ResultError, not_written
-from penstock.processing.results.place import Place, copy_area, reserve, taken
+from penstock.processing.results.place import Place, reserve, taken
+from penstock.processing.results.sparse import copy_data
 
 MOST_FRAMES = 2**31
 """Highest frame number for which a place is made; a larger one is no number of a frame."""
 _BLANKS = 2**20
-_INITIAL = {layout.STATUS: layout.PENDING, f"{layout.ACCOUNT}/raw_stored": 255}
+_INITIAL = {layout.STATUS: layout.PENDING, layout.BEYOND: layout.PENDING, f"{layout.ACCOUNT}/raw_stored": 255}
 """Rows of these are not 0 at first."""
 _NEVER_PER_FRAME = tuple(
     f"{each}/" for each in (layout.ACCUMULATED, layout.TOTAL_FRAMES, layout.PROCESS, layout.WHOLE)
@@ -134,7 +136,7 @@ class OpenResult:
                 old, new = self.columns[path], columns[path]
                 for begin, stop, offset in old.pieces(0, rows):
                     size, (_, _, to) = new.row_bytes, next(new.pieces(begin, stop))
-                    copy_area(self.descriptor, descriptor, offset, (stop - begin) * size, to)
+                    copy_data(self.descriptor, descriptor, offset, (stop - begin) * size, to)
             os.rename(place.draft, place.at)
         except (OSError, RuntimeError, ValueError) as error:
             if descriptor >= 0:
@@ -154,7 +156,7 @@ class OpenResult:
             return
         if end > MOST_FRAMES:
             raise ResultError("bad_value", f"{self.place.path}: there is no frame {end - 1:,}")
-        columns, more = self.per_frame, _more(self.rows, end)
+        columns, more = self.per_frame, _more(self.columns[layout.STATUS], end)
 
         def change(file: Any) -> None:
             for column in columns:
@@ -166,9 +168,7 @@ class OpenResult:
         """Make room for rows below `end` of a column that has none per frame; see `reach`."""
         column = self.columns[path]
         if end > column.rows:
-            self.remake(
-                lambda file: layout.grow(file, column, _more(column.rows, end)), f"more rows of {path}"
-            )
+            self.remake(lambda file: layout.grow(file, column, _more(column, end)), f"more rows of {path}")
 
     def put(self, path: str, first: int, values: np.ndarray[Any, Any]) -> None:
         """Write consecutive rows; see `Column.write`."""
@@ -209,8 +209,9 @@ class OpenResult:
         self.place.close(done=done)
 
     def _prepare(self, before: dict[str, Column]) -> None:
-        """Reserve the space of all rows, and write what new rows have that are not 0."""
-        reserve(self.descriptor, layout.areas(self.columns.values()))
+        """Reserve the space of rows that are to come, and write what new rows have that are not 0."""
+        for column in self.columns.values():
+            reserve(self.descriptor, layout.areas([replace(column, segments=_wanted(column))]))
         for column in self.columns.values():
             blank = _blank(column)
             known = before[column.path].rows if column.path in before else 0
@@ -239,10 +240,23 @@ def _blank(column: Column) -> int | None:
     return -1 if is_list else None
 
 
-def _more(rows: int, end: int) -> int:
+def _more(column: Column, end: int) -> int:
     """Return by how many rows to grow: as many as there are, so that all copies together copy each row twice
     at most."""
-    return max(rows, layout.FIRST_ROWS, end - rows)
+    wanted = sum(segment.rows for segment in _wanted(column))
+    return max(wanted, layout.FIRST_ROWS, end - column.rows)
+
+
+def _wanted(column: Column) -> list[Segment]:
+    """Return the segments of which most is not skipped, and whose space is reserved: one wrong index among
+    very many planned ones must not take the disk."""
+    found: list[Segment] = []
+    rows = 0
+    for segment in column.segments:
+        if segment.first == 0 or segment.rows <= max(rows, layout.FIRST_ROWS):
+            found.append(segment)
+            rows += segment.rows
+    return found
 
 
 def _opened(path: Path) -> tuple[int, dict[str, Column]]:

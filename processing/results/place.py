@@ -16,13 +16,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from penstock.processing.results.errors import ResultError, not_written
+from penstock.processing.results.sparse import NO_SUCH_CALL, copy_data
 
 SUFFIXES = (".h5", ".hdf5", ".nxs", ".hdf", ".nx5")
 _NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 """Errors of file systems without hard links."""
 _NO_LOCKS = (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK)
-_NO_SUCH_CALL = (errno.ENOSYS, errno.EXDEV, errno.EINVAL, errno.EOPNOTSUPP, errno.EBADF)
-_COPIED = 2**26
 
 
 def path_for(raw: Path | None, pipeline: str, results_root: str = "", series: str = "") -> Path | None:
@@ -145,7 +144,7 @@ class Place:
             os.ftruncate(draft, size)
             at = 0
             for offset, nbytes in (*sorted(without), (size, 0)):
-                _copy_data(descriptor, draft, at, offset)
+                copy_data(descriptor, draft, at, offset - at, at)
                 at = max(at, offset + nbytes)
         finally:
             os.close(draft)
@@ -244,48 +243,9 @@ def reserve(descriptor: int, areas: Iterable[tuple[int, int]]) -> None:
             try:
                 os.posix_fallocate(descriptor, offset, nbytes)
             except OSError as error:
-                if error.errno not in _NO_SUCH_CALL:
+                if error.errno not in NO_SUCH_CALL:
                     raise
                 return  # this file system reserves nothing: a full disk is seen when rows are written
-
-
-def copy_area(source: int, to: int, at: int, nbytes: int, place: int) -> None:
-    """Copy bytes from one open file into another.
-
-    Args:
-        source: descriptor.
-        to: descriptor.
-        at: offset in the source.
-        nbytes: how many.
-        place: offset in the other file.
-
-    Raises:
-        OSError: they cannot be written.
-    """
-    while nbytes > 0:
-        try:
-            count = os.copy_file_range(source, to, min(nbytes, _COPIED), at, place)
-        except OSError as error:
-            if error.errno not in _NO_SUCH_CALL:
-                raise
-            count = os.pwrite(to, os.pread(source, min(nbytes, _COPIED), at), place)
-        if count == 0:
-            return  # the source ends here
-        at, place, nbytes = at + count, place + count, nbytes - count
-
-
-def _copy_data(source: int, to: int, at: int, end: int) -> None:
-    """Copy what was written between two offsets, and no holes."""
-    while at < end:
-        try:
-            at = os.lseek(source, at, os.SEEK_DATA)
-            stop = os.lseek(source, at, os.SEEK_HOLE)
-        except OSError as error:
-            if error.errno == errno.ENXIO:  # nothing but a hole is left
-                return
-            stop = end
-        copy_area(source, to, at, min(stop, end) - at, at)
-        at = stop
 
 
 def _remove(path: Path) -> None:

@@ -18,8 +18,9 @@ import msgspec
 import numpy as np
 
 from penstock.processing.results import described, layout
+from penstock.processing.results.beyond import Beyond, beyond, padded
 from penstock.processing.results.errors import ResultError
-from penstock.processing.results.rows import Rows, has_value, no_result, read_rows
+from penstock.processing.results.rows import Rows, check_size, has_value, no_result, read_rows
 
 
 class Described(NamedTuple):
@@ -103,10 +104,29 @@ class Results:
             return np.asarray(found[()])
 
     def states(self, first: int = 0, end: int | None = None) -> np.ndarray[Any, Any]:
-        """Return the state of each frame from `first` on and before `end`, uint8. While their number is
-        unknown there may be more than frames: those are pending."""
+        """Return the state of each frame from `first` on and before `end`, uint8; see `known`."""
+        return self.known(first, end)[0]
+
+    def known(self, first: int = 0, end: int | None = None) -> tuple[np.ndarray[Any, Any], Beyond]:
+        """Return the state of each frame from `first` on and before `end`, uint8, and which frames have no
+        row: of very many planned ones, those that never came.
+
+        While a series is in progress there may be more rows than frames: those are pending.
+
+        Args:
+            first: index of a frame.
+            end: likewise; by default, behind the last frame that has a row.
+
+        Raises:
+            ResultError: these are too many frames at once.
+        """
         with self._file() as file:
-            return np.asarray(file[layout.STATUS][first:end])
+            rest = beyond(file)
+            first, end = max(first, 0), rest.first if end is None else min(end, rest.end)
+            end = max(first, end)
+            check_size("states", end - max(first, rest.first))
+            found = np.asarray(file[layout.STATUS][min(first, rest.first) : min(end, rest.first)])
+            return padded(found, end - first, rest.state), rest
 
     def account(self) -> Mapping[str, Any]:
         """Return state, reason, counts (as at the end); the sentences of failed frames, and the workers of

@@ -18,6 +18,7 @@ from penstock.processing.results import accumulated, contents, described, finish
 from penstock.processing.results.account_rows import AccountRows
 from penstock.processing.results.accumulated import Totals
 from penstock.processing.results.begun import Begun, Code
+from penstock.processing.results.beyond import Beyond
 from penstock.processing.results.errors import ResultError
 from penstock.processing.results.known_results import KnownResults
 from penstock.processing.results.open_result import OpenResult
@@ -176,10 +177,7 @@ class ResultFile(AccountRows):
         self._do(f"rows of {array.name}", write)
 
     def accumulated(
-        self,
-        arrays: Sequence[Array],
-        values: Sequence[np.ndarray[Any, Any]],
-        indices: np.ndarray[Any, Any],
+        self, arrays: Sequence[Array], values: Sequence[np.ndarray[Any, Any]], indices: np.ndarray[Any, Any]
     ) -> None:
         """Write all accumulated values, and mark the frames as done that have just come into them.
 
@@ -198,17 +196,13 @@ class ResultFile(AccountRows):
     # -- the end -------------------------------------------------------------------------------------
 
     def finish(
-        self,
-        counts: Mapping[str, int],
-        state: str,
-        reason: str,
+        self, counts: Mapping[str, int], state: str, reason: str,
         raw_stored: np.ndarray[Any, Any] | None = None,
-        whole: Sequence[tuple[Array, np.ndarray[Any, Any]]] = (),
-    ) -> str:
+        whole: Sequence[tuple[Array, np.ndarray[Any, Any]]] = (), beyond: Beyond | None = None,
+    ) -> str:  # fmt: skip
         """Complete the file and close it; rows of floating-point numbers without a value become NaN.
 
-        If there are more places than frames, or events, or values of the whole series, the file is made anew:
-        that takes as long as to copy it.
+        If there are more rows than frames, events, or values of the whole series, the file is copied for it.
 
         Args:
             counts: done, failed, lost, dropped, absent; their sum is the number of frames.
@@ -216,12 +210,14 @@ class ResultFile(AccountRows):
             reason: a sentence: why it is incomplete, or "".
             raw_stored: uint8, per frame: 1 if the raw file has it, 0 if not; by default unknown.
             whole: results of the series as a whole.
+            beyond: the frames that have no row; by default all have one.
 
         Returns:
             "", or a sentence: what could not be made as it should be for want of space. The file is complete
             all the same, but for `whole`.
         """
         frames = sum(counts.get(name, 0) for name in layout.COUNTS if name != "planned")
+        beyond = beyond or Beyond(frames, frames, layout.PENDING)
 
         def write() -> str:
             if raw_stored is not None:
@@ -232,7 +228,7 @@ class ResultFile(AccountRows):
                     self._put(f"{layout.COUNTED}/{name}", counts[name])
             self._open.put_text(f"{layout.ACCOUNT}/reason", reason)
             self._open.put_text(f"{layout.ENTRY}/end_time", layout.iso(time.time()))
-            said = finish.tidy(self._open, frames, self._events, whole)
+            said = finish.tidy(self._open, beyond, self._events, whole)
             self._open.put_text(f"{layout.ACCOUNT}/state", state)
             return said
 

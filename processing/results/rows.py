@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from penstock.processing.results import layout
+from penstock.processing.results.beyond import beyond, padded
 from penstock.processing.results.errors import ResultError
 
 MOST_BYTES = 2**28
@@ -35,7 +36,7 @@ class Rows(NamedTuple):
 
 
 def read_rows(file: Any, name: str, first: int, end: int, step: int = 1, *, wanted: bool = True) -> Rows:
-    """Return the values of frames from `first` on and before `end`, as far as there are places.
+    """Return the values of frames from `first` on and before `end`, as far as the series goes.
 
     Args:
         file: h5py file.
@@ -48,20 +49,23 @@ def read_rows(file: Any, name: str, first: int, end: int, step: int = 1, *, want
     Raises:
         ResultError: there is no such result per frame, or it is too much at once.
     """
-    states = file[layout.STATUS]
-    first, end = max(first, 0), min(end, len(states))
-    end = max(first, end)
-    part = slice(first, end, step)
-    states = np.asarray(states[part])
-    has = (states == layout.DONE) & has_value(file, name, part)
+    rest = beyond(file)
+    first = max(first, 0)
+    end = max(first, min(end, rest.end))
+    count = len(range(first, end, step))
+    check_size(name, len(range(max(first, rest.first), end, step)))
+    part = slice(min(first, rest.first), min(end, rest.first), step)
+    states = padded(np.asarray(file[layout.STATUS][part]), count, rest.state)
+    has = (states == layout.DONE) & padded(has_value(file, name, part), count, blank=False)
     where, path = layout.place_of(name)
     values = file[path]
     if file[where].attrs["kind"] == "events":
-        return _events(file[where], values, part, states, has, wanted=wanted)
+        counts, found = _events(file[where], values, part, has, wanted=wanted)
+        return Rows(first, states, has, found, counts, step)
     if not wanted:
         return Rows(first, states, has, np.zeros((0, *values.shape[1:]), values.dtype), step=step)
-    _check(name, len(states) * int(np.prod(values.shape[1:])) * values.dtype.itemsize)
-    found = np.asarray(values[part])
+    check_size(name, count * int(np.prod(values.shape[1:])) * values.dtype.itemsize)
+    found = padded(np.asarray(values[part]), count, 0)
     found[~has] = np.nan if found.dtype.kind == "f" else 0
     return Rows(first, states, has, found, step=step)
 
@@ -87,24 +91,30 @@ def no_result(file: Any, name: str) -> ResultError:
 
 
 def _events(
-    group: Any, values: Any, part: slice, states: np.ndarray[Any, Any], has: np.ndarray[Any, Any],
-    *, wanted: bool,
-) -> Rows:  # fmt: skip
+    group: Any, values: Any, part: slice, has: np.ndarray[Any, Any], *, wanted: bool
+) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Return how many events each frame has, and the events of all of them."""
     first, count = layout.index_paths(group.name)
     firsts = group[first][part].astype(np.int64)
-    counts = np.where(has, group[count][part], 0)
+    counts = np.where(has, padded(group[count][part], len(has), 0), 0)
     nothing = np.zeros((0, *values.shape[1:]), values.dtype)
     if not wanted:
-        return Rows(part.start, states, has, nothing, counts, part.step)
-    _check(group.name, int(counts.sum()) * int(np.prod(values.shape[1:])) * values.dtype.itemsize)
+        return counts, nothing
+    check_size(group.name, int(counts.sum()) * int(np.prod(values.shape[1:])) * values.dtype.itemsize)
     parts = [
-        values[at : at + count] for at, count in zip(firsts.tolist(), counts.tolist(), strict=True) if count
+        values[at : at + count]
+        for at, count in zip(firsts.tolist(), counts[: len(firsts)].tolist(), strict=True)
+        if count
     ]
-    found = np.concatenate(parts) if parts else nothing
-    return Rows(part.start, states, has, found, counts, part.step)
+    return counts, np.concatenate(parts) if parts else nothing
 
 
-def _check(name: str, nbytes: int) -> None:
+def check_size(name: str, nbytes: int) -> None:
+    """Check that this is not too much to be read at once.
+
+    Raises:
+        ResultError: it is.
+    """
     if nbytes > MOST_BYTES:
         raise ResultError(
             "bad_value", f"{nbytes:,} bytes of {name} are too many at once: ask for fewer frames"

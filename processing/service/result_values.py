@@ -12,6 +12,7 @@ import numpy as np
 
 from penstock.processing.distributor.account import State
 from penstock.processing.models import Latest, Result, Series, Values
+from penstock.processing.results.beyond import padded
 from penstock.processing.results.errors import ResultError
 from penstock.processing.results.read import Described, Results
 from penstock.processing.results.rows import Rows
@@ -21,9 +22,9 @@ MOST_VALUES = 1_000_000
 """Most numbers in one JSON answer."""
 USUAL = 1000
 """Frames that are answered with if the request does not say which."""
-RANGE = r"^(-?[0-9]{1,15})?:(-?[0-9]{1,15})?(:[1-9][0-9]{0,14})?$"
-"""Frames from a on and before b, as in Python: negative numbers count from the last, and a third one takes
-every so many."""
+RANGE = r"^(-?[0-9]{1,16})?:(-?[0-9]{1,16})?(:[1-9][0-9]{0,15})?$"
+"""Frames from a on and before b, as in Python: negative numbers count from the last that has a row, and a
+third one takes every so many."""
 STATUS = {
     "no_such_result": 404, "no_such_series": 404, "no_results": 404, "not_a_result_file": 404,
     "bad_value": 422, "accumulated": 422,
@@ -121,15 +122,16 @@ class ResultValues:
         )  # fmt: skip
 
     def states(self, frames: str | None) -> bytes:
-        """Return the state of each frame, uint8 as in the result file, as an .npz file."""
+        """Return the state of each frame, and that of all that have no row, uint8 as in the result file, as
+        an .npz file."""
         first, end, step = self._range(":" if frames is None else frames)
         with _sentences():
-            found = self._results.states(first, end)
-        pending = np.full(
-            end - first, State.PENDING, np.uint8
-        )  # a file knows of no more frames than it has places
-        pending[: len(found)] = found
-        return _npz(series=self._series.id, first=first, step=step, states=pending[::step])
+            found, beyond = self._results.known(first, end)
+        # A file in progress may know of fewer frames than have come.
+        states = padded(found, end - first, State.PENDING)[::step]
+        return _npz(
+            series=self._series.id, first=first, step=step, states=states, beyond=np.uint8(beyond.state)
+        )
 
     def latest(self, name: str) -> Latest:
         """Return the newest value.
@@ -197,13 +199,18 @@ class ResultValues:
         return found
 
     def _range(self, frames: str | None) -> tuple[int, int, int]:
-        last = self._series.counts.frames
+        total, rows = self._series.counts.frames, self._series.rows
         frames = f"{-USUAL}:" if frames is None else frames
         if (parts := re.match(RANGE, frames)) is None:
             raise NoResults("bad_value", f'frames is "{frames}"; give FIRST:END, such as 0:100 or -10:')
-        bounds = (int(part.lstrip(":")) if part else None for part in parts.groups())
-        first, end, step = slice(*bounds).indices(last)
-        return first, max(first, end), step
+        first, end, step = (int(part.lstrip(":")) if part else None for part in parts.groups())
+        # Without a number, and with a negative one, frames do not count that have no row: see `Series.rows`.
+        last = total if rows is None else rows
+        first, end = (
+            min(bound, total) if bound >= 0 else max(0, last + bound)
+            for bound in (0 if first is None else first, last if end is None else end)
+        )
+        return first, max(first, end), step or 1
 
 
 @contextmanager

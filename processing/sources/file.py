@@ -164,6 +164,9 @@ class FileFrames:
             raise ReaderError(f"frame {index} of {self.path} cannot be read: {error}") from error
         kinds = {compression for compression, blob in found if blob}
         if not kinds:
+            for linked in self._linked:
+                if linked is not None and (why := linked.why_not(index)) is not None:
+                    raise ReaderError(f"frame {index} of {self.path} cannot be read: {why}")
             raise ReaderError(
                 f"frame {index} of {self.path} has no pixels, although the file says so: copy it again, with "
                 "all files that belong to it"

@@ -32,6 +32,7 @@ class PlotText(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     definition: str = ""
     fields: dict[str, Value] = {}
     process: dict[str, Value] = {}
+    step: str = ""
 
 
 def texts(plots: Sequence[Plot]) -> tuple[tuple[PlotText, ...], list[np.ndarray[Any, Any]]]:
@@ -40,7 +41,7 @@ def texts(plots: Sequence[Plot]) -> tuple[tuple[PlotText, ...], list[np.ndarray[
         PlotText(
             signal=plot.signal, errors=plot.errors, unit=plot.unit, label=plot.label,
             axes=tuple(AxisText(axis.name, axis.unit, axis.label) for axis in plot.axes),
-            definition=plot.definition, fields=dict(plot.fields), process=dict(plot.process),
+            definition=plot.definition, fields=dict(plot.fields), process=dict(plot.process), step=plot.step,
         )
         for plot in plots
     )  # fmt: skip
@@ -64,6 +65,7 @@ def plots(described: Sequence[PlotText], parts: Sequence[Buffer]) -> tuple[Plot,
                 for axis in text.axes
             ),
             text.unit, text.label, text.definition, text.fields, text.process,
+            text.step,
         )
         for text in described
     )  # fmt: skip

@@ -32,6 +32,8 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Of the source text, in hexadecimal."""
     adapter: str = ""
     """Importable module whose function `adapted` makes a processor of the class, which is none."""
+    label: str = ""
+    """Name of the step, with which the names of its results begin; "" of none."""
 
 
 class Welcome(FromDistributor, frozen=True, kw_only=True, omit_defaults=True):

@@ -9,7 +9,7 @@ import msgspec
 from penstock.processing.wire.array import Array
 from penstock.processing.wire.descriptions import PlotText
 
-WIRE = 4
+WIRE = 5
 """Version of these messages."""
 
 

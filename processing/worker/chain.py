@@ -16,6 +16,7 @@ from penstock.processing.series import Series
 from penstock.processing.wire import Parameter, Step
 from penstock.processing.worker import loading, parameters
 from penstock.processing.worker.configuring import Changes, Instances, Refusal, configured, made, name_of
+from penstock.processing.worker.named import named
 
 log = logging.getLogger(__name__)
 
@@ -32,7 +33,7 @@ class Chain:
     """
 
     def __init__(self, steps: Sequence[Step]) -> None:
-        self.kinds = [loading.load(step) for step in steps]
+        self.kinds = [named(loading.load(step), step.label) for step in steps]
         self.files = set().union(
             *(loading.files_of(step, kind) for step, kind in zip(steps, self.kinds, strict=True))
         )

@@ -129,7 +129,10 @@ class Results:
             if given is None:
                 continue
             if any(name == other.name for other in into):
-                raise ResultError(f"result {name} is returned by two steps; rename one")
+                raise ResultError(
+                    f"result {name} is returned by two steps; rename one, or give a step a name (name: in "
+                    "the pipeline's file), with which the names of its results begin"
+                )
             into.append(self._checked(name, given, pixels))
 
     def _checked(self, name: Any, given: Any, pixels: Pixels | None) -> Checked:

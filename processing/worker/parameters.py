@@ -72,7 +72,8 @@ def split(kinds: Sequence[type[Processor]], values: Mapping[str, Any]) -> list[d
 
     Args:
         kinds: classes of the steps.
-        values: by name; by `STEP.NAME` where several steps have one of this name, STEP counted from 0.
+        values: by name; by `STEP.NAME` where several steps have one of this name, with the step's name, or
+            counted from 0 if it has none.
 
     Raises:
         ParameterError: there is no such parameter, several are meant, or a value has a wrong type.
@@ -88,14 +89,15 @@ def split(kinds: Sequence[type[Processor]], values: Mapping[str, Any]) -> list[d
 
 
 def _which(key: str, kinds: Sequence[type[Processor]], known: Sequence[Mapping[str, Any]]) -> tuple[int, str]:
-    number, dot, name = key.partition(".")
-    if dot and number.isdecimal() and int(number) < len(known) and name in known[int(number)]:
-        return int(number), name
+    which, _, name = key.partition(".")
+    for step, kind in enumerate(kinds):
+        if which == _called(step, kind) and name in known[step]:
+            return step, name
     steps = [step for step, parameters in enumerate(known) if key in parameters]
     if len(steps) == 1:
         return steps[0], key
     if steps:
-        ways = " or ".join(f"{step}.{key} ({kinds[step].__name__})" for step in steps)
+        ways = " or ".join(f"{_called(step, kinds[step])}.{key} ({kinds[step].__name__})" for step in steps)
         raise ParameterError(f"several steps have a parameter {key}: write {ways}")
     names = list(dict.fromkeys(name for parameters in known for name in parameters))
     classes = ", ".join(kind.__name__ for kind in kinds)
@@ -103,6 +105,11 @@ def _which(key: str, kinds: Sequence[type[Processor]], known: Sequence[Mapping[s
     close = difflib.get_close_matches(name or key, names, 1)
     hint = f"; is {close[0]} meant?" if close else ""
     raise ParameterError(f"there is no parameter {key}: {classes} {has}{hint}")
+
+
+def _called(step: int, kind: type[Processor]) -> str:
+    """Return what is written before the names of a step's parameters."""
+    return kind._label or str(step)
 
 
 def _converted(what: str, value: Any, wanted: Any) -> Any:

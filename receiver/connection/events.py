@@ -6,8 +6,8 @@ from typing import TypeAlias
 
 import msgspec
 
-from penstock.stins.errors import RemoteError, StinsError
-from penstock.stins.messages import Header, Message
+from penstock.stins.errors import StinsError
+from penstock.stins.messages import Message
 from penstock.stins.texts import of_series
 
 
@@ -39,20 +39,7 @@ class NoHeader(StinsError):
             "started or reset in the middle of the series, or does another receiver take messages from the "
             f"same streamer?{of_series(series)}",
         )
-
-
-class NotTaken(RemoteError):
-    """A series cannot begin, because the modules' start messages do not fit or one is missing.
-
-    Args:
-        kind: stable name of the reason.
-        message: the reason in a sentence.
-        header: header of one of the start messages.
-    """
-
-    def __init__(self, kind: str, message: str, header: Header) -> None:
-        super().__init__(kind, message)
-        self.header = header
+        self.series = series
 
 
 Event: TypeAlias = Message | Cut | Stale | StinsError

@@ -6,9 +6,9 @@ import os
 from pathlib import Path
 
 from penstock.receiver.config import ReceiverConfig
-from penstock.receiver.files import storage
-from penstock.receiver.files.storage import NameTakenError
-from penstock.receiver.files.stores.segments.layout import check_segments_free
+from penstock.receiver.files import refusals, storage
+from penstock.receiver.files.refusals import NameTakenError
+from penstock.receiver.files.stores.segments.layout import check_segments_free, file_name
 
 MOST_NUMBER = 1_000_000
 """Highest number that is appended to a template's name."""
@@ -47,7 +47,7 @@ def free_path(config: ReceiverConfig, detector: str, series: str, *, overwrite: 
     taken, free = 0, 1
     while is_taken(free):
         if free > MOST_NUMBER:
-            raise storage.exists(numbered(path, free))
+            raise refusals.exists(numbered(path, free))
         taken, free = free, 2 * free
     while free - taken > 1:
         middle = (taken + free) // 2
@@ -70,8 +70,11 @@ def check_free(path: Path, *, overwrite: bool, segments: bool) -> None:
 
     Raises:
         NameTakenError: a file has the name, or one of its segments' names, or is being written.
-        StorageError: the name cannot be used.
+        NameRefusedError: the name cannot be used, or is too long for those of its segments.
+        StorageError: the disk cannot be reached.
     """
     storage.check_free(path, overwrite=overwrite)
+    if segments:
+        storage.is_there(path.with_name(file_name(path, 0)))
     if segments and not overwrite:
         check_segments_free(path)

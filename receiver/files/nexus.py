@@ -15,9 +15,12 @@ Rules, in this order:
 
 Values: `null` means that the sender has no value, and gives no field. Numbers, booleans, text and
 rectangular lists of one of these are written as such. What HDF5 has no type for (mixed, ragged or empty
-lists, lists of objects, integers beyond 64 bits, objects nested more than `MAX_DEPTH` deep or with more
-than `MAX_KEYS` keys) is written as JSON text. A key that cannot be a NeXus name is changed to one; the key as
+lists, lists of objects, integers beyond 64 bits, objects nested more than `MAX_DEPTH` deep) is written as
+JSON text. A key that cannot be a NeXus name is changed to one; the key as
 sent then stands in the field's `long_name`.
+
+Metadata of more than `MOST_KEYS` keys are written whole, as one JSON text (`WHOLE`). Only what rule 1 has a
+place for is there as well; images and tables of `KNOWN` are there alone.
 """
 
 from __future__ import annotations
@@ -27,8 +30,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from penstock.receiver.files.known import KNOWN, OBJECTS, Parent, Place
-from penstock.receiver.files.values import Value, fit, plain_value
+from penstock.receiver.files.known import KNOWN, OBJECTS, Kind, Parent, Place
+from penstock.receiver.files.values import Value, as_json, fit, plain_value
+from penstock.stins.metadata import has_many_keys
 from penstock.stins.texts import plain_text
 
 _Group: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]
@@ -36,10 +40,6 @@ _Group: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]
 
 MAX_DEPTH = 16
 """Objects nested deeper are kept as JSON text: HDF5 could hold them, but no reader would find them."""
-
-MAX_KEYS = 4096
-"""A nested object with more keys is kept as JSON text: each dataset takes a fraction of a millisecond at the
-start of a series."""
 
 MAX_NAME = 63
 """Longest name of a field (NeXus manual, rules for names)."""
@@ -68,6 +68,9 @@ RESERVED = frozenset(
 
 HEADER = "header"
 """NXcollection of the detector for keys without a place of their own."""
+
+WHOLE = "metadata"
+"""Text of the detector group with metadata that have too many keys."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +104,9 @@ def fields(metadata: Mapping[str, Any], detector: str, channels: Sequence[str] =
     """
     layout = _Layout(detector, channels)
     unset = _unset(metadata)
+    if has_many_keys(metadata):
+        yield from layout.whole(metadata, unset)
+        return
     # Known keys first, so that a free key changed to the same name cannot take their place.
     for key, value in sorted(metadata.items(), key=_order):
         if value is not None and key not in unset:
@@ -134,6 +140,8 @@ class _Layout:
 
     def __init__(self, detector: str, channels: Sequence[str] = ()) -> None:
         self._taken: set[tuple[str, ...]] = set()
+        self._numbers: dict[tuple[str, ...], int] = {}
+        """Number that the next key gets whose name is taken, by path."""
         self._detector: _Group = (("instrument", detector), ("NXinstrument", "NXdetector"))
         # A detector may itself be called "beam" or "source".
         beam = "beam" if detector != "beam" else "incident_beam"
@@ -173,6 +181,16 @@ class _Layout:
         else:
             yield from self._free(self._detector, key, value, depth=1)
 
+    def whole(self, metadata: Mapping[str, Any], unset: set[str]) -> Iterator[Field]:
+        """Yield the fields of metadata that have too many keys; see the module."""
+        text = as_json({key: value for key, value in metadata.items() if not _is_array(key)})
+        yield self._field(self._detector, WHOLE, plain_text(text))
+        for key, value in sorted(metadata.items(), key=_order):
+            if key in KNOWN and value is not None and key not in unset:
+                yield from self.place(key, value)
+            elif key in OBJECTS and isinstance(value, Mapping):
+                yield from self._object(key, value, known_only=True)
+
     def _known(self, key: str, place: Place, value: Any) -> Field:
         return self._known_field(place, place.name or key, value) or self._field(
             self._header, key, plain_value(value)
@@ -188,8 +206,9 @@ class _Layout:
         self._taken.add(path)
         return Field(path, classes, fitted, place.units)
 
-    def _object(self, key: str, value: Mapping[Any, Any]) -> Iterator[Field]:
-        """Yield the fields of an object with known keys; its other keys stay in a group of its name."""
+    def _object(self, key: str, value: Mapping[Any, Any], *, known_only: bool = False) -> Iterator[Field]:
+        """Yield the fields of an object with known keys; its other keys stay in a group of its name, or are
+        left out."""
         table = OBJECTS[key]
         rest = {str(name): item for name, item in value.items()}
         for dotted, place in table.items():
@@ -204,6 +223,8 @@ class _Layout:
                     rest[outer] = {name: other for name, other in holder.items() if name != inner}
                 else:
                     del rest[inner]
+        if known_only:
+            return
         if rest := {name: item for name, item in rest.items() if item != {} or value.get(name) == {}}:
             yield from self._free(self._detector, key, rest, depth=1)
         elif not value:
@@ -232,7 +253,7 @@ class _Layout:
     def _free(self, group: _Group, key: str, value: Any, depth: int) -> Iterator[Field]:
         if value is None:
             return
-        if not isinstance(value, Mapping) or not value or depth >= MAX_DEPTH or len(value) > MAX_KEYS:
+        if not isinstance(value, Mapping) or not value or depth >= MAX_DEPTH:
             yield self._field(group, key, plain_value(value))
             return
         parent, classes = group
@@ -247,12 +268,13 @@ class _Layout:
 
     def _unique(self, parent: tuple[str, ...], key: str) -> tuple[str, ...]:
         name = name_of(key)
-        path = (*parent, name)
-        number = 2
+        path = wanted = (*parent, name)
+        number = self._numbers.get(wanted, 2)
         while path in self._taken:
             ending = f"_{number}"
             path = (*parent, name[: MAX_NAME - len(ending)] + ending)
             number += 1
+        self._numbers[wanted] = number
         self._taken.add(path)
         return path
 
@@ -260,6 +282,11 @@ class _Layout:
 def _order(item: tuple[Any, Any]) -> int:
     place = KNOWN.get(item[0])
     return 2 if place is None else int(place.name is not None)
+
+
+def _is_array(key: Any) -> bool:
+    place = KNOWN.get(key)
+    return place is not None and place.kind in (Kind.IMAGE, Kind.TABLE)
 
 
 def _unset(metadata: Mapping[str, Any]) -> set[str]:

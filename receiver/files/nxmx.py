@@ -3,7 +3,9 @@
 DIALS and xia2 take a file for NXmx by `definition` alone, and then need the wavelength and a sample, whose
 `depends_on` leads through the goniometer. neggia and eiger2cbf look below /entry/instrument/detector,
 whatever the detector's group is called, there for `detectorSpecific`, and for the frames in
-/entry/data/data_000001.
+/entry/data/data_000001. durin unpacks bitshuffle/LZ4 by itself, without a plugin of HDF5, where the
+NXdetector has data_000001 (https://github.com/DiamondLightSource/durin, `create_dataset_descriptor` in
+src/file.c). A frame that is not there is an error for it then, so files with gaps have no such name.
 
 The goniometer is the object `goniometer` of the header or of the user's metadata: {"omega": {"start": 90,
 "increment": 0.1}}, in degrees; a DECTRIS stream has it. A direction is given as `axis`, in the axes of
@@ -25,6 +27,8 @@ SAMPLE = ("sample",)
 TRANSFORMATIONS = "transformations"
 SPECIFIC = "detectorSpecific"
 """NXcollection of the detector with what DECTRIS' own files have there."""
+BLOCK = "data_000001"
+"""DECTRIS' name of the first dataset of frames."""
 DIRECTIONS: Mapping[str, tuple[float, float, float] | None] = {
     "omega": (-1, 0, 0), "kappa": None, "chi": (0, 0, 1), "phi": (-1, 0, 0),
 }  # fmt: skip

@@ -7,7 +7,8 @@ import logging
 import os
 import tempfile
 
-from penstock.receiver.files.storage import RESERVE_BYTES, StorageError, by_descriptor, closing_bytes
+from penstock.receiver.files.refusals import StorageError
+from penstock.receiver.files.storage import RESERVE_BYTES, by_descriptor, closing_bytes
 from penstock.receiver.series.running_series import RunningSeries
 
 log = logging.getLogger(__name__)

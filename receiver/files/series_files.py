@@ -15,11 +15,11 @@ from typing import NamedTuple
 import msgspec
 
 from penstock.receiver.config import ReceiverConfig
-from penstock.receiver.files import names, storage, stores
+from penstock.receiver.files import names, refusals, storage, stores
 from penstock.receiver.files.recovery import recover
 from penstock.receiver.files.recovery.journal import Journal
 from penstock.receiver.files.recovery.recover import Recovered, Resumable
-from penstock.receiver.files.storage import NameTakenError, StorageError
+from penstock.receiver.files.refusals import NameRefusedError, NameTakenError, StorageError
 from penstock.receiver.files.writer import SeriesWriter, UnfinishedError, WriterError
 from penstock.receiver.series.running_series import Outcome, ResumedSeries, RunningSeries
 from penstock.stins.errors import StinsError
@@ -86,10 +86,9 @@ class SeriesFiles:
         """Create the file of a series, or continue it; a series without a file name may get one by template.
 
         Raises:
-            StinsError: the file's name is taken, so the series is refused.
-            StorageError: the file may not lie there, or there is no space for it. That puts the receiver into
-                Error, so the sentence ends with the remedy; the same check before Arm does not.
-            WriterError: the file cannot be created.
+            StinsError: the file's name is taken, or cannot be used, so the series is refused.
+            StorageError: no file can be created there, or there is no space for it. That puts the receiver
+                into Error, so the sentence ends with the remedy; the same check before Arm does not.
         """
         if series.resumed is not None:
             return self._begin_again(series, series.resumed)
@@ -97,7 +96,7 @@ class SeriesFiles:
             if series.header.filename is None and self._config.filename_template:
                 return self._begin_by_template(series)
             return self._begin_new(series, series.header.filename)
-        except NameTakenError as error:
+        except NameRefusedError as error:
             raise StinsError(error.kind, f"{error}{of_series(series.id)}") from error
         except StorageError as error:
             raise StorageError(error.kind, f"{error}, then reset the receiver") from error
@@ -110,7 +109,7 @@ class SeriesFiles:
             path = names.free_path(config, self._detector, series.id, overwrite=overwrite)
             with contextlib.suppress(NameTakenError):
                 return self._begin_new(series, str(path))
-        raise storage.exists(path)
+        raise refusals.exists(path)
 
     def _begin_new(self, series: RunningSeries, filename: str | None) -> Begun:
         header, config = series.header, self._config

@@ -16,6 +16,16 @@ from pathlib import Path
 
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.files import lease, limit
+from penstock.receiver.files.refusals import (
+    NameRefusedError,
+    StorageError,
+    being_written,
+    exists,
+    not_created,
+    shown,
+    unable,
+    unusable,
+)
 from penstock.stins.texts import plural
 
 log = logging.getLogger(__name__)
@@ -39,60 +49,47 @@ MOST_SEGMENTS = 4_000
 """Most segments per series. The virtual dataset names all: 40 kB of memory and 0.1 ms each when created."""
 
 
-class StorageError(Exception):
-    """A file cannot be written there; `kind` is stable, the sentence says what to change."""
-
-    def __init__(self, kind: str, message: str) -> None:
-        super().__init__(message)
-        self.kind = kind
-
-
-class NameTakenError(StorageError):
-    """The name belongs to another file: nothing is wrong here, and the next series may have a free name."""
-
-
 def resolve(config: ReceiverConfig, filename: str) -> Path:
     """Return the path on this host for a file name given by a client.
 
     Links are resolved in both the name and the data root: data roots of facilities are often links.
 
     Raises:
-        StorageError: the name is relative, outside the data root, or no file name.
+        NameRefusedError: the name is relative, outside the data root, or no file name.
+        StorageError: the disk cannot be reached.
     """
-    name = _mapped(config, filename)
+    name, given = _mapped(config, filename), shown(filename)
     if any(unicodedata.category(character) == "Cc" for character in name):
-        raise StorageError(
-            "bad_filename", f"file name {filename!r:.200} has control characters; choose another"
-        )
+        raise NameRefusedError("bad_filename", f'file name "{given}" has control characters; choose another')
     try:
         os.fsencode(name)
     except UnicodeEncodeError as error:
-        raise StorageError(
-            "bad_filename", f"file name {filename!r} is not text ({error}); choose another"
+        raise NameRefusedError(
+            "bad_filename", f'file name "{given}" is not text ({error.reason}); choose another'
         ) from error
     path = Path(name)
     if not path.is_absolute():
-        raise StorageError(
-            "not_absolute", f'file name "{filename}" is not absolute; give a path below {config.data_root}'
+        raise NameRefusedError(
+            "not_absolute", f'file name "{given}" is not absolute; give a path below {config.data_root}'
         )
     try:
         root, real = Path(os.path.realpath(config.data_root)), Path(os.path.realpath(path))
     except OSError as error:  # a link was changed just now
-        raise _unusable(path, error) from error
+        raise unusable(path, error) from error
     if real == root:
-        raise StorageError("is_a_folder", f'"{filename}" is the data root itself; add a file name')
+        raise NameRefusedError("is_a_folder", f'"{given}" is the data root itself; add a file name')
     if root not in real.parents:
-        raise StorageError(
+        raise NameRefusedError(
             "outside_data_root",
-            f'"{filename}" is outside the data root {config.data_root} of this receiver; '
+            f'"{given}" is outside the data root {config.data_root} of this receiver; '
             "choose a file inside it",
         )
     try:
         is_folder = name.endswith("/") or real.is_dir()
     except OSError as error:
-        raise _unusable(real, error) from error
+        raise unusable(real, error) from error
     if is_folder:
-        raise StorageError("is_a_folder", f'"{filename}" is a folder; add a file name')
+        raise NameRefusedError("is_a_folder", f'"{given}" is a folder; add a file name')
     return real
 
 
@@ -174,32 +171,28 @@ def check(path: Path, *, overwrite: bool, nbytes: int | None, min_free: int) -> 
         min_free: bytes that must stay free.
 
     Raises:
-        StorageError: the file exists or is being written, its folder cannot be written, or there is too
-            little space.
+        NameRefusedError: the file exists or is being written, or its folder cannot be written.
+        StorageError: the disk is mounted read-only or cannot be reached, or there is too little space.
     """
     check_free(path, overwrite=overwrite)
     try:
         folder = _existing(path.parent)
     except OSError as error:
-        raise _unusable(path, error) from error
+        raise unusable(path, error) from error
     if not folder.is_dir():
-        raise StorageError(
-            "not_a_folder", f"{folder} is a file, so {path} cannot be created below it; choose another folder"
-        )
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise StorageError(
-            "not_writable",
-            f"the receiver (user id {os.geteuid()}) may not write in {folder}; change its rights",
+        raise NameRefusedError(
+            "not_a_folder",
+            f"{shown(folder)} is a file, so {shown(path)} cannot be created below it; choose another folder",
         )
     try:
         free = shutil.disk_usage(folder).free
         read_only = os.statvfs(folder).f_flag & os.ST_RDONLY
     except OSError as error:
-        raise StorageError(
-            "not_reachable", f"{folder}: {error.strerror}; see whether it is mounted"
-        ) from error
-    if read_only:
-        raise StorageError("not_writable", f"{folder} is mounted read-only; mount it for writing")
+        raise unable(f"{shown(folder)} cannot be looked at", error, folder) from error
+    if read_only:  # first: there the kernel grants nobody the right to write
+        raise StorageError("not_writable", f"{shown(folder)} is mounted read-only; mount it for writing")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise not_created(path, PermissionError(errno.EACCES, ""), folder)
     needed = (nbytes or 0) + min_free
     if free < needed:
         raise StorageError(
@@ -219,18 +212,31 @@ def check_free(path: Path, *, overwrite: bool) -> None:
 
     Raises:
         NameTakenError: one has it.
-        StorageError: the name cannot be used.
+        NameRefusedError: the name cannot be used.
+        StorageError: the disk cannot be reached.
     """
-    try:
-        os.lstat(path)  # also a link that leads nowhere has a name
-    except (FileNotFoundError, NotADirectoryError):
+    if not is_there(path):
         return
-    except OSError as error:
-        raise _unusable(path, error) from error
     if lease.is_written(path):
         raise being_written(path)
     if not overwrite:
         raise exists(path)
+
+
+def is_there(path: Path) -> bool:
+    """Return whether anything has this name, also a link that leads nowhere.
+
+    Raises:
+        NameRefusedError: the name cannot be used.
+        StorageError: the disk cannot be reached.
+    """
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:
+        raise unusable(path, error) from error
+    return True
 
 
 def free_bytes(folder: str) -> int:
@@ -251,31 +257,8 @@ def to_create(folder: Path) -> Path | None:
     try:
         there = _existing(folder)
     except OSError as error:
-        raise _unusable(folder, error) from error
+        raise unusable(folder, error) from error
     return None if there == folder else there / folder.relative_to(there).parts[0]
-
-
-def exists(path: Path) -> NameTakenError:
-    """Return the error for a file that exists and may not be overwritten."""
-    return NameTakenError(
-        "file_exists",
-        f"{path} exists and is not overwritten; give another name (DestinationFilename), move it away, or "
-        "allow it (DestinationFileOverwritable, in the header: overwrite)",
-    )
-
-
-def segment_exists(error: FileExistsError) -> NameTakenError:
-    """Return the error for a file that has the name of a segment, from the error that says so."""
-    return NameTakenError("file_exists", f"{error}; give another name (DestinationFilename), or move it away")
-
-
-def being_written(path: Path) -> NameTakenError:
-    """Return the error for a file that is being written, which is never replaced."""
-    return NameTakenError(
-        "being_written",
-        f"a receiver is writing {path}, so it is not replaced, overwrite or not; give another name "
-        "(DestinationFilename), or, if this receiver is the other's consumer, another data_root or path_map",
-    )
 
 
 def _size(nbytes: float) -> str:
@@ -291,19 +274,19 @@ def open_folder(path: Path) -> int:
     lead out of the data root.
 
     Raises:
-        StorageError: a folder cannot be created, or is a link by now.
+        NameRefusedError: a folder cannot be created, or is a link by now.
+        StorageError: the disk cannot be written, or no more files can be opened.
     """
-    folder = os.open("/", FOLDER)
+    folder = -1
     try:
+        folder = os.open("/", FOLDER)
         for name in path.parent.parts[1:]:
             above, folder = folder, _open_or_create(name, folder)
             os.close(above)
     except OSError as error:
-        os.close(folder)
-        raise StorageError(
-            "not_writable",
-            f"cannot create the folder {path.parent}: {error.strerror}; choose another, or change its rights",
-        ) from error
+        if folder >= 0:
+            os.close(folder)
+        raise unable(f"cannot create the folder {shown(path.parent)}", error, path.parent) from error
     return folder
 
 
@@ -377,11 +360,6 @@ def _mapped(config: ReceiverConfig, filename: str) -> str:
     return filename
 
 
-def _unusable(path: Path, error: OSError) -> StorageError:
-    kind = "bad_filename" if error.errno in (errno.ENAMETOOLONG, errno.EINVAL) else "not_reachable"
-    return StorageError(kind, f"{str(path)[:200]} cannot be used: {error.strerror}; choose another file name")
-
-
 def by_descriptor(folder: int) -> str:
     """Return a path to an open folder that stays valid if the folder is renamed."""
     return f"/proc/self/fd/{folder}"
@@ -397,6 +375,15 @@ def _open_or_create(name: str, above: int) -> int:
 
 
 def _existing(folder: Path) -> Path:
-    while not folder.exists() and folder != folder.parent:
-        folder = folder.parent
-    return folder
+    """Return the innermost folder on this way that exists; a file on the way counts as one.
+
+    Raises:
+        OSError: something on the way cannot be looked at.
+    """
+    while True:
+        try:
+            os.stat(folder)
+        except (FileNotFoundError, NotADirectoryError):
+            folder = folder.parent
+        else:
+            return folder

@@ -16,7 +16,9 @@ from typing import Any
 
 import h5py
 import numpy as np
+from h5py import h5d
 
+from penstock.codecs.packed import compression_of_filter
 from penstock.receiver import geometry
 from penstock.receiver.files import geometry_fields, nexus, nxmx, per_frame, template
 from penstock.receiver.files.stores import FrameFormat
@@ -30,6 +32,7 @@ from penstock.receiver.files.stores.objects import (
     write_number,
     write_text,
 )
+from penstock.receiver.models import FrameStatus
 from penstock.receiver.regions import rows as region_rows
 from penstock.receiver.series.account import COUNTERS, Account
 from penstock.receiver.series.running_series import Outcome, RunningSeries
@@ -120,14 +123,18 @@ class Structure:
             if "pixel_mask" in self.detector:
                 specific["pixel_mask"] = self.detector["pixel_mask"]
         if not data.is_virtual:
-            self.entry["data/data_000001"] = data
+            self.entry[f"data/{nxmx.BLOCK}"] = data
 
 
 def write_rows(entry: Any, detector: Any) -> None:
-    """Write what follows from the number of frames: it for neggia, and the sample's angle at each of them."""
+    """Write what follows from the frames: their number for neggia, a name for durin, and the sample's angle
+    at each of them."""
     if nxmx.SPECIFIC not in detector:
         return  # a file without it is no NXmx: it has no sample either
-    frames = len(detector["frame_status"])
+    statuses = detector["frame_status"][()]
+    frames = len(statuses)
+    if nxmx.BLOCK not in detector and (statuses == FrameStatus.STORED).all() and _is_packed(detector["data"]):
+        detector[nxmx.BLOCK] = h5py.SoftLink(detector["data"].name)
     if "nimages" in (specific := detector[nxmx.SPECIFIC]):
         specific["nimages"][()] = frames
     axes = entry.get("/".join((*nxmx.SAMPLE, nxmx.TRANSFORMATIONS)))
@@ -142,6 +149,15 @@ def write_rows(entry: Any, detector: Any) -> None:
             set_ascii(dataset, "units", "deg")
         attributes.pop("units")
         axes[name].attrs.update(attributes)
+
+
+def _is_packed(data: Any) -> bool:
+    """Return whether each frame of a dataset is an image in one chunk that bitshuffle and LZ4 have packed."""
+    how = data.id.get_create_plist()
+    if how.get_layout() != h5d.CHUNKED or how.get_nfilters() != 1:
+        return False
+    number, _, options, _ = how.get_filter(0)
+    return data.ndim == 3 and len(data) > 0 and compression_of_filter(number, options) == "bslz4"
 
 
 def set_text(record: Any, name: str, value: str) -> None:

@@ -19,10 +19,10 @@ from typing import Any
 
 import msgspec
 
-from penstock.receiver.files import lease, nexus, storage, stores, structure
+from penstock.receiver.files import lease, nexus, refusals, storage, stores, structure
 from penstock.receiver.files.open_file import OpenFile
 from penstock.receiver.files.per_frame import PerFrame
-from penstock.receiver.files.remedies import STAYS, gone, not_created, not_written
+from penstock.receiver.files.remedies import STAYS, gone, not_written
 from penstock.receiver.files.reopened import Reopened, count_what_reads
 from penstock.receiver.files.reserve import bytes_for
 from penstock.receiver.files.stores import FrameFormat, FrameStore, Writing, disk_file
@@ -73,9 +73,9 @@ class SeriesWriter:
         begun: called with the temporary path of the file, before the file gets its own name.
 
     Raises:
-        StorageError: the folder cannot be created, its disk is full, or the file exists or is being written
-            by another receiver by now.
-        WriterError: the file cannot be created.
+        StorageError: the file, or its folder, cannot be created, its disk is full, or the file exists or is
+            being written by another receiver by now.
+        WriterError: the file of a writer that died cannot be continued.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class SeriesWriter:
         try:
             name = draft = self._open.create(folder, swmr=self._writing.swmr)
         except (OSError, RuntimeError) as error:
-            raise WriterError(not_created(path, error)) from error
+            raise refusals.not_created(path, error) from error
         try:
             self._open.hold_lease()  # before the file is visible: nobody can replace it
             make_room(self._open.disk.descriptor, self._room)  # before HDF5 has much to write
@@ -122,19 +122,21 @@ class SeriesWriter:
             name = path.name
             if not self._writing.swmr:  # the name is ours now, and so are those of segments
                 self._create_announced_frames()
-        except (OSError, RuntimeError, ValueError, TypeError) as error:
+        except (OSError, RuntimeError, ValueError, TypeError, refusals.StorageError) as error:
             self._open.release_reserve()
             self._open.close_quietly()
             self._let_go()
             with contextlib.suppress(OSError):  # another process was faster, or the storage is away
                 os.unlink(name, dir_fd=folder)  # it holds nothing, and its name shall be free again
+            if isinstance(error, refusals.StorageError):  # of a further file
+                raise
             if name == draft and isinstance(error, lease.BeingWrittenError):
-                raise storage.being_written(path) from error
+                raise refusals.being_written(path) from error
             if name == draft and isinstance(error, FileExistsError):
-                raise storage.exists(path) from error
+                raise refusals.exists(path) from error
             if isinstance(error, FileExistsError):
-                raise storage.segment_exists(error) from error
-            raise WriterError(not_created(path, error)) from error
+                raise refusals.segment_exists(error) from error
+            raise refusals.not_created(path, error) from error
 
     def _create_announced_frames(self) -> None:
         header = self._series.header
@@ -199,6 +201,9 @@ class SeriesWriter:
                 self._grow(index)
             store.write(index, frame)
             self._open.disk.check()
+        except refusals.StorageError as error:  # of a further file, such as a segment's
+            cause = error.__cause__ if isinstance(error.__cause__, OSError) else error
+            raise self._failed(f"frame {index}", cause) from error
         except (OSError, RuntimeError, ValueError) as error:
             raise self._failed(f"frame {index}", error) from error
         self._rows.add(index, image)

@@ -17,7 +17,9 @@ from penstock.receiver.reader import ReaderError, open_hdf5
 DEEPEST = 8
 """Most virtual datasets that are followed."""
 MOST_SOURCES = 8
-"""Datasets behind one virtual dataset in which a detector is looked for."""
+"""Datasets behind virtual datasets in which a detector is looked for."""
+MOST_TRIED = 32
+"""Files that are tried for them, as far as they are away."""
 ENTRIES = ("NXentry", "NXsubentry")
 _INCIDENT = ("incident_wavelength", "incident_energy")
 
@@ -101,9 +103,13 @@ def _holding(data: h5py.Dataset, home: h5py.Group) -> h5py.Group | None:
 def _sources(data: h5py.Dataset, files: list[h5py.File]) -> Iterator[h5py.Dataset]:
     """Yield the datasets whose whole frames a virtual dataset shows; of many of one name the first."""
     seen: set[str] = set()
+    tried = 0
     for run in runs_of(data):
-        if run.dataset in seen or len(seen) >= MOST_SOURCES:
+        if run.dataset in seen:
             continue
+        tried += 1
+        if tried > MOST_TRIED:
+            return
         try:
             file = data.file
             if run.file != ".":

@@ -9,8 +9,8 @@ from typing import Any
 import h5py
 import numpy as np
 
+from penstock.receiver.hdf5.mappings import shows_other_files
 from penstock.receiver.hdf5.stored import Stored
-from penstock.receiver.hdf5.views import shows_other_files
 from penstock.receiver.models import FrameStatus
 from penstock.receiver.reader import SeriesFile
 from penstock.receiver.series.account import IN_FILE

@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import h5py
 import numpy as np
@@ -17,8 +17,8 @@ from h5py import h5d, h5f, h5p
 
 from penstock.receiver.files.stores.linked_frames import is_virtual, place_of
 from penstock.receiver.hdf5.chunks import NEVER, Bools, Box, Chunks
-from penstock.receiver.hdf5.counted import is_counted, numbered
-from penstock.receiver.hdf5.selections import Axis, Indices, all_of, axes, flat
+from penstock.receiver.hdf5.mappings import Mapping, mappings
+from penstock.receiver.hdf5.selections import Indices, all_of, flat
 from penstock.receiver.reader import ReaderError, open_hdf5
 
 DEEPEST = 8
@@ -28,29 +28,6 @@ MOST_OPENED = 1000
 whether they exist, until one of their frames is read."""
 UNMAPPED = "it is in no file: the virtual dataset shows nothing there"
 _NO_DATA = (OSError, RuntimeError, ValueError, KeyError, TypeError)
-
-
-class Mapping(NamedTuple):
-    """Frames of a virtual dataset that are shown from one other dataset."""
-
-    file: str
-    dataset: str
-    frames: Indices
-    """Numbers of these frames."""
-    inner: list[Axis] | None
-    """What is covered of each of them; `None`: nobody knows, so all."""
-    source: list[Axis] | None
-    """Selection in the other dataset: nothing is all of it; `None`: no regular one."""
-
-    def covered(self, box: Box) -> list[tuple[int, int]] | None:
-        """Return which part of a part of a frame is covered; `None` if nothing is."""
-        if self.inner is None:
-            return list(box)
-        found = []
-        for axis, (first, end) in zip(self.inner, box, strict=True):
-            last = axis.start + (axis.blocks - 1) * axis.stride + axis.block
-            found.append((max(first, axis.start), min(end, last)))
-        return found if all(first < end for first, end in found) else None
 
 
 Extent: TypeAlias = "Chunks | View"
@@ -71,6 +48,7 @@ class Sources:
         """Whether files were not opened, since there are so many."""
         self._opened: set[Path] = set()
         self._known: dict[tuple[Path, str], Extent | str] = {}
+        self._places: dict[tuple[Path, str], Path] = {}
 
     def find(self, by: Path, file: str, dataset: str, depth: int, *, surely: bool) -> Extent | str | None:
         """Return what a dataset has, or why it is not there.
@@ -82,7 +60,9 @@ class Sources:
             depth: number of virtual datasets before it.
             surely: also if very many files were opened already; else `None`: it exists.
         """
-        path = by if file == "." else place_of(by, file)
+        path = by if file == "." else self._places.get((by, file))
+        if path is None:
+            path = self._places[by, file] = place_of(by, file)
         key = path, dataset
         if key not in self._known:
             if not os.path.exists(path):
@@ -142,7 +122,7 @@ class View:
         self.shape: tuple[int, ...] = tuple(data.shape)
         self._path = Path(data.file.filename)
         self._sources, self._depth = sources, depth
-        self._mappings = list(_mappings(data, sources.axes))
+        self._mappings = list(mappings(data, sources.axes))
         self._kept: tuple[Box, tuple[Bools, Bools]] | None = None
 
     def survey(self, box: Box) -> tuple[Bools, Bools]:
@@ -224,40 +204,6 @@ class View:
 
     def _find(self, mapping: Mapping, *, surely: bool) -> Extent | str | None:
         return self._sources.find(self._path, mapping.file, mapping.dataset, self._depth + 1, surely=surely)
-
-
-def shows_other_files(data: Any) -> bool:
-    """Return whether a dataset is virtual, and shows what is in other files."""
-    return is_virtual(data) and any(each.file_name != "." for each in h5py.Dataset(data.id).virtual_sources())
-
-
-def _mappings(data: Any, frame_axes: int) -> Iterator[Mapping]:
-    lead = tuple(data.shape[: data.ndim - frame_axes])
-    for source in h5py.Dataset(data.id).virtual_sources():  # see `is_virtual`
-        selected, there = axes(source.vspace), axes(source.src_space)
-        if selected is None:  # such as single points: whole frames then, as far as it reaches
-            low, high = source.vspace.get_select_bounds()
-            pairs = zip(low[: len(lead)], high[: len(lead)], strict=True)
-            frames = flat([np.arange(first, last + 1) for first, last in pairs], lead)
-            yield Mapping(numbered(source.file_name), numbered(source.dset_name), frames, None, there)
-            continue
-        selected = selected or all_of(data.shape)
-        outer, inner = selected[: len(lead)], selected[len(lead) :]
-        if not (is_counted(source.file_name) or is_counted(source.dset_name)) or not outer:
-            indices = [axis.within(length) for axis, length in zip(outer, lead, strict=True)]
-            yield Mapping(
-                numbered(source.file_name), numbered(source.dset_name), flat(indices, lead), inner, there
-            )
-            continue
-        # Each block along the first axis is of a file, or dataset, of its own.
-        first, others = outer[0], outer[1:]
-        rest = [axis.within(length) for axis, length in zip(others, lead[1:], strict=True)]
-        for number, begin in enumerate(range(first.start, lead[0], first.stride)):
-            block = np.arange(begin, min(begin + first.block, lead[0]))
-            yield Mapping(
-                numbered(source.file_name, number), numbered(source.dset_name, number),
-                flat([block, *rest], lead), inner, there,
-            )  # fmt: skip
 
 
 def _shown(mapping: Mapping, found: Extent, part: Box) -> tuple[Bools, Bools]:

@@ -10,12 +10,12 @@ import uuid
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from penstock.receiver.connection.events import Event, NotTaken, Stale
+from penstock.receiver.connection.events import Event, Stale
 from penstock.receiver.connection.known_starts import KnownStarts
 from penstock.receiver.merge import messages
 from penstock.receiver.merge.stream import Stream, series_of
 from penstock.receiver.transforms.joined import JoinedStart
-from penstock.stins.errors import RemoteError, StinsError
+from penstock.stins.errors import NotTaken, RemoteError, StinsError
 from penstock.stins.messages import Message, Start
 from penstock.stins.texts import of_series, plural
 

@@ -5,12 +5,29 @@ from __future__ import annotations
 import logging
 from collections import Counter
 
-from penstock.stins.errors import StinsError
+from penstock.receiver.files.nexus import WHOLE
+from penstock.stins.errors import RemoteError, StinsError
+from penstock.stins.metadata import MOST_KEYS
+from penstock.stins.texts import of_series
 
 log = logging.getLogger(__name__)
 
 LOGGED_PER_KIND = 5
 """Number of bad messages of one kind that are logged; more are only counted."""
+
+
+def many_keys(name: str, series: str) -> RemoteError:
+    """Return the error to be counted for metadata of too many keys, with which a series is taken.
+
+    Args:
+        name: name of the series for people.
+        series: its id.
+    """
+    return RemoteError(
+        "unusable_metadata",
+        f"{name}: the metadata have more than {MOST_KEYS:,} keys; they are kept whole, as one JSON text "
+        f"(`{WHOLE}` of the detector's group); send fewer, or lists of numbers{of_series(series)}",
+    )
 
 
 class BadMessages:

@@ -17,7 +17,7 @@ from penstock.receiver.forward.forwarder import Forwarder
 from penstock.receiver.live.last_frame import LastFrame
 from penstock.receiver.live.requested_frame import RequestedFrames
 from penstock.receiver.models import FrameStatus
-from penstock.receiver.process.bad_messages import BadMessages
+from penstock.receiver.process.bad_messages import BadMessages, many_keys
 from penstock.receiver.process.stage_times import LOSSES, StageTimes
 from penstock.receiver.process.states import Event, State, StateMachine
 from penstock.receiver.process.status_view import StatusView
@@ -28,6 +28,7 @@ from penstock.receiver.regions.threads import RegionThreads
 from penstock.receiver.series.account import IN_FILE
 from penstock.receiver.series.running_series import Outcome, RunningSeries
 from penstock.receiver.transforms.joined import JoinedFrame
+from penstock.stins import metadata
 from penstock.stins.errors import StinsError
 from penstock.stins.messages import Frame, Header, SeriesEnd
 from penstock.stins.texts import of_series, plural
@@ -77,8 +78,9 @@ class Outputs:
         self._flush_seconds = config.flush_seconds
         self._flush_due = 0.0
         self._flushed_bytes = 0  # `nbytes` at the last flush
-        self._burst_began = self._last_frame_at = 0.0
-        self._frames_before = 0  # `frames` when the running, or last, burst of messages began
+        self._burst_began = 0.0
+        self._last_frame_at: float | None = None  # of the series; `None` if this process has received none
+        self._frames_before = 0  # `frames` when the burst of messages, or the series in it, began
 
     # -- the collector's sink ------------------------------------------------------------------
 
@@ -104,10 +106,13 @@ class Outputs:
         self.last_frame.begin(series.metadata, channels)
         self.requested.begin(series, channels)
         self.latest = None
+        self._last_frame_at, self._frames_before = None, self.frames
         self.bad.refused = ""
         self.view.begin(series, path, started)
         what = f"{path or 'live only'}, {plural(header.frames, 'frame')}{of_series(series.id)}"
         self.machine.handle(Event.BEGIN, what)
+        if self.writer is not None and before is None and metadata.has_many_keys(series.described):
+            self.bad_message(many_keys(series.name, series.id))
 
     def frame(self, series: RunningSeries, index: int, frame: Frame, status: FrameStatus) -> None:
         """Hand a sound frame to the file, the consumers and the live view."""
@@ -175,7 +180,7 @@ class Outputs:
         counts = series.account.counts()
         self.regions.end(series.account.highest + 1)
         self.lost.update({kind: getattr(counts, kind) for kind in LOSSES})
-        if counts.received:
+        if last_frame_at is not None:
             self.times.idle.observe(self._clock() - last_frame_at)
         complete = outcome.complete and not failed
         self.view.end(series.account, complete=complete, reason=failed or outcome.reason)

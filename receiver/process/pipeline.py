@@ -19,8 +19,8 @@ import msgspec
 
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.config.rectangles import Rectangle
-from penstock.receiver.connection.events import Cut, Event, NoHeader, NotTaken, Stale
-from penstock.receiver.files.storage import StorageError
+from penstock.receiver.connection.events import Cut, Event, NoHeader, Stale
+from penstock.receiver.files.refusals import StorageError
 from penstock.receiver.files.writer import WriterError
 from penstock.receiver.live.last_frame import LastFrame
 from penstock.receiver.live.request import FrameAnswer
@@ -39,7 +39,7 @@ from penstock.receiver.transforms.frame_processor import Result
 from penstock.receiver.transforms.prefetch import Prefetch
 from penstock.receiver.transforms.steps.format import TransformError
 from penstock.resources.version import version as software_version
-from penstock.stins.errors import StinsError
+from penstock.stins.errors import NotTaken, StinsError
 from penstock.stins.messages import Message, Start
 from penstock.stins.texts import named, of_series
 from penstock.stins.user_part import UserPart
@@ -302,6 +302,8 @@ class Pipeline:
         except StinsError as error:
             self._drain(now)
             self._collector.undecodable(error)
+            if isinstance(error, NotTaken):
+                self._collector.not_taken(error)
             self.outputs.bad_message(error)
             return
         try:
@@ -333,10 +335,10 @@ class Pipeline:
             if isinstance(event, Stale):
                 self._collector.drop(event.count)
             elif isinstance(event, StinsError):
-                if isinstance(event, NotTaken) and self._collector.series is None:
-                    self.outputs.not_taken(event.header, event)
+                if isinstance(event, NotTaken):
+                    self._collector.not_taken(event)
                 if isinstance(event, NoHeader):
-                    self.outputs.refuse(event)
+                    self._collector.without_start(event)
                 else:
                     self.outputs.bad_message(event)
             elif isinstance(event, Cut):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.files import names, nexus, storage
-from penstock.receiver.files.storage import StorageError
+from penstock.receiver.files.refusals import StorageError
 from penstock.receiver.models import SeriesCheck, SeriesCheckResult, Status
 from penstock.receiver.process import memory
 from penstock.receiver.service.refusal import Refused

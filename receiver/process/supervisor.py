@@ -18,7 +18,7 @@ import msgspec
 
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.config.rectangles import Rectangle
-from penstock.receiver.files import storage
+from penstock.receiver.files import causes, storage
 from penstock.receiver.files.recovery import recover
 from penstock.receiver.files.recovery.journal import Journal
 from penstock.receiver.files.recovery.recover import SeriesLeft
@@ -107,9 +107,15 @@ class Supervisor(Parent[Snapshot]):
         """Start the data process and wait for its first snapshot.
 
         Raises:
-            RuntimeError: the process ended at once; its log says why.
+            RuntimeError: it could not be started, or ended at once; its log says why.
         """
-        child = Child(DATA_PROCESS, {**ALLOCATOR, **os.environ}, self._shared)
+        try:
+            child = Child(DATA_PROCESS, {**ALLOCATOR, **os.environ}, self._shared)
+        except OSError as error:
+            raise RuntimeError(
+                f"the data process of receiver {self.name} could not be started: "
+                f"{causes.remedied(error, self.config.data_root)}"
+            ) from error
         if self._watch is None:
             self._free.start()
             self.history.start()
@@ -375,6 +381,7 @@ class Supervisor(Parent[Snapshot]):
                 await self.start()
             except RuntimeError as error:
                 log.error("%s", error)
+                sentence += f"; {error}"
             else:
                 return
         recovered = await asyncio.to_thread(recover.finalize, journal.left(), sentence)

@@ -38,7 +38,7 @@ from penstock.receiver.series.running_series import ResumedSeries, RunningSeries
 from penstock.receiver.series.sink import Sink
 from penstock.receiver.series.timeouts import GapClock, Timeouts
 from penstock.receiver.transforms.frame_processor import Result, refusal
-from penstock.stins.errors import RemoteError, StinsError
+from penstock.stins.errors import NotTaken, RemoteError, StinsError
 from penstock.stins.messages import Frame, Header, Image, Message, RefusedImage, SeriesEnd, Start
 from penstock.stins.texts import named, of_series
 
@@ -220,6 +220,20 @@ class Collector:
         if self.series is not None:
             self.series.account.stale += count
 
+    def not_taken(self, error: NotTaken) -> None:
+        """Note a series whose start message cannot be used, unless another one is running.
+
+        Of a series that was noted already, as when several modules send it, the first reason stays.
+        """
+        name = error.header.series
+        if self.series is None and (name is None or not self._is_not_taken(name)):
+            self._refuse(error.header, error)
+
+    def without_start(self, error: NoHeader) -> None:
+        """Report frames whose start message was not received, unless it was, and the series was not taken."""
+        if not self._is_not_taken(error.series):
+            self._sink.refuse(error)
+
     def undecodable(self, error: StinsError) -> None:
         """Count a message that could not be read: it may have been a frame of the running series."""
         series = self.series
@@ -273,7 +287,7 @@ class Collector:
             "order; set source.sockets to 1",
         )
         if self.series is None:
-            self._sink.not_taken(header, error)
+            self._refuse(header, error)
         return error
 
     def _duplicate(self, header: Header) -> None:
@@ -308,7 +322,8 @@ class Collector:
             self._end_if_fallen_back(end.series, end.msg_number)
             self.drop()
             if self._is_not_taken(end.series):
-                self._not_taken = None
+                if not self._several_sockets:  # frames on the others may be behind it
+                    self._not_taken = None
                 self._sink.not_taken_end()
             return
         series.end = end
@@ -391,10 +406,14 @@ class Collector:
             self._sink.begin(series)
         except Exception as error:
             if resumed is None:
-                self._not_taken = start.header
-                self._sink.not_taken(start.header, error)
+                self._refuse(start.header, error)
             raise
         self.series, self._not_taken = series, None
+
+    def _refuse(self, header: Header, error: Exception) -> None:
+        """Note a series that does not begin: its frames are dropped, and what is said of them is said now."""
+        self._announced, self._not_taken = header.series, header
+        self._sink.not_taken(header, error)
 
     def _finish(self, series: RunningSeries, cause: str | None, *, stopped: bool = False) -> None:
         """End the running series for this cause; `None` for its end message."""

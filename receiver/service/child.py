@@ -20,6 +20,9 @@ class Child:
         descriptors: further ones that it inherits; they are its further arguments.
         env: its environment.
         own_session: whether signals of the terminal do not reach it.
+
+    Raises:
+        OSError: no process, or no link to it, can be made.
     """
 
     def __init__(
@@ -32,11 +35,16 @@ class Child:
     ) -> None:
         ours, theirs = pair()
         passed = (theirs.fileno(), *descriptors)
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", module, *map(str, passed)],
-            pass_fds=passed, env=env, stdin=subprocess.DEVNULL, start_new_session=own_session,
-        )  # fmt: skip
-        theirs.close()
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", module, *map(str, passed)],
+                pass_fds=passed, env=env, stdin=subprocess.DEVNULL, start_new_session=own_session,
+            )  # fmt: skip
+        except OSError:
+            ours.close()
+            raise
+        finally:
+            theirs.close()
         self.link = Datagrams(ours)
         self.is_closed = False
         """Whether its death was noticed, and the link is closed."""

@@ -13,6 +13,8 @@ import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from penstock.receiver.service.listener import Listener, said
+
 REQUEST_SECONDS = 10.0
 """Seconds, at most twice, in which a request has to be complete: idle connections cost memory."""
 GRACE_SECONDS = 2
@@ -48,6 +50,7 @@ class Server(uvicorn.Server):
         self._ending = ending
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        asyncio.get_running_loop().set_exception_handler(said)
         await super().startup(sockets)
         if self.started:
             self._ready()
@@ -74,12 +77,12 @@ def serve(
 
     Args:
         app: the API, an ASGI application.
-        listener: a socket that is bound and listening.
+        listener: a socket that is bound and listening; taken over.
         ready: called once requests are answered.
         ending: called when it is about to end, to answer requests that wait for news.
     """
     server = make(app, ready, ending)
-    asyncio.run(server.serve(sockets=[listener]))
+    asyncio.run(server.serve(sockets=[Listener(listener)]))
     return 0 if server.started else 1
 
 

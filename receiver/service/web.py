@@ -16,6 +16,7 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Match, Route
 
 from penstock.receiver.models import Health, Refusal
+from penstock.receiver.service import open_files
 from penstock.receiver.service.assets import HEADERS, Asset
 from penstock.receiver.service.body_limit import BodyLimit
 from penstock.stins.texts import quoted
@@ -23,6 +24,8 @@ from penstock.stins.texts import quoted
 MAX_WAIT = 30.0
 """Most seconds that a request may wait for news."""
 MAX_BODY_BYTES = 2**20
+FILES_SECONDS = 5
+"""Seconds after which to ask again where no more files can be opened."""
 MAX_SENTENCE = 10_000
 RETRY_AFTER = "Retry-After"
 KINDS = {404: "no_such_path", 405: "no_such_method", 413: "too_large"}
@@ -82,6 +85,14 @@ def furnish(app: FastAPI, pages: Mapping[str, Asset], refusals: Iterable[type[Ex
 
     for kind in refusals:
         app.add_exception_handler(kind, refused)
+
+    @app.exception_handler(OSError)
+    async def unable(_: fastapi.Request, error: OSError) -> JSONResponse:
+        remedy = open_files.REMEDIES.get(error.errno or 0)
+        if remedy is None:
+            raise error
+        sentence = f"{error.strerror}. {remedy}; then ask again"
+        return refusal(503, open_files.KIND, sentence, {RETRY_AFTER: str(FILES_SECONDS)})
 
     @app.exception_handler(RequestValidationError)
     async def invalid(_: fastapi.Request, error: RequestValidationError) -> JSONResponse:

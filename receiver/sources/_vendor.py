@@ -15,8 +15,8 @@ import msgspec
 
 from penstock.stins import metadata as free_metadata
 from penstock.stins.codec import MAX_JSON_BYTES
-from penstock.stins.errors import RemoteError
-from penstock.stins.messages import MAX_FILENAME, Buffer, Frame, RefusedImage
+from penstock.stins.errors import NotTaken, RemoteError
+from penstock.stins.messages import MAX_FILENAME, MAX_NAME, Buffer, Frame, Header, RefusedImage
 from penstock.stins.texts import plural
 
 MAX_NUMBER = 2**63 - 1
@@ -60,6 +60,16 @@ def refused(
     """
     image = RefusedImage(frame=frame, series=series, msg_number=msg_number, kind=error.kind, why=str(error))
     return Frame(image, ())
+
+
+def not_taken(error: RemoteError, series: str) -> NotTaken:
+    """Return the refusal of a start message that cannot be used.
+
+    Args:
+        error: what is wrong with it.
+        series: name of its series, as in the messages of the stream.
+    """
+    return NotTaken(error.kind, str(error), Header(filename=None, series=series[:MAX_NAME]))
 
 
 def read_object(part: Buffer, what: str) -> dict[str, Any]:

@@ -116,7 +116,10 @@ class DectrisV1Source:
             case _Image():
                 return self._frame(first, parts)
             case _Header():
-                return self._start(first, parts)
+                try:
+                    return self._start(first, parts)
+                except RemoteError as error:
+                    raise _vendor.not_taken(error, self._armings.name(str(first.series))) from error
             case _End():
                 if len(parts) > 1:
                     raise RemoteError("extra_parts", f"series end has {plural(len(parts), 'part')}; V1 has 1")

@@ -93,15 +93,18 @@ class DectrisV2Source:
             case "image":
                 return self._frame(message)
             case "start":
-                return self._start(message)
+                series = _series(message, "start")
+                try:
+                    return self._start(message, series)
+                except RemoteError as error:
+                    raise _vendor.not_taken(error, self._armings.name(series)) from error
             case "end":
                 return SeriesEnd(series=self._armings.name(_series(message, "end")))
             case None:
                 raise RemoteError("missing_key", 'message has no "type"')
         raise RemoteError("unknown_htype", f"unknown type {kind!r:.60}; V2 knows start, image and end")
 
-    def _start(self, message: Mapping[str, Any]) -> Decoded:
-        series = _series(message, "start")
+    def _start(self, message: Mapping[str, Any], series: str) -> Decoded:
         channels = _channels(message)
         for name in (series, *channels):
             if len(name) > MAX_NAME:

@@ -19,14 +19,14 @@ class StinsSource:
         A frame whose header cannot be used, but has its number, is returned as a refused one.
 
         Raises:
-            RemoteError: the message is not what STINS allows.
+            RemoteError: the message is not what STINS allows; `NotTaken` if it begins a series.
         """
         left_out: list[StinsError] = []
         try:
             message = codec.decode(parts, left_out)
         except RemoteError as error:
             refused = codec.refused_frame(parts, error)
-            if refused is None:
-                raise
-            return refused
+            if refused is not None:
+                return refused
+            raise codec.refused_start(parts, error) or error from error
         return (*left_out, message) if left_out else message

@@ -8,7 +8,7 @@ import msgspec
 
 from penstock.receiver.models import FrameStatus
 from penstock.stins import blobs
-from penstock.stins.checksums import checksums
+from penstock.stins.checksums import agree, checksums
 from penstock.stins.errors import BlobError
 from penstock.stins.messages import Buffer, Frame, Image
 
@@ -46,7 +46,7 @@ def sound_ones(
         try:
             part = Frame(single, (blob,))
             blobs.check(part)
-            if algorithm is not None and announced and checksums(algorithm, part.blobs) != (announced,):
+            if algorithm and announced and not agree(checksums(algorithm, part.blobs), (announced,)):
                 raise BlobError("checksum", "the checksum does not match; the data were damaged on the way")
             part = part if transform is None else transform(part)
         except BlobError as error:

@@ -14,7 +14,7 @@ from penstock.receiver.transforms.channels import PartialFrame, sound_ones
 from penstock.receiver.transforms.memory_limit import MemoryLimit
 from penstock.receiver.transforms.steps.chain import Chain
 from penstock.stins import blobs
-from penstock.stins.checksums import ALGORITHMS, checksums
+from penstock.stins.checksums import ALGORITHMS, agree, checksums
 from penstock.stins.errors import BlobError, StinsError
 from penstock.stins.messages import Frame, Header, Image, RefusedImage, Start
 from penstock.stins.texts import plural
@@ -187,7 +187,7 @@ class FrameProcessor:
             )
         if self._checksum is not None and image.checksums is not None:
             found = checksums(self._checksum, frame.blobs)
-            if found != image.checksums:
+            if not agree(found, image.checksums):
                 raise BlobError(
                     "checksum",
                     f"{name}: checksum {', '.join(found)}, announced was "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -92,7 +93,33 @@ def test_progress_is_told(tmp_path: Path) -> None:
     write_series(tmp_path / "a.h5", 3)
     seen: list[int] = []
     verdict_of(tmp_path / "a.h5", progress=seen.append)
-    assert seen == [1, 2, 3]
+    assert seen == [3]
+
+
+def test_a_small_frame_costs_few_calls_of_h5py(tmp_path: Path) -> None:
+    calls = [_calls_of_h5py(tmp_path / f"{frames}.h5", frames) for frames in (50, 150)]
+    # The shape, of which h5py keeps the answer, is asked for a few times; all else is known.
+    assert (calls[1] - calls[0]) / 100 <= 5
+
+
+def _calls_of_h5py(path: Path, frames: int) -> int:
+    """Write a series, check it, and return how many functions of h5py were called meanwhile."""
+    write_series(path, frames)
+    called = 0
+
+    def count(frame: Any, event: str, function: Any) -> None:
+        nonlocal called
+        if event == "call":
+            called += "/h5py/" in frame.f_code.co_filename
+
+    with SeriesFile(path) as series:
+        sys.setprofile(count)
+        try:
+            verdict = check_series(series)
+        finally:
+            sys.setprofile(None)
+    assert (verdict.frames_read, verdict.is_clean()) == (frames, True)
+    return called
 
 
 def _set(path: str, value: Any) -> Callable[[h5py.File], None]:

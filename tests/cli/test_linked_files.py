@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,7 +14,8 @@ import pytest
 
 from penstock.checks.linked_series import series_behind
 from penstock.cli.main import main
-from penstock.receiver.reader import SeriesFile
+from penstock.receiver.frame_files import open_frames
+from penstock.receiver.reader import ReaderError, SeriesFile
 from penstock.sardana.reference import Reference
 from penstock.sardana.scan_file.links import FrameFormat, blocks, link_frames
 from tests import rings
@@ -122,13 +124,74 @@ def test_a_segment_that_is_missing_is_said_and_not_passed_over(
 ) -> None:
     gone = series.with_name("scan_000002.h5")
     gone.unlink()
-    says = f"stored frames are in files that do not exist, or cannot be read: {gone}; put these back"
+    says = f"stored frames are in files that do not exist: {gone}; put these back"
     assert main(["check", "--quick", str(link)]) == 1
     assert says in capsys.readouterr().out
     assert main(["check", str(link)]) == 1
     assert "frames 4-7 count as stored, but have no data" in capsys.readouterr().out
     assert main(["verify", str(link)]) == 1
     assert f"frames 4-7 count as stored, but cannot be read; {says}" in capsys.readouterr().out
+
+
+def _truncate(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-200])
+
+
+def _overwrite(path: Path) -> None:
+    path.write_text("no HDF5 " * 100)
+
+
+def _without_frames(path: Path) -> None:
+    with h5py.File(path, "r+") as file:
+        del file["entry/data/data"]
+
+
+def _folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+BROKEN = [
+    (Path.unlink, "does not exist", "missing_file"),
+    (_truncate, "is truncated (", "unreadable_file"),
+    (_overwrite, "is not an HDF5 file", "unreadable_file"),
+    (_without_frames, "has no dataset /entry/data/data", "unreadable_file"),
+    (_folder, "is a folder, not a file", "unreadable_file"),
+]
+
+
+@pytest.mark.parametrize(("damage", "cause", "kind"), BROKEN, ids=[cause for _, cause, _ in BROKEN])
+@pytest.mark.parametrize("link", [link_to_detector], indirect=True, ids=[""])
+def test_a_segment_that_cannot_be_read_is_named_with_its_cause(
+    link: Path, series: Path, damage: Callable[[Path], None], cause: str, kind: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    segment = series.with_name("scan_000002.h5")
+    damage(segment)
+    says = f"{segment} {cause}"
+    for path in (series, link):
+        with SeriesFile(path) as file:
+            np.testing.assert_array_equal(file.frame(3), array(3))
+            for index in (4, 7):
+                with pytest.raises(ReaderError, match=re.escape(f"frame {index} of {path}")) as caught:
+                    file.frame(index)
+                assert says in str(caught.value)
+    # What the viewer shows of a file.
+    with open_frames(series) as frames, pytest.raises(ReaderError, match=re.escape(says)):
+        frames.frame(5)
+    assert main(["check", "--json", str(series)]) == 1
+    [checked] = json.loads(capsys.readouterr().out.splitlines()[-1])["files"]
+    found = {each["kind"]: each["sentence"] for each in checked["findings"]}
+    if kind == "unreadable_file":
+        assert says in found[kind]
+    assert kind in found
+    assert "frames 4-7 count as stored" in found["hollow"]
+    assert main(["verify", str(series)]) == 1
+    assert segment.name in capsys.readouterr().out
+    assert main(["integrate", "--out", str(series.parent / "curves"), str(series)]) == 2
+    error = capsys.readouterr().err
+    assert segment.name in error
+    assert cause in error or kind == "missing_file"
 
 
 @pytest.mark.parametrize("link", [link_to_detector, scan_file], indirect=True, ids=["detector", "scan"])
@@ -151,7 +214,7 @@ def test_segments_of_which_nothing_came_are_not_missing(tmp_path: Path) -> None:
     written.close("stopped")
     with SeriesFile(path) as file:
         assert [file.is_allocated(index) for index in (0, 1, 5, 18)] == [True, False, False, True]
-        assert file.absent_files() == []
+        assert file.unreadable_files() == []
         np.testing.assert_array_equal(file.frame(18), array(18))
         assert file.blobs(18) == [array(18).tobytes()]
 

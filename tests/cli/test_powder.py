@@ -137,7 +137,7 @@ def test_mask_and_geometry_turn_with_the_image(tmp_path: Path, turns: list[dict[
         streamer.close()
     with h5py.File(path) as file:
         assert np.array_equal(file["entry/data/data"][0] == 60_000, file[f"{DETECTOR}/pixel_mask"][()] == 2)
-    curve = integrate(path)
+    curve = integrate(path).curve
     lines = rings.two_theta()
     assert rings.peaks(curve.radial, curve.intensity, lines, 0.15) == pytest.approx(lines, abs=0.005)
 
@@ -162,7 +162,7 @@ def test_the_rings_of_a_real_detector_stand_at_their_angles(tmp_path: Path) -> N
     finally:
         receiver.close()
         streamer.close()
-    curve = integrate(path)
+    curve = integrate(path).curve
     lines = rings.two_theta(0.4066, (3, 8, 11, 16, 24))
     assert rings.peaks(curve.radial, curve.intensity, lines, 0.3) == pytest.approx(lines, abs=0.06)
 

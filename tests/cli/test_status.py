@@ -14,6 +14,7 @@ from penstock.cli.main import main
 from penstock.cli.status import describe
 from penstock.receiver.models import Connection, Status
 from penstock.stins.series import SeriesState
+from tests.receiver.disks import more_than_free
 from tests.receiver.processes import ReceiverProcess
 from tests.streams import Streamer
 
@@ -135,12 +136,13 @@ def test_a_live_view_that_was_stopped_lacks_nothing(used: Pair, capsys: pytest.C
 
 def test_receiver_in_error_says_why_and_what_to_do(used: Pair, capsys: pytest.CaptureFixture[str]) -> None:
     receiver, streamer = used
-    streamer.series_of("/elsewhere/a.h5", 2)
+    streamer.start(str(receiver.root / "b.h5"), **more_than_free(receiver.root))
+    streamer.end()
     receiver.wait(lambda status: bool(status.error))
     assert status(receiver, "--wait") == 1
     said = capsys.readouterr().out
     assert "sim-1: error" in said
-    assert said.count("/elsewhere/a.h5") == 1, "the cause is said once"
+    assert said.count("free some space") == 1, "the cause is said once"
     assert "  the last series was NOT taken\n" in said
     assert "live view" not in said
     assert f"penstock reset {receiver.client.url}\n" in said
@@ -225,7 +227,8 @@ def test_stop_ends_the_series_with_the_reason(used: Pair, capsys: pytest.Capture
 
 def test_reset_leaves_error(used: Pair, capsys: pytest.CaptureFixture[str]) -> None:
     receiver, streamer = used
-    streamer.series_of("/elsewhere/a.h5", 2)
+    streamer.start(str(receiver.root / "b.h5"), **more_than_free(receiver.root))
+    streamer.end()
     receiver.wait(lambda status: bool(status.error))
     assert main(["reset", receiver.client.url]) == 0
     assert capsys.readouterr().out == "sim-1: idle\n"

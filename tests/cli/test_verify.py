@@ -47,6 +47,8 @@ def write(
         parts = list(array) if len(shape) == 3 else [array]
         blobs = [bslz4.compress(part) if compression == "bslz4" else part.tobytes() for part in parts]
         sums = checksums(algorithm, blobs) if algorithm in ALGORITHMS and index not in bare else None
+        if sums is not None and index % 2:  # some senders write them so
+            sums = tuple(map(str.upper, sums))
         image = Image(shape=shape, type="uint16", compression=compression, frame=index, checksums=sums)
         writer.add(index, Frame(image, blobs))
         series.account.take(index, FrameStatus.STORED)
@@ -100,7 +102,8 @@ def test_the_checksums_stand_beside_the_frames_as_plain_text(tmp_path: Path) -> 
         detector = file["entry/instrument/sim"]
         assert detector["checksum"].attrs["algorithm"] == "crc32"
         blobs = [image.tobytes() for image in detector["data"]]
-        assert detector["checksum"].asstr()[:].tolist() == [checksums("crc32", [blob])[0] for blob in blobs]
+        stored = detector["checksum"].asstr()[:].tolist()
+        assert [value.lower() for value in stored] == [checksums("crc32", [blob])[0] for blob in blobs]
         assert detector["series/checksum"].asstr()[()] == "crc32"
 
 

@@ -23,7 +23,7 @@ def streamer() -> Iterator[Streamer]:
 
 @pytest.fixture
 def start_receiver(tmp_path: Path, streamer: Streamer) -> Iterator[Callable[..., ReceiverProcess]]:
-    """Starts a receiver of the streamer; keys are those of its configuration entry."""
+    """Starts a receiver of the streamer; keys are those of `ReceiverProcess`."""
     started: list[ReceiverProcess] = []
 
     def start(**keys: Any) -> ReceiverProcess:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,3 +22,9 @@ def small_file_system(place: Path, megabytes: int) -> Iterator[Path]:
         yield place
     finally:
         subprocess.run(["umount", "--lazy", str(place)], check=True)
+
+
+def more_than_free(folder: Path) -> dict[str, int]:
+    """Keys of a start message whose frames the disk of this folder could hold only if it were empty."""
+    disk = shutil.disk_usage(folder)
+    return {"frame_bytes": 1000, "frames": (disk.free + disk.total) // 2 // 1000}

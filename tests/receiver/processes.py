@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import selectors
+import shutil
 import signal
 import subprocess
 import time
@@ -11,11 +13,22 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from penstock.receiver.client import ReceiverClient
 from penstock.receiver.models import Status
 
 DEADLINE = 20.0
 """Seconds within which anything here has to happen; reached only when something is wrong."""
+
+
+def bound_by_rights() -> list[str]:
+    """A command that starts another to which the rights of folders apply, whoever runs the tests."""
+    if os.geteuid() != 0:
+        return []
+    if shutil.which("setpriv") is None:
+        pytest.skip("root may write everywhere, and there is no setpriv to take that from a receiver")
+    return ["setpriv", "--bounding-set", "-dac_override,-dac_read_search"]
 
 
 class ReceiverProcess:

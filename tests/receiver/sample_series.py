@@ -9,7 +9,7 @@ import msgspec
 
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.connection.reorder_buffer import ReorderBuffer
-from penstock.receiver.files.storage import StorageError
+from penstock.receiver.files.refusals import StorageError
 from penstock.receiver.models import Counts, FrameStatus
 from penstock.receiver.series.collector import Collector
 from penstock.receiver.series.frame_entry import FrameEntry

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,11 +15,14 @@ import h5py
 import numpy as np
 import pytest
 
-from penstock.receiver.models import Status
+from penstock.receiver.client import ReceiverRefused
+from penstock.receiver.models import SeriesCheck, Status
 from penstock.stins.messages import Header, SeriesEnd
 from tests import hostile
 from tests.receiver.processes import DEADLINE, ReceiverProcess
 from tests.streams import Streamer, pixels, text
+
+REMEDY = re.compile("choose (another|a shorter|a file)|add a file name|give a path")
 
 NUMBERS = itertools.count()
 
@@ -166,18 +170,19 @@ def test_a_start_that_announces_what_cannot_be_is_counted_and_creates_nothing(
 
 
 @pytest.mark.parametrize("bad", hostile.NAMES, ids=lambda item: item.name)
-def test_a_hostile_file_name_puts_the_receiver_into_error_until_reset(
+def test_a_hostile_file_name_costs_its_own_series_only_as_the_check_says_beforehand(
     bad: hostile.BadName, pair: Pair
 ) -> None:
-    before = pair.errors(bad.kind)
-    pair.streamer.start(bad.make(pair.receiver.root), frames=1)
-    pair.streamer.frame(0)
-    pair.streamer.end()
-    status = pair.receiver.wait(lambda status: status.state == "error")
+    before, name = pair.errors(bad.kind), bad.make(pair.receiver.root)
+    with pytest.raises(ReceiverRefused) as checked:
+        pair.receiver.client.check(SeriesCheck(filename=name, frames=1))
+    series = pair.streamer.series_of(name, 1)
+    status = pair.receiver.wait(lambda status: status.counts.dropped == 1)
+    assert (status.state, status.series.id, status.series.taken) == ("idle", series, False)
     assert status.errors[bad.kind] == before + 1
-    assert len(status.error) > 30, "a sentence"
-    pair.receiver.client.reset()
-    assert pair.receiver.client.status().state == "idle"
+    assert status.refused == f"{checked.value} (series {series})"
+    assert checked.value.kind == bad.kind
+    assert REMEDY.search(status.refused), status.refused
     pair.sound_series()
 
 

@@ -114,6 +114,26 @@ def test_metadata_that_nobody_can_read_cost_no_series(bench: Bench) -> None:
     assert bench.forwarded()[0][1] == b"{}"
 
 
+def test_200000_keys_are_kept_as_one_text_and_what_has_a_place_is_there(bench: Bench) -> None:
+    """One by one they would keep the receiver from everything else for a minute."""
+    before = bench.receiver.client.status().errors.get("unusable_metadata", 0)
+    sent = {f"key {number}": number for number in range(200_000)} | {
+        "exptime": 0.25, "x": math.inf, "pixel_mask": [[0, 1], [2, 3]], "user": {"title": "t", "more": 1},
+    }  # fmt: skip
+    status = bench.series("keys-200000.h5", json.dumps(sent).encode())
+    assert (status.state, status.counts.stored, status.series.complete) == ("idle", 2, True)
+    assert status.errors["unusable_metadata"] == before + 1
+    assert "the metadata have more than 5,000 keys; they are kept whole" in status.last_error
+    with h5py.File(bench.receiver.root / "keys-200000.h5") as file:
+        group = file[DETECTOR]
+        mask = sent.pop("pixel_mask")
+        assert json.loads(group["metadata"].asstr()[()]) == sent
+        assert (group["exptime"][()], file["entry/title"].asstr()[()]) == (0.25, "t")
+        assert group["pixel_mask"][()].tolist() == mask
+        assert not {"key 0", "key_0", "user", "x"} & set(group)
+    bench.forwarded()
+
+
 def test_optional_keys_that_cannot_be_used_are_left_out_by_name(bench: Bench) -> None:
     before = bench.receiver.client.status().errors.get("unusable_key", 0)
     header = {"htype": "header", "msg_number": 0, "filename": str(bench.receiver.root / "keys.h5")}

@@ -55,6 +55,32 @@ def test_a_packed_frame_that_was_cut_anywhere_is_found(compression: str) -> None
         assert caught.value.kind == "blob_length"
 
 
+@pytest.mark.parametrize("compression", CODECS)
+@pytest.mark.parametrize(
+    ("nbytes", "lengths"),
+    # n + n // 255 + 16, by hand: 8192 + 32 + 16; 510 + 2 + 16 for a last block of 510 bytes, which of bslz4
+    # has 31 times 8 pixels, and the rest is plain: 496 + 1 + 16.
+    [(8192, {"bslz4": [8240], "lz4": [8240]}), (8702, {"bslz4": [8240, 513], "lz4": [8240, 528]})],
+)
+def test_a_block_that_is_longer_than_lz4_makes_one_is_corrupt(
+    nbytes: int, lengths: dict[str, list[int]], compression: str
+) -> None:
+    def blob(sizes: list[int]) -> bytes:
+        blocks = [size.to_bytes(4, "big") + bytes(size) for size in sizes]
+        return blobs.LZ4_HEADER.pack(nbytes, 8192) + b"".join(blocks) + bytes(16)
+
+    array, most = np.zeros(nbytes // 2, np.uint16), lengths[compression]
+    blobs.check(packed(array, blob(most), compression))
+    for which in range(len(most)):
+        sizes = [size + (number == which) for number, size in enumerate(most)]
+        sentence = f"has a block of {sizes[which]} bytes, .* at most {most[which]};"
+        with pytest.raises(BlobError, match=sentence) as caught:
+            blobs.check(packed(array, blob(sizes), compression))
+        assert caught.value.kind == "blob_length"
+        with pytest.raises(ValueError, match=sentence):
+            CODECS[compression].decompress(blob(sizes), array.size, array.dtype)
+
+
 @pytest.mark.parametrize("block", [0, 2**31, 2**32 - 1])
 def test_an_lz4_blob_of_impossible_blocks_is_refused(block: int) -> None:
     array = pixels(0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import signal
 import threading
 import time
@@ -16,6 +17,7 @@ import numpy as np
 import pytest
 import tango
 
+from penstock.devices._base.processes import Child
 from penstock.processing.models import Status
 from tests.processing.test_process import ENTRY, Running, running
 from tests.receiver.processes import ReceiverProcess
@@ -59,9 +61,11 @@ class Setup:
     """All parts, and the device."""
 
     def __init__(
-        self, beamline: Beamline, receiver: ReceiverProcess, streamer: Streamer, pipeline: Running
-    ) -> None:
+        self, beamline: Beamline, receiver: ReceiverProcess, streamer: Streamer, pipeline: Running,
+        server: Child[bool],
+    ) -> None:  # fmt: skip
         self.beamline, self.receiver, self.streamer, self.pipeline = beamline, receiver, streamer, pipeline
+        self.server = server
         self.device = beamline.device(DEVICE)
         self.file_number = 0
 
@@ -85,10 +89,10 @@ def setup(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Setup]:
             "PenstockPipeline/lab", "PenstockPipeline", DEVICE, PipelineUrl=pipeline.client.url,
             CurveResult="curve", ScalarResults="number, mean",
         )  # fmt: skip
-        beamline.serve("PenstockPipeline/lab")
+        server = beamline.serve("PenstockPipeline/lab")
         receiver.connected()
         pipeline.wait(lambda status: [each.state for each in status.workers] == ["ready"] * 2)
-        yield Setup(beamline, receiver, streamer, pipeline)
+        yield Setup(beamline, receiver, streamer, pipeline, server)
     receiver.close()
     streamer.close()
 
@@ -307,6 +311,26 @@ def test_stop_ends_the_running_series_with_its_results(made: Setup, events: Even
     until(lambda: [each.value for each in events.seen("State")] == states, "events say it too")
     made.streamer.end(reason="complete", triggered=5, sent=5)
     made.receiver.wait(lambda status: status.state == "idle")
+
+
+def test_very_many_planned_frames_cost_as_much_as_came(made: Setup, events: Events) -> None:
+    planned, device = 2**48, made.device
+    series = made.streamer.start(made.file(), frames=planned)
+    for number in (0, 1, 3):
+        made.streamer.frame(number)
+    made.streamer.end(reason="stop", triggered=4)
+    status = made.over(series)
+    assert status.series is not None and status.series.counts.absent == 281_474_976_710_653
+    until(lambda: device.SeriesId == series and device.Absent == 281_474_976_710_653, "the account is there")
+    assert (device.Planned, device.Done, device.Pending) == (281_474_976_710_656, 3, 0)
+    until(lambda: device.CurveFrame == 3 and device.number == 3.0, "the newest values are there")
+    assert list(device.Curve) == [3.0, 4.0, 5.0, 6.0, 7.0]
+    assert "(3 of 281474976710656; 281474976710653 absent)" in device.Status()
+    http = made.pipeline.process.pid
+    (distributor,) = children_named(http, "distributor")
+    for process in (made.server.pid, http, distributor):
+        (peak,) = re.findall(r"VmHWM:\s+(\d+)", Path(f"/proc/{process}/status").read_text())
+        assert int(peak) < 500_000, f"process {process} has taken {peak} kB"
 
 
 def children_named(pid: int, module: str) -> list[int]:

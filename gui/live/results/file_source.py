@@ -35,7 +35,7 @@ class ResultFileSource:
         self._results = Results(self._path)
         self._series = ""
         self._sentences: Mapping[int, str] = {}
-        self._is_planned = True
+        self._has_more_rows = False  # than frames have come
 
     @property
     def address(self) -> str:
@@ -46,15 +46,17 @@ class ResultFileSource:
         """Return what the file says of its series."""
         with _translated():
             pipeline, self._series = self._results.origin()
-            account, codes = self._results.account(), self._results.states()
+            account, (codes, beyond) = self._results.account(), self._results.known()
         self._sentences = account["errors"]
         known = {name: int((codes == number).sum()) for number, name in enumerate(FINAL, 1)}
+        if beyond.state in range(1, len(FINAL) + 1):
+            known[FINAL[beyond.state - 1]] += beyond.end - beyond.first
         running = account["state"] == IN_PROGRESS
         planned = account["counts"]["planned"]
-        self._is_planned = planned >= 0
-        frames = int((codes != PENDING).sum()) if planned < 0 else planned
+        frames = sum(known.values()) if planned < 0 else planned
+        self._has_more_rows = running and len(codes) != planned
         series = Series(
-            id=self._series, active=running, planned=None if planned < 0 else planned,
+            id=self._series, active=running, planned=None if planned < 0 else planned, rows=len(codes),
             reason=account["reason"],
             counts=Counts(frames=frames, pending=frames - sum(known.values()), **known),
             result_file=str(self._path),
@@ -81,11 +83,11 @@ class ResultFileSource:
     def states(self, first: int, end: int | None = None) -> States:
         """Return the states of the frames from `first` on, and before `end`."""
         with _translated():
-            codes = self._results.states(first, end)
-        if not self._is_planned:  # there are places for more frames than there will be
+            codes, beyond = self._results.known(first, end)
+        if self._has_more_rows:
             known = np.flatnonzero(codes != PENDING)
             codes = codes[: known[-1] + 1 if len(known) else 0]
-        return States(self._series, first, codes)
+        return States(self._series, first, codes, beyond.state)
 
     def rows(self, name: str, first: int, end: int, step: int = 1, *, values: bool = True) -> Rows:
         """Return values of frames."""

@@ -42,6 +42,8 @@ class Account:
 
     def __init__(self) -> None:
         self.codes: Codes = np.zeros(0, np.uint8)
+        self.beyond = PENDING
+        """State of all frames behind those."""
 
     def open(self, *, all_of_them: bool) -> tuple[int, int | None]:
         """Return the frames whose states may still change, as (first, end); `None`: to the end.
@@ -56,8 +58,15 @@ class Account:
         newest = int(ended[-1]) if len(ended) else -1
         return max(first, newest + 1 - RECENT), newest + 1 + AHEAD
 
-    def take(self, first: int, codes: npt.NDArray[Any]) -> bool:
-        """Note the states of the frames from `first` on; return whether any has changed."""
+    def is_over(self, frames: int) -> bool:
+        """Return whether no state can change any more, of so many frames."""
+        n = len(self.codes)
+        return bool(n) and not (self.codes > len(FINAL)).any() and (n >= frames or self.beyond != PENDING)
+
+    def take(self, first: int, codes: npt.NDArray[Any], beyond: int = PENDING) -> bool:
+        """Note the states of the frames from `first` on, and that of all behind `codes`; return whether any
+        in `codes` has changed."""
+        self.beyond = beyond
         end = first + len(codes)
         if end <= len(self.codes) and np.array_equal(self.codes[first:end], codes):
             return False
@@ -74,21 +83,33 @@ def newest_done(codes: Codes) -> int | None:
     return int(done[-1]) if len(done) else None
 
 
-def state_of(codes: Codes, frame: int) -> str:
-    """Return the state of a frame in a word."""
-    code = int(codes[frame]) if 0 <= frame < len(codes) else PENDING
+def state_of(codes: Codes, frame: int, beyond: int = PENDING) -> str:
+    """Return the state of a frame in a word; all behind `codes` are in the state `beyond`."""
+    code = int(codes[frame]) if 0 <= frame < len(codes) else beyond
     return FINAL[code - 1] if 1 <= code <= len(FINAL) else "pending"
 
 
-def gaps(codes: Codes) -> tuple[Range, ...]:
-    """Return the frames that have ended otherwise than done, as ranges of one state."""
+def gaps(codes: Codes, frames: int = 0, beyond: int = PENDING) -> tuple[Range, ...]:
+    """Return the frames that have ended otherwise than done, as ranges of one state.
+
+    Args:
+        codes: states of the first frames.
+        frames: number of all frames.
+        beyond: state of all others.
+    """
     lost = np.where((codes > DONE) & (codes <= len(FINAL)), codes, 0)
     edges = np.flatnonzero(np.diff(lost, prepend=0, append=0))
-    return tuple(
+    found = [
         (int(first), int(end) - 1, FINAL[int(lost[first]) - 1])
         for first, end in pairwise(edges)
         if lost[first]
-    )
+    ]
+    if len(codes) < frames and DONE < beyond <= len(FINAL):
+        first, state = len(codes), FINAL[beyond - 1]
+        if found and found[-1][1:] == (first - 1, state):
+            first = found.pop()[0]
+        found.append((first, frames - 1, state))
+    return tuple(found)
 
 
 def rows_with_gaps(codes: Codes, rows: int, step: int) -> npt.NDArray[np.bool_]:

@@ -23,7 +23,7 @@ from penstock.gui.live.results.snapshot import (
     Wish,
 )
 from penstock.gui.live.results.source import ResultSource
-from penstock.processing.models import Result
+from penstock.processing.models import Result, Series
 
 STATUS, LIST, ALL_STATES = 0.5, 2.0, 2.0
 """Seconds between two questions for the status, for what results there are, and for all states."""
@@ -82,31 +82,34 @@ class Questions:
             self._list_due = self._all_due = 0.0
         mine = self._held
         if series is not None and series.result_file is not None:
-            self._look(mine, now, is_active=series.active)
+            self._look(mine, now, series)
             if values and mine.id == series.id and mine.result(wish.name) is not None:
                 mine.shown = self._show(mine, wish)
         frame = wish.frame
         return Snapshot(
             url=before.url, is_file=before.is_file, status=status, series=mine.id,
             results=mine.results or before.results,  # those before, until there are some
-            axes={**before.axes, **mine.axes}, codes=mine.account.codes, shown=mine.shown or before.shown,
+            axes={**before.axes, **mine.axes}, codes=mine.account.codes, beyond=mine.account.beyond,
+            shown=mine.shown or before.shown,
             sentence="" if frame is None else self._source.sentence(frame),
         )  # fmt: skip
 
-    def _look(self, mine: _Series, now: float, *, is_active: bool) -> None:
+    def _look(self, mine: _Series, now: float, series: Series) -> None:
         """Ask what results there are, and for the states of frames."""
         if now >= self._list_due:
             mine.results = tuple(self._source.results())
             self._list_due = now + (LIST if mine.results else STATUS)
+        if not series.active and mine.account.is_over(series.counts.frames):
+            return
         all_of_them = now >= self._all_due
         first, end = mine.account.open(all_of_them=all_of_them)
-        if not is_active and first == len(mine.account.codes) and first:
-            return
+        if series.rows is not None and series.rows < series.counts.frames:
+            end = None  # no more are told apart than have come
         states = self._source.states(first, end)
         if states.series != mine.id:  # another series has begun
             self._status_due = 0.0
             return
-        mine.account.take(states.first, states.codes)
+        mine.account.take(states.first, states.codes, states.beyond)
         if all_of_them:
             self._all_due = now + ALL_STATES
 

@@ -92,7 +92,7 @@ def caption(shown: Shown | None, snapshot: Snapshot, wanted: int | None) -> Capt
     if shown.frame is None:
         of = "of the series" if shown.n is None else f"over {plural(shown.n, 'frame')}"
         return Caption(of, "", name, mark)
-    state = state_of(snapshot.codes, shown.frame) if is_of_it else "done"
+    state = state_of(snapshot.codes, shown.frame, snapshot.beyond) if is_of_it else "done"
     if not mark and wanted is not None and status is not None and status.state == "running":
         mark = EARLIER
     return Caption(f"frame {shown.frame:,}", state, name, mark)
@@ -122,7 +122,7 @@ def nothing(snapshot: Snapshot, result: Result | None) -> str:
 
 def why_nothing(frame: int, name: str, snapshot: Snapshot) -> str:
     """Return why a frame that the user has chosen has no value."""
-    state = state_of(snapshot.codes, frame)
+    state = state_of(snapshot.codes, frame, snapshot.beyond)
     if state == "done":
         return f"Frame {frame:,} is done, and has no {name}."
     why = f": {snapshot.sentence}" if snapshot.sentence else "."

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from penstock.gui.live.results.held import Codes, One
+from penstock.gui.live.results.held import PENDING, Codes, One
 from penstock.processing.models import Result, Status
 
 
@@ -125,7 +125,9 @@ class Snapshot:
     axes: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
     """Values of axes by name, as far as they were wanted."""
     codes: Codes = field(default_factory=lambda: np.zeros(0, np.uint8))
-    """State of each frame."""
+    """State of each frame, as far as frames have come of very many planned ones."""
+    beyond: int = PENDING
+    """State of all others."""
     shown: Shown | None = None
     """What was wanted last; `None` while there is none."""
     sentence: str = ""

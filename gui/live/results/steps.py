@@ -70,8 +70,10 @@ class Steps(qt.QObject):
         if snapshot.series != before.series:
             self.bar.stop_playing()
             self._frame = None
-        if snapshot.codes is not before.codes:
-            self._ranges = gaps(snapshot.codes)
+        if snapshot.codes is not before.codes or snapshot.beyond != before.beyond:
+            series = snapshot.status.series if snapshot.status is not None else None
+            frames = series.counts.frames if series is not None and series.id == snapshot.series else 0
+            self._ranges = gaps(snapshot.codes, frames, snapshot.beyond)
             self.bar.slider.set_ranges(self._ranges)
         self._show()
 
@@ -89,7 +91,7 @@ class Steps(qt.QObject):
 
     def status_of(self, frame: int) -> str:
         """Return the state of a frame in a word."""
-        return state_of(self._snapshot.codes, frame)
+        return state_of(self._snapshot.codes, frame, self._snapshot.beyond)
 
     def _set(self, frame: int | None) -> None:
         if frame != self._frame:

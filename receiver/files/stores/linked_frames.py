@@ -17,11 +17,13 @@ import h5py
 import numpy as np
 from h5py import h5d, h5s
 
+from penstock.receiver.files.stores.open_error import why_not
+
 DEEPEST = 8
 """Most virtual datasets one behind the other."""
 MOST_OPEN = 32
 """Most files that are open at the same time; a series can have thousands of segments."""
-_NO_FILE = (OSError, RuntimeError, ValueError, KeyError)
+_NO_FILE = (RuntimeError, ValueError, KeyError, TypeError)
 
 
 class Run(NamedTuple):
@@ -82,6 +84,23 @@ def _frames(space: Any) -> tuple[int, int | None] | None:
     return (int(start[0]), None if endless else int(count[0] * block[0])) if whole else None
 
 
+class Unreadable(NamedTuple):
+    """A file of which frames are shown, and which cannot be read."""
+
+    path: Path
+    why: str
+    """A sentence that names the file."""
+
+    @property
+    def is_absent(self) -> bool:
+        """Whether there is no such file."""
+        return self.why == _absent(self.path)
+
+
+def _absent(path: Path) -> str:
+    return f"{path} does not exist"
+
+
 class LinkedFrames:
     """The frames of one virtual dataset; each file is opened when it is needed.
 
@@ -94,55 +113,73 @@ class LinkedFrames:
         self._open: dict[Path, h5py.File] = {}
         self._runs: dict[tuple[str, str], list[Run]] = {}
         self._virtual: dict[tuple[str, str], bool] = {}
+        self._last: tuple[int, int, Any, int] = (0, 0, None, 0)
+        """Where the frames lie that were asked for last: index of the first, behind the last, dataset, index
+        of the first there."""
 
     def find(self, index: int) -> tuple[Any, int] | None:
         """Return the dataset that holds a frame, and its index there; `None` if none does, or its file cannot
         be read."""
+        first, end, data, start = self._last
+        if first <= index < end and data.id.valid:
+            return data, index - first + start
         found, _ = self._follow(index)
-        return None if found is None or isinstance(found, Path) else found
+        return None if found is None or isinstance(found, Unreadable) else found
 
     def run(self, index: int) -> tuple[Any, int, int] | None:
         """Return the dataset that holds a frame, its index there, and how many frames from this one on lie
         there one behind the other; `None` as `find` does."""
         found, count = self._follow(index)
-        return None if found is None or isinstance(found, Path) else (*found, count)
+        return None if found is None or isinstance(found, Unreadable) else (*found, count)
 
-    def absent(self, indices: np.ndarray[Any, Any]) -> list[Path]:
-        """Return the files that should hold some of these frames, in order, but do not exist, or cannot be
-        read."""
-        files: list[Path] = []
+    def why_not(self, index: int) -> str | None:
+        """Return why the file that should hold a frame cannot be read, a sentence that names it; `None` if it
+        can, or nobody knows."""
+        found, _ = self._follow(index)
+        return found.why if isinstance(found, Unreadable) else None
+
+    def unreadable(self, indices: np.ndarray[Any, Any]) -> list[Unreadable]:
+        """Return the files that should hold some of these frames, in order, but cannot be read."""
+        files: dict[Path, Unreadable] = {}
         at = 0
         while at < len(indices):
             index = int(indices[at])
             found, count = self._follow(index)
-            if isinstance(found, Path) and found not in files:
-                files.append(found)
+            if isinstance(found, Unreadable):
+                files.setdefault(found.path, found)
             at = int(np.searchsorted(indices, index + count))
-        return files
+        return list(files.values())
 
-    def _follow(self, index: int) -> tuple[tuple[Any, int] | Path | None, int]:
-        """Return the place of a frame, or the file that does not exist, or cannot be read; and for how many
-        frames from this one on the same file is asked."""
-        data, count = self._data, sys.maxsize
-        place: Path | None = None
+    def _follow(self, index: int) -> tuple[tuple[Any, int] | Unreadable | None, int]:
+        """Return the place of a frame, or the file that cannot be read; and for how many frames from this one
+        on the same file is asked."""
+        data, at, count = self._data, index, sys.maxsize
+        place = Path(data.file.filename)
         try:
             for _ in range(DEEPEST):
                 if not self._is_virtual(data):
-                    return (data, index) if index < len(data) else None, count
-                run = self._run(data, index)
+                    if at >= len(data):
+                        return None, count
+                    self._last = index, index + min(count, len(data) - at), data, at
+                    return (data, at), count
+                run = self._run(data, at)
                 if run is None:
                     return None, 1
                 if run.end is not None:
-                    count = min(count, run.end - index)
+                    count = min(count, run.end - at)
                 file = data.file
                 if run.file != ".":
                     place = place_of(Path(file.filename), run.file)
                     if not os.path.exists(place):
-                        return place, count
+                        return Unreadable(place, _absent(place)), count
                     file = self._file(place)
-                data, index = file[run.dataset], index - run.first + run.start
-        except _NO_FILE:
-            return place, 1 if place is None else count  # the caller names the frames
+                if not isinstance(found := file.get(run.dataset), h5py.Dataset):
+                    return Unreadable(place, f"{place} has no dataset {run.dataset}"), count
+                data, at = found, at - run.first + run.start
+        except OSError as error:
+            return Unreadable(place, why_not(place, error)), count
+        except _NO_FILE as error:
+            return Unreadable(place, f"{place} is damaged: {error}"), count
         return None, 1
 
     def _is_virtual(self, data: Any) -> bool:
@@ -169,6 +206,7 @@ class LinkedFrames:
 
     def close(self) -> None:
         """Close all files."""
+        self._last = (0, 0, None, 0)
         for file in self._open.values():
             file.close()
         self._open.clear()
@@ -177,18 +215,22 @@ class LinkedFrames:
 def place_of(shown_by: Path, name: str) -> Path:
     """Return the path of a file that a virtual dataset names: the first that exists of those at which HDF5
     looks (`H5F_prefix_open_file`), else the one beside the file of the virtual dataset."""
-    beside = shown_by.resolve().parent if shown_by.is_symlink() else shown_by.parent
-    return next(filter(os.path.exists, _places(shown_by, Path(name))), beside / name)
+    found = next(filter(os.path.exists, _places(shown_by, name)), None)
+    if found is None:
+        beside = shown_by.resolve().parent if shown_by.is_symlink() else shown_by.parent
+        found = os.path.join(beside, name)
+    return Path(found)
 
 
-def _places(shown_by: Path, given: Path) -> Iterator[Path]:
-    if given.is_absolute():
-        yield given
-        given = Path(given.name)
+def _places(shown_by: Path, name: str) -> Iterator[str]:
+    if os.path.isabs(name):
+        yield name
+        name = os.path.basename(name)
+    folder = os.path.dirname(shown_by)
     for prefix in os.environ.get("HDF5_VDS_PREFIX", "").split(":"):
         if prefix:
-            yield Path(prefix.replace("${ORIGIN}", str(shown_by.parent))) / given
-    yield shown_by.parent / given
-    yield given
-    if shown_by.is_symlink():
-        yield shown_by.resolve().parent / given
+            yield os.path.join(prefix.replace("${ORIGIN}", folder), name)
+    yield os.path.join(folder, name)
+    yield name
+    if os.path.islink(shown_by):
+        yield os.path.join(os.path.dirname(os.path.realpath(shown_by)), name)

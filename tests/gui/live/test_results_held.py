@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from penstock.gui.live.drawing.picture import Port, Style, draw
 from penstock.gui.live.drawing.span import Span
 from penstock.gui.live.levels import Levels, Scale
 from penstock.gui.live.results.curve_plot import _is_out, _range
+from penstock.gui.live.results.file_source import ResultFileSource
 from penstock.gui.live.results.held import (
     Account,
     Grid,
@@ -26,15 +28,18 @@ from penstock.gui.live.results.held import (
     state_of,
 )
 from penstock.gui.live.results.progress import Progress
+from penstock.gui.live.results.questions import Questions
 from penstock.gui.live.results.result_plot import _Computed
-from penstock.gui.live.results.sentences import account, describe, message
-from penstock.gui.live.results.snapshot import Page, Snapshot, pages
+from penstock.gui.live.results.sentences import account, describe, message, why_nothing
+from penstock.gui.live.results.snapshot import OverFrames, Page, Snapshot, Wish, pages
 from penstock.gui.live.results.thinned import is_scattered, thinned
 from penstock.gui.live.results.ticks import Places, Ticks
 from penstock.processing.client import Rows
 from penstock.processing.models import Counts, Result, Series, Status
+from penstock.processing.results.beyond import Beyond
 from penstock.receiver.client import LastFrame
 from penstock.receiver.validity.pixels import Flag
+from tests.gui.live.result_files import Written
 
 DONE, FAILED, LOST, PENDING = 1, 2, 3, 255
 
@@ -77,6 +82,48 @@ def test_gaps_are_ranges_of_one_state_and_what_is_pending_is_none() -> None:
     assert gaps(codes()) == () and gaps(codes(DONE, PENDING)) == ()
     assert (newest_done(known), newest_done(codes(FAILED))) == (6, None)
     assert [state_of(known, frame) for frame in (0, 5, 6, 99)] == ["failed", "pending", "done", "pending"]
+
+
+@pytest.mark.parametrize(
+    ("known", "frames", "beyond", "found"),
+    [
+        (codes(DONE, 5, DONE), 2**48, 5, ((1, 1, "absent"), (3, 2**48 - 1, "absent"))),
+        (codes(DONE, 5, 5), 2**48, 5, ((1, 2**48 - 1, "absent"),)),
+        (codes(DONE, LOST), 10, 5, ((1, 1, "lost"), (2, 9, "absent"))),
+        (codes(), 10, 4, ((0, 9, "dropped"),)),
+        (codes(DONE, LOST), 10, PENDING, ((1, 1, "lost"),)),
+        (codes(DONE, LOST), 2, 5, ((1, 1, "lost"),)),
+    ],
+)
+def test_frames_that_never_came_are_one_range(
+    known: np.ndarray, frames: int, beyond: int, found: tuple[tuple[int, int, str], ...]
+) -> None:
+    assert gaps(known, frames, beyond) == found
+    assert state_of(known, 2**40, beyond) == {5: "absent", 4: "dropped", PENDING: "pending"}[beyond]
+
+
+def test_of_very_many_planned_frames_the_window_holds_those_that_came(tmp_path: Path) -> None:
+    written = Written(tmp_path / "x.azim.h5", planned=2**48)
+    written.done([0, 1, 3])
+    questions = Questions(ResultFileSource(written.path))
+
+    def seen() -> Snapshot:
+        return questions.ask(Wish(name="total", page=Page.OVER_FRAMES), Snapshot(), values=True)
+
+    running = seen()
+    assert (running.codes.tolist(), running.beyond) == ([1, 1, PENDING, 1], PENDING)
+    counts = {"planned": 2**48, "done": 3, "absent": 2**48 - 3}
+    written.results.status(np.array([2]), 5)
+    written.results.finish(counts, "incomplete", "stopped", beyond=Beyond(4, 2**48, 5))
+    over = seen()
+    assert over.status is not None and over.status.series is not None
+    assert (over.codes.tolist(), over.beyond) == ([1, 1, 5, 1], 5)
+    assert account(over.status.series.counts) == (
+        "3 of 281,474,976,710,656 frames done · 281,474,976,710,653 absent"
+    )
+    assert why_nothing(2**40, "total", over) == "Frame 1,099,511,627,776 has no total: it is absent."
+    assert isinstance(over.shown, OverFrames)
+    assert over.shown.values[[0, 1, 3]].tolist() == [0, 10, 30] and np.isnan(over.shown.values[2])
 
 
 def test_rows_of_several_frames_are_marked_if_one_of_them_is_lost() -> None:

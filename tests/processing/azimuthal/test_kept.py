@@ -15,11 +15,10 @@ import msgspec
 import numpy as np
 import pytest
 
-from penstock.processing.azimuthal import build as build_of
-from penstock.processing.azimuthal import kept
+from penstock.processing.azimuthal import kept, places
 from penstock.processing.azimuthal import matrix as file_of
-from penstock.processing.azimuthal.build import CannotBuildError, build
-from penstock.processing.azimuthal.plan import Images, Plan
+from penstock.processing.azimuthal.build import build
+from penstock.processing.azimuthal.plan import CannotBuildError, Images, Plan
 from penstock.receiver.geometry import Geometry, poni
 from tests.processing.azimuthal.compared import make_here
 
@@ -193,9 +192,9 @@ def test_bins_that_are_too_narrow_are_refused_before_there_is_a_matrix(
 ) -> None:
     wanted = plan(**keys, splitting=splitting)
     entries = len(build(wanted, Images(), tmp_path)[0].weights)
-    monkeypatch.setattr(build_of, "MOST_ENTRIES", entries * 1.5)
+    monkeypatch.setattr(places, "MOST_ENTRIES", entries * 2.5)
     build(wanted, Images(), tmp_path)
-    monkeypatch.setattr(build_of, "MOST_ENTRIES", entries * 0.6)
+    monkeypatch.setattr(places, "MOST_ENTRIES", entries * 0.9)
 
     with pytest.raises(CannotBuildError, match="take fewer points, or `splitting: no`"):
         build(wanted, Images(), tmp_path)

@@ -8,7 +8,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from penstock.processing.distributor.account import FINAL, TABLE, Account, AccountError, Event, State
+from penstock.processing.distributor.account import (
+    FINAL,
+    TABLE,
+    Account,
+    AccountError,
+    Event,
+    State,
+    rest_of,
+)
+from penstock.processing.results.beyond import Beyond
 
 
 def total(account: Account) -> int:
@@ -92,9 +101,68 @@ def test_the_page_shows_the_table() -> None:
     assert len(of_states) == len(expected)
 
 
+def test_of_very_many_planned_frames_each_has_a_state_as_far_as_they_came() -> None:
+    account = Account(2**48)
+    assert (account.frames, account.reach, account.counts.pending) == (2**48, 0, 2**48)
+    assert account.expected([0, 1, 3]) == [True, True, True]
+    for event in (Event.COMES, Event.GIVEN, Event.DONE):
+        account.happens(event, some(0, 1, 3))
+    assert account.states.tolist() == [1, 1, 255, 1] and account.beyond == (4, 2**48, 255)
+    assert account.counts.pending == 2**48 - 3 and total(account) == 2**48
+    account.happens(Event.ABSENT, account.indices(State.PENDING))
+    account.close(Event.ABSENT)
+    assert account.beyond == (4, 281_474_976_710_656, 5)
+    assert account.counts.absent == account.made[State.ABSENT] == 281_474_976_710_653
+    assert account.counts.pending == 0 and total(account) == 2**48
+    account.close(Event.DROPPED)
+    assert account.counts.dropped == 0, "what is final stays so"
+    assert account.expected([4]) == [False] and account.reach == 4
+
+
+@pytest.mark.parametrize(("planned", "reach"), [(2**22, 2**22), (2**22 + 1, 0), (None, 0)])
+def test_so_many_frames_have_a_state_of_their_own_from_the_beginning(planned: int | None, reach: int) -> None:
+    assert Account(planned).reach == reach
+
+
+def test_what_an_earlier_distributor_has_finished_is_taken_over_with_the_frames_that_have_no_row() -> None:
+    account = Account(2**48)
+    account.restore(np.array([1, 1, 5, 2], np.uint8), Beyond(4, 2**48, 5))
+    counts = account.counts
+    assert (counts.done, counts.failed, counts.absent, counts.pending) == (2, 1, 2**48 - 3, 0)
+    assert total(account) == 2**48 and set(account.made.values()) == {0}
+    resumed = Account(2**48)
+    resumed.restore(np.array([1, 1, 255, 1, 255, 255], np.uint8))
+    assert resumed.beyond == (4, 2**48, 255) and resumed.counts.pending == 2**48 - 3
+
+
+@pytest.mark.parametrize(
+    ("absent", "frames", "found"),
+    [
+        ([], 10, (0, False)),
+        ([(0, 9)], 10, (0, True)),
+        ([(4, 9)], 10, (4, True)),
+        ([(2, 3)], 10, (4, False)),
+        ([(7, 9), (2, 2), (4, 6)], 10, (4, True)),
+        ([(4, 99), (100, 2**48 - 1), (4, 2**48 - 1)], 2**48, (4, True)),
+        ([(4, 20)], 10, (4, True)),
+        ([(0, 4), (5, 8), (3, 9)], 10, (0, True)),
+        ([], 0, (0, False)),
+    ],
+)
+def test_the_last_frames_are_all_absent_or_none_is(
+    absent: list[tuple[int, int]], frames: int, found: tuple[int, bool]
+) -> None:
+    assert rest_of(absent, frames) == found
+
+
 def test_an_index_far_beyond_all_others_takes_no_memory_and_is_not_expected() -> None:
     account = Account(None)
     assert account.expected([0, 2**31 - 1, 5]) == [True, False, True]
     assert account.frames == 6 and len(account.states) == 6
     assert account.expected([2**40]) == [False] and account.frames == 6
     assert account.expected([5 + 2**24]) == [True], "as far as a receiver takes them"
+    planned = Account(2**48)
+    assert planned.expected([2**40, 2**24, 2, 2**48]) == [False, False, True, False]
+    assert planned.reach == 3 and planned.frames == 2**48
+    small = Account(5_000_000)
+    assert small.expected([4_999_999, 5_000_000]) == [True, False], "not beyond the plan, either"

@@ -35,7 +35,7 @@ def test_a_plan_too_large_for_the_disk_is_refused_when_the_series_begins(tmp_pat
         with pytest.raises(
             ResultError, match="account of the series: the disk of .* is full: free some space"
         ):
-            made.created(folder, 10_000_000)
+            made.created(folder, 4_000_000)
         assert list(folder.iterdir()) == []
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from penstock.processing.results import finish as finishing
+from penstock.processing.results.beyond import Beyond
 from penstock.processing.results.errors import ResultError
 from penstock.processing.results.layout import DONE, FIRST_ROWS, MOST_LISTED, PENDING
 from penstock.processing.results.place import path_for
@@ -184,6 +185,66 @@ def test_a_plan_that_was_hardly_begun_takes_no_space_and_no_memory(tmp_path: Pat
         assert values.shape == (planned, 16)
         assert (values[:100] == 1).all() and np.isnan(values[100:5000]).all() and np.isnan(values[-1]).all()
     assert (tmp_path / "x.spots.h5").stat().st_blocks * 512 < 20 * planned
+
+
+def test_of_very_many_planned_frames_there_are_rows_as_far_as_they_came(tmp_path: Path) -> None:
+    path, came, planned = tmp_path / "x.spots.h5", np.array([0, 1, 3]), 2**48
+    hits = Array(name="hits", dtype="<f4", shape=(5, 2), kind="events", counts=(1, 0, 4))
+    results = created(tmp_path, planned)
+    for array, values in ((CURVE, curves(came)), (BRIGHT, came), (hits, np.zeros((5, 2), np.float32))):
+        results.rows(array, came, values)
+    results.status(came, DONE)
+    assert Results(path).known(2, 5)[0].tolist() == [255, 1, 255]
+    results.close()
+
+    results = ResultFile.resume(path, "s1")
+    assert results.states[:5].tolist() == [1, 1, 255, 1, 255] and len(results.states) == FIRST_ROWS
+    results.status(np.array([2]), 5)
+    counts = {"planned": planned, "absent": 281_474_976_710_653}
+    assert finish(results, 3, counts=counts, beyond=Beyond(4, planned, 5)) == ""
+    with h5py.File(path) as file:
+        assert file["entry/account/frame_status"][...].tolist() == [1, 1, 5, 1]
+        assert file["entry/account/frame_status_beyond"][()] == 5
+        assert file["entry/curve/curve"].shape == (4, 512) and "segments" not in file["entry"]
+    assert path.stat().st_blocks * 512 < 1_000_000
+
+    found = Results(path)
+    assert found.account()["counts"]["absent"] == 281_474_976_710_653
+    states, beyond = found.known()
+    assert (states.tolist(), beyond) == ([1, 1, 5, 1], (4, 281_474_976_710_656, 5))
+    assert found.states(2**40, 2**40 + 2).tolist() == [5, 5]
+    assert found.states(planned - 1, planned + 9).tolist() == [5] and found.states(6, 3).tolist() == []
+    rows = found.rows("curve", 2, 8, 2)
+    assert (rows.first, rows.states.tolist(), rows.has.tolist()) == (2, [5, 5, 5], [False] * 3)
+    assert rows.values.shape == (3, 512) and np.isnan(rows.values).all()
+    assert found.rows("bright", 3, 6).values.tolist() == [3, 0, 0]
+    assert found.rows("bright", 2**40, 2**40 + 2).states.tolist() == [5, 5]
+    events = found.rows("hits", 1, 6)
+    assert events.counts is not None and events.counts.tolist() == [0, 0, 4, 0, 0]
+    assert events.values.shape == (4, 2) and not events.has[2:].tolist()[2]
+    latest = found.latest("bright")
+    assert latest is not None and latest.first == 3
+    for ask in (lambda: found.states(0, planned), lambda: found.rows("bright", 0, planned, values=False)):
+        with pytest.raises(ResultError, match="too many at once: ask for fewer frames"):
+            ask()
+
+
+def test_rows_that_were_skipped_take_no_space(tmp_path: Path) -> None:
+    results, far = created(tmp_path, 2**48), 1_000_000
+    counted = Array(name="counted", dtype="<u2", shape=(1, 512))
+    for index in (0, far, 7, far + 1):
+        results.rows(counted, np.array([index]), np.full((1, 512), 9, np.uint16))
+        fill(results, index, index + 1)
+    taken = (tmp_path / "x.spots.h5").stat().st_blocks * 512
+    assert taken < 3 * FIRST_ROWS * CURVE.shape[1] * 10, "one curve of a million would take 4 GB"
+    results.status(np.delete(np.arange(far), [0, 7]), 5)
+    counts = {"planned": 2**48, "absent": 2**48 - 4}
+    assert finish(results, 4, counts=counts, beyond=Beyond(far + 2, 2**48, 5)) == ""
+    rows = Results(tmp_path / "x.spots.h5").rows("curve", far - 1, far + 3)
+    assert np.isnan(rows.values[[0, 3]]).all() and rows.values[1:3, 5].tolist() == [far, far + 1]
+    with h5py.File(tmp_path / "x.spots.h5") as file:
+        assert file["entry/counted/counted"][far - 5 :, 0].tolist() == [0] * 5 + [9, 9]
+    assert (tmp_path / "x.spots.h5").stat().st_blocks * 512 < 2 * FIRST_ROWS * CURVE.shape[1] * 8
 
 
 @pytest.mark.parametrize("name", ["hits", "count", "first"])

@@ -19,11 +19,13 @@ import urllib3
 
 from penstock.processing.client import PipelineClient, PipelineRefused, PipelineUnavailable, what_answers
 from penstock.processing.models import Counts, Parameters, Series, Status, Worker
+from penstock.processing.results.beyond import Beyond
 from penstock.processing.results.layout import DONE
 from penstock.processing.service import http
 from penstock.processing.service.metrics import METRICS, PREFIX
-from penstock.processing.service.result_values import plain
+from penstock.processing.service.result_values import ResultValues, plain
 from penstock.receiver.service.assets import SHARED
+from tests.processing.results.made import BRIGHT, created, finish
 from tests.processing.service.pipeline_process import PipelineProcess
 from tests.processing.service.stand_in_distributor import FAILED, FRAMES
 
@@ -303,6 +305,39 @@ def test_without_results_the_answer_says_so(tmp_path: Path) -> None:
         running.close()
     with pytest.raises(PipelineUnavailable, match="is `penstock process` running"):
         running.client.status()
+
+
+@pytest.fixture(scope="module")
+def very_many(tmp_path_factory: pytest.TempPathFactory) -> Series:
+    """A series of 2**48 planned frames, of which three came."""
+    folder = tmp_path_factory.mktemp("many")
+    results, came = created(folder, 2**48), np.array([0, 1, 3])
+    results.rows(BRIGHT, came, came)
+    results.status(came, DONE)
+    results.status(np.array([2]), 5)
+    finish(results, 3, counts={"planned": 2**48, "absent": 2**48 - 3}, beyond=Beyond(4, 2**48, 5))
+    return Series(
+        id="s1", active=False, planned=2**48, rows=4, counts=Counts(frames=2**48, done=3, absent=2**48 - 3),
+        result_file=str(folder / "x.spots.h5"),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("frames", "first", "states"),
+    [
+        (None, 0, "done done absent done"), (":", 0, "done done absent done"),
+        ("-2:", 2, "absent done"), (":-1", 0, "done done absent"), ("-9:2", 0, "done done"),
+        ("2:6", 2, "absent done absent absent"), (f"{2**48 - 2}:{2**50}", 2**48 - 2, "absent absent"),
+        ("0:9:3", 0, "done done absent"), (f"{2**49}:", 2**48, ""),
+    ],
+)  # fmt: skip
+def test_of_very_many_planned_frames_ranges_are_those_of_the_frames_that_came(
+    very_many: Series, frames: str | None, first: int, states: str
+) -> None:
+    values = ResultValues(very_many).values("bright", frames)
+    assert (values.first, " ".join(values.states)) == (first, states)
+    found = np.load(io.BytesIO(ResultValues(very_many).states(frames or ":")))
+    assert (int(found["first"]), len(found["states"]), int(found["beyond"])) == (first, len(values.states), 5)
 
 
 @pytest.mark.parametrize(

@@ -280,6 +280,17 @@ def test_a_file_that_was_cut_is_a_sentence(tmp_path: Path) -> None:
     source.close()
 
 
+def test_a_segment_that_cannot_be_read_is_named_with_its_cause(tmp_path: Path) -> None:
+    written = Written(tmp_path / "x.h5", start(frames=2), frames_per_file=1)
+    written.add(plain(0), plain(1))
+    written.close()
+    (tmp_path / "x_000002.h5").write_text("no HDF5 " * 100)
+    with FileFrames(tmp_path / "x.h5") as source:
+        assert len(source.parts(0)) == 2
+        with pytest.raises(ReaderError, match="frame 1 of .*x.h5 .*x_000002.h5 is not an HDF5 file"):
+            source.parts(1)
+
+
 def test_a_file_of_an_incomplete_series_says_why(tmp_path: Path) -> None:
     write_series(tmp_path / "whole.h5", 3)
     write_series(tmp_path / "short.h5", 3, lost=(1,), end=False)

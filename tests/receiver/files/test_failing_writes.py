@@ -11,6 +11,7 @@ import h5py
 import numpy as np
 import pytest
 
+from penstock.receiver.files.refusals import StorageError
 from penstock.receiver.files.stores import disk_file
 from penstock.receiver.files.writer import WriterError
 from penstock.receiver.models import FrameStatus
@@ -58,7 +59,7 @@ def take(path: Path) -> str:
     """A series of two batches, and what is in its file."""
     try:
         written = Written(path, start(frames=None))
-    except WriterError:
+    except StorageError:
         assert not path.exists()
         return "not created"
     failed = None

@@ -17,8 +17,9 @@ from penstock.receiver.files.reopened import reopen_file
 from penstock.receiver.files.stores import Writing
 from penstock.receiver.files.writer import SeriesWriter
 from penstock.receiver.models import FrameStatus
-from penstock.receiver.reader import SeriesFile
+from penstock.receiver.reader import ReaderError, SeriesFile
 from penstock.receiver.series.running_series import ResumedSeries, RunningSeries
+from penstock.stins.blobs import LZ4_HEADER
 from penstock.stins.checksums import checksums
 from penstock.stins.messages import Frame
 from tests.receiver.files.written import Written
@@ -65,6 +66,27 @@ def test_they_are_stored_as_received_and_read_back_equal(writing: dict[str, Any]
     stored = path if "frames_per_file" not in writing else path.with_name("x_000001.h5")
     with h5py.File(stored) as file:
         assert file["entry/data/data"].id.get_create_plist().get_filter(0)[0] == 32004
+
+
+@pytest.mark.parametrize("compression", ["lz4", "bslz4"])
+@pytest.mark.parametrize("writing", [{}, {"frames_per_file": 1}], ids=["one", "segments"])
+def test_a_block_that_is_longer_than_lz4_makes_it_is_found_by_reader_check_and_verify(
+    compression: str, writing: dict[str, Any], path: Path
+) -> None:
+    # 1200 bytes: at most 1200 + 1200 // 255 + 16 = 1220. The receiver refuses it; here its checksum is right.
+    blob = LZ4_HEADER.pack(1200, 8192) + (1221).to_bytes(4, "big") + bytes(1221)
+    keys = {"compression": compression, "checksums": checksums("crc32", [blob]), "series": "a"}
+    written = Written(path, start(frames=1, checksum="crc32"), **writing)
+    written.add(Frame(image(0, np.empty(SHAPE, "uint16"), **keys), [blob]))
+    written.close(triggered=1)
+    with SeriesFile(path) as file:
+        sentence = "has a block of 1221 bytes, but LZ4 packs its 1200 bytes into at most 1220"
+        with pytest.raises(ReaderError, match=f"frame 0 .* {sentence}"):
+            file.frame(0)
+        [problem] = check_series(file).findings
+        assert (problem.kind, sentence in problem.sentence) == ("unreadable", True)
+        verification = verify(file)
+        assert (verification.is_sound, verification.gone) == (False, "0")
 
 
 def test_channels_are_stored_so(path: Path) -> None:

@@ -10,8 +10,8 @@ import pytest
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.files import names
 from penstock.receiver.files.names import free_path
+from penstock.receiver.files.refusals import StorageError
 from penstock.receiver.files.series_files import SeriesFiles
-from penstock.receiver.files.storage import StorageError
 from penstock.receiver.series.running_series import Outcome, RunningSeries
 from penstock.stins.errors import StinsError
 from penstock.stins.messages import Header, Start

@@ -11,10 +11,12 @@ import hdf5plugin  # noqa: F401  (registers the filters)
 import numpy as np
 import pytest
 
+from penstock.checks.series_check import check_series
 from penstock.receiver.config.rectangles import Rectangle
 from penstock.receiver.files.nxmx import Axis, goniometer
 from penstock.receiver.files.recovery.interrupted import mark_interrupted
 from penstock.receiver.files.writer import SeriesWriter
+from penstock.receiver.frame_files import open_frames
 from penstock.receiver.reader import SeriesFile
 from penstock.receiver.regions.series import RegionSeries
 from penstock.receiver.series.running_series import RunningSeries
@@ -115,6 +117,53 @@ def test_xds_finds_the_detector_by_the_name_that_it_knows(path: Path) -> None:
     with SeriesFile(path) as file:
         assert file.detector == "sim_1"
         assert len(file) == 4
+
+
+@pytest.mark.parametrize(
+    ("keys", "is_linked"),
+    [
+        ({}, True),
+        ({"swmr": True}, True),
+        ({"writers": 2}, True),
+        ({"frames": 9}, True),  # four were taken, and no more triggered
+        ({"lost": 1}, False),
+        ({"frames_per_file": 3}, False),
+        ({"metadata": {}}, False),
+        ({"plain": True}, False),
+    ],
+    ids=str,
+)
+def test_durin_finds_packed_frames_of_a_file_without_gaps_by_the_name_for_which_it_needs_no_plugin(
+    keys: dict[str, Any], is_linked: bool, path: Path
+) -> None:
+    writing = {name: keys[name] for name in ("swmr", "writers", "frames_per_file") if name in keys}
+    series = Written(
+        path, start(frames=keys.get("frames", 4), metadata=keys.get("metadata", METADATA)), **writing
+    )
+    make = (lambda number: frame(number)) if "plain" in keys else packed
+    series.add(*(make(number) for number in range(4) if number != keys.get("lost")))
+    series.close("enough", triggered=4)
+    with h5py.File(path) as file:
+        group = file[DETECTOR]
+        assert ("data_000001" in group) == is_linked
+        # Nobody sees a frame twice: silx shows what NXdata has as its signal, our reader `data`.
+        assert file["entry/data"].attrs["signal"] == "data"
+        if is_linked:
+            # What durin asks for: one chunk per frame, and five numbers of the filter, the third the size of
+            # a pixel, the fifth LZ4; then a block size in the chunk that is not 0.
+            block = group["data_000001"]
+            assert (block, block.chunks) == (group["data"], (1, 4, 6))
+            number, _, options, _ = block.id.get_create_plist().get_filter(0)
+            assert (number, len(options), options[2], options[4]) == (32008, 5, 2, 2)
+            for index in range(4):
+                mask, chunk = block.id.read_direct_chunk((index, 0, 0))
+                assert (mask, chunk[:8], chunk[8:12] > bytes(4)) == (0, (48).to_bytes(8, "big"), True)
+    with SeriesFile(path) as found:
+        assert len(found) == 4
+        assert {each.kind for each in check_series(found).findings} <= {"incomplete"}
+    with open_frames(path) as frames:
+        assert frames.shape == (4, 4, 6)
+        assert frames.choices == ()
 
 
 def test_a_detector_that_is_called_so_needs_no_link(path: Path) -> None:

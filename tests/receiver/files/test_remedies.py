@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from penstock.receiver.files.remedies import BY_ERRNO, errno_of, remedy
+from penstock.receiver.files.causes import CAUSES, errno_of
+from penstock.receiver.files.remedies import remedy
 from penstock.receiver.files.stores.errors import FilesGoneError
 
 FOLDER = Path("/data/user")
@@ -48,7 +49,7 @@ def test_a_full_disk_of_which_hdf5_speaks_in_its_text_alone_is_known() -> None:
     assert errno_of(ValueError("errno = 28")) == 0
 
 
-@pytest.mark.parametrize("code", BY_ERRNO, ids=errno.errorcode.get)
+@pytest.mark.parametrize("code", CAUSES, ids=errno.errorcode.get)
 def test_every_remedy_is_a_sentence_that_goes_on(code: int) -> None:
     found = remedy(OSError(code, os.strerror(code)), FOLDER)
     assert "{" not in found

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from penstock.receiver.files import lease, storage
+from penstock.receiver.files.refusals import StorageError
 from penstock.receiver.files.reopened import reopen_file
-from penstock.receiver.files.storage import StorageError
 from penstock.receiver.files.writer import SeriesWriter
 from penstock.receiver.series.running_series import RunningSeries
 from tests.receiver.files.written import Written, write

@@ -13,8 +13,8 @@ import pytest
 
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.files import lease, storage
+from penstock.receiver.files.refusals import NameRefusedError, StorageError
 from penstock.receiver.files.reserve import Reserve
-from penstock.receiver.files.storage import StorageError
 from tests import hostile
 from tests.receiver.disks import small_file_system
 
@@ -131,14 +131,14 @@ def test_a_file_system_that_is_away_is_refused(root: Path, monkeypatch: pytest.M
     monkeypatch.setattr(storage.shutil, "disk_usage", away)
     error = refused(config(root), f"{root}/x.h5")
     assert error.kind == "not_reachable"
-    assert "see whether it is mounted" in str(error)
+    assert "check that it is mounted" in str(error)
 
 
 def test_folders_that_cannot_be_created_are_named(root: Path) -> None:
     (root / "file").touch()
-    with pytest.raises(StorageError, match="cannot create the folder") as caught:
+    with pytest.raises(NameRefusedError, match="cannot create the folder .* Not a directory") as caught:
         storage.open_folder(root / "file" / "below" / "x.h5")
-    assert caught.value.kind == "not_writable"
+    assert caught.value.kind == "not_a_folder"
 
 
 def test_a_folder_that_is_swapped_for_a_link_after_the_check_leads_nowhere(root: Path) -> None:

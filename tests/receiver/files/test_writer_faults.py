@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from penstock.receiver.files import structure
+from penstock.receiver.files.refusals import StorageError
 from penstock.receiver.files.reserve import bytes_for
-from penstock.receiver.files.storage import StorageError
 from penstock.receiver.files.writer import FileGoneError, SeriesWriter, WriterError
 from penstock.receiver.series.running_series import RunningSeries
 from penstock.stins.messages import Frame
@@ -80,7 +80,7 @@ def test_a_file_that_cannot_be_begun_leaves_nothing_behind(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(structure, "create", fails)
-    with pytest.raises(WriterError, match="No space left on device"):
+    with pytest.raises(StorageError, match="No space left on device"):
         Written(path, start())
     assert list(path.parent.iterdir()) == []
 
@@ -107,7 +107,7 @@ def test_a_disk_that_has_hardly_more_than_what_is_kept_back_gets_no_file_and_end
         if pid == 0:
             try:
                 Written(disk / "x.h5", opening)
-            except WriterError as error:
+            except StorageError as error:
                 os._exit(7 if "No space left on device" in str(error) else 1)
             finally:
                 os._exit(2)
@@ -145,12 +145,12 @@ def test_a_name_that_is_gone_when_a_beginning_fails_hides_no_cause(
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
     monkeypatch.setattr(SeriesWriter, "_create_frames", gone)
-    with pytest.raises(WriterError, match="cannot create .*Input/output error"):
+    with pytest.raises(StorageError, match="cannot create .*Input/output error"):
         Written(path, start(frames=9, shape=(4, 6), type="uint16", compression="none"))
 
 
 def test_a_folder_that_cannot_be_written_is_said(path: Path) -> None:
-    with pytest.raises(WriterError, match="cannot create"):
+    with pytest.raises(StorageError, match="cannot create"):
         Written(path.parent / ("x" * 250 + ".hdf5.nexus"), start())
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from tests import browser
 from tests.browser import Browser
+from tests.receiver.disks import more_than_free
 from tests.receiver.processes import ReceiverProcess
 from tests.streams import Streamer, pixels
 
@@ -50,7 +51,11 @@ def test_the_page_follows_a_receiver_through_series_error_and_restart(
         streamer.end()
         chromium.shows("idle", "The last series is NOT complete", "not triggered\t5")
         streamer.start(f"/elsewhere/{HOSTILE}.h5", frames=1)
-        chromium.shows("error", f"/elsewhere/{HOSTILE}.h5", f"penstock reset http://{address}")
+        chromium.shows("idle", f"/elsewhere/{HOSTILE}.h5", "choose a file inside it")
+        assert chromium.value("document.querySelectorAll('img').length") == 1, "a name is text"
+        streamer.end()
+        streamer.start(f"{receiver.root}/b.h5", **more_than_free(receiver.root))
+        chromium.shows("error", "free some space", f"penstock reset http://{address}")
         chromium.shows("none: the series was not taken", "Errors since it was started")
         assert chromium.value("document.querySelectorAll('img').length") == 1, "a name is text"
 

@@ -12,6 +12,7 @@ import pytest
 import urllib3
 
 from penstock.receiver.client import ReceiverRefused
+from tests.receiver.disks import more_than_free
 from tests.receiver.http.shared_pair import Pair
 from tests.receiver.processes import DEADLINE, ReceiverProcess
 
@@ -34,11 +35,12 @@ def test_health_is_good_while_the_data_process_answers(pair: Pair) -> None:
 
 
 def test_in_error_a_receiver_is_alive_but_not_ready_and_says_why(pair: Pair) -> None:
-    series = pair.streamer.start("/elsewhere/a.h5", frames=1)
+    root = pair.receiver.root
+    series = pair.streamer.start(f"{root}/a.h5", **more_than_free(root))
     pair.receiver.wait(lambda status: status.state == "error")
     status, found = health(pair.client.url, "/health/ready")
     assert (status, found["alive"], found["ready"]) == (503, True, False)
-    assert "/elsewhere" in found["message"]
+    assert f"{root} has " in found["message"]
     assert health(pair.client.url)[0] == 200, "a restart cures no Error"
     pair.streamer.end()
     pair.client.reset()

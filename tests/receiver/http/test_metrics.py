@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -137,6 +139,21 @@ def test_the_stages_of_a_written_series_are_timed(running: Running) -> None:
     assert 0 < found["idle_seconds_sum",] - before["idle_seconds_sum",] < DEADLINE
     assert found["queue_bytes", "unflushed"] == 0
     assert {key[1] for key in found if key[0] == "queue_bytes"} == set(QUEUES)
+
+
+def test_after_a_death_a_series_without_further_frames_has_no_idle_time(running: Running) -> None:
+    """The process that ends it has seen no frame of it."""
+    series = running.streamer.start(str(running.receiver.root / "killed.h5"), frames=3)
+    running.streamer.frame(0)
+    running.receiver.wait(lambda status: status.series.id == series and status.counts.flushed == 1)
+    os.kill(running.receiver.data_process(), signal.SIGKILL)
+    running.receiver.wait(lambda status: status.series.id == series and status.series.restarts == 1)
+    running.receiver.connected()
+    running.streamer.end(reason="stop", triggered=1, sent=1)
+    running.receiver.ended(series)
+    running.receiver.ended(running.streamer.series_of("", 2))
+    assert running.until(("frames_total",), 2)["idle_seconds_count",] == 1
+    assert 0 < running.values()["idle_seconds_sum",] < DEADLINE
 
 
 def test_every_metric_is_described_with_its_type_and_labels(running: Running) -> None:

@@ -12,6 +12,7 @@ import urllib3
 from penstock.receiver.client import ReceiverRefused
 from penstock.receiver.models import SeriesCheck
 from tests import hostile
+from tests.receiver.disks import more_than_free
 from tests.receiver.http.shared_pair import Pair
 from tests.receiver.processes import DEADLINE, ReceiverProcess
 
@@ -204,11 +205,12 @@ def test_a_busy_receiver_refuses_and_says_with_what(pair: Pair) -> None:
 
 
 def test_a_receiver_in_error_refuses_with_its_cause_and_the_remedy(pair: Pair) -> None:
-    pair.streamer.series_of("/outside.h5", 1)
+    pair.streamer.start(f"{pair.receiver.root}/a.h5", **more_than_free(pair.receiver.root))
+    pair.streamer.end()
     pair.receiver.wait(lambda status: status.state == "error")
     error = refused(pair, filename="")
     assert error.kind == "in_error"
-    assert "outside the data root" in str(error)
+    assert "free some space" in str(error)
     assert "reset it first" in str(error)
     pair.client.reset()
     pair.client.check(SeriesCheck(filename=""))

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from penstock.receiver.files.storage import StorageError
+from penstock.receiver.files.refusals import StorageError
 from penstock.receiver.models import FrameStatus
 from penstock.receiver.series.run import MOST_FRAME_BYTES, MOST_FRAMES
 from penstock.stins.messages import Frame, Message

@@ -14,7 +14,7 @@ import pytest
 from penstock.cli import _recording as recordings
 from penstock.receiver.sources.dectris_v1 import DectrisV1Source
 from penstock.stins import blobs
-from penstock.stins.errors import BlobError, RemoteError
+from penstock.stins.errors import BlobError, NotTaken, RemoteError
 from penstock.stins.messages import Frame, RefusedImage, SeriesEnd, Start
 from tests.data import EIGER_V1, recording
 from tests.receiver.pixels import bslz4, lz4_block, pixels
@@ -392,6 +392,13 @@ def test_a_part_of_unknown_htype_is_left_out_and_named(extra: list[bytes], befor
     assert json.loads(extra[0])["htype"] in str(error)
     assert message.header.filename == "/data/x.h5"
     assert message.metadata["pixel_mask"].tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+def test_a_start_message_that_cannot_be_used_says_which_series_is_not_taken() -> None:
+    source = DectrisV1Source()
+    with pytest.raises(NotTaken, match="no configuration") as caught:
+        source.decode([text(htype="dheader-1.0", series=7, header_detail="all")])
+    assert (caught.value.kind, caught.value.header.series) == ("missing_parts", "7")
 
 
 def test_a_running_receiver_takes_the_series_and_counts_the_part(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from penstock.cli import _recording as recordings
 from penstock.receiver.files.nexus import fields
 from penstock.receiver.sources.dectris_v2 import DectrisV2Source
 from penstock.stins import blobs
-from penstock.stins.errors import BlobError, RemoteError
+from penstock.stins.errors import BlobError, NotTaken, RemoteError
 from penstock.stins.messages import Frame, RefusedImage, SeriesEnd, Start
 from tests.data import EIGER_V2, recording
 from tests.receiver.pixels import bslz4, lz4, pixels
@@ -328,6 +328,13 @@ def test_a_frame_with_other_channels_than_announced_is_corrupt_at_its_index() ->
     assert (found.image.frame, found.image.series) == (3, first.header.series)
     assert found.image.kind == "blob_count"
     assert "threshold_2" in found.image.why
+
+
+def test_a_start_message_that_cannot_be_used_says_which_series_is_not_taken() -> None:
+    message = cbor2.dumps({"type": "start", "series_unique_id": "s1", "channels": [1]})
+    with pytest.raises(NotTaken, match="channels must be a list of names") as caught:
+        DectrisV2Source().decode([message])
+    assert (caught.value.kind, caught.value.header.series) == ("wrong_type", "s1")
 
 
 @pytest.mark.parametrize(

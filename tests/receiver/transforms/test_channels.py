@@ -35,9 +35,9 @@ STORED, CORRUPT, MISSING = FrameStatus.STORED, FrameStatus.CORRUPT, FrameStatus.
 
 
 def frame(number: int = 0, *, broken: dict[int, bytes] | None = None, **keys: Any) -> Frame:
-    """Three images; `broken` has other blobs for some of them. Checksums are those of the sound ones."""
+    """Three images; `broken` has other blobs for some. Checksums are those of the sound ones, in capitals."""
     blobs = [part.tobytes() for part in pixels(number, SHAPE)]
-    sums = checksums("crc32", blobs)
+    sums = tuple(map(str.upper, checksums("crc32", blobs)))
     head = image(number, pixels(number, SHAPE), series="a", checksums=sums, **keys)
     return Frame(head, [(broken or {}).get(place, blob) for place, blob in enumerate(blobs)])
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 import pytest
 
@@ -103,6 +105,18 @@ def test_a_frame_whose_checksum_is_right_passes(name: str) -> None:
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_a_frame_that_was_damaged_on_the_way_is_found_by_its_checksum(name: str) -> None:
     assert refused(processor(checksum=name), sound(checksums=("00000000",))) == "checksum"
+
+
+@pytest.mark.parametrize(
+    ("name", "known"),
+    [("crc32", "cbf43926"), ("adler32", "091e01de"), ("md5", "25f9e794323b453885f5181f1b624d0b")],
+)
+@pytest.mark.parametrize("case", [str.lower, str.upper])
+def test_checksums_may_be_written_in_either_case(name: str, known: str, case: Callable[[str], str]) -> None:
+    """Of "123456789", as the catalogues of checksums give them."""
+    header = image(0, pixels(0, (1, 9), "uint8"), checksums=(case(known),))
+    processor(checksum=name).process(Frame(header, [b"123456789"]))
+    assert refused(processor(checksum=name), Frame(header, [b"123456780"])) == "checksum"
 
 
 def test_fewer_checksums_than_blobs_are_wrong() -> None:

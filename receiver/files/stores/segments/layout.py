@@ -14,7 +14,7 @@ import numpy as np
 from h5py import h5d, h5p, h5s, h5t
 
 from penstock.codecs.fill_value import fill_value
-from penstock.receiver.files import storage
+from penstock.receiver.files import refusals
 from penstock.receiver.files.stores.contract import FrameFormat
 from penstock.receiver.files.stores.disk_file import path_of
 from penstock.receiver.files.stores.segments.segment_file import DATASET
@@ -57,7 +57,7 @@ def check_segments_free(path: Path) -> None:
     """
     with contextlib.suppress(OSError):  # what is wrong with the folder is said elsewhere
         if names := existing_segments(path, path.parent):
-            raise storage.exists(path.with_name(names[0]))
+            raise refusals.exists(path.with_name(names[0]))
 
 
 def segments_of(data: Any) -> list[Source]:

@@ -26,8 +26,8 @@ ROOM_BYTES = 2**18
 class SegmentFile:
     """A segment, locked while it is open for writing.
 
-    HDF5 does not open it for readers meanwhile, and a virtual dataset shows the fill value in its place: both
-    are better than half-written frames.
+    HDF5 does not open it for readers with locks meanwhile: a virtual dataset raises an error
+    for its frames (HDF5 2), or shows the fill value (before). Both are better than half-written frames.
 
     Args:
         folder: descriptor of its folder, see `storage.open_folder`.

@@ -2,8 +2,8 @@
 
 A closed segment can be read while the series runs. `data` is a virtual dataset with one mapping per segment,
 also of those that do not exist yet: it is valid from the first frame on, even after an abort, and shows the
-fill value for segments that are open or missing. A segment stays open for late frames as long as the gap
-clock waits for them; after that it is reopened for them.
+fill value for segments that are missing; open ones are locked. A segment stays open for late frames as long
+as the gap clock waits for them; after that it is reopened for them.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from penstock.receiver.config import ReceiverConfig, SourceConfig
 from penstock.receiver.files import storage, stores
 from penstock.receiver.files.recovery.journal import Journal
 from penstock.receiver.files.recovery.recover import Recovered, recover
-from penstock.receiver.files.storage import StorageError
+from penstock.receiver.files.refusals import StorageError
 from penstock.receiver.files.writer import SeriesWriter
 from penstock.receiver.series.running_series import RunningSeries
 from tests.receiver.files.stores.written import SHAPE, Written, array, frame

@@ -19,6 +19,7 @@ import pytest
 from penstock.checks.verify import verify
 from penstock.receiver.files import stores
 from penstock.receiver.files.recovery.interrupted import mark_interrupted
+from penstock.receiver.files.refusals import StorageError
 from penstock.receiver.files.stores import (
     chunk_places,
     disk_file,
@@ -258,7 +259,7 @@ def test_places_that_cannot_be_had_leave_no_descriptor(
 
     monkeypatch.setattr(preallocated, "allocate", fails)
     before = sorted(os.listdir("/proc/self/fd"))
-    with pytest.raises(WriterError, match="cannot create"):
+    with pytest.raises(StorageError, match="cannot create"):
         series(shape=SHAPE, type="uint16", compression="none")
     assert sorted(os.listdir("/proc/self/fd")) == before
     assert list(path.parent.iterdir()) == []

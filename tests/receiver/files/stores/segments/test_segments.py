@@ -20,8 +20,8 @@ from penstock.checks.verify import verify
 from penstock.receiver.config import ReceiverConfig, SourceConfig
 from penstock.receiver.files import storage
 from penstock.receiver.files.recovery import interrupted
+from penstock.receiver.files.refusals import NameTakenError
 from penstock.receiver.files.reopened import reopen_file
-from penstock.receiver.files.storage import NameTakenError
 from penstock.receiver.files.stores.chunked import ChunkedStore
 from penstock.receiver.files.stores.segments import segment_file
 from penstock.receiver.files.stores.segments import store as segments
@@ -75,19 +75,6 @@ def test_each_segment_is_a_file_with_its_final_name(path: Path) -> None:
     with h5py.File(path.with_name("scan_000003.h5")) as file:
         assert file["entry"].attrs["default"] == "data"
         np.testing.assert_array_equal(file["entry/data/data"][()], [array(8), array(9)])
-
-
-def test_a_full_segment_can_be_read_while_the_series_goes_on_an_open_one_cannot(path: Path) -> None:
-    series = written(path)
-    series.add(*map(frame, range(6)))
-    series.writer.flush()
-    with h5py.File(path.with_name("scan_000001.h5")) as file:
-        np.testing.assert_array_equal(file["entry/data/data"][()], [array(index) for index in range(4)])
-    script = "import sys, h5py; h5py.File(sys.argv[1])"
-    command = [sys.executable, "-c", script, str(path.with_name("scan_000002.h5"))]
-    refused = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert "unable to lock file" in refused.stderr
-    series.close("enough")
 
 
 def test_frame_n_is_read_from_closed_and_from_open_segments(path: Path) -> None:
