@@ -65,7 +65,8 @@ def scene(dtype: str = "uint32") -> Scene:
         spots.append((y, x))
     for y, x in spots:
         image[y, x] = BRIGHT
-    frame = LastFrame(image, 7, "5f0c", 2, 1, saturation=saturation)
+    underload = 0.0 if dtype == "int32" else None
+    frame = LastFrame(image, 7, "5f0c", 2, 1, saturation=saturation, underload=underload)
     return Scene(frame, spots)
 
 

@@ -13,8 +13,9 @@ from urllib.parse import parse_qs, urlsplit
 import msgspec
 import numpy as np
 
-from penstock.receiver.http.pictures import cut
+from penstock.receiver.http.pictures import Validity, cut
 from penstock.receiver.models import Series, Status, View
+from penstock.receiver.validity.pixels import PixelRule
 
 
 class StandIn:
@@ -151,7 +152,8 @@ class StandIn:
         if known.get("interpretation", "image") == "image":
             x, y, width, height = place or (0, 0, array.shape[-1], array.shape[-2])
             array = array[..., y : y + height, x : x + width]
-            array = cut(array, View(downsample=step, method="max_valid"))
+            rule = PixelRule(saturation, known.get("underload"))
+            array = cut(array, View(downsample=step, method="max_valid"), validity=Validity(rule))
         head = {
             "shape": array.shape, "dtype": array.dtype.name, "frame": index, "trigger": index,
             "series": "5f0c", "version": version, "downsample": step,

@@ -115,9 +115,9 @@ def test_blocks_are_asked_for_with_each_frame_and_no_other_viewer_gets_them(
     receiver: StandIn, follower: Follower
 ) -> None:
     frame = FRAME.copy()
-    frame[0, 0] = 2**16 - 1  # without a count
+    frame[0, 0] = 2**16 - 1  # without a value, since counting ends before
     follower.ask_for(Part(block=2))
-    receiver.frame(frame, 0)
+    receiver.frame(frame, 0, saturation=60_000)
 
     step(follower)
 

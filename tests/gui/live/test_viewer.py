@@ -100,7 +100,7 @@ def test_invalid_pixels_are_masked_coloured_and_left_out_of_the_levels(
     viewer = show(receiver.url)
     image = frame()
     image[5, 5] = 2**31 - 1
-    receiver.frame(image, 0, saturation=1_000_000)
+    receiver.frame(image, 0, saturation=1_000_000, underload=0)
     qtbot.waitUntil(lambda: viewer.drawn() == 1, timeout=DEADLINE)
 
     flags = viewer.plot.flags()
@@ -212,7 +212,7 @@ def test_the_pixel_under_the_cursor_is_read_and_follows_the_frames(
 
     assert hover(viewer, 40, 30) == f"row 40   column 30   value {frame(1)[40, 30]}"
 
-    receiver.frame(frame(2), 1)
+    receiver.frame(frame(2), 1, underload=0)
     qtbot.waitUntil(lambda: viewer.pixel_text().endswith(f"value {frame(2)[40, 30]}"), timeout=DEADLINE)
 
     assert hover(viewer, 21, 30) == "row 21   column 30   value -1   no valid value"
