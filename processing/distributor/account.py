@@ -65,7 +65,7 @@ class Event(Enum):
     AGAIN = "its worker is gone"
     LOST = "its worker is gone, at the third attempt or without retry; or the distributor, without a file"
     TAKEN_BACK = "the receiver has taken the shared memory back"
-    ABSENT = "the series has ended, and the receiver does not have it"
+    ABSENT = "the series has ended, and the receiver, or a file of another program, does not have it"
     DROPPED = "the series has ended, and no file has it; or it was stopped, or the pipeline is in Error"
 
 
