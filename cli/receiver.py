@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
     from penstock.receiver.forward.shared import CannotShare
     from penstock.receiver.live import last_frame
     from penstock.receiver.models import ReadyLine
-    from penstock.receiver.process import memory
+    from penstock.receiver.process import memory, transform_files
     from penstock.receiver.service import logs
     from penstock.receiver.transforms.steps.chain import Chain
 
@@ -70,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
             config.__post_init__()
         memory.check(args.name, config)
         limit.check_start(last_frame.memory_bytes())
-        Chain(config.transforms)  # reads its tables, as the data process will
+        Chain(config.transforms, read=transform_files.read)  # reads its tables, as the data process will
     except (configuration.ConfigError, ValueError) as error:
         raise UserError(str(error)) from error
     if not Path(config.data_root).is_dir():

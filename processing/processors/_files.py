@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,9 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from penstock.processing.processor import CannotProcess
-
-INSIDE = re.compile(r"(?P<file>.+\.(?:h5|hdf5|hdf|nxs|nx5))::(?P<path>/?.+)")
-"""A dataset within an HDF5 file, as silx writes it."""
 
 
 class CalibrationError(CannotProcess):
@@ -75,8 +71,12 @@ def of_shape(name: str, path: str, found: Calibration, shape: tuple[int, ...]) -
 
 
 def _calibration(name: str, path: str, *, is_mask: bool) -> Calibration:
-    inside = INSIDE.fullmatch(path)
-    file = Path(inside["file"] if inside is not None else path)
+    name_of_file, place = path, ""
+    if "::" in path:
+        from penstock.receiver.stored_image import split
+
+        name_of_file, place = split(path)
+    file = Path(name_of_file)
     if not file.is_absolute():
         raise CalibrationError(
             f"{name} is {path}: workers run in folders of their own; give an absolute path, or put it into "
@@ -88,7 +88,6 @@ def _calibration(name: str, path: str, *, is_mask: bool) -> Calibration:
         raise CalibrationError(
             f"{name}: {file}: {error.strerror}; the file has to be where the workers run"
         ) from error
-    place = "" if inside is None else inside["path"]
     # Each change of a parameter configures anew, and each series has instances of its own.
     return _read(name, os.fspath(file), place, status.st_mtime_ns, status.st_size, is_mask)
 
@@ -130,30 +129,25 @@ def _one_of(name: str, file: str, found: np.ndarray[Any, Any], is_mask: bool) ->
 
 def _mean(name: str, file: str, place: str) -> tuple[np.ndarray[Any, Any], str]:
     """Return the mean of the stored frames of a file, and of how many it is; or an image in it."""
-    from penstock.receiver.frame_files import open_frames
     from penstock.receiver.reader import ReaderError
-    from penstock.receiver.stored_mean import stored_mean
+    from penstock.receiver.stored_image import stored_image
 
-    images = _images_at(file, place) if place else ""
-    if images is None:
-        return _dataset(file, place), ""
     try:
-        with open_frames(file, images or None) as frames:
-            mean, used = stored_mean(frames)
-            several = frames.shape[0] > 1
+        found, used = stored_image(file, place)
     except ReaderError as error:
         raise ValueError(f"{error}; name an image in it as {file}::/path/of/dataset") from error
-    return mean, f"{name} {file}: mean of {used}" if several else ""
+    return found, f"{name} {file}: mean of {used}" if used else ""
 
 
 def _mask(file: str, place: str) -> np.ndarray[Any, Any]:
     """Return the mask that a file has for its frames, or its one image."""
     from penstock.receiver.frame_files import open_frames
     from penstock.receiver.reader import ReaderError
+    from penstock.receiver.stored_image import dataset
     from penstock.receiver.validity.frames import whole
 
     if place:
-        return _dataset(file, place)
+        return dataset(file, place)
     try:
         with open_frames(file) as frames:
             own = frames.mask(frames.channels[0] if frames.channels else None)
@@ -168,35 +162,3 @@ def _mask(file: str, place: str) -> np.ndarray[Any, Any]:
             return frames.frame(int(indices[0]))
     except ReaderError as error:
         raise ValueError(str(error)) from error
-
-
-def _images_at(file: str, place: str) -> str | None:
-    """Return by which name a dataset holds the frames of a file, for `open_frames`: "" of a series of
-    Penstock; `None` if it holds none."""
-    import h5py
-
-    from penstock.receiver.frame_files import open_frames
-    from penstock.receiver.reader import ReaderError, SeriesFile
-
-    if (series := SeriesFile.own(Path(file))) is not None:
-        with series:
-            found = series.file.get(place)
-            is_data = isinstance(found, h5py.Dataset) and series.data is not None and found == series.data
-        return "" if is_data else None
-    try:
-        with open_frames(file) as frames:
-            return next((each for each in frames.choices if each == place.strip("/")), None)
-    except ReaderError:
-        return None  # it may have the dataset all the same
-
-
-def _dataset(file: str, place: str) -> np.ndarray[Any, Any]:
-    """Return a dataset; `KeyError` if there is none."""
-    import h5py
-    import hdf5plugin  # noqa: F401  of filters
-
-    with h5py.File(file, "r") as opened:
-        found = opened[place]
-        if not isinstance(found, h5py.Dataset):
-            raise ValueError(f"{place} is a group; give a dataset in it")
-        return np.asarray(found[()])

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from penstock.codecs.fill_value import fill_value
+from penstock.receiver.http.blocks import blocks, means, without
 from penstock.receiver.models import Contrast, View
 from penstock.receiver.validity.pixels import Flag, PixelRule, greatest_none
 from penstock.stins.texts import plural
@@ -46,7 +47,7 @@ class Validity:
             none = None if none is None else none[..., ::step, ::step]
         else:
             none = _region(self.no_value, view)
-            none = None if none is None else _blocks(np.logical_and, none, step)
+            none = None if none is None else blocks(np.logical_and, none, step)
             rule = self.rule.of_blocks(dtype) if view.method == "max_valid" else self.rule
         return Validity(rule, none, self.partial)
 
@@ -69,7 +70,7 @@ def cut(
     frame: Array,
     view: View,
     interpretation: str = "image",
-    validity: Validity = ALL,
+    validity: Validity | None = ALL,
 ) -> Array:
     """Return the region of a frame, (rows, cols) or (k, rows, cols), down-sampled.
 
@@ -77,7 +78,7 @@ def cut(
         frame: a frame; (n,) for a spectrum, which is one row, or (rows, cols, 3) for "rgba-image".
         view: the region.
         interpretation: what the frame is.
-        validity: which of its pixels have a value, for "max_valid".
+        validity: which of its pixels have a value, for "max_valid" and "mean"; `None`: all have.
 
     Raises:
         ViewError: the region lies outside the frame.
@@ -87,7 +88,7 @@ def cut(
     if interpretation == "rgba-image":
         if view.method == "max_valid":
             view = replace(view, method="max")  # the greatest value of a colour is a colour
-        return np.ascontiguousarray(np.moveaxis(cut(np.moveaxis(frame, -1, 0), view), 0, -1))
+        return np.ascontiguousarray(np.moveaxis(cut(np.moveaxis(frame, -1, 0), view, validity=None), 0, -1))
     rows, cols = frame.shape[-2:]
     if view.x >= cols or view.y >= rows:
         raise ViewError(
@@ -98,14 +99,15 @@ def cut(
     if step > 1 and view.method == "nth":
         region = region[..., ::step, ::step]
     elif step > 1 and view.method == "max":
-        region = _blocks(np.maximum, region, step)
-    elif step > 1 and view.method == "max_valid":
+        region = blocks(np.maximum, region, step)
+    elif step > 1 and view.method == "max_valid" and validity is not None:
         region = _greatest_values(region, step, replace(validity, no_value=_region(validity.no_value, view)))
     elif step > 1:
-        # Sums in double precision: 64 x 64 pixels of 32 bits do not fit into less.
-        sums = _blocks(np.add, region.astype(np.float64), step)
-        weights = np.outer(*(_lengths(length, step) for length in region.shape[-2:]))
-        region = (sums / weights).astype(np.float32)
+        none = None
+        if validity is not None:
+            seen = replace(validity, no_value=_region(validity.no_value, view))
+            none = seen.flags(region).reshape(region.shape) == Flag.INVALID
+        region = means(region, step, none)
     return np.ascontiguousarray(region)
 
 
@@ -202,13 +204,6 @@ def viridis() -> bytes:
     return bytes.fromhex(files("penstock.resources").joinpath("viridis.hex").read_text())
 
 
-def _blocks(operation: np.ufunc, region: Array, step: int) -> Array:
-    """Reduce blocks of step x step pixels to one each; blocks at the right and lower edge may be smaller."""
-    for axis in (-2, -1):
-        region = operation.reduceat(region, np.arange(0, region.shape[axis], step), axis=axis)
-    return region
-
-
 def _region(image: Array | None, view: View) -> Any:
     """Return the pixels that a view has of an image; `None` of none."""
     if image is None:
@@ -235,31 +230,18 @@ def _greatest_values(region: Array, step: int, validity: Validity) -> Array:
         missing = region == fill_value(region.dtype.name)
         none = missing if none is None else none | missing
     if kind == "u" and (partial or validity.rule.greatest_flag(region.dtype) is Flag.INVALID):
-        region = _without(region, none)
+        region = without(region, none)
         # One more than the greatest value is 0, below every count; and the other way round at the end.
         one = region.dtype.type(1)
-        return np.asarray(_blocks(np.maximum, region + one, step) - one)
+        return np.asarray(blocks(np.maximum, region + one, step) - one)
     if kind == "f":
-        region = _without(region, none)
-        return _blocks(np.fmax, np.where(np.isfinite(region), region, region.dtype.type(np.nan)), step)
+        region = without(region, none)
+        return blocks(np.fmax, np.where(np.isfinite(region), region, region.dtype.type(np.nan)), step)
     if none is None or kind == "i":
-        return _blocks(np.maximum, _without(region, none), step)
-    found = _blocks(np.maximum, np.where(none, region.dtype.type(0), region), step)
-    found[_blocks(np.logical_and, none, step)] = greatest_none(region.dtype)
+        return blocks(np.maximum, without(region, none), step)
+    found = blocks(np.maximum, np.where(none, region.dtype.type(0), region), step)
+    found[blocks(np.logical_and, none, step)] = greatest_none(region.dtype)
     return found
-
-
-def _without(region: Array, none: Array | None) -> Array:
-    """Return the pixels with `greatest_none` where they have no value."""
-    if none is None:
-        return region
-    region = region.copy()
-    region[none] = greatest_none(region.dtype)
-    return region
-
-
-def _lengths(length: int, step: int) -> Array:
-    return np.minimum(step, length - np.arange(0, length, step))
 
 
 def _limits(pixels: Array, contrast: Contrast, validity: Validity) -> tuple[float, float]:

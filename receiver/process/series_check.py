@@ -8,7 +8,7 @@ from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.files import names, nexus, storage
 from penstock.receiver.files.refusals import StorageError
 from penstock.receiver.models import SeriesCheck, SeriesCheckResult, Status
-from penstock.receiver.process import memory
+from penstock.receiver.process import memory, transform_files
 from penstock.receiver.service.refusal import Refused
 from penstock.receiver.transforms.steps.chain import Chain
 from penstock.receiver.transforms.steps.format import Format, TransformConfigError
@@ -88,7 +88,9 @@ def _stored(config: ReceiverConfig, series: SeriesCheck) -> tuple[list[int], str
         return [], ""  # only their start messages tell how modules make one image
     try:
         # Compression changes neither shape nor type.
-        stored = Chain(config.transforms).follow(Format(tuple(series.shape), series.dtype, "none"))
+        stored = Chain(config.transforms, read=transform_files.read).follow(
+            Format(tuple(series.shape), series.dtype, "none")
+        )
     except BlobError as error:
         raise Refused(error.kind, str(error)) from error
     except TransformConfigError:

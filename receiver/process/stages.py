@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.connection.arrivals import Arrivals, SeveralSockets
+from penstock.receiver.process import transform_files
 from penstock.receiver.process.memory import Budget
 from penstock.receiver.series.collector import Collector
 from penstock.receiver.series.frame_entry import FrameEntry
@@ -17,7 +18,7 @@ def of(config: ReceiverConfig, sink: Sink, budget: Budget) -> tuple[Arrivals, Fr
     source = config.source
     if source.join == "modules":
         return _of_modules(config, sink, budget)
-    chain = Chain(config.transforms, budget) if config.transforms else None
+    chain = Chain(config.transforms, budget, transform_files.read_and_log) if config.transforms else None
     processor = FrameProcessor(chain, config.workers, budget)
     entry = FrameEntry(sink, processor, source.frame_origin)
     arrivals = SeveralSockets(config) if source.sockets > 1 else Arrivals(config)
@@ -31,7 +32,7 @@ def _of_modules(
     from penstock.receiver.series.module_entry import ModuleEntry
     from penstock.receiver.transforms.module_processor import ModuleProcessor
 
-    processor = ModuleProcessor(config.transforms, config.workers, budget)
+    processor = ModuleProcessor(config.transforms, config.workers, budget, transform_files.read_and_log)
     entry = ModuleEntry(sink, processor, config)
     # A module may be behind the others, and what is partial by now may still become whole.
     end_lost_after = max(2 * config.gap.seconds, config.source.join_seconds)

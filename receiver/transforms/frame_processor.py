@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, TypeAlias
+from functools import partial
+from typing import Any, NamedTuple, TypeAlias
 
 from penstock.receiver.transforms.channels import PartialFrame, sound_ones
 from penstock.receiver.transforms.memory_limit import MemoryLimit
 from penstock.receiver.transforms.steps.chain import Chain
+from penstock.receiver.transforms.steps.format import NO_RULE
+from penstock.receiver.validity.pixels import PixelRule
 from penstock.stins import blobs
 from penstock.stins.checksums import ALGORITHMS, agree, checksums
 from penstock.stins.errors import BlobError, StinsError
@@ -22,10 +25,16 @@ from penstock.stins.texts import plural
 MAX_FRAMES = 2**53
 """Most frames of a series: above, counts would not be exact in JSON and floating point."""
 
-Result: TypeAlias = "Future[Frame]"
-"""A frame that is being transformed by a thread."""
 SentFormat: TypeAlias = tuple[tuple[int, ...], str, str, int]
 """Shape, type and compression of the frames of a series, as they are sent, and their number of blobs."""
+
+
+class Result(NamedTuple):
+    """A frame that is being transformed by a thread."""
+
+    frame: Future[Frame]
+    rule: PixelRule = NO_RULE
+    """By which its pixels count, if the chain asks."""
 
 
 class FrameProcessor:
@@ -46,6 +55,12 @@ class FrameProcessor:
         self._checksum: str | None = None
         self._channels: tuple[str, ...] = ()
         self._format: SentFormat | None = None
+        self._rule = self._rule_ahead = NO_RULE
+
+    def expect(self, start: Start) -> None:
+        """Take frames that are submitted from now on for those of this series, which will begin with it."""
+        if self._chain is not None:
+            self._rule_ahead = self._chain.rule(start.metadata)
 
     def begin(self, start: Start, *, admitted: bool = False) -> tuple[Start, StinsError | None]:
         """Begin a series.
@@ -66,6 +81,7 @@ class FrameProcessor:
         self._checksum = header.checksum if header.checksum in ALGORITHMS else None
         self._channels = header.channels or ()
         self._format = None
+        self._rule = NO_RULE if self._chain is None else self._chain.rule(start.metadata)
         if header.frames is not None and header.frames > MAX_FRAMES:
             raise BlobError(
                 "too_large", f"{plural(header.frames, 'frame')} announced; the limit is {MAX_FRAMES}"
@@ -131,7 +147,7 @@ class FrameProcessor:
         pool, chain = self._pool, self._chain
         if pool is None or chain is None or not frame.blobs:
             return None
-        return pool.submit(chain.apply, frame)
+        return Result(pool.submit(chain.apply, frame, self._rule_ahead), self._rule_ahead)
 
     def close(self) -> None:
         """End the threads."""
@@ -157,7 +173,10 @@ class FrameProcessor:
         # Without a format in the start message, the first sound frame sets it.
         format = self._check_sent(frame, self._format, frame.image.said)
         if self._chain is not None:
-            frame = self._chain.apply(frame) if result is None else result.result()
+            if result is not None and result.rule != self._rule:
+                # It was taken for one of another series; of a resumed one, there was no start message.
+                self._rule_ahead, result = self._rule, None
+            frame = self._chain.apply(frame, self._rule) if result is None else result.frame.result()
         self._format = format
         return frame
 
@@ -202,7 +221,7 @@ class FrameProcessor:
         alike = (image.shape, image.type) == (shape, dtype) and image.compression in (compression, "none")
         if number < 2 or not alike or len(shape) != 3 or not shape[0] == number == len(frame.blobs):
             return None
-        apply = None if self._chain is None else self._chain.apply
+        apply = None if self._chain is None else partial(self._chain.apply, rule=self._rule)
         found = sound_ones(frame, self._channels, self._checksum, apply)
         if found is not None:
             self._format = self._format or (image.shape, image.type, image.compression, number)

@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 
 from penstock.receiver.transforms.module_layout import Layout, LayoutError, Region, arrange, assemble
+from penstock.receiver.validity.pixels import PixelRule, rule_of
 from penstock.stins import modules as wire
 from penstock.stins.errors import RemoteError, StinsError
 from penstock.stins.messages import Frame, Image, Start
@@ -38,6 +39,8 @@ class Joined:
         self._without = [name for name, place in zip(endpoints, places, strict=True) if place is None]
         self.places = [] if self._without else [place for place in places if place is not None]
         """Positions of the modules as they announced them; empty if one of them did not."""
+        self.rules = tuple(rule_of(start.metadata) for start in starts)
+        """Which pixels count, by module."""
         self.format: tuple[tuple[int, ...], str, str, int] | None = None
         """Rows and columns, type, and compression of every module's frames: from the start messages, or else
         from the first sound frame."""
@@ -55,6 +58,17 @@ class Joined:
         if size not in self._arranged:
             self._arranged[size] = self._arrange(*size)
         return self._arranged[size]
+
+    @property
+    def rule(self) -> PixelRule:
+        """Which pixels count in the assembled image: limits that are the same in all modules."""
+        saturations, underloads = (
+            {getattr(rule, name) for rule in self.rules} for name in ("saturation", "underload")
+        )
+        return PixelRule(
+            saturations.pop() if len(saturations) == 1 else None,
+            underloads.pop() if len(underloads) == 1 else None,
+        )
 
     @property
     def is_placeless(self) -> bool:

@@ -27,10 +27,11 @@ from penstock.receiver.transforms.joined import (
 )
 from penstock.receiver.transforms.memory_limit import MemoryLimit
 from penstock.receiver.transforms.module_layout import Layout, LayoutError, assemble
+from penstock.receiver.transforms.steps import tables
 from penstock.receiver.transforms.steps.assemble import Assemble
 from penstock.receiver.transforms.steps.chain import Chain
 from penstock.receiver.transforms.steps.facts import moved
-from penstock.receiver.transforms.steps.format import Step
+from penstock.receiver.transforms.steps.format import NO_RULE, ReadArray, Step
 from penstock.receiver.transforms.steps.orientation import turned
 from penstock.stins import blobs
 from penstock.stins.checksums import checksums
@@ -46,19 +47,26 @@ class ModuleProcessor(FrameProcessor):
             whole image.
         threads: number of threads for the steps.
         budget: limit for the memory of a series; unlimited if not given.
+        read: how to read the files of steps, as for `Chain`.
 
     Raises:
         TransformConfigError: a step cannot take the result of the one before it, or its table cannot be read.
     """
 
-    def __init__(self, steps: Sequence[Step], threads: int = 1, budget: MemoryLimit | None = None) -> None:
+    def __init__(
+        self,
+        steps: Sequence[Step],
+        threads: int = 1,
+        budget: MemoryLimit | None = None,
+        read: ReadArray = tables.read,
+    ) -> None:
         super().__init__(budget=budget)
         at = next((place for place, step in enumerate(steps) if isinstance(step, Assemble)), len(steps))
         before, after = steps[:at], steps[at + 1 :]
         self.assembles = at < len(steps)
         """True if the steps assemble frames to one image."""
-        self._before = Chain(before, budget) if before else None
-        self._after = Chain(after, budget) if after else None
+        self._before = Chain(before, budget, read) if before else None
+        self._after = Chain(after, budget, read) if after else None
         self._steps_before, self._steps_after = tuple(before), tuple(after)
         if steps and threads > 1:
             self._pool = ThreadPoolExecutor(threads, "worker")
@@ -103,7 +111,7 @@ class ModuleProcessor(FrameProcessor):
         """Let a thread do it once the format is known; see `FrameProcessor.submit`."""
         if self._pool is None or not isinstance(frame, JoinedFrame) or frame.joined.format is None:
             return None
-        return self._pool.submit(self._checked, frame)
+        return Result(self._pool.submit(self._checked, frame))
 
     def process(self, frame: Frame, result: Result | None = None) -> JoinedFrame:
         """Return the frame for file, consumers and live view; the errors of corrupt modules are in `corrupt`.
@@ -117,7 +125,7 @@ class ModuleProcessor(FrameProcessor):
             TransformError: a step failed for a reason that is not in the frame.
         """
         assert isinstance(frame, JoinedFrame)
-        done = self._checked(frame) if result is None else result.result()
+        done = self._checked(frame) if result is None else result.frame.result()
         assert isinstance(done, JoinedFrame)
         return done
 
@@ -176,7 +184,8 @@ class ModuleProcessor(FrameProcessor):
         )
         assembled = Frame(image, [memoryview(pixels.data).cast("B")])
         if self._after is not None:
-            assembled = self._after.apply(assembled)
+            counts = not any(step.changes_counts for step in self._steps_before)
+            assembled = self._after.apply(assembled, frame.joined.rule if counts else NO_RULE)
         if (placed := frame.joined.placed) is None:
             placed = frame.joined.placed = turned(layout, self._steps_after)
         covered = placed.covered([module in good for module in range(len(frame.blobs))])
@@ -202,7 +211,7 @@ class ModuleProcessor(FrameProcessor):
             blobs.check(part)
         format = self._check_sent(part, joined.format, f"{image.said} of {name}")
         if self._before is not None:
-            part = self._before.apply(part)
+            part = self._before.apply(part, joined.rules[module])
         joined.format = format
         return part
 

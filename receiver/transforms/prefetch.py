@@ -55,6 +55,7 @@ class Prefetch:
                 result = self._processor.submit(message)
         elif isinstance(message, Start):
             self._started = True
+            self._processor.expect(message)
         self._waiting.append(Ready(message, result, size))
         self.nbytes += size
         while len(self._waiting) > self._frames or (self.nbytes > BYTES and len(self._waiting) > 1):

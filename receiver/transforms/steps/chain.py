@@ -13,18 +13,22 @@ import numpy as np
 from penstock.codecs import bslz4
 from penstock.codecs.pixel_type import little_endian
 from penstock.receiver.transforms.memory_limit import MemoryLimit
+from penstock.receiver.transforms.steps import tables
 from penstock.receiver.transforms.steps.facts import moved
 from penstock.receiver.transforms.steps.format import (
+    NO_RULE,
     Data,
     Format,
     FormatError,
     Kernel,
+    ReadArray,
     Step,
     TransformConfigError,
     TransformError,
 )
 from penstock.receiver.transforms.steps.mono12 import TYPES as MONO12_TYPES
 from penstock.receiver.transforms.steps.orientation import described, recorded
+from penstock.receiver.validity.pixels import PixelRule, rule_of
 from penstock.stins import blobs
 from penstock.stins.errors import BlobError
 from penstock.stins.messages import Buffer, Frame, Header
@@ -65,15 +69,19 @@ class Chain:
     Args:
         steps: the configured steps.
         budget: limit for the memory of frames; unlimited if not given.
+        read: how to read the files of steps; `process.transform_files` reads those with frames too.
 
     Raises:
         TransformConfigError: a step cannot take the result of the one before it, or its table cannot be read.
     """
 
-    def __init__(self, steps: Sequence[Step], budget: MemoryLimit | None = None) -> None:
+    def __init__(
+        self, steps: Sequence[Step], budget: MemoryLimit | None = None, read: ReadArray = tables.read
+    ) -> None:
         check_order(steps)
         self._budget = budget
-        self._steps = tuple((step, step.load()) for step in steps)
+        self._steps = tuple((step, step.load(read)) for step in steps)
+        self._changes_counts = any(step.changes_counts for step in steps)
         self.keeps_pixels = False
         """True if frames that the last step packs keep their pixels, for users after the chain."""
         self._way: Callable[[Format], Way] = lru_cache(FORMATS)(self._find_way)
@@ -112,8 +120,20 @@ class Chain:
         steps = [step for step, _ in self._steps]
         return moved(recorded(described(metadata, steps, header.shape), steps), steps)
 
-    def apply(self, frame: Frame) -> Frame:
+    def rule(self, metadata: Mapping[str, Any]) -> PixelRule:
+        """Return which pixels count in frames of a series, for `apply`; `NO_RULE` if no step asks.
+
+        Args:
+            metadata: of the series, as received.
+        """
+        return rule_of(metadata) if self._changes_counts else NO_RULE
+
+    def apply(self, frame: Frame, rule: PixelRule = NO_RULE) -> Frame:
         """Return the frame after the chain.
+
+        Args:
+            frame: the frame as received.
+            rule: that of its series, by `rule`.
 
         Raises:
             BlobError: the blobs do not match the header, or a step cannot take the frame.
@@ -121,7 +141,10 @@ class Chain:
         """
         image = frame.image
         _refuse_others(image.shape, len(frame.blobs))
-        way = self._way(Format(image.shape, image.type, image.compression))
+        format = Format(image.shape, image.type, image.compression)
+        if self._changes_counts:
+            format = format._replace(rule=rule, partial=image.partial is not None)
+        way = self._way(format)
         if not way.takes_blobs:
             blobs.check(frame)
         elif len(frame.blobs) != (count := image.shape[0] if len(image.shape) == 3 else 1):
@@ -174,7 +197,7 @@ class Chain:
                     kernels.append(little_endian)
             else:
                 after = sent  # its blobs pass as they were sent
-            format = after
+            format = after._replace(rule=NO_RULE) if step.changes_counts else after
         left = blobs.blob_layout(format.shape, format.type)
         if self._budget is not None:
             self._budget.unpack(prod(received), prod(left))

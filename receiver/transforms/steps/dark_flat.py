@@ -6,25 +6,22 @@ from typing import ClassVar
 
 import numpy as np
 
-from penstock.receiver.transforms.steps import tables
+from penstock.receiver.transforms.steps.facts import of_good_pixels
 from penstock.receiver.transforms.steps.format import (
     Format,
     FormatError,
     Kernel,
     Plan,
+    ReadArray,
     Step,
     TransformConfigError,
     plain,
 )
-from penstock.receiver.validity.pixels import Flag, PixelRule
 
 
 def correct(image: np.ndarray, dark: np.ndarray | None, flat: np.ndarray | None) -> np.ndarray:
-    """Return (image - dark) / flat, float32; NaN where the flat image is NaN, and where a pixel has no value:
-    the greatest one of an unsigned type of 32 bits or more, as in a gap."""
+    """Return (image - dark) / flat, float32; NaN where one of them is NaN."""
     corrected = image.astype("<f4")
-    if PixelRule().greatest_flag(image.dtype) is Flag.INVALID:
-        corrected[image == np.iinfo(image.dtype).max] = np.nan
     if dark is not None:
         corrected -= dark
     if flat is not None:
@@ -33,7 +30,8 @@ def correct(image: np.ndarray, dark: np.ndarray | None, flat: np.ndarray | None)
 
 
 class DarkFlat(Step, frozen=True, kw_only=True, tag="dark_flat"):
-    """Each image is corrected to float32, which holds counts up to 2²⁴ exactly."""
+    """Each image is corrected to float32, which holds counts up to 2²⁴ exactly; NaN where a pixel has no
+    value or is saturated."""
 
     changes_counts: ClassVar[bool] = True
     dark: str | None = None
@@ -45,9 +43,9 @@ class DarkFlat(Step, frozen=True, kw_only=True, tag="dark_flat"):
         if self.dark is None and self.flat is None:
             raise ValueError("dark_flat has neither a dark nor a flat image; give one, or leave it out")
 
-    def load(self) -> Plan:
+    def load(self, read: ReadArray) -> Plan:
         dark, flat = (
-            None if path is None else tables.read(path, "dark_flat").astype("<f4")
+            None if path is None else read(path, "dark_flat").astype("<f4", copy=False)
             for path in (self.dark, self.flat)
         )
         for array, path in ((dark, self.dark), (flat, self.flat)):
@@ -64,6 +62,8 @@ class DarkFlat(Step, frozen=True, kw_only=True, tag="dark_flat"):
                         f"dark_flat: {path} has {list(array.shape)} pixels, images have "
                         f"{list(format.image_shape)}; is a rotation before it?"
                     )
-            return format._replace(type="float32"), lambda image: correct(image, dark, flat)
+            return format._replace(type="float32"), of_good_pixels(
+                lambda image: correct(image, dark, flat), format
+            )
 
         return plan

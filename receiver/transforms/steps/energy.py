@@ -8,11 +8,13 @@ import msgspec
 import numpy as np
 
 from penstock.receiver.transforms.steps import tables
+from penstock.receiver.transforms.steps.facts import of_good_pixels
 from penstock.receiver.transforms.steps.format import (
     Format,
     FormatError,
     Kernel,
     Plan,
+    ReadArray,
     Step,
     TransformConfigError,
     plain,
@@ -35,15 +37,16 @@ def counts_to_energy(image: np.ndarray, padded_table: np.ndarray) -> np.ndarray:
 
 
 class CountsToEnergy(Step, frozen=True, kw_only=True, tag="counts_to_energy"):
-    """Each count becomes the table's entry of that index, float32, in the table's unit."""
+    """Each count becomes the table's entry of that index, float32, in the table's unit; NaN where a pixel has
+    no value or is saturated."""
 
     table: tuple[Finite, ...] | str
     """Energies of 0, 1, 2, … counts: inline, or a file with one row or column of them."""
     changes_counts: ClassVar[bool] = True
     outside: Finite | None = None
-    """Value for counts that are not in the table (negative: masked pixels); NaN by default."""
+    """Value for counts that are not in the table; NaN by default."""
 
-    def load(self) -> Plan:
+    def load(self, read: ReadArray) -> Plan:
         entries = (
             tables.read(self.table, "counts_to_energy")
             if isinstance(self.table, str)
@@ -63,6 +66,8 @@ class CountsToEnergy(Step, frozen=True, kw_only=True, tag="counts_to_energy"):
             plain(format, "counts_to_energy")
             if format.dtype.kind not in "iu" or format.type == "uint64":
                 raise FormatError(f"counts_to_energy takes whole counts below 2⁶³, these are {format.type}")
-            return format._replace(type="float32"), lambda image: counts_to_energy(image, table)
+            return format._replace(type="float32"), of_good_pixels(
+                lambda image: counts_to_energy(image, table), format
+            )
 
         return plan

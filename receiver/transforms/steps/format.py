@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 
 from penstock.codecs.pixel_type import pixel_type
+from penstock.receiver.validity.pixels import PixelRule
 from penstock.stins.blobs import ITEM_BYTES
 from penstock.stins.messages import Buffer
 
@@ -20,13 +21,26 @@ Kernel: TypeAlias = Callable[[Any], Data]
 and does not modify its input, a blob or an array as `Step.takes` says."""
 
 
+NO_RULE = PixelRule()
+"""The rule of a series whose detector says nothing of its counts."""
+
+ReadArray: TypeAlias = Callable[[str, str], "np.ndarray[Any, Any]"]
+"""Function that returns the array in a file, by its path and the name of the step that needs it. Raises
+`TransformConfigError`."""
+
+
 class Format(NamedTuple):
-    """Shape, type and compression of a frame, as in a STINS image header."""
+    """Shape, type and compression of a frame, as in a STINS image header; and which of its pixels count."""
 
     shape: tuple[int, ...]
     """[rows, cols], or [k, rows, cols] for k blobs."""
     type: str
     compression: str
+    rule: PixelRule = NO_RULE
+    """What the detector says of the pixels of this series; of a chain without a step that changes counts,
+    `NO_RULE`."""
+    partial: bool = False
+    """Whether a part of the frame is missing, and has the fill value of its type."""
 
     @property
     def image_shape(self) -> tuple[int, int]:
@@ -72,8 +86,11 @@ class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="t
     """Whether it makes other numbers of counts, for which `saturation_value` and `underload_value` of the
     metadata do not hold."""
 
-    def load(self) -> Plan:
+    def load(self, read: ReadArray) -> Plan:
         """Return the step's plan; a step with files (a table, an image) reads them here, once.
+
+        Args:
+            read: how to read the array in a file.
 
         Raises:
             TransformConfigError: a file cannot be read, or does not hold what it should.

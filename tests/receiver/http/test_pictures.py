@@ -115,6 +115,47 @@ def test_the_mean_of_large_counts_does_not_overflow() -> None:
     assert cut(frame, View(downsample=64, method="mean"))[0, 0] == np.float32(2**32 - 2)
 
 
+@pytest.mark.parametrize(
+    ("block", "validity", "expected"),
+    [
+        (np.array([[3, 2**32 - 1], [6, 9]], "uint32"), ALL, 6.0),  # a gap
+        (np.array([[2**32 - 1] * 2] * 2, "uint32"), ALL, np.nan),
+        (np.array([[3, 65535], [6, 9]], "uint16"), ALL, 16388.25),  # saturated, which is a value
+        (np.array([[3, 65535], [6, 9]], "uint16"), Validity(PixelRule(500.0)), 6.0),
+        (np.array([[-1, -2], [6, 8]], "int32"), Validity(PixelRule(underload=0.0)), 7.0),
+        (np.array([[-1, -3], [6, 8]], "int32"), Validity(partial=True), 11 / 3),
+        (np.array([[np.nan, np.inf], [6, 8]], "float32"), ALL, 7.0),
+        (
+            np.array([[1, 2], [6, 8]], "uint16"),
+            Validity(no_value=np.array([[True, False], [True, True]])),
+            2.0,
+        ),
+    ],
+)
+def test_a_mean_is_of_the_pixels_that_have_a_value(
+    block: np.ndarray[Any, Any], validity: Validity, expected: float
+) -> None:
+    found = cut(block, View(downsample=2, method="mean"), validity=validity)
+    np.testing.assert_array_equal(found, np.array([[expected]], "float32"))
+
+
+def test_blocks_with_gaps_set_no_level() -> None:
+    frame = np.full((4, 4), 8, "uint32")
+    frame[0, 0] = frame[2:, :2] = 2**32 - 1  # in one block, and all of another
+    frame[:2, 2:] = 4
+    view = View(downsample=2, method="mean")
+    found = cut(frame, view)
+    seen = ALL.seen(view, frame.dtype)
+    whole = Contrast(low_percentile=0, high_percentile=100)
+    assert picture(found, whole, "png", validity=seen)[1:] == (4.0, 8.0)
+
+
+def test_a_mean_colour_is_of_all_pixels() -> None:
+    frame = np.array([[[2**32 - 1, 4, 0]] * 2] * 2, "uint32")
+    found = cut(frame, View(downsample=2, method="mean"), "rgba-image")
+    np.testing.assert_array_equal(found, np.array([[[2**32, 4, 0]]], "float32"))
+
+
 def test_modules_are_cut_alike() -> None:
     modules = np.stack([FRAME, FRAME + 100])
     found = cut(modules, View(x=1, downsample=3, method="max"))

@@ -15,6 +15,7 @@ from penstock.receiver.transforms.steps.format import (
     Format,
     Kernel,
     Plan,
+    ReadArray,
     Step,
     TransformConfigError,
     TransformError,
@@ -165,7 +166,7 @@ def test_an_order_that_no_stream_can_pass_is_known_at_the_start(
 class Broken(Step, frozen=True, kw_only=True, tag="broken"):
     """A step with a mistake in it."""
 
-    def load(self) -> Plan:
+    def load(self, read: ReadArray) -> Plan:
         def kernel(image: Any) -> Any:
             return image[1000]
 

@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 import pytest
 
+from penstock.receiver.process.transform_files import read
 from penstock.receiver.transforms.steps import (
     Transform,
     dark_flat,
@@ -19,6 +20,7 @@ from penstock.receiver.transforms.steps import (
     rotate,
 )
 from penstock.receiver.transforms.steps.format import Format, FormatError, Step, TransformConfigError
+from penstock.receiver.validity.pixels import PixelRule
 from tests.receiver.transforms.steps import references
 
 RANDOM = np.random.default_rng(3)
@@ -81,12 +83,40 @@ def test_dark_flat_agrees_with_its_reference(dark: Any, flat: Any) -> None:
     np.testing.assert_allclose(found, references.correct(image, dark, flat), rtol=1e-6)
 
 
-@pytest.mark.parametrize("dtype", ["uint32", "int32", "uint16"])
-def test_a_gap_is_no_count_behind_dark_flat(dtype: str) -> None:
-    greatest = np.iinfo(dtype).max  # of signed and of short types it may be a count
-    found = dark_flat.correct(np.array([[7, greatest]], dtype), np.array([[2, 2]], "<f4"), None)
-    assert found[0, 0] == 5
-    assert np.isnan(found[0, 1]) == (dtype == "uint32")
+NAN = float("nan")
+GOOD = [
+    # What the detector says, type, pixels, and what is left of them behind a dark of 10 and a flat of 2.
+    (PixelRule(), "uint32", [12, 2**32 - 1], [1, NAN]),  # a gap
+    (PixelRule(), "int32", [12, 2**31 - 1, -2], [1, 1073741818.5, -6]),  # of a signed type all are values
+    (PixelRule(), "uint16", [12, 65535], [1, NAN]),  # the end of counting
+    (PixelRule(500.0), "uint16", [12, 499, 500, 65535], [1, 244.5, NAN, NAN]),
+    (PixelRule(underload=0.0), "int32", [-1, -2, 100], [NAN, NAN, 45]),
+    (PixelRule(500.0, -3.0), "int32", [-4, -3, 500, 2**31 - 1], [NAN, -6.5, NAN, NAN]),
+    (PixelRule(), "float32", [12, np.inf, np.nan], [1, NAN, NAN]),
+]
+
+
+@pytest.mark.parametrize("partial", [False, True])
+@pytest.mark.parametrize(("rule", "dtype", "sent", "left"), GOOD)
+def test_dark_flat_makes_no_value_of_a_pixel_that_has_none_or_is_saturated(
+    tmp_path: Path, rule: PixelRule, dtype: str, sent: list[float], left: list[float], partial: bool
+) -> None:
+    for name, value in (("dark", 10), ("flat", 2)):
+        np.save(tmp_path / f"{name}.npy", np.full((1, len(sent) + 1), value, "float32"))
+    made = step(type="dark_flat", dark=str(tmp_path / "dark.npy"), flat=str(tmp_path / "flat.npy"))
+    fill = {"u": np.iinfo(dtype).max if dtype[0] == "u" else 0, "i": -1, "f": np.nan}[dtype[0]]
+    image = np.array([[*sent, fill if partial else 12]], dtype)
+    found = kernel(made, Format(image.shape, dtype, "none", rule, partial))(image)
+    np.testing.assert_array_equal(found, np.array([[*left, NAN if partial else 1]], "float32"))
+
+
+def test_counts_to_energy_has_none_for_a_pixel_without_a_value_or_a_saturated_one() -> None:
+    made = step(type="counts_to_energy", table=[0, 5, 7, 9], outside=-3)
+    format = Format((1, 5), "int32", "none", PixelRule(3.0, 0.0))
+    found = kernel(made, format)(np.array([[0, 2, 3, -1, 4]], "int32"))
+    np.testing.assert_array_equal(found, np.array([[0, 7, NAN, NAN, NAN]], "float32"))
+    found = kernel(made, format._replace(rule=PixelRule()))(np.array([[0, 2, 3, -1, 4]], "int32"))
+    np.testing.assert_array_equal(found, np.array([[0, 7, 9, -3, -3]], "float32"))
 
 
 # -- what a step says of formats and files ---------------------------------------------------------
@@ -114,7 +144,7 @@ STACK = IMAGE._replace(shape=(3, 6, 7))
     ],
 )  # fmt: skip
 def test_a_step_says_how_frames_look_behind_it(keys: dict[str, Any], before: Format, after: Format) -> None:
-    assert step(**keys).load()(before)[0] == after
+    assert step(**keys).load(read)(before)[0] == after
 
 
 RECTANGLE = {"first_row": 0, "first_column": 0, "rows": 2, "columns": 2}
@@ -144,7 +174,7 @@ RECTANGLE = {"first_row": 0, "first_column": 0, "rows": 2, "columns": 2}
 )
 def test_a_step_refuses_what_it_cannot_take(keys: dict[str, Any], format: Format, says: str) -> None:
     with pytest.raises(FormatError) as caught:
-        step(**keys).load()(format)
+        step(**keys).load(read)(format)
     assert says in str(caught.value)
 
 
@@ -169,7 +199,7 @@ def test_a_wrong_key_of_a_step_is_refused(keys: dict[str, Any]) -> None:
 
 def kernel(made: Step, format: Format) -> Any:
     """What a step does to images of a format."""
-    return made.load()(format)[1]
+    return made.load(read)(format)[1]
 
 
 @pytest.mark.parametrize("name", ["table.npy", "table.txt", "table.csv"])
@@ -195,7 +225,7 @@ def test_dark_and_flat_come_from_images_and_a_dead_pixel_of_the_flat_is_not_a_nu
     with pytest.raises(
         FormatError, match=r"has \[6, 7\] pixels, images have \[7, 6\]; is a rotation before it"
     ):
-        made.load()(Format((7, 6), "int32", "none"))
+        made.load(read)(Format((7, 6), "int32", "none"))
 
 
 @pytest.mark.parametrize("content", [None, b"not a table"])
@@ -207,18 +237,18 @@ def test_a_table_that_cannot_be_read_is_said_at_the_start(
     if content is not None:
         path.write_bytes(content)
     with pytest.raises(TransformConfigError, match=f"{name} cannot be read"):
-        step(type="dark_flat", dark=str(path)).load()
+        step(type="dark_flat", dark=str(path)).load(read)
 
 
 def test_an_empty_table_is_called_empty() -> None:
     with pytest.raises(TransformConfigError, match="the table is empty; give energies"):
-        step(type="counts_to_energy", table=[]).load()
+        step(type="counts_to_energy", table=[]).load(read)
 
 
 def test_a_table_of_two_dimensions_is_refused(tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", np.ones((3, 2)))
     with pytest.raises(TransformConfigError, match=r"the table is \[3, 2\]"):
-        step(type="counts_to_energy", table=str(tmp_path / "x.npy")).load()
+        step(type="counts_to_energy", table=str(tmp_path / "x.npy")).load(read)
     np.save(tmp_path / "y.npy", np.ones(3))
     with pytest.raises(TransformConfigError, match=r"is \[3\]; give one image"):
-        step(type="dark_flat", flat=str(tmp_path / "y.npy")).load()
+        step(type="dark_flat", flat=str(tmp_path / "y.npy")).load(read)
