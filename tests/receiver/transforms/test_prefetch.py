@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -90,3 +91,52 @@ def test_a_broken_first_frame_does_not_settle_the_format(processor: FrameProcess
     with pytest.raises(BlobError):
         processor.process(Frame(image(0, pixels(0, (2, 2), "int32"), compression="cbf"), [b""]))
     processor.process(cbf(1))
+
+
+SERIES = {"a": {"underload_value": 0}, "b": {"saturation_value": 50}, "resumed": {"underload_value": 5}}
+"""Metadata of three series."""
+LEFT = {"a": [[-6, np.nan, 90]], "b": [[-6, -11, np.nan]], "resumed": [[np.nan, np.nan, 90]]}
+"""What is left of their pixels (4, -1, 100) behind a dark of 10."""
+
+
+@pytest.mark.parametrize("threads", [1, THREADS])
+def test_pixels_count_by_the_rule_of_their_own_series(tmp_path: Path, threads: int) -> None:
+    """Frames of the second are transformed while the first runs, and a resumed one has no start message."""
+    np.save(tmp_path / "dark.npy", np.full((1, 3), 10, "float32"))
+    steps = msgspec.convert([{"type": "dark_flat", "dark": str(tmp_path / "dark.npy")}], list[Transform])
+    made = FrameProcessor(Chain(steps), threads)
+    array = np.array([[4, -1, 100]], "int32")
+
+    def frames(series: str) -> list[Message]:
+        return [Frame(image(number, array, series=series), [array.tobytes()]) for number in range(2)]
+
+    starts = {name: Start(Header(filename="", series=name), facts) for name, facts in SERIES.items()}
+    waiting = Prefetch(made, threads)
+    sent = [starts["a"], *frames("a"), starts["b"], *frames("b")]
+    came = [*(ready for message in sent for ready in waiting.push(message, running=True)), *waiting.drain()]
+    for message, result, _ in came:
+        if isinstance(message, Start):
+            made.begin(message)
+        elif isinstance(message, Frame):
+            found = unpacked(made.process(message, result))
+            np.testing.assert_array_equal(found, np.array(LEFT[message.image.series or ""], "float32"))
+    made.begin(starts["resumed"], admitted=True)
+    for message in frames("resumed"):
+        assert isinstance(message, Frame)
+        found = unpacked(made.process(message, made.submit(message)))
+        np.testing.assert_array_equal(found, np.array(LEFT["resumed"], "float32"))
+    made.close()
+
+
+def test_frames_of_a_resumed_series_are_transformed_twice_only_at_first(tmp_path: Path) -> None:
+    np.save(tmp_path / "dark.npy", np.full((4, 6), 10, "float32"))
+    steps = msgspec.convert([{"type": "dark_flat", "dark": str(tmp_path / "dark.npy")}], list[Transform])
+    made = FrameProcessor(Chain(steps), THREADS)
+    made.begin(Start(Header(filename=""), {"underload_value": 0}), admitted=True)
+    results = []
+    for number in range(2):
+        frame = Frame(image(number, pixels(number)), [pixels(number).tobytes()])
+        results.append(made.submit(frame))
+        made.process(frame, results[-1])
+    assert [result.rule.underload for result in results if result is not None] == [None, 0]
+    made.close()
