@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -16,10 +16,20 @@ from penstock.receiver.validity.pixels import PixelRule, rule_of
 from penstock.stins import metadata
 from penstock.stins.messages import Buffer, Header
 
-if TYPE_CHECKING:
-    from penstock.processing.processor import Frame
-
 log = logging.getLogger(__name__)
+
+
+class Frame(Protocol):
+    """What is asked of a `processor.Frame` here."""
+
+    @property
+    def pixels(self) -> np.ndarray[Any, Any]: ...
+
+    @property
+    def partial(self) -> bool: ...
+
+    @property
+    def is_replaced(self) -> bool: ...
 
 
 class Series:
