@@ -16,7 +16,7 @@ from penstock.receiver.files.known import KNOWN, Parent
 from penstock.receiver.files.stores.linked_frames import Unreadable
 from penstock.receiver.models import FrameStatus
 from penstock.receiver.reader import ReaderError, SeriesFile, text
-from penstock.receiver.series.account import IN_FILE
+from penstock.receiver.validity.frames import WITH_DATA
 from penstock.stins.texts import plural
 
 STATUSES = ("stored", "partial", "delivered", "discarded", "corrupt", "missing", "not_triggered")
@@ -304,7 +304,7 @@ def _order(series: SeriesFile, status: np.ndarray[Any, Any] | None) -> Iterator[
             f"sequence_number has {plural(len(numbers), 'value')} for {plural(len(status), 'frame')}",
         )
         return
-    here = np.flatnonzero(np.isin(status, IN_FILE) & (numbers >= 0))
+    here = np.flatnonzero(np.isin(status, WITH_DATA) & (numbers >= 0))
     if len(np.unique(numbers[here] - here)) > 1:
         yield _as_problem(
             "sequence", "frames do not lie at their sequence_number: they are in the wrong places"
@@ -316,7 +316,7 @@ def _stored(status: np.ndarray[Any, Any] | None, number: int) -> list[bool]:
     if status is None:
         return [True] * number
     found = np.zeros(number, bool)
-    found[: len(status)] = np.isin(status[:number], IN_FILE)
+    found[: len(status)] = np.isin(status[:number], WITH_DATA)
     return found.tolist()
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from penstock.checks.series_check import PROGRESS_FRAMES, ranges, unreadable_files
 from penstock.receiver.reader import SeriesFile
-from penstock.receiver.series.account import IN_FILE
+from penstock.receiver.validity.frames import WITH_DATA
 from penstock.stins.checksums import ALGORITHMS, agree, checksums
 
 
@@ -87,7 +87,7 @@ def verify(series: SeriesFile, progress: Callable[[int], None] | None = None) ->
     frames = verified = 0
     number = len(series)
     for index in range(number):
-        if status is None or (index < len(status) and status[index] in IN_FILE):
+        if status is None or (index < len(status) and status[index] in WITH_DATA):
             frames += 1
             expected = values[index] if index < len(values) else ()
             if not any(expected):

@@ -21,13 +21,16 @@ class Accumulated:
     Args:
         value: number or array of numbers, of the same shape in every frame. It may be `frame.pixels`, or a
             view of them, and a masked array of these.
+        without: places of elements that do not count in this frame, in the array as one line, as in a masked
+            array: where they are few, this is faster.
     """
 
-    __slots__ = ("value",)
+    __slots__ = ("value", "without")
     kind: ClassVar[str] = ""
 
-    def __init__(self, value: npt.ArrayLike) -> None:
+    def __init__(self, value: npt.ArrayLike, without: npt.NDArray[np.integer[Any]] | None = None) -> None:
         self.value = value
+        self.without = without
 
 
 class Sum(Accumulated):
@@ -81,64 +84,64 @@ class Total:
 
     Args:
         kind: "sum", "mean", "max" or "min".
-        value: the value of the first frame; it is copied. It may be a masked array of a sum or mean.
+        value: the value of the first frame; it is copied.
         n: number of frames in it.
+        without: as for `add`, and so the following.
         masked: `value` is the `value` of another total that is `masked`.
     """
 
-    def __init__(self, kind: str, value: np.ndarray[Any, Any], n: int = 1, *, masked: bool = False) -> None:
+    def __init__(
+        self, kind: str, value: np.ndarray[Any, Any], n: int = 1, *,
+        without: np.ndarray[Any, Any] | None = None, masked: bool = False,
+    ) -> None:  # fmt: skip
         self.kind = kind
         self.n = n
         self.masked = masked
-        """Whether elements were masked in some frames: then `value` has two planes, (2, …): the sum, and in
-        how many of the frames each element was masked."""
-        is_masked = isinstance(value, np.ma.MaskedArray)
-        first = np.zeros(value.shape, value.dtype) if is_masked else value
-        self.value: np.ndarray[Any, Any] = np.array(first, total_type(kind, value.dtype), order="C")
+        """Whether elements did not count in some frames: then `value` has two planes, (2, …): what was
+        accumulated, and in how many of the frames each element did not count."""
+        self.value: np.ndarray[Any, Any] = np.array(value, total_type(kind, value.dtype), order="C")
         """The sum, of a mean too; or the greatest or least values."""
-        if isinstance(value, np.ma.MaskedArray):
-            self.n = 0
-            self.add(value, n)
+        if without is not None:
+            self._have_planes()
+            self.value[0].reshape(-1)[without] = _nothing(kind, self.value.dtype)
+            self.value[1].reshape(-1)[without] = 1
 
-    def add(self, value: np.ndarray[Any, Any], n: int = 1, *, masked: bool = False) -> None:
+    def add(
+        self, value: np.ndarray[Any, Any], n: int = 1, *, without: np.ndarray[Any, Any] | None = None,
+        masked: bool = False,
+    ) -> None:  # fmt: skip
         """Take the value of one more frame, or that of n which another worker has accumulated.
 
         Args:
             value: of the same shape. If the total's type cannot hold it, the total gets one that can: an
-                integer and a floating-point number become float64. It may be a masked array of a sum or mean.
+                integer and a floating-point number become float64.
             n: number of frames in it.
+            without: places of elements that do not count in it, in the value as one line.
             masked: it is the `value` of another total that is `masked`.
         """
+        if masked or without is not None:
+            self._have_planes()
         dtype = merged_type(self.kind, self.value.dtype, value.dtype)
         if dtype != self.value.dtype:
             self.value = self.value.astype(dtype)
-        if isinstance(value, np.ma.MaskedArray):
-            self._add_masked(value.data, np.ma.getmaskarray(value))
-        elif self.kind in ("sum", "mean"):
-            if masked:
-                self._have_planes()
-            sums = self.value[0, ...] if self.masked and not masked else self.value
-            np.add(sums, value, out=sums, casting="unsafe", dtype=self.value.dtype)
-        else:
-            greater = np.fmax if self.kind == "max" else np.fmin
-            greater(self.value, value, out=self.value, casting="unsafe", dtype=self.value.dtype)
+        total = self.value[0] if self.masked else self.value
+        # Few elements do not count: it is faster to put them back than to leave them out.
+        before = None if without is None else total.reshape(-1)[without]
+        operation = {"max": np.fmax, "min": np.fmin}.get(self.kind, np.add)
+        total = total[...]  # an array, also of a number
+        operation(total, value[0] if masked else value, out=total, casting="unsafe", dtype=dtype)
+        if masked:
+            self.value[1] += value[1].astype(dtype)
+        if without is not None:
+            total.reshape(-1)[without] = before
+            self.value[1].reshape(-1)[without] += 1
         self.n += n
 
     def _have_planes(self) -> None:
         if not self.masked:
-            self.value, self.masked = np.stack([self.value, np.zeros_like(self.value)]), True
-
-    def _add_masked(self, data: np.ndarray[Any, Any], mask: np.ndarray[Any, Any]) -> None:
-        self._have_planes()
-        sums, lacking = self.value[0, ...], self.value[1, ...]
-        # Few elements are masked: it is faster to take them off integers than to leave them out.
-        if data.dtype.kind == "f" or self.value.dtype.kind == "f":
-            data = np.where(mask, data.dtype.type(0), data)
-        np.add(sums, data, out=sums, casting="unsafe", dtype=self.value.dtype)
-        places = np.flatnonzero(mask)
-        if data.dtype.kind != "f" and self.value.dtype.kind != "f":
-            sums.reshape(-1)[places] -= data.reshape(-1)[places].astype(self.value.dtype)
-        lacking.reshape(-1)[places] += 1
+            planes = np.zeros((2, *self.value.shape), _counting_type(self.value.dtype))
+            planes[0] = self.value
+            self.value, self.masked = planes, True
 
     @property
     def result(self) -> np.ndarray[Any, Any]:
@@ -174,6 +177,21 @@ def shown_form(
 ) -> tuple[np.dtype[Any], tuple[int, ...]]:
     """Return type and shape of what `shown` returns for a value of such a type and shape."""
     return np.dtype("<f8" if masked or kind == "mean" else dtype), shape[1:] if masked else shape
+
+
+def _nothing(kind: str, dtype: np.dtype[Any]) -> Any:
+    """Return the value of an element that has not counted yet: that which changes nothing."""
+    if kind in ("sum", "mean"):
+        return 0
+    limits = np.finfo(dtype) if dtype.kind == "f" else np.iinfo(dtype)
+    return limits.min if kind == "max" else limits.max
+
+
+def _counting_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return a type of at least this one that also counts frames."""
+    if dtype.kind == "f":
+        return _SUMS["f"]
+    return np.result_type(dtype, np.uint32 if dtype.kind in "bu" else np.int32).newbyteorder("<")
 
 
 def merged_type(kind: str, total: np.dtype[Any], value: np.dtype[Any]) -> np.dtype[Any]:

@@ -5,18 +5,31 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from io import BytesIO
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from penstock.receiver import geometry
 from penstock.receiver.geometry import Geometry
 from penstock.receiver.mask import mask_image
-from penstock.receiver.validity.pixels import rule_of
+from penstock.receiver.validity.pixels import PixelRule, rule_of
 from penstock.stins import metadata
 from penstock.stins.messages import Buffer, Header
 
 log = logging.getLogger(__name__)
+
+
+class Frame(Protocol):
+    """What is asked of a `processor.Frame` here."""
+
+    @property
+    def pixels(self) -> np.ndarray[Any, Any]: ...
+
+    @property
+    def partial(self) -> bool: ...
+
+    @property
+    def is_replaced(self) -> bool: ...
 
 
 class Series:
@@ -41,6 +54,24 @@ class Series:
         centre or pixel size is unknown."""
         self.rule = rule_of(metadata)
         """Which values of pixels count, beside the mask: `receiver.validity.pixels.PixelRule`."""
+
+    def rule_for(self, frame: Frame) -> PixelRule:
+        """Return which values of a frame's pixels count: what the detector says holds for its own counts, and
+        not for what a step has made of them, where NaN stands for what does not count."""
+        return PixelRule() if frame.is_replaced else self.rule
+
+    def good(self, frame: Frame) -> np.ndarray[Any, Any]:
+        """Return which pixels of a frame count: they are not masked, have a value, and are not saturated.
+
+        Returns:
+            bool, of the shape of `frame.pixels`. A mask of another shape than the frames is not used.
+        """
+        pixels = frame.pixels
+        masked = None
+        if self.mask is not None and self.mask.shape in (pixels.shape, pixels.shape[-2:]):
+            masked = np.asarray(self.mask != 0)
+        found = self.rule_for(frame).good(pixels, masked, partial=frame.partial)
+        return np.ones(pixels.shape, bool) if found is None else found
 
     @property
     def id(self) -> str:

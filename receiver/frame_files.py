@@ -114,7 +114,8 @@ def open_frames(path: str | Path, images: str | None = None) -> FrameFile:
 
     Args:
         path: the file.
-        images: one of its `choices`; by default the one that the file itself puts first.
+        images: one of its `choices`, or of HDF5 the path of another dataset of images; by default the one
+            that the file itself puts first.
 
     Raises:
         ReaderError: it does not exist, is damaged, or of a kind that is not read here; a sentence.

@@ -14,7 +14,7 @@ from typing import Any, Self
 import h5py
 import numpy as np
 
-from penstock.receiver.hdf5.contents import Contents
+from penstock.receiver.hdf5.contents import Contents, stack_at
 from penstock.receiver.hdf5.described import described, mask, saturation, underload
 from penstock.receiver.hdf5.detector import Held, held, held_by_series
 from penstock.receiver.hdf5.nodes import NO_NODE
@@ -34,8 +34,8 @@ class Hdf5Frames:
 
     Args:
         path: the file.
-        images: one of its `choices`; by default the one to which the `default` attributes lead, else the
-            first.
+        images: one of its `choices`, or the path of another dataset of images; by default the one to which
+            the `default` attributes lead, else the first.
 
     Raises:
         ReaderError: it cannot be opened, or has no such images.
@@ -206,12 +206,13 @@ class Hdf5Frames:
         found = Contents(self.file)
         self.curves, self.scalars = found.curves, found.scalars
         self.choices = tuple(stack.name for stack in found.stacks)
-        if images is not None and images not in self.choices:
+        other = None if images is None or images in self.choices else stack_at(self.file, images)
+        if images is not None and images not in self.choices and other is None:
             has = f"it has {', '.join(self.choices)}" if found.stacks else "it has none"
             raise ReaderError(f"{self.path} has no images {images}; {has}")
-        if not found.stacks and (lost := found.lost()):
+        if not found.stacks and other is None and (lost := found.lost()):
             raise ReaderError(f"{self.path} shows frames of another file: {lost}")
-        self._stack = next((each for each in found.stacks if images in (None, each.name)), None)
+        self._stack = other or next((each for each in found.stacks if images in (None, each.name)), None)
         self.has_images = self._stack is not None
         self.channels = ()
         self.chosen = "" if self._stack is None else self._stack.name

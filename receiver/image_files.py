@@ -82,7 +82,9 @@ class ImageFile:
         self._said = pilatus_header.numbers(self._image.header)
         # As in a DECTRIS stream: what is above the cutoff has not been counted whole.
         self.saturation = self._said.get("saturation_value") or None
-        self.is_pilatus = pilatus_header.is_pilatus(self._image.header)
+        with self.path.open("rb") as file:
+            may_be = _kind(file.read(16)) in ("CBF", "TIFF") and self._first.dtype.kind == "i"
+        self.is_pilatus = may_be and pilatus_header.is_pilatus(self._image.header)
         self.underload = 0.0 if self.is_pilatus else None
 
     def __enter__(self) -> Self:

@@ -22,7 +22,8 @@ from penstock.receiver.files.stores.linked_frames import LinkedFrames, Unreadabl
 from penstock.receiver.files.stores.open_error import why_not
 from penstock.receiver.files.stores.replace_data import STORED_FRAMES
 from penstock.receiver.packed_chunks import Chunks
-from penstock.receiver.series.account import COUNTERS, IN_FILE
+from penstock.receiver.series.account import COUNTERS
+from penstock.receiver.validity.frames import WITH_DATA
 from penstock.stins.texts import plural
 
 
@@ -192,7 +193,7 @@ class SeriesFile:
     def _counts(self, index: int) -> bool:
         """Return whether a frame counts as stored."""
         status = self.frame_status
-        return status is None or (index < len(status) and bool(status[index] in IN_FILE))
+        return status is None or (index < len(status) and bool(status[index] in WITH_DATA))
 
     def _chunks_of(self, name: str) -> Chunks:
         """Return what is stored in a dataset of the detector."""
@@ -215,7 +216,7 @@ class SeriesFile:
         status = self._dataset("module_status", 2)
         if self._has_modules and status is not None and index < len(status):
             chunks = self._chunks_of("modules")
-            for part in np.flatnonzero(np.isin(status[index], IN_FILE)):
+            for part in np.flatnonzero(np.isin(status[index], WITH_DATA)):
                 chunks.unpacked((index, int(part), 0, 0))
 
     @cached_property
@@ -260,7 +261,7 @@ class SeriesFile:
     def unreadable_files(self) -> list[Unreadable]:
         """Return the files, such as segments, that should hold stored frames, but cannot be read."""
         status = self.frame_status
-        stored = np.arange(len(self)) if status is None else np.flatnonzero(np.isin(status, IN_FILE))
+        stored = np.arange(len(self)) if status is None else np.flatnonzero(np.isin(status, WITH_DATA))
         return [] if self._linked is None else self._linked.unreadable(stored[stored < len(self)])
 
     def blobs(self, index: int) -> list[bytes] | None:

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import h5py
 import numpy as np
 
-from penstock.receiver.files.stores.linked_frames import is_virtual
 from penstock.receiver.frame_files import open_frames
 from penstock.receiver.reader import ReaderError, SeriesFile
 from penstock.receiver.stored_mean import stored_mean
@@ -43,7 +42,7 @@ def stored_image(file: str, place: str = "") -> StoredImage:
 
     Raises:
         ReaderError: it cannot be read, or no frame is stored.
-        OSError, KeyError, ValueError: there is no such dataset, or it was never written.
+        OSError, KeyError, ValueError: there is no such dataset.
     """
     images = images_at(file, place) if place else ""
     if images is None:
@@ -54,16 +53,16 @@ def stored_image(file: str, place: str = "") -> StoredImage:
 
 
 def images_at(file: str, place: str) -> str | None:
-    """Return by which name a dataset holds the frames of a file, for `open_frames`: "" of a series of
-    Penstock; `None` if it holds none."""
+    """Return by which name a dataset holds frames of a file, for `open_frames`: "" of a series of Penstock;
+    `None` if it holds none."""
     if (series := SeriesFile.own(Path(file))) is not None:
         with series:
             found = series.file.get(place)
             is_data = isinstance(found, h5py.Dataset) and series.data is not None and found == series.data
         return "" if is_data else None
     try:
-        with open_frames(file) as frames:
-            return next((each for each in frames.choices if each == place.strip("/")), None)
+        with open_frames(file, place.strip("/")):
+            return place.strip("/")
     except ReaderError:
         return None  # it may have the dataset all the same
 
@@ -73,7 +72,7 @@ def dataset(file: str, place: str) -> np.ndarray[Any, Any]:
 
     Raises:
         KeyError: there is none.
-        ValueError: it is a group, or was never written: what HDF5 shows then is no measurement.
+        ValueError: it is a group.
     """
     import hdf5plugin  # noqa: F401  of filters
 
@@ -81,6 +80,4 @@ def dataset(file: str, place: str) -> np.ndarray[Any, Any]:
         found = opened[place]
         if not isinstance(found, h5py.Dataset):
             raise ValueError(f"{place} is a group; give a dataset in it")
-        if found.size and not is_virtual(found) and not found.id.get_storage_size():
-            raise ValueError(f"{place} was never written; give a file with a stored frame")
         return np.asarray(found[()])

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from penstock.processing.processor import CannotProcess
+from penstock.receiver.validity.pixels import PixelRule
 
 
 class CalibrationError(CannotProcess):
@@ -109,22 +110,27 @@ def _read(name: str, file: str, place: str, _modified: int, _size: int, is_mask:
         raise CalibrationError(
             f"{name}: {file} has {list(found.shape)} of {found.dtype}; give an image of numbers, [rows, cols]"
         )
-    if found.ndim > 2:
+    if found.ndim > 2 or not is_mask:
         found = _one_of(name, file, found, is_mask)
-        note = "" if is_mask else note
     image = found != 0 if is_mask else found.astype(np.float32)
     image.flags.writeable = False  # all instances share it
     return Calibration(image, note)
 
 
 def _one_of(name: str, file: str, found: np.ndarray[Any, Any], is_mask: bool) -> np.ndarray[Any, Any]:
-    """Return the one image of a stack, or the mean of several."""
+    """Return the one image of a stack, or the mean of several: NaN where a pixel has no value in any."""
     stack = found.reshape(-1, *found.shape[-2:])
     if not len(stack):
         raise CalibrationError(f"{name}: {file} has no image")
     if is_mask and len(stack) > 1:
         raise CalibrationError(f"{name}: {file} has {len(stack)} images; give a file of one, [rows, cols]")
-    return np.asarray(stack[0] if is_mask else stack.mean(axis=0, dtype=np.float64))
+    if is_mask:
+        return np.asarray(stack[0])
+    good = PixelRule().good(stack)
+    if good is None:
+        return np.asarray(stack.mean(axis=0, dtype=np.float64))
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.where(good, stack, 0).sum(axis=0, dtype=np.float64) / good.sum(axis=0))
 
 
 def _mean(name: str, file: str, place: str) -> tuple[np.ndarray[Any, Any], str]:

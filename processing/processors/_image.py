@@ -8,7 +8,6 @@ import numpy as np
 
 from penstock.processing.processor import CannotProcess, Frame
 from penstock.processing.series import Series
-from penstock.receiver.validity.pixels import PixelRule
 from penstock.stins.blobs import has_colours
 
 
@@ -44,26 +43,6 @@ def image_of(frame: Frame, series: Series, who: str) -> np.ndarray[Any, Any] | N
         )
     is_missing = frame.partial if len(pixels) == 1 else 0 in frame.missing
     return None if is_missing else pixels[0]
-
-
-def rule_for(frame: Frame, series: Series) -> PixelRule:
-    """Return which values of a frame's pixels count: what the detector says holds for its own counts, and not
-    for what a step has made of them, where NaN stands for what does not count."""
-    return PixelRule() if frame.is_replaced else series.rule
-
-
-def good_of(
-    frame: Frame, series: Series, image: np.ndarray[Any, Any], masked: np.ndarray[Any, Any] | None
-) -> np.ndarray[Any, Any] | None:
-    """Return which pixels of an image have a value and are not saturated, bool; `None` if all are so.
-
-    Args:
-        frame: the frame.
-        series: its series.
-        image: (rows, cols), or several such.
-        masked: pixels that do not count in any frame.
-    """
-    return rule_for(frame, series).good(image, masked, partial=frame.partial)
 
 
 def native(image: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

@@ -16,7 +16,7 @@ from penstock.processing.azimuthal.plan import UNITS, Images, Plan, Splitting, U
 from penstock.processing.describe import Axis, Plot, Value
 from penstock.processing.processor import CannotProcess, Frame, Processor, Result
 from penstock.processing.processors import _files
-from penstock.processing.processors._image import image_of, masked_of, native, native_type, rule_for
+from penstock.processing.processors._image import image_of, masked_of, native, native_type
 from penstock.processing.series import Series
 from penstock.receiver import geometry as header_geometry
 from penstock.receiver.validity.pixels import Flag
@@ -166,7 +166,7 @@ class Azimuthal(Processor):
 
     def _integrate(self, frame: Frame, image: np.ndarray[Any, Any]) -> product.Curve:
         assert self._matrix is not None and self._series is not None
-        rule, kind = rule_for(frame, self._series), frame.pixels.dtype
+        rule, kind = self._series.rule_for(frame), frame.pixels.dtype
         if frame.partial and self.mask_value != "auto":  # what is missing never counts
             missing = rule.flags(frame.pixels, partial=True) == Flag.INVALID
             image = np.where(missing, np.nan, image.astype(np.float64))

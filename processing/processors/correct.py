@@ -10,7 +10,7 @@ import numpy as np
 
 from penstock.processing.processor import Frame, Processor, Result
 from penstock.processing.processors import _files
-from penstock.processing.processors._image import good_of, masked_of
+from penstock.processing.processors._image import masked_of
 from penstock.processing.series import Series
 
 
@@ -46,14 +46,13 @@ class Correct(Processor):
         if pixels.shape[-2:] != self._shape:
             self._prepare(pixels.shape[-2:])
         found = self._spare.take(pixels.shape)
-        good = good_of(frame, self._series, pixels, None)
+        bad = self._series.rule_for(frame).not_good(pixels, partial=frame.partial)
         np.copyto(found, pixels, casting="unsafe")
         if self._subtracted is not None:
             found -= self._subtracted
         if self._factor is not None:
             found *= self._factor
-        if good is not None:
-            found[~good] = np.nan
+        found.reshape(-1)[bad] = np.nan
         found.flags.writeable = False  # as those that came
         frame.pixels = found
         return None

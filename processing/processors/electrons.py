@@ -11,7 +11,7 @@ from penstock.processing.accumulate import Events, Sum
 from penstock.processing.describe import Plot
 from penstock.processing.processor import CannotProcess, Frame, Processor, Result
 from penstock.processing.processors import _files
-from penstock.processing.processors._image import good_of, image_of, masked_of, native, native_type
+from penstock.processing.processors._image import image_of, masked_of, native, native_type
 from penstock.processing.processors._maxima import strict_maxima, threshold_floats, threshold_integers
 from penstock.processing.series import Series
 
@@ -71,7 +71,7 @@ class Electrons(Processor):
         image = native(image)
         if self._ready != (image.shape, image.dtype):
             self._prepare(image)
-        found = self._count(image, self._prepared, good_of(frame, self._series, image, None))
+        found = self._count(image, self._prepared, self._series.rule_for(frame).not_good(image))
         result: dict[str, Any] = {NAME: Events(found), "electron_count": np.uint32(len(found))}
         if self.image:
             counted = np.zeros(image.size, np.uint8)
@@ -97,9 +97,9 @@ class Electrons(Processor):
         self._ready, self._shape = (shape, image.dtype), shape
 
     def _count(
-        self, image: np.ndarray[Any, Any], prepared: _Prepared, good: np.ndarray[Any, Any] | None = None
+        self, image: np.ndarray[Any, Any], prepared: _Prepared, bad: np.ndarray[Any, Any] | None = None
     ) -> np.ndarray[Any, Any]:
-        masked = prepared.masked if good is None else np.append(prepared.masked, np.flatnonzero(~good))
+        masked = prepared.masked if bad is None or not len(bad) else np.append(prepared.masked, bad)
         if prepared.factor is None:
             threshold_integers(image, prepared.dark, masked, prepared.low, prepared.high, prepared.bordered)
         else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any, Literal
 
 import numpy as np
@@ -9,9 +10,10 @@ import numpy as np
 from penstock.processing.accumulate import Accumulated, Max, Mean, Min, Sum
 from penstock.processing.describe import Plot
 from penstock.processing.processor import Frame, Processor, Result
-from penstock.processing.processors._image import good_of, masked_of
 from penstock.processing.series import Series
 from penstock.stins.blobs import has_colours
+
+log = logging.getLogger(__name__)
 
 LABELS = {"mean": "mean", "max": "maximum", "min": "minimum", "sum": "sum"}
 KINDS: dict[str, type[Accumulated]] = {"mean": Mean, "max": Max, "min": Min, "sum": Sum}
@@ -46,25 +48,38 @@ class Images(Processor):
         if frame.partial:
             return None
         pixels = frame.pixels
-        good = (
-            good_of(frame, self._series, pixels, self._masked_in(pixels))
-            if self._has_counts(pixels)
-            else None
-        )
-        value = pixels if good is None else np.ma.MaskedArray(pixels, ~good)
-        return {f"{name}_image": KINDS[name](value) for name in dict.fromkeys(self.images)}
+        without = self._without(frame, pixels)
+        return {f"{name}_image": KINDS[name](pixels, without) for name in dict.fromkeys(self.images)}
+
+    def _without(self, frame: Frame, pixels: np.ndarray[Any, Any]) -> np.ndarray[Any, Any] | None:
+        """Return the places of the pixels that do not count; `None` if all do."""
+        if not self._has_counts(pixels):
+            return None
+        masked, others = self._masked_in(pixels), self._series.rule_for(frame).not_good(pixels)
+        if masked is None:
+            return others if len(others) else None
+        return np.concatenate([masked, others]) if len(others) else masked
 
     def _has_counts(self, pixels: np.ndarray[Any, Any]) -> bool:
         """Return whether the pixels are counts of a detector: colours are not."""
         return bool(self._series.header.channels) or not has_colours(pixels.shape, 1)
 
     def _masked_in(self, pixels: np.ndarray[Any, Any]) -> np.ndarray[Any, Any] | None:
-        """Return which pixels the series' mask leaves out, in the shape of the frame; `None`: none."""
+        """Return the places of the pixels that the series' mask leaves out; `None`: none.
+
+        A mask of another number of pixels is that of other frames, such as of joined ones: it is not used.
+        """
         if pixels.shape != self._shape:
             self._shape, self._masked = pixels.shape, None
             mask = self._series.mask
-            if mask is not None and mask.any() and mask.shape in (pixels.shape, pixels.shape[-2:]):
-                self._masked = np.broadcast_to(mask != 0, pixels.shape)
-            elif mask is not None and mask.shape[-2:] != pixels.shape[-2:]:
-                masked_of(self._series, pixels.shape[-2:], "images")  # raises
+            if mask is not None and mask.any():
+                if mask.shape == pixels.shape[-2:]:
+                    mask = np.broadcast_to(mask, pixels.shape)
+                if mask.size == pixels.size:
+                    self._masked = np.flatnonzero(mask)
+                else:
+                    log.warning(
+                        "images: the pixel_mask of the series has %s pixels, the frames %s: it is not used",
+                        list(mask.shape), list(pixels.shape),
+                    )  # fmt: skip
         return self._masked

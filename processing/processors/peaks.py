@@ -11,7 +11,7 @@ import numpy as np
 from penstock.processing.accumulate import Events
 from penstock.processing.describe import Plot
 from penstock.processing.processor import CannotProcess, Frame, Processor, Result
-from penstock.processing.processors._image import image_of, masked_of, native, native_type, rule_for
+from penstock.processing.processors._image import image_of, masked_of, native, native_type
 from penstock.processing.processors._maxima import highest_around
 from penstock.processing.series import Series
 from penstock.receiver.validity.pixels import PixelRule
@@ -71,7 +71,7 @@ class Peaks(Processor):
             masked = masked_of(self._series, image.shape, NAME)
             self._masked = np.zeros((0, 0), bool) if masked is None else masked
             self._shape = image.shape
-        rule = rule_for(frame, self._series)
+        rule = self._series.rule_for(frame)
         count = self._count(image, self._masked, rule)
         if count > len(self._found):
             self._found = np.empty(count, np.int64)

@@ -9,7 +9,7 @@ import numpy as np
 
 from penstock.processing.describe import Plot
 from penstock.processing.processor import CannotProcess, Frame, Processor, Result
-from penstock.processing.processors._image import image_of, masked_of, rule_for
+from penstock.processing.processors._image import image_of, masked_of
 from penstock.processing.series import Series
 from penstock.receiver.config.rectangles import Rectangle, check_names
 from penstock.receiver.regions import pixels
@@ -73,7 +73,7 @@ class Regions(Processor):
             return None
         if image.shape != self._shape:
             self._find(image.shape)
-        rule = rule_for(frame, self._series)
+        rule = self._series.rule_for(frame)
         found = dict(zip(("total", "total_saturated"), _total(image, self._masked, rule), strict=True))
         for name, area in self._areas.items():
             for value, number in zip(VALUES, pixels.values(image, area, rule), strict=True):
@@ -101,8 +101,8 @@ def _total(
         rule: which of the others count.
     """
     left_out, saturated = [] if masked is None else [masked], 0
-    if not pixels.all_good(image, float(image.max()), rule):
-        places, flags = pixels.beyond(image, rule, masked)
+    if not rule.all_good(image, float(image.max())):
+        places, flags = rule.beyond(image, masked)
         left_out.append(places[flags == Flag.INVALID])
         saturated = int(np.count_nonzero(flags == Flag.SATURATED))
     if sum(map(len, left_out)) == image.size:

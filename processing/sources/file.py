@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import msgspec
 import numpy as np
 
+from penstock.codecs.fill_value import fill_value
 from penstock.codecs.packed import CODECS
 from penstock.codecs.pixel_type import name_of
 from penstock.processing.sources.stored_blobs import NONE, StoredBlobs
@@ -157,7 +158,7 @@ class FileFrames:
     def _blobs(self, index: int) -> tuple[str, list[bytes]]:
         """Return the compression of a frame, and its blobs."""
         if not self._datasets:
-            return NONE, [np.ascontiguousarray(self._any.frame(index)).tobytes()]
+            return NONE, [self._others(index)]
         each = self._parts if len(self._datasets) == 1 else 1
         found: list[tuple[str, bytes]] = []
         try:
@@ -179,6 +180,14 @@ class FileFrames:
             return kinds.pop(), [blob for _, blob in found]
         # All blobs of a frame share one header, hence one compression.
         return NONE, [self._plain(*pair) for pair in found]
+
+    def _others(self, index: int) -> bytes:
+        """Return a frame of another program's file; what is missing of it has the fill value, as in ours."""
+        pixels = self._any.frame(index)
+        if (missing := self._any.missing(index)) is not None:
+            pixels = pixels.copy()
+            pixels[missing] = fill_value(pixels.dtype.name)
+        return np.ascontiguousarray(pixels).tobytes()
 
     def _place(self, number: int, index: int, parts: int) -> tuple[StoredBlobs, int] | None:
         """Return the dataset that has the blobs of a frame, and its index there; `None` if none has them."""

@@ -47,13 +47,12 @@ class Checked(NamedTuple):
     name: str
     form: Form
     value: np.ndarray[Any, Any] | Place
-    mask: np.ndarray[Any, Any] | None = None
-    """Elements that are masked in this frame, of a sum or a mean."""
+    without: np.ndarray[Any, Any] | None = None
+    """Of an accumulated value: places of elements that do not count in this frame."""
 
     def array(self) -> np.ndarray[Any, Any]:
         """Return the value; to be used before the pixels are recycled."""
-        found = self.value.view() if isinstance(self.value, Place) else self.value
-        return found if self.mask is None else np.ma.MaskedArray(found, self.mask)
+        return self.value.view() if isinstance(self.value, Place) else self.value
 
 
 class Rows:
@@ -142,9 +141,9 @@ class Results:
                 f"result {name!r:.60} needs another name: at most 63 letters, digits, _ and ., the first of "
                 "them a letter or _"
             )
-        kind, value = "value", given
+        kind, value, without = "value", given, None
         if isinstance(given, Accumulated):
-            kind, value = given.kind, given.value
+            kind, value, without = given.kind, given.value, given.without
         elif isinstance(given, Events):
             kind, value = "events", given.value
         array = value if isinstance(value, np.ndarray) else _array(name, value)
@@ -152,14 +151,14 @@ class Results:
             raise ResultError(f"result {name} is {_what(array)}; results are numbers or arrays of numbers")
         if kind == "events" and not array.ndim:
             raise ResultError(f"result {name}: Events takes an array, of shape (n,) or (n, …), not a number")
-        array, mask = _unmasked(name, kind, array)
+        array, masked = _unmasked(name, kind, array)
         form = Form(kind, array.dtype.newbyteorder("<"), array.shape[1:] if kind == "events" else array.shape)
         if known is None:
             known = form
         elif form != known and not _fits(form, known, array):
             raise _unlike(name, form, known)
         place = None if pixels is None or not isinstance(value, np.ndarray) else pixels.place(array)
-        return Checked(name, known, array if place is None else place, mask)
+        return Checked(name, known, array if place is None else place, without if masked is None else masked)
 
     def take(self, values: list[Checked], rows: Rows, place: int) -> bool:
         """Take the values of one frame; return whether one of them was accumulated.
@@ -184,9 +183,9 @@ class Results:
                 continue
             has_accumulated = True
             if (total := self._totals.get(checked.name)) is None:
-                self._totals[checked.name] = Total(kind, checked.array())
+                self._totals[checked.name] = Total(kind, checked.array(), without=checked.without)
             else:
-                total.add(checked.array())
+                total.add(checked.array(), without=checked.without)
         return has_accumulated
 
     def hand_over(self) -> Parts:
@@ -243,7 +242,8 @@ def _array(name: str, value: Any) -> np.ndarray[Any, Any]:
 def _unmasked(
     name: str, kind: str, array: np.ndarray[Any, Any]
 ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any] | None]:
-    """Return an array without its mask, and the mask where it is needed; elsewhere NaN says the same.
+    """Return an array without its mask, and the places of masked elements if it is accumulated; in values
+    NaN says the same.
 
     Raises:
         ResultError: events are masked.
@@ -252,8 +252,8 @@ def _unmasked(
         return array, None
     if kind == "events":
         raise ResultError(f"result {name} is a masked array of Events; give those that count: .compressed()")
-    if kind in ("sum", "mean"):
-        return array.data, np.ma.getmaskarray(array)
+    if kind != "value":
+        return array.data, np.flatnonzero(np.ma.getmaskarray(array))
     # Also where nothing is masked in this frame, so that all values of a name are alike.
     return np.asarray(np.ma.filled(array.astype(_floating(array.dtype)), np.nan)), None
 

@@ -24,7 +24,8 @@ from penstock.receiver.files.stores import disk_file
 from penstock.receiver.files.stores.reopen import whole
 from penstock.receiver.files.stores.superblock import FOR_SWMR, is_followed, repair, version_of
 from penstock.receiver.models import FrameStatus
-from penstock.receiver.series.account import COUNTERS, IN_FILE, Account
+from penstock.receiver.series.account import COUNTERS, Account
+from penstock.receiver.validity.frames import WITH_DATA
 
 log = logging.getLogger(__name__)
 
@@ -99,11 +100,11 @@ def count_what_reads(path: str | Path, account: Account) -> None:
                 there = whole(detector, len(statuses))
             except DAMAGED:
                 there = whole(detector, len(statuses), damaged=True)
-        found[: len(statuses)] = np.isin(statuses, IN_FILE) & there
+        found[: len(statuses)] = np.isin(statuses, WITH_DATA) & there
     except DAMAGED as error:
         log.error("%s cannot be read back: %s", path, error)
     for index, reads in enumerate(found.tolist()):
-        if not reads and account.status(index) in IN_FILE:
+        if not reads and account.status(index) in WITH_DATA:
             account.revise(index, FrameStatus.MISSING, late=False)
         elif reads and account.status(index) is FrameStatus.MISSING:
             account.revise(index, FrameStatus.STORED, late=False)

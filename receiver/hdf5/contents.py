@@ -80,6 +80,14 @@ class Contents:
         return "" if self.curves else next(filter(None, links), "")
 
 
+def stack_at(file: h5py.File, place: str) -> Stack | None:
+    """Return the images in the dataset at a path, whether or not the file shows it; `None` if it has none."""
+    found = dataset(file, place)
+    if found is None or found.shape is None or found.dtype.kind not in "biuf":
+        return None
+    return _stack(found, found.parent)
+
+
 def _plotted(plot: h5py.Group) -> tuple[Stack | None, list[str]]:
     """Return what an NXdata group shows: images, or names of curves."""
     found = dict(members(plot))

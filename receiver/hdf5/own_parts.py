@@ -13,7 +13,7 @@ from penstock.receiver.hdf5.mappings import shows_other_files
 from penstock.receiver.hdf5.stored import Stored
 from penstock.receiver.models import FrameStatus
 from penstock.receiver.reader import SeriesFile
-from penstock.receiver.series.account import IN_FILE
+from penstock.receiver.validity.frames import WITH_DATA
 
 WHY = {
     FrameStatus.MISSING: "it never arrived",
@@ -56,7 +56,7 @@ class OwnParts:
             return self._said
         found = self._said.copy()
         part = found[: len(there)]
-        part[np.isin(part, IN_FILE) & (there[: len(part)] == FrameStatus.MISSING)] = FrameStatus.MISSING
+        part[np.isin(part, WITH_DATA) & (there[: len(part)] == FrameStatus.MISSING)] = FrameStatus.MISSING
         return found
 
     def why(self, index: int) -> str | None:
@@ -64,7 +64,7 @@ class OwnParts:
         if self._said is None or index >= len(self._said):
             return None
         status = FrameStatus(int(self._said[index]))
-        if status in IN_FILE and self._view is not None and (why := self._view.why(index)) is not None:
+        if status in WITH_DATA and self._view is not None and (why := self._view.why(index)) is not None:
             return why
         return WHY.get(status)
 
@@ -81,7 +81,7 @@ class OwnParts:
         """
         if self._table is None or index >= len(self._table):
             return None
-        gone = np.flatnonzero(~np.isin(self._table[index], IN_FILE))
+        gone = np.flatnonzero(~np.isin(self._table[index], WITH_DATA))
         if not len(gone):
             return None
         if channel is not None:

@@ -15,7 +15,7 @@ from penstock.receiver.files.stores.linked_frames import LinkedFrames
 from penstock.receiver.hdf5.stored import Stored
 from penstock.receiver.models import FrameStatus
 from penstock.receiver.reader import linked_frames, text
-from penstock.receiver.series.account import IN_FILE
+from penstock.receiver.validity.frames import WITH_DATA
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class Stack:
         if self.said is None:
             return None if (found == FrameStatus.STORED).all() else found
         # What the file says to be there may be in another file, which is away.
-        worse = np.isin(self.said, IN_FILE) & (found != FrameStatus.STORED)
+        worse = np.isin(self.said, WITH_DATA) & (found != FrameStatus.STORED)
         return np.where(worse, found, self.said).astype(np.uint8)
 
     def piece(self, index: int) -> Piece:

@@ -25,9 +25,9 @@ from penstock.receiver.regions import memory as region_memory
 from penstock.receiver.regions.memory import RegionMemory
 from penstock.receiver.regions.series import RegionSeries
 from penstock.receiver.regions.threads import RegionThreads
-from penstock.receiver.series.account import IN_FILE
 from penstock.receiver.series.running_series import Outcome, RunningSeries
 from penstock.receiver.transforms.joined import JoinedFrame
+from penstock.receiver.validity.frames import WITH_DATA
 from penstock.stins import metadata
 from penstock.stins.errors import StinsError
 from penstock.stins.messages import Frame, Header, SeriesEnd
@@ -119,7 +119,7 @@ class Outputs:
         times = self.times
         if timed := times.on:
             times.lap("check")
-        if self.writer is not None and status in IN_FILE:
+        if self.writer is not None and status in WITH_DATA:
             self.writer.add(index, frame)
             if timed:
                 times.lap("write")
@@ -148,7 +148,7 @@ class Outputs:
         self, series: RunningSeries, first: int, frames: Sequence[Frame], status: FrameStatus
     ) -> None:
         """Hand consecutive plain frames to file, consumers and live view; see `Sink.frame_run`."""
-        if self.writer is not None and status in IN_FILE:
+        if self.writer is not None and status in WITH_DATA:
             self.writer.add_run(first, frames)
         self.forwarder.frame_run(first, frames)
         last = self.latest = first + len(frames) - 1

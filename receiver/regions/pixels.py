@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -73,8 +72,8 @@ def values(
     if not pixels.size:
         return NOTHING
     saturated, most = 0, pixels.max()
-    if not all_good(pixels, float(most), rule):
-        places, flags = beyond(pixels, rule)
+    if not rule.all_good(pixels, float(most)):
+        places, flags = rule.beyond(pixels)
         saturated = int(np.count_nonzero(flags == Flag.SATURATED))
         without = flags == Flag.INVALID
         if without.any():
@@ -106,53 +105,6 @@ def _without(
 def sum_type(dtype: np.dtype[Any]) -> type[np.generic]:
     """Return the type in which pixels are added: integers exactly, which is faster too, if they fit."""
     return {"u": np.uint64, "i": np.int64}.get(dtype.kind, np.float64) if dtype.itemsize <= 4 else np.float64
-
-
-def all_good(pixels: np.ndarray[Any, Any], most: float, rule: PixelRule) -> bool:
-    """Return whether all pixels are good, by their greatest value, and by the least where one can be too
-    small: this is all that most frames cost."""
-    low, high = bounds(rule, pixels.dtype)  # of NaN, neither comparison is true
-    return most < high and (low is None or low <= float(pixels.min()))
-
-
-@lru_cache(64)
-def bounds(rule: PixelRule, dtype: np.dtype[Any]) -> tuple[float | None, float]:
-    """Return the limits of good pixels, low <= value < high; the lower is `None` if no value is below it."""
-    low, high, _ = rule.limits(dtype)
-    can_be_below = dtype.kind == "f" or (rule.underload is not None and (dtype.kind == "i" or low > 0))
-    return low if can_be_below else None, high
-
-
-def beyond(
-    pixels: np.ndarray[Any, Any], rule: PixelRule, masked: np.ndarray[Any, Any] | None = None
-) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Return the places of the pixels that may not be good, in the pixels as one line, and their flags: they
-    are few, so that this is faster than flags of all pixels.
-
-    Args:
-        pixels: of any shape.
-        rule: which pixels count.
-        masked: places that are left out.
-    """
-    pixels = pixels.ravel()
-    low, high = bounds(rule, pixels.dtype)
-    if pixels.dtype.kind == "f":
-        found = ~np.isfinite(pixels)
-        if rule.underload is not None:
-            found |= pixels < low
-        if rule.saturation is not None:
-            found |= pixels >= high
-    else:  # with whole numbers, nothing is converted to floating point
-        found = np.zeros(pixels.shape, bool)
-        if not math.isinf(high):
-            most = np.iinfo(pixels.dtype).max if pixels.dtype.kind == "u" else math.inf
-            np.greater_equal(pixels, min(math.ceil(high), most), out=found)
-        if low is not None:
-            found |= pixels < math.ceil(low)
-    if masked is not None:
-        found[masked] = False
-    places = np.flatnonzero(found)
-    return places, rule.flags(pixels[places])
 
 
 def unpack(image: Image, blob: Buffer, rows: slice) -> np.ndarray[Any, Any]:

@@ -15,9 +15,6 @@ from penstock.receiver.models import Counts, Fate, FrameStatus, Lost
 GOOD = frozenset((FrameStatus.STORED, FrameStatus.DELIVERED, FrameStatus.DISCARDED))
 """Statuses of a frame that went where it was meant to go."""
 
-IN_FILE = (FrameStatus.STORED, FrameStatus.PARTIAL)
-"""Statuses of a frame with pixels in the file, if there is a file."""
-
 _NOT_WHOLE = (FrameStatus.CORRUPT, FrameStatus.PARTIAL)
 BETTER: Mapping[int, frozenset[FrameStatus]] = {
     FrameStatus.MISSING: GOOD.union(_NOT_WHOLE),  # it was stored, and the disk has lost it

@@ -17,7 +17,7 @@ from penstock.stins.texts import plural
 
 WHOLE: Final = (FrameStatus.STORED,)
 WITH_DATA: Final = (FrameStatus.STORED, FrameStatus.PARTIAL)
-"""Frames that have pixels in the file, at least some."""
+"""Frames that have pixels in the file, if there is one, at least some."""
 _WORDS = {FrameStatus.NOT_TRIGGERED: "not triggered", FrameStatus.DELIVERED: "delivered without file"}
 
 

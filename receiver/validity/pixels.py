@@ -11,6 +11,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import IntEnum
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -125,10 +126,68 @@ class PixelRule:
 
         Args: as for `flags`.
         """
-        # Most frames have no pixel beyond the limits, which their least and greatest value tell faster.
-        if no_value is None and image.size and not partial and self._all_good(image):
+        places = self.not_good(image, partial=partial)
+        if no_value is None and not len(places):
             return None
-        return np.asarray(self.flags(image, no_value, partial=partial) == Flag.GOOD)
+        found = np.ones(image.shape, bool) if no_value is None else ~np.broadcast_to(no_value, image.shape)
+        found.reshape(-1)[places] = False
+        return found
+
+    def not_good(self, image: npt.NDArray[Any], *, partial: bool = False) -> npt.NDArray[np.int64]:
+        """Return the places of the pixels that are not good by their value, in the image as one line.
+
+        Args: as for `flags`.
+        """
+        # Most frames have no pixel beyond the limits, which their least and greatest value tell faster.
+        if not image.size or (not partial and self.all_good(image, float(image.max()))):
+            return np.zeros(0, np.int64)
+        places, flags = self.beyond(image, partial=partial)
+        return np.asarray(places[flags != Flag.GOOD])
+
+    def all_good(self, pixels: npt.NDArray[Any], most: float) -> bool:
+        """Return whether all pixels are good, by their greatest value, and by the least where one can be too
+        small: this is all that most frames cost.
+
+        Args:
+            pixels: at least one.
+            most: the greatest of them.
+        """
+        low, high = _bounds(self, pixels.dtype)  # of NaN, neither comparison is true
+        return most < high and (low is None or low <= float(pixels.min()))
+
+    def beyond(
+        self, pixels: npt.NDArray[Any], masked: npt.NDArray[Any] | None = None, *, partial: bool = False
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
+        """Return the places of the pixels that may not be good, in the pixels as one line, and their flags:
+        they are few, so that this is faster than flags of all pixels.
+
+        Args:
+            pixels: of any shape.
+            masked: places that are left out.
+            partial: as for `flags`.
+        """
+        pixels = pixels.reshape(-1)
+        low, high = _bounds(self, pixels.dtype)
+        if pixels.dtype.kind == "f":
+            found = ~np.isfinite(pixels)
+            with np.errstate(invalid="ignore", over="ignore"):
+                if self.underload is not None:
+                    found |= pixels < low
+                if self.saturation is not None:
+                    found |= pixels >= high
+        else:  # with whole numbers, nothing is converted to floating point
+            found = np.zeros(pixels.shape, bool)
+            if not math.isinf(high):
+                most = np.iinfo(pixels.dtype).max if pixels.dtype.kind == "u" else math.inf
+                np.greater_equal(pixels, min(math.ceil(high), most), out=found)
+            if low is not None:
+                found |= pixels < math.ceil(low)
+            if partial and pixels.dtype.kind in "iu":
+                found |= pixels == fill_value(pixels.dtype.name)
+        if masked is not None:
+            found[masked] = False
+        places = np.flatnonzero(found)
+        return places, self.flags(pixels[places], partial=partial)
 
     def of_blocks(self, dtype: np.dtype[Any]) -> PixelRule:
         """Return the rule for blocks of pixels that became their greatest value (see `greatest_none`).
@@ -141,13 +200,13 @@ class PixelRule:
         least = math.nextafter(float(np.iinfo(dtype).min), 0.0)
         return replace(self, underload=least if self.underload is None else max(least, self.underload))
 
-    def _all_good(self, image: npt.NDArray[Any]) -> bool:
-        if image.dtype.kind == "b":
-            return self.saturation is None and self.underload is None
-        low, high, _ = self.limits(image.dtype)
-        if image.dtype.kind != "f" and self.underload is None:
-            return math.isinf(high) or float(image.max()) < high
-        return low <= float(image.min()) and float(image.max()) < high  # of NaN, neither is true
+
+@lru_cache(64)
+def _bounds(rule: PixelRule, dtype: np.dtype[Any]) -> tuple[float | None, float]:
+    """Return the limits of good pixels, low <= value < high; the lower is `None` if no value is below it."""
+    low, high, _ = rule.limits(dtype)
+    can_be_below = dtype.kind == "f" or (rule.underload is not None and (dtype.kind == "i" or low > 0))
+    return low if can_be_below else None, high
 
 
 def greatest_none(dtype: np.dtype[Any]) -> Any:

@@ -205,6 +205,13 @@ def test_what_nobody_has_set_in_a_header_is_not_known(tmp_path: Path) -> None:
     with open_frames(tmp_path / "a.edf") as file:
         assert file.geometry() is None and file.saturation is None
         assert not file.is_pilatus and file.underload is None
+    # Corrected by a program that has kept the header: below 0 there are values.
+    for kind, name in ((fabio.edfimage.EdfImage, "b.edf"), (fabio.tifimage.TifImage, "b.tif")):
+        kind(data=np.full((2, 3), -1.5, np.float32), header={"Detector": "PILATUS 2M"}).write(
+            str(tmp_path / name)
+        )
+        with open_frames(tmp_path / name) as file:
+            assert not file.is_pilatus and file.underload is None
 
 
 @pytest.mark.parametrize("unit", ["um", "micrometer", "microns"])

@@ -179,8 +179,8 @@ def has_saturated(frame: LastFrame, bad: npt.NDArray[np.bool_] | None = None) ->
         frame: the frame.
         bad: pixels that the mask of its series leaves out, (rows, cols).
     """
-    if frame.interpretation != "image":
-        return frame.saturation is not None and bool((frame.array >= frame.saturation).any())
+    if frame.interpretation == "rgba-image":
+        return False  # colours are no counts
     image = as_numbers(frame.array).reshape(-1, frame.array.shape[-1])
     found = flags_of(frame, image, not_sent(frame, image.shape)) == Flag.SATURATED
     return bool(found.any() if bad is None else (found & ~bad).any())

@@ -25,7 +25,7 @@ from penstock.receiver.files.stores.disk_file import disk_of
 from penstock.receiver.files.stores.gaps import show_stored
 from penstock.receiver.files.stores.rows import create_rows
 from penstock.receiver.files.stores.write_threads import WriteThreads
-from penstock.receiver.series.account import IN_FILE
+from penstock.receiver.validity.frames import WITH_DATA
 from penstock.stins.messages import Buffer, Frame, Image
 
 
@@ -125,7 +125,7 @@ class ChunkedStore(FrameStore):
                 raise
             self._create_again(len(statuses))  # there is no other chunk to read
         if any(index < len(statuses) for index in self.lost()):
-            show_stored(self.data, np.isin(statuses, IN_FILE))
+            show_stored(self.data, np.isin(statuses, WITH_DATA))
 
     def _create_again(self, rows: int) -> None:
         """Replace a dataset without chunks by an empty one of this length, under all its names."""

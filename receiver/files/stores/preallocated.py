@@ -25,7 +25,7 @@ from penstock.receiver.files.stores.gaps import close_gaps
 from penstock.receiver.files.stores.gathered import MOST_FRAME_BYTES, GatheredWrites
 from penstock.receiver.files.stores.space_ahead import SpaceAhead
 from penstock.receiver.files.stores.write_threads import WriteThreads
-from penstock.receiver.series.account import IN_FILE
+from penstock.receiver.validity.frames import WITH_DATA
 from penstock.stins.messages import Buffer, Frame, Image
 
 STEP_BYTES = 2**31
@@ -141,7 +141,7 @@ class PreallocatedStore(FrameStore):
         """Cut to this length; missing frames read as the fill value, even on a full disk."""
         self._end_space()
         self._writers.close()
-        error = close_gaps(self.data, np.isin(statuses, IN_FILE), self._offsets)
+        error = close_gaps(self.data, np.isin(statuses, WITH_DATA), self._offsets)
         if error is not None:
             raise error
 

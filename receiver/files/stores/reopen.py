@@ -26,7 +26,7 @@ from penstock.receiver.files.stores.segments.layout import segments_of, segments
 from penstock.receiver.files.stores.segments.segment_file import DATASET
 from penstock.receiver.files.stores.segments.store import SegmentStore
 from penstock.receiver.files.stores.superblock import repair
-from penstock.receiver.series.account import IN_FILE
+from penstock.receiver.validity.frames import WITH_DATA
 
 log = logging.getLogger(__name__)
 
@@ -191,7 +191,7 @@ def finish(detector: Any, statuses: np.ndarray[Any, Any]) -> None:
     Raises:
         OSError: a segment cannot be written.
     """
-    stored = np.isin(statuses, IN_FILE)
+    stored = np.isin(statuses, WITH_DATA)
     for dataset in list(detector.values()):
         # First: asking a virtual dataset for its shape opens its sources.
         if getattr(dataset, "is_virtual", False):

@@ -8,6 +8,7 @@ import numpy as np
 
 from penstock.receiver.transforms.steps.facts import of_good_pixels
 from penstock.receiver.transforms.steps.format import (
+    NO_RULE,
     Format,
     FormatError,
     Kernel,
@@ -45,8 +46,7 @@ class DarkFlat(Step, frozen=True, kw_only=True, tag="dark_flat"):
 
     def load(self, read: ReadArray) -> Plan:
         dark, flat = (
-            None if path is None else read(path, "dark_flat").astype("<f4", copy=False)
-            for path in (self.dark, self.flat)
+            None if path is None else _values(read(path, "dark_flat")) for path in (self.dark, self.flat)
         )
         for array, path in ((dark, self.dark), (flat, self.flat)):
             if array is not None and array.ndim != 2:
@@ -67,3 +67,9 @@ class DarkFlat(Step, frozen=True, kw_only=True, tag="dark_flat"):
             )
 
         return plan
+
+
+def _values(array: np.ndarray) -> np.ndarray:
+    """Return an image as float32; NaN where it has no value, as in the gaps of an array of counts."""
+    good = NO_RULE.good(array)
+    return array.astype("<f4", copy=False) if good is None else np.where(good, array, np.nan).astype("<f4")

@@ -9,8 +9,10 @@ import h5py
 import numpy as np
 import pytest
 
+from penstock.processing.azimuthal import kept
 from penstock.processing.worker.configuring import Refusal
 from penstock.stins.messages import Frame
+from tests.processing.azimuthal.compared import make_here
 from tests.processing.processors.built_in import Made, begun
 from tests.receiver.files.stores.written import Written
 from tests.receiver.sample_series import start
@@ -114,6 +116,7 @@ def curve(cache: None, **parameters: Any) -> float:
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PENSTOCK_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(kept, "_make", make_here)
 
 
 def test_a_mask_is_the_pixel_mask_of_a_file_that_has_one(tmp_path: Path, cache: None) -> None:
@@ -142,15 +145,31 @@ def test_where_the_flat_field_is_no_factor_no_pixel_counts(tmp_path: Path, cache
     assert curve(cache, flat=str(tmp_path / "flat.npy")) == pytest.approx((8 + 10 + 12) / 6)
 
 
-def test_frames_of_others_that_were_never_stored_are_not_in_a_dark(tmp_path: Path) -> None:
+@pytest.mark.parametrize("place", ["", "::/entry/data/data", "::entry/instrument/eig/data", "::/other"])
+def test_frames_of_others_that_were_never_stored_are_not_in_a_dark(tmp_path: Path, place: str) -> None:
     dark = tmp_path / "others.h5"
     with h5py.File(dark, "w") as file:
         entry = file.create_group("entry")
         entry.attrs.update(NX_class="NXentry", default="data")
+        detector = file.create_group("entry/instrument/eig")
+        detector.attrs["NX_class"], detector.parent.attrs["NX_class"] = "NXdetector", "NXinstrument"
+        frames = detector.create_dataset("data", (5, 2, 3), np.uint32, chunks=(1, 2, 3))
+        frames[1] = frames[4] = 10
+        frames[4, 0, 0] = 2**32 - 1
+        file["other"] = frames
         data = entry.create_group("data")
         data.attrs.update(NX_class="NXdata", signal="data")
-        frames = data.create_dataset("data", (5, 2, 3), np.uint16, chunks=(1, 2, 3))
-        frames[1] = frames[4] = 10
+        data["data"] = h5py.SoftLink("/entry/instrument/eig/data")
 
-    assert mean(corrected(dark=str(dark))) == [[100] * 3] * 2
-    assert mean(corrected(dark=f"{dark}::/entry/data/data")) == [[100] * 3] * 2
+    made = corrected(dark=f"{dark}{place}")
+
+    assert notes(made) == [f"dark {dark}: mean of 2 of 5 frames (3 missing)"]
+    assert mean(made) == [[100] * 3] * 2
+
+
+def test_of_an_npy_file_gaps_are_no_counts(tmp_path: Path) -> None:
+    np.save(tmp_path / "dark.npy", np.array([[10, 2**32 - 1, 10], [10, 10, 10]], np.uint32))
+
+    found = mean(corrected(dark=str(tmp_path / "dark.npy")))
+
+    np.testing.assert_array_equal(found, [[100, np.nan, 100], [100, 100, 100]])

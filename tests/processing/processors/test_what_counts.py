@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,10 @@ import numpy as np
 import pytest
 
 from penstock.processing.azimuthal import kept
+from penstock.processing.pixels import Pool
+from penstock.processing.processor import Frame
+from penstock.processing.series import from_start
+from penstock.stins.messages import Header
 from tests.processing.azimuthal.compared import make_here
 from tests.processing.processors.built_in import begun
 from tests.processing.worker.worker_process import frame
@@ -49,6 +54,17 @@ def test_the_mean_is_that_of_the_pixels_that_count(name: str) -> None:
 
     assert curve.tolist() == pytest.approx([mean])
     assert np.nanmean(accumulated) == np.nanmean(corrected) == pytest.approx(mean)
+
+
+def test_a_class_of_ones_own_asks_the_series_which_pixels_count() -> None:
+    said = {"saturation_value": 100, "pixel_mask": [[1, 0, 0], [0, 0, 0]]}
+    series = from_start(Header(filename=""), [json.dumps(said).encode()])
+    header, *blobs = frame(np.array([[5, 99, 100], [65535, 0, 7]], np.uint16), 0)
+    given = Frame(0, (header, blobs), Pool())
+
+    assert series.good(given).tolist() == [[False, True, False], [False, True, True]]
+    given.pixels = np.array([[5.0, np.nan, 100.0], [1.0, 2.0, 3.0]])
+    assert series.good(given).tolist() == [[False, False, True], [True, True, True]]
 
 
 def test_what_a_step_has_made_is_not_measured_by_the_detectors_limits(tmp_path: Path) -> None:

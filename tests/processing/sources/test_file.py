@@ -298,3 +298,22 @@ def test_a_file_of_an_incomplete_series_says_why(tmp_path: Path) -> None:
     assert whole_file(str(tmp_path / "short.h5")).reason == "2 of 3 frames: 1 missing; the streamer is gone"
     write_series(tmp_path / "running.h5", 3, killed=True)
     assert whole_file(str(tmp_path / "running.h5")).reason == STILL_WRITTEN
+
+
+def test_what_is_away_of_another_programs_frame_has_the_fill_value(tmp_path: Path) -> None:
+    layout = h5py.VirtualLayout((1, 4, 2), np.uint16)
+    for module in range(2):
+        with h5py.File(tmp_path / f"m{module}.h5", "w") as file:
+            file["data"] = np.full((1, 2, 2), module + 5, np.uint16)
+        layout[:, 2 * module : 2 * module + 2] = h5py.VirtualSource(f"m{module}.h5", "data", (1, 2, 2))
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        file.attrs["default"], file.create_group("entry").attrs["NX_class"] = "entry", "NXentry"
+        file["entry"].attrs["default"] = "data"
+        data = file.create_group("entry/data")
+        data.attrs.update(NX_class="NXdata", signal="data")
+        data.create_virtual_dataset("data", layout)
+    (tmp_path / "m0.h5").unlink()
+    with FileFrames(tmp_path / "x.h5") as frames:
+        message = codec.decode(frames.parts(0))
+    assert isinstance(message, Frame) and message.image.partial
+    assert np.frombuffer(message.blobs[0], np.uint16).tolist() == [65535] * 4 + [6] * 4

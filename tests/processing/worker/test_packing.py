@@ -209,7 +209,7 @@ def test_masked_elements_count_in_the_frames_in_which_they_are_not_masked(dtype:
 
 @pytest.mark.parametrize("first_is_masked", [True, False])
 def test_what_workers_have_masked_and_not_masked_is_merged(first_is_masked: bool) -> None:
-    workers = [Total("mean", masked([1, 50], [0, 1])), Total("mean", np.array([3, 7]))]
+    workers = [Total("mean", np.array([1, 50]), without=np.array([1])), Total("mean", np.array([3, 7]))]
     one, other = workers if first_is_masked else workers[::-1]
 
     one.add(other.value, other.n, masked=other.masked)
@@ -218,8 +218,18 @@ def test_what_workers_have_masked_and_not_masked_is_merged(first_is_masked: bool
 
 
 def test_an_element_that_is_masked_in_all_frames_is_nan() -> None:
-    for kind in ("sum", "mean"):
-        np.testing.assert_array_equal(Total(kind, masked([1, 50], [0, 1])).result, [1, np.nan])
+    for kind in ("sum", "mean", "max", "min"):
+        total = Total(kind, np.array([1, 50], np.uint8), without=np.array([1]))
+        np.testing.assert_array_equal(total.result, [1, np.nan])
+
+
+@pytest.mark.parametrize(("kind", "expected"), [("max", 200), ("min", 7)])
+def test_very_many_frames_in_which_an_element_is_masked_are_counted(kind: str, expected: int) -> None:
+    total = Total(kind, np.array([5, 200], np.uint8), without=np.array([1]))
+    for _ in range(300):  # more than the type of the pixels holds
+        total.add(np.array([5, 200], np.uint8), without=np.array([1, 1]))
+    total.add(np.array([5, expected], np.uint8))
+    assert (total.n, total.result.tolist()) == (302, [5, expected])
 
 
 def test_results_of_a_whole_series_are_numbers_and_arrays() -> None:

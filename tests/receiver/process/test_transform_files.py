@@ -71,7 +71,7 @@ def test_a_dark_is_read_anew_once_its_file_has_changed(tmp_path: Path) -> None:
     [
         ("", "dark.h5 has no stored frame: 0 of 3 frames (3 missing)"),
         ("::/entry/data/data", "dark.h5 has no stored frame: 0 of 3 frames (3 missing)"),
-        ("::/entry/empty", "/entry/empty was never written"),
+        ("::/entry/empty", "dark.h5 has no stored frame: 0 of 1 frame (1 missing)"),
         ("::/entry/data", "/entry/data is a group"),
         ("::/entry/nothing", "nothing"),
     ],

@@ -110,6 +110,16 @@ def test_dark_flat_makes_no_value_of_a_pixel_that_has_none_or_is_saturated(
     np.testing.assert_array_equal(found, np.array([[*left, NAN if partial else 1]], "float32"))
 
 
+@pytest.mark.parametrize("name", ["dark", "flat"])
+def test_a_gap_of_a_dark_or_flat_is_no_count(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "gap.npy"
+    np.save(path, np.array([[2, 2**32 - 1, 4]], "uint32"))
+    corrected = kernel(step(type="dark_flat", **{name: str(path)}), Format((1, 3), "int32", "none"))
+    left = {"dark": [6, NAN, 4], "flat": [4, NAN, 2]}[name]
+    found = corrected(np.array([[8, 8, 8]], "int32"))
+    np.testing.assert_array_equal(found, np.array([left], "float32"))
+
+
 def test_counts_to_energy_has_none_for_a_pixel_without_a_value_or_a_saturated_one() -> None:
     made = step(type="counts_to_energy", table=[0, 5, 7, 9], outside=-3)
     format = Format((1, 5), "int32", "none", PixelRule(3.0, 0.0))
