@@ -129,3 +129,27 @@ def test_consumers_get_what_the_chain_made(
     assert isinstance(start, Start) and isinstance(frame, Frame)
     assert (start.header.shape, start.header.compression, start.header.checksum) == ((8, 5), "bslz4", None)
     np.testing.assert_array_equal(unpacked(frame), np.rot90(picture(0)))
+
+
+def test_a_dark_of_frames_and_the_detectors_limits_are_applied_in_the_file(
+    tmp_path: Path, start_receiver: Callable[..., ReceiverProcess], streamer: Streamer
+) -> None:
+    dark = tmp_path / "dark.h5"
+    with h5py.File(dark, "w") as file:
+        data = file.create_dataset("entry/data/data", (3, 1, 4), "uint32", chunks=(1, 1, 4))
+        data[1] = [[2, 10, 2, 2**32 - 1]]  # the first frame is never stored
+        data[2] = [[4, 10, 4, 2**32 - 1]]
+    receiver = start_receiver(transforms=[{"type": "dark_flat", "dark": str(dark)}], workers=2)
+    receiver.connected()
+    path = receiver.root / "corrected.h5"
+    metadata = {"underload_value": 0, "saturation_value": 100}
+    series = streamer.start(str(path), frames=2, metadata=metadata)
+    for number in range(2):
+        streamer.frame(number, np.array([[13 + number, -1, 100, 13]], "int32"))
+    streamer.end(reason="complete", triggered=2, sent=2)
+    assert receiver.ended(series).counts.stored == 2
+    with h5py.File(path) as file:
+        left = [[[10, np.nan, np.nan, np.nan]], [[11, np.nan, np.nan, np.nan]]]
+        np.testing.assert_array_equal(file["entry/data/data"][()], left)
+    said = f"dark_flat: {dark}: mean of 2 of 3 frames (1 missing)"
+    assert receiver.log.read_text().count(said) == 1
