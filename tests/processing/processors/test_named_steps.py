@@ -184,9 +184,7 @@ def test_a_region_whose_results_would_have_too_long_names_is_refused_before_the_
         return begun_by(classes.steps(config), config, {}, shape=SHAPE, type="uint16")
 
     of_step = f" in a step of the name {step}" if step else ""
-    with pytest.raises(
-        ParameterError, match=f" {most + 1} characters, and {most} are the most{of_step}: rename"
-    ):
+    with pytest.raises(Refusal, match=f" {most + 1} characters, and {most} are the most{of_step}: rename"):
         made(most + 1)
     taken = made(most).take(IMAGES[:1])
     assert not taken.errors and len(max(taken.values, key=len)) == 63
