@@ -17,6 +17,7 @@ import pyFAI
 from penstock.checks.series_check import unreadable_files
 from penstock.receiver.frame_files import open_frames
 from penstock.receiver.geometry import NEEDED, NO_ENERGY
+from penstock.receiver.hdf5.module_places import with_gaps
 from penstock.receiver.reader import ReaderError, SeriesFile, text
 from penstock.receiver.stored_mean import stored_mean
 from penstock.receiver.validity import raw_words
@@ -44,7 +45,7 @@ def integrator(series: SeriesFile) -> Any:
     if found is None:
         raise ReaderError(f"{series.path} has no geometry: {NEEDED}")
     made = pyFAI.load(json.loads(text(found[()])))
-    mask = series.pixel_mask
+    mask = with_gaps(series.group, series.pixel_mask, series.shape[1:])
     if mask is not None and mask.shape == series.shape[-2:]:
         made.detector.mask = (mask != 0).astype(np.int8)
     return made

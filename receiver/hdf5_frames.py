@@ -17,6 +17,7 @@ import numpy as np
 from penstock.receiver.hdf5.contents import Contents, stack_at
 from penstock.receiver.hdf5.described import described, mask, saturation, underload
 from penstock.receiver.hdf5.detector import Held, held, held_by_series
+from penstock.receiver.hdf5.module_places import with_gaps
 from penstock.receiver.hdf5.nodes import NO_NODE
 from penstock.receiver.hdf5.own_parts import WHY, OwnParts
 from penstock.receiver.hdf5.stack import Stack, axes_of, kind_of
@@ -180,11 +181,15 @@ class Hdf5Frames:
         return self._held.remarks if found is None else tuple(found.remarks)
 
     def mask(self, channel: str | None = None) -> np.ndarray[Any, Any] | None:
-        """Return the pixel mask, (rows, cols), of a channel, or of the first; 0 is a pixel that counts."""
+        """Return the pixel mask, (rows, cols), of a channel, or of the first; 0 is a pixel that counts.
+
+        Of an image of modules, what lies between them has bit 0, as the receiver's own mask says it.
+        """
         if self._held.detector is None:
             return None
         fits = self._series is None and self.interpretation == "image"
-        return mask(self._held.detector, channel, self.shape[-2:] if fits else None)
+        found = mask(self._held.detector, channel, self.shape[-2:] if fits else None)
+        return with_gaps(self._held.detector, found, self.shape[1:])
 
     def _of_frame(self, name: str, index: int) -> float | None:
         found = None if self._series is None else self._series.group.get(name)

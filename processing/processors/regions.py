@@ -21,7 +21,7 @@ LABELS = {
     "saturated": "saturated pixels",
 }  # fmt: skip
 LONGEST_NAME = 63 - len("_saturated")
-"""Results have names of 63 characters at most."""
+"""Results have names of 63 characters at most, with which that of a step counts."""
 
 
 class Regions(Processor):
@@ -40,10 +40,13 @@ class Regions(Processor):
     def configure(self) -> None:
         """Check the names; the rectangles' parts inside a frame are found with the next frame."""
         check_names(self.regions)
+        most, why = LONGEST_NAME, ""
+        if self._label:
+            most, why = most - len(f"{self._label}_"), f" in a step of the name {self._label}"
         for name in self.regions:
-            if len(name) > LONGEST_NAME:
+            if len(name) > most:
                 raise CannotProcess(
-                    f"region {name} has a name of {len(name)} characters, and {LONGEST_NAME} are the most: "
+                    f"region {name} has a name of {len(name)} characters, and {most} are the most{why}: "
                     "rename it"
                 )
         self._areas: dict[str, Area | None] = {}

@@ -11,20 +11,8 @@ from pathlib import Path
 import h5py
 from h5py import h5d, h5p
 
+from penstock.receiver.files.stores.counted_names import NUMBER, is_counted, numbered
 from penstock.receiver.files.stores.linked_frames import is_virtual, place_of
-
-_NUMBER = re.compile(r"%(%|b)")
-"""In such names "%b" is the number, and "%%" a percent sign (HDF5's `H5Pset_virtual`)."""
-
-
-def is_counted(name: str) -> bool:
-    """Return whether a name has a place for a number."""
-    return any(match[1] == "b" for match in _NUMBER.finditer(name))
-
-
-def numbered(name: str, number: int = 0) -> str:
-    """Return the name with this number."""
-    return _NUMBER.sub(lambda match: "%" if match[1] == "%" else str(number), name)
 
 
 def named(shown_by: Path, name: str) -> Iterator[Path]:
@@ -58,8 +46,8 @@ def open_with_gap(file: h5py.File, name: str, gap: int) -> h5py.Dataset:
 
 
 def _gap(shown_by: Path, name: str) -> int:
-    literal = [re.escape(numbered(part)) for part in _NUMBER.split(Path(name).name)[::2]]
-    marks = [match[1] for match in _NUMBER.finditer(Path(name).name)]
+    literal = [re.escape(numbered(part)) for part in NUMBER.split(Path(name).name)[::2]]
+    marks = [match[1] for match in NUMBER.finditer(Path(name).name)]
     form = literal[0] + "".join(
         (r"(\d+)" if mark == "b" else "%") + part for mark, part in zip(marks, literal[1:], strict=True)
     )

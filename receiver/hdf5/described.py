@@ -74,8 +74,8 @@ def _centre(
     value = numbers.finite(found)
     if found is None or value is None:
         return None
-    unit = text(found.attrs.get("units")).strip()
-    if unit.lower() in numbers.PIXELS:
+    unit = text(found.attrs.get("units"))
+    if unit.strip().lower() in numbers.PIXELS:
         return value
     factor = numbers.factor(unit, numbers.LENGTHS)
     if factor is None:
@@ -88,7 +88,7 @@ def _centre(
 
 
 def _unknown(found: h5py.Dataset, unit: str) -> str:
-    if not unit:
+    if not unit.strip():
         return f"{found.name} has no units: it is not known what its number means"
     return f'{found.name} is in "{unit}", which is not known here'
 

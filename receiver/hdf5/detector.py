@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import h5py
 
 from penstock.receiver.files.stores.linked_frames import place_of, runs_of
-from penstock.receiver.hdf5.counted import numbered
 from penstock.receiver.hdf5.nodes import NO_NODE, nx_class
 from penstock.receiver.hdf5.numbers import finite
 from penstock.receiver.reader import ReaderError, open_hdf5
@@ -104,7 +103,7 @@ def _sources(data: h5py.Dataset, files: list[h5py.File]) -> Iterator[h5py.Datase
     """Yield the datasets whose whole frames a virtual dataset shows; of many of one name the first."""
     seen: set[str] = set()
     tried = 0
-    for run in runs_of(data):
+    for run in runs_of(data, counted=True):
         if run.dataset in seen:
             continue
         tried += 1
@@ -113,7 +112,7 @@ def _sources(data: h5py.Dataset, files: list[h5py.File]) -> Iterator[h5py.Datase
         try:
             file = data.file
             if run.file != ".":
-                path = place_of(Path(file.filename), numbered(run.file))
+                path = place_of(Path(file.filename), run.file)
                 file = open_hdf5(path)
                 files.append(file)
             source = file.get(run.dataset)

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import h5py
 import numpy as np
 
+from penstock.receiver.files.stores.counted_names import is_counted, numbered
 from penstock.receiver.files.stores.linked_frames import is_virtual
 from penstock.receiver.hdf5.chunks import Box
-from penstock.receiver.hdf5.counted import is_counted, numbered
 from penstock.receiver.hdf5.selections import Axis, Indices, all_of, axes, flat
 
 

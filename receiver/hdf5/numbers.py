@@ -26,7 +26,8 @@ _MOST = 100
 
 
 def factor(unit: str, units: dict[str, float]) -> float | None:
-    """Return what a unit is in that of the table; `None` if it is not known."""
+    """Return what a unit, even with spaces around it, is in that of the table; `None` if it is not known."""
+    unit = unit.strip()
     known = {name.lower(): value for name, value in units.items()} if len(unit) > 3 else units
     unit = unit.lower() if len(unit) > 3 else unit
     return known.get(unit, known.get(unit.removesuffix("s")))

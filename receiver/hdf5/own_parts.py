@@ -10,6 +10,7 @@ import h5py
 import numpy as np
 
 from penstock.receiver.hdf5.mappings import shows_other_files
+from penstock.receiver.hdf5.module_places import place_of_module
 from penstock.receiver.hdf5.stored import Stored
 from penstock.receiver.models import FrameStatus
 from penstock.receiver.reader import SeriesFile
@@ -101,12 +102,4 @@ class OwnParts:
         if len(shape) == 3 and shape[0] == parts:  # a frame is the blobs, one behind the other
             yield from ((slice(part, part + 1),) for part in range(parts))
             return
-        for part in range(parts):
-            place = self._series.group.get(f"module_{part}")
-            # As the receiver writes them where it has assembled nothing: rows, then columns.
-            ends = [place.get(name) for name in ("data_origin", "data_size")] if place is not None else []
-            if len(ends) != 2 or any(each is None or each.shape != (2,) for each in ends):
-                yield None
-                continue
-            (row, column), (rows, columns) = (each[...].tolist() for each in ends)
-            yield slice(row, row + rows), slice(column, column + columns)
+        yield from (place_of_module(self._series.group, part) for part in range(parts))

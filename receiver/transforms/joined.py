@@ -47,7 +47,8 @@ class Joined:
         self.why_not = ""
         """Why the modules do not form one image; set by `arranged`."""
         self.placed: Layout | None = None
-        """Layout of the image as it is shown, after all steps; `None` before the first frame."""
+        """Layout of the image as it is shown, after all steps; `None` if there is none, and before the first
+        frame if the start messages do not say how large the modules are."""
         self.is_over = False
         """True once the series has ended: no more frames are joined."""
         self._arranged: dict[tuple[int, int], Layout | None] = {}

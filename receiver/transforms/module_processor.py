@@ -134,6 +134,8 @@ class ModuleProcessor(FrameProcessor):
         header = start.header
         if self._before is not None:
             header = self._before.announce(header)
+        placed = None if header.shape is None else start.joined.arranged(*header.shape[-2:])
+        start.joined.placed = None if placed is None else turned(placed, self._steps_after)
         if not self.assembles:
             return header
         if header.shape is not None and header.type is not None:

@@ -17,6 +17,7 @@ import h5py
 import numpy as np
 from h5py import h5d, h5s
 
+from penstock.receiver.files.stores.counted_names import is_counted, numbered
 from penstock.receiver.files.stores.open_error import why_not
 
 DEEPEST = 8
@@ -49,19 +50,24 @@ def is_virtual(data: Any) -> bool:
     return bool(data.id.get_create_plist().get_layout() == h5d.VIRTUAL)
 
 
-def runs_of(data: Any) -> list[Run]:
+def runs_of(data: Any, *, counted: bool = False) -> list[Run]:
     """Return what a virtual dataset shows, in the order of the frames; nothing if it is none, or shows parts
-    of frames."""
+    of frames.
+
+    Args:
+        data: the dataset.
+        counted: also of one whose files, or datasets, are counted, as if number 0 had all of its frames.
+    """
     if not is_virtual(data):
         return []
     found = []
     for source in h5py.Dataset(data.id).virtual_sources():  # of another object: see `is_virtual`
         here, there = _frames(source.vspace), _frames(source.src_space)
-        if here is None or there is None:
+        names = source.file_name, source.dset_name
+        if here is None or there is None or (not counted and any(map(is_counted, names))):
             return []
         (first, count), (start, _) = here, there
-        # In these names HDF5 takes "%" for the beginning of a number's place.
-        file, dataset = (name.replace("%%", "%") for name in (source.file_name, source.dset_name))
+        file, dataset = map(numbered, names)
         found.append(Run(first, None if count is None else first + count, file, dataset, start))
     return sorted(found)
 

@@ -68,7 +68,7 @@ class ModuleStore(FrameStore):
             chunks=(STATUS_CHUNK, modules.modules), fillvalue=int(FrameStatus.MISSING),
         )  # fmt: skip
         self._status.attrs["long_name"] = "status of each module, by the codes of frame_status"
-        self._describe(detector, self._layout if assembled is None else None)
+        self._describe(detector, self._layout if assembled is None else joined.placed)
 
     @property
     def waiting_bytes(self) -> int:

@@ -17,6 +17,7 @@ from penstock.processing.config import classes, pipeline_file
 from penstock.processing.config.pipeline_config import PipelineConfig
 from penstock.processing.config.pipeline_file import PipelineError
 from penstock.processing.results.read import Results
+from penstock.processing.worker.configuring import Refusal
 from penstock.processing.worker.parameters import ParameterError
 from penstock.receiver.files.writer import SeriesWriter
 from penstock.receiver.models import FrameStatus
@@ -24,7 +25,7 @@ from penstock.receiver.series.running_series import RunningSeries
 from penstock.stins.messages import Frame, Header, SeriesEnd, Start
 from tests.processing.azimuthal.compared import make_here
 from tests.processing.azimuthal.counted import DISTANCE, PIXEL, points
-from tests.processing.processors.built_in import begun_by, saved
+from tests.processing.processors.built_in import Made, begun_by, saved
 from tests.streams import image as head
 
 SHAPE, BEAM, FRAMES = (60, 70), (33.3, 27.8), 3
@@ -138,6 +139,11 @@ def test_parameters_of_one_step_change_that_one_alone(
             r"their results max_image would .* name: inner, with .* \(inner_max_image\)",
         ),
         ([{"processor": "peaks", "name": "a"}] * 2, "two steps have the name a"),
+        (
+            [{"processor": "electrons", "name": name} for name in ("a_b", "c", "a")],
+            "steps have the names a and a_b: .* begin with a_b_ could be .*; give one .* another name",
+        ),
+        ([{"processor": "electrons", "name": name} for name in ("a", "ab")], ""),
         ([{"processor": "peaks", "name": "1a"}], "name"),
         ([{"processor": "correct"}] * 2, ""),
         ([{"processor": "images", "parameters": {"images": [kind]}} for kind in ("min", "max")], ""),
@@ -163,3 +169,22 @@ def test_a_step_with_a_name_gets_its_own_totals_and_names_what_it_makes_of_them(
     assert set(made.values) == {
         f"{name}_{result}" for name in "ab" for result in ("electrons", "electron_count")
     }
+
+
+@pytest.mark.parametrize(("step", "most"), [("", 53), ("s" * 30, 22)])
+def test_a_region_whose_results_would_have_too_long_names_is_refused_before_the_first_frame(
+    step: str, most: int
+) -> None:
+    """63 characters: 30 and "_" of the step, of the region, 10 of "_saturated"."""
+
+    def made(length: int) -> Made:
+        region = {"r" * length: {"x": 0, "y": 0, "width": 2, "height": 1}}
+        given = {"processor": "regions", "name": step, "parameters": {"regions": region}}
+        config = config_of([given])
+        return begun_by(classes.steps(config), config, {}, shape=SHAPE, type="uint16")
+
+    of_step = f" in a step of the name {step}" if step else ""
+    with pytest.raises(Refusal, match=f" {most + 1} characters, and {most} are the most{of_step}: rename"):
+        made(most + 1)
+    taken = made(most).take(IMAGES[:1])
+    assert not taken.errors and len(max(taken.values, key=len)) == 63

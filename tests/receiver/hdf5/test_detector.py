@@ -8,8 +8,10 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
+from h5py import h5d, h5p, h5s, h5t
 
 from penstock.receiver.frame_files import open_frames
+from penstock.receiver.reader import SeriesFile
 
 SHAPE = (3, 4)
 FRAMES = np.arange(24, dtype=np.uint16).reshape(2, *SHAPE)
@@ -84,6 +86,30 @@ def view_of_another_file(file: h5py.File, folder: Path) -> None:
     view(h5py.VirtualSource("raw.h5", "scan/instrument/Eiger/data", FRAMES.shape), plot(entry))
 
 
+def view_of_a_file_with_a_percent_sign(file: h5py.File, folder: Path) -> None:
+    for name, number in (("a%b.h5", 2), ("a0.h5", 1)):  # to HDF5 the second is counted file 0 of "a%b.h5"
+        with h5py.File(folder / name, "w") as raw:
+            detector(group(raw, "scan", "NXentry"), "Eiger", number)
+    entry = group(file, "entry", "NXentry")
+    view(h5py.VirtualSource("a%%b.h5", "scan/instrument/Eiger/data", FRAMES.shape), plot(entry))
+
+
+def view_of_counted_files(file: h5py.File, folder: Path) -> None:
+    with h5py.File(folder / "raw_0.h5", "w") as raw:
+        detector(group(raw, "scan", "NXentry"), "Eiger", 2)
+    show_counted(plot(group(file, "entry", "NXentry")))
+
+
+def show_counted(place: h5py.Group) -> None:
+    source, endless = h5s.create_simple(FRAMES.shape), (h5s.UNLIMITED, *SHAPE)
+    shown = h5s.create_simple((0, *SHAPE), endless)
+    shown.select_hyperslab((0, 0, 0), (h5s.UNLIMITED, 1, 1), FRAMES.shape, FRAMES.shape)
+    how = h5p.create(h5p.DATASET_CREATE)
+    how.set_virtual(shown, b"raw_%b.h5", b"scan/instrument/Eiger/data", source)
+    space = h5s.create_simple((0, *SHAPE), endless)
+    h5d.create(place.id, b"data", h5t.py_create(FRAMES.dtype), space, dcpl=how)
+
+
 def the_only_one(file: h5py.File, folder: Path) -> None:
     """As DECTRIS' master file: no link leads from the frames to the detector."""
     entry = group(file, "entry", "NXentry")
@@ -111,7 +137,9 @@ def of_another_size(file: h5py.File, folder: Path) -> None:
     ("make", "number"),
     [
         (soft_link, 1), (hard_link, 2), (linked_from_the_detector, 2), (external_link, 2),
-        (view_of_this_file, 2), (view_of_another_file, 2), (the_only_one, 2), (of_two_none, None),
+        (view_of_this_file, 2), (view_of_another_file, 2),
+        (view_of_a_file_with_a_percent_sign, 2), (view_of_counted_files, 2), (the_only_one, 2),
+        (of_two_none, None),
     ],
 )  # fmt: skip
 def test_mask_and_limits_are_those_of_the_detector_that_holds_the_frames(
@@ -131,6 +159,15 @@ def test_mask_and_limits_are_those_of_the_detector_that_holds_the_frames(
         assert mask is not None and np.argwhere(mask).tolist() == [[0, number]]
         assert (opened.saturation, opened.underload) == (100 * number, -number)
         assert opened.remarks() == ()
+
+
+def test_frames_of_counted_files_are_read_as_hdf5_shows_them(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "raw_0.h5", "w") as raw:
+        detector(group(raw, "scan", "NXentry"), "Eiger", 2)
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        show_counted(detector(group(file, "entry", "NXentry"), "Eiger", 1, frames=False))
+    with SeriesFile(tmp_path / "a.h5") as series:
+        assert series.frame(1).tolist() == [[12, 13, 14, 15], [16, 17, 18, 19], [20, 21, 22, 23]]
 
 
 def test_a_mask_of_another_size_is_not_that_of_the_frames(tmp_path: Path) -> None:
@@ -160,6 +197,7 @@ CENTRE_IN = "/entry/instrument/Eiger/beam_center_x is in"
         ((("beam_center_x", 10.0, "mm"),), "beam_center_x", None,
          f"{CENTRE_IN} mm, and there is no x_pixel_size to make pixels of it"),
         ((("distance", 20.0, "cm"),), "distance", 0.2, None),
+        ((("distance", 20.0, " cm "),), "distance", 0.2, None),
         ((("distance", 1.0, "parsec"),), "distance", None,
          '/entry/instrument/Eiger/distance is in "parsec", which is not known here'),
         ((("distance", 0.2, None),), "distance", None,
@@ -167,6 +205,7 @@ CENTRE_IN = "/entry/instrument/Eiger/beam_center_x is in"
         ((("distance", 0.2, "keV"),), "distance", None,
          '/entry/instrument/Eiger/distance is in "keV", which is not known here'),
         ((("beam", 12.0, "keV"),), "energy", 12_000.0, None),
+        ((("beam", 12.0, "keV\n"),), "energy", 12_000.0, None),
         ((("beam", 12.0, "mm"),), "energy", None,
          '/entry/sample/incoming/incident_energy is in "mm", which is not known here'),
     ],
