@@ -65,10 +65,10 @@ class PipelineFile(PipelineConfig, frozen=True, kw_only=True, forbid_unknown_fie
         labels = [step.name for step in self.steps if step.name]
         if twice := next((name for place, name in enumerate(labels) if name in labels[:place]), ""):
             raise ValueError(f"two steps have the name {twice}: give one of them another name")
-        both = next(((a, b) for a in labels for b in labels if b.startswith(f"{a}_")), None)
-        if both is not None:
+        alike = next(((a, b) for a in labels for b in labels if b.startswith(f"{a}_")), None)
+        if alike is not None:
             raise ValueError(
-                f"steps have the names {both[0]} and {both[1]}: results whose names begin with {both[1]}_ "
+                f"steps have the names {alike[0]} and {alike[1]}: results whose names begin with {alike[1]}_ "
                 "could be those of either; give one of the steps another name"
             )
         if why := built_in.collision(self.steps):
