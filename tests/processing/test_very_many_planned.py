@@ -142,7 +142,7 @@ def test_three_frames_of_them_are_seen_everywhere_and_all_others_are_one_range(
         for name, end in ENDS.items():
             take(made, sender, receiver.root / f"{name}.h5", PLANNED, **end)
             client, series = made.client, made.client.status().series
-            assert series is not None and series.reason == f"{REST:,} frames absent"
+            assert series is not None and series.reason.split("; ")[0] == f"{REST:,} frames absent"
             assert (series.counts.done, series.counts.absent, series.counts.frames) == (3, REST, PLANNED)
             agree(receiver.root / f"{name}.spots.h5")
 
