@@ -196,13 +196,15 @@ def cost(rounds: int) -> dict[str, list[float]]:
     frames = parts(pixels, FRAMES)
     steps = {OURS: "azimuthal", UNPACKED: f"{MODULE}:Unpack", PYFAI: f"{MODULE}:Stock"}
     workers = {
-        name: InWorker(step, {"points": POINTS, "radial_range": RANGE} if name == OURS else {}, SHAPE, "uint32", HEADER)
+        name: InWorker(
+            step, {"points": POINTS, "radial_range": RANGE} if name == OURS else {}, SHAPE, "uint32", HEADER
+        )
         for name, step in steps.items()
     }
     answers = {name: worker.process(frames[:1]) for name, worker in workers.items()}
-    for ours, theirs in zip(answers[OURS], answers[PYFAI], strict=True):
+    for mine, theirs in zip(answers[OURS], answers[PYFAI], strict=True):
         # At the limits of a range pyFAI shares pixels otherwise.
-        if not np.allclose(ours[..., 4:-1], theirs[..., 4:-1], rtol=1e-4, equal_nan=True):
+        if not np.allclose(mine[..., 4:-1], theirs[..., 4:-1], rtol=1e-4, equal_nan=True):
             raise RuntimeError("pyFAI finds another curve")
     matrix = workers[OURS].steps[0]._matrix  # type: ignore[attr-defined]
     ends = np.concatenate(([0], np.cumsum(matrix.counts, dtype=np.int64)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -72,15 +73,18 @@ def test_a_file_that_exists_is_1_and_stops_no_later_series(bench: Bench) -> None
 
 def test_an_error_is_1_and_one_from_before_is_told_before_anything_is_sent(bench: Bench) -> None:
     bench.file.unlink(missing_ok=True)
-    bench.file.mkdir()
-    status, said = bench.generate()
-    assert status == 1
-    assert "the receiver is in Error: " in said and "is a folder" in said
-    status, said = bench.generate()
-    assert status == 2
-    assert f"is in Error: {bench.receiver.client.status().error}" in said
+    process = bench.receiver.data_process()
+    limit = resource.prlimit(process, resource.RLIMIT_FSIZE, (100, resource.RLIM_INFINITY))
+    try:
+        status, said = bench.generate()
+        assert status == 1
+        assert "the receiver is in Error: " in said
+        status, said = bench.generate()
+        assert status == 2
+        assert f"is in Error: {bench.receiver.client.status().error}" in said
+    finally:
+        resource.prlimit(process, resource.RLIMIT_FSIZE, limit)
     bench.receiver.client.reset()
-    bench.file.rmdir()
 
 
 def test_a_receiver_that_is_not_there_is_2(bench: Bench) -> None:
