@@ -6,11 +6,11 @@ import logging
 import warnings
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 
-from penstock.receiver import geometry, pilatus_header
+from penstock.receiver import geometry, pilatus_header, tiff_pages
 from penstock.receiver.models import Geometry
 from penstock.receiver.pillow_tiff import open_pillow
 from penstock.receiver.reader import ReaderError
@@ -21,9 +21,9 @@ TIFF_TYPES = ("uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "
 CBF, CBF_SECTION, CBF_PIXELS = b"###CBF: VERSION", b"--CIF-BINARY-FORMAT-SECTION--", b"\x0c\x1a\x04\xd5"
 """How a CBF file begins, and in it the part with the pixels, and these (CBF/imgCIF, "binary sections")."""
 _BEGINNINGS = {
-    "CBF": (b"###CBF",), "TIFF": (b"II*\0", b"MM\0*"), "EDF": (b"{\nEDF_", b"{\r\nEDF_", b"{\nHeaderID"),
+    "CBF": (b"###CBF",), "TIFF": tiff_pages.BEGINNINGS, "EDF": (b"{\nEDF_", b"{\r\nEDF_", b"{\nHeaderID"),
 }  # fmt: skip
-"""How files of these kinds begin (TIFF 6.0, section 2; fabio's `EdfImage`)."""
+"""How files of these kinds begin (fabio's `EdfImage`)."""
 
 
 class ImageFile:
@@ -190,19 +190,13 @@ def _is_incomplete(image: Any) -> bool:
 def _is_cut_off(path: Path) -> bool:
     """Return whether a file surely ends too early.
 
-    Of a CBF without pixels, fabio 2026.6 would look for their beginning for ever; of a packed TIFF whose
-    list of contents is cut, libtiff returns other pixels than were written.
+    Of a CBF without pixels, fabio 2026.6 would look for their beginning for ever.
     """
-    size = path.stat().st_size
     with path.open("rb") as file:
         beginning = file.read(len(CBF))
         kind = _kind(beginning)
         if kind == "TIFF":
-            order: Literal["little", "big"] = "little" if beginning.startswith(b"II") else "big"
-            contents = int.from_bytes(beginning[4:8], order)
-            file.seek(contents)
-            entries = int.from_bytes(file.read(2), order)
-            return contents + 2 + 12 * entries + 4 > size  # TIFF 6.0, section 2
+            return tiff_pages.is_cut_off(path)
         if kind != "CBF" and path.suffix.lower() != ".cbf":
             return False
         content = beginning + file.read()

@@ -157,6 +157,21 @@ def test_a_dataset_in_hdf5_is_replayed(rig: Rig, tmp_path: Path) -> None:
     np.testing.assert_array_equal(take(rig, 2, Pattern="recording", Recording=name), frames)
 
 
+def test_frames_that_the_recording_lacks_are_not_replayed(rig: Rig, tmp_path: Path) -> None:
+    import h5py
+
+    frames = np.arange(12, dtype=np.uint32).reshape(3, 2, 2)
+    with h5py.File(tmp_path / "file.h5", "w") as file:
+        made = file.create_dataset("entry/frames", frames.shape, frames.dtype, chunks=(1, 2, 2))
+        made[0], made[2] = frames[0], frames[2]
+        file.create_dataset("entry/none", frames.shape, frames.dtype, chunks=(1, 2, 2))
+    name = f"{tmp_path}/file.h5::/entry"
+    replayed = take(rig, 3, Pattern="recording", Recording=f"{name}/frames")
+    np.testing.assert_array_equal(replayed, frames[[0, 2, 0]])
+    with pytest.raises(Refused, match="has no frame that is stored"):
+        take(rig, 1, Pattern="recording", Recording=f"{name}/none")
+
+
 def test_a_real_powder_pattern_is_replayed(rig: Rig) -> None:
     import fabio
 

@@ -27,8 +27,11 @@ def tiff(
     planar: bool = False,
     order: str = "<",
     sample_format: int = 1,
+    big: bool = False,
 ) -> bytes:
-    """A TIFF of one page with one strip for each plane (TIFF 6.0, sections 2, 6 and 13)."""  # fmt: skip
+    """A TIFF of one page with one strip for each plane (TIFF 6.0, sections 2, 6 and 13), or a BigTIFF."""
+    place, count, head = ("Q", "Q", "HHHQ") if big else ("I", "H", "HI")
+    width, first = (8, 16) if big else (4, 8)
     rows, columns, samples = image.shape if image.ndim == 3 else (*image.shape, 1)
     planes = [image[..., sample] for sample in range(samples)] if planar else [image]
     strips = [
@@ -41,25 +44,27 @@ def tiff(
         278: ("I", [rows]), 279: ("I", [len(strip) for strip in strips]), 284: ("H", [2 if planar else 1]),
         339: ("H", [sample_format] * samples),
     }  # fmt: skip
-    end = 8 + 2 + 12 * len(entries) + 4  # the values that are too long for the list of contents begin here
+    # Behind the list of contents come the values that are too long for it.
+    end = first + struct.calcsize(f"<{count}") + (4 + 2 * width) * len(entries) + width
 
     def contents() -> tuple[bytes, bytes]:
         listed, behind = b"", b""
         for tag, (form, values) in entries.items():
             packed = struct.pack(f"{order}{len(values)}{form}", *values)
-            if len(packed) > 4:
-                packed, behind = struct.pack(f"{order}I", end + len(behind)), behind + packed
+            if len(packed) > width:
+                packed, behind = struct.pack(f"{order}{place}", end + len(behind)), behind + packed
             kind = {"H": 3, "I": 4}[form]
-            listed += struct.pack(f"{order}HHI", tag, kind, len(values)) + packed.ljust(4, b"\0")
+            listed += struct.pack(f"{order}HH{place}", tag, kind, len(values)) + packed.ljust(width, b"\0")
         return listed, behind
 
-    place = end + len(contents()[1])
+    at = end + len(contents()[1])
     for number, strip in enumerate(strips):
-        entries[273][1][number], place = place, place + len(strip)
+        entries[273][1][number], at = at, at + len(strip)
     listed, behind = contents()
-    mark = b"II" if order == "<" else b"MM"
-    head = mark + struct.pack(f"{order}HIH", 42, 8, len(entries))
-    return head + listed + struct.pack(f"{order}I", 0) + behind + b"".join(strips)
+    numbers = (43, 8, 0, first) if big else (42, first)
+    beginning = (b"II" if order == "<" else b"MM") + struct.pack(f"{order}{head}", *numbers)
+    listed = struct.pack(f"{order}{count}", len(entries)) + listed + struct.pack(f"{order}{place}", 0)
+    return beginning + listed + behind + b"".join(strips)
 
 
 @pytest.mark.parametrize("packing", [None, "tiff_lzw", "tiff_adobe_deflate", "packbits"])
@@ -73,10 +78,47 @@ def test_colours_are_right_however_they_are_packed(mode: str, packing: str | Non
         assert np.array_equal(file.frame(0), COLOURS)
 
 
+def test_damaged_big_tiff_is_refused(tmp_path: Path) -> None:
+    PIL.Image.fromarray(COLOURS).save(tmp_path / "a.tif", big_tiff=True)
+    content = (tmp_path / "a.tif").read_bytes()
+    assert content[:4] == b"II+\0"
+    damaged = {"cut": content[:100], "far": content[:8] + b"\xff" * 8 + content[16:]}
+    for name, said in damaged.items():
+        (tmp_path / f"{name}.tif").write_bytes(said)
+        with pytest.raises(ReaderError, match=rf"{name}\.tif .*damaged, or still being written"):
+            open_frames(tmp_path / f"{name}.tif")
+
+
+def test_grey_counts_in_big_tiff_are_read_as_they_are(tmp_path: Path) -> None:
+    counts = np.array([[1, 2, 3], [200, 60_000, 200]], np.uint16)
+    PIL.Image.fromarray(counts).save(tmp_path / "a.tif", big_tiff=True)
+    with open_frames(tmp_path / "a.tif") as file:
+        assert (file.interpretation, file.dtype) == ("image", np.dtype(np.uint16))
+        assert file.frame(0).tolist() == counts.tolist()
+
+
 @pytest.mark.parametrize(
     "keys",
-    [{}, {"order": ">"}, {"packing": 8}, {"planar": True}, {"planar": True, "packing": 8}],
-    ids=["plain", "big endian", "deflate", "planes", "packed planes"],
+    [
+        {},
+        {"order": ">"},
+        {"packing": 8},
+        {"planar": True},
+        {"planar": True, "packing": 8},
+        {"big": True},
+        {"big": True, "order": ">"},
+        {"big": True, "packing": 8},
+    ],
+    ids=[
+        "plain",
+        "big endian",
+        "deflate",
+        "planes",
+        "packed planes",
+        "BigTIFF",
+        "BigTIFF, big endian",
+        "BigTIFF, deflate",
+    ],
 )
 def test_colours_are_right_however_they_are_ordered(keys: dict[str, Any], tmp_path: Path) -> None:
     (tmp_path / "a.tif").write_bytes(tiff(COLOURS, **keys))
