@@ -6,6 +6,7 @@ import gc
 import os
 import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 
 from penstock.devices._base import processes
 from tests import distribution
+from tests.shared import Shared
 
 # Also for whoever calls .venv/bin/pytest without the Makefile: tests start PyDatabaseds, device
 # servers and `penstock` by name.
@@ -53,6 +55,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Begin with what takes long, if several processes share the tests."""
     if "PYTEST_XDIST_WORKER" in os.environ:
         items.sort(key=distribution.place)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(nextitem: pytest.Item | None) -> Iterator[None]:
+    """Behind the last test of a folder, end what its tests have shared."""
+    yield
+    for each in Shared.every:
+        each.end_before("" if nextitem is None else nextitem.nodeid)
 
 
 def pytest_collection_finish() -> None:

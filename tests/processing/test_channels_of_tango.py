@@ -111,6 +111,7 @@ def test_values_of_a_real_device_are_columns_of_the_result_file(
     assert Results(receiver.root / "a.spots.h5").rows("energy", 0, 1).values[0] == 0.0
 
 
+@pytest.mark.slow
 def test_a_file_has_no_channels_and_who_needs_one_gets_nan(
     start_receiver: Callable[..., ReceiverProcess], streamer: Streamer, tmp_path: Path,
     capfd: pytest.CaptureFixture[str],

@@ -97,6 +97,7 @@ def test_a_series_that_is_stopped_has_its_results_so_far_and_the_next_one_is_pro
             made.client.results(series=series)
 
 
+@pytest.mark.slow
 def test_a_series_without_a_planned_number_is_stopped_at_what_has_come(
     receiver: ReceiverProcess, sender: Streamer, tmp_path: Path
 ) -> None:

@@ -175,6 +175,7 @@ def test_a_killed_worker_is_replaced_and_no_frame_is_missing(
         made.wait(lambda status: len({each.pid for each in status.workers} - pids) == 1)
 
 
+@pytest.mark.slow
 def test_a_worker_that_hangs_is_killed_and_another_one_started(
     receiver: ReceiverProcess, sender: Streamer, tmp_path: Path
 ) -> None:
@@ -193,6 +194,7 @@ def test_a_worker_that_hangs_is_killed_and_another_one_started(
         wait_until(lambda: gone(before.workers[0].pid), "the worker that hung is gone")
 
 
+@pytest.mark.slow
 def test_a_killed_distributor_goes_on_where_it_was_and_takes_the_rest_from_the_file(
     receiver: ReceiverProcess, sender: Streamer, tmp_path: Path
 ) -> None:
@@ -243,6 +245,7 @@ def test_a_receiver_that_comes_back_is_taken_again(
         assert status.series is not None and status.series.counts.done == 10
 
 
+@pytest.mark.slow
 def test_workers_on_other_machines_need_the_address_and_the_key_alone(
     receiver: ReceiverProcess, sender: Streamer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -345,6 +348,7 @@ def test_frames_that_a_file_of_another_program_lacks_are_absent_and_why_is_told(
         assert f"\n    frames {frames} are absent: {tmp_path}/{name} does not exist\n" in said
 
 
+@pytest.mark.slow
 def test_a_finish_that_raises_is_told_and_the_series_is_not_all_done(
     receiver: ReceiverProcess, sender: Streamer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -364,6 +368,7 @@ def test_a_finish_that_raises_is_told_and_the_series_is_not_all_done(
     assert f"{raw}, NOT all done: {sentence}\n    20 frames: 20 done\n" in capfd.readouterr().out
 
 
+@pytest.mark.slow
 def test_results_that_a_pipeline_writes_now_are_left_to_it_and_it_is_named(
     receiver: ReceiverProcess, sender: Streamer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -409,6 +414,7 @@ def test_a_pipeline_that_no_worker_takes_ends_at_once_and_says_why_once(
     receiver.wait(lambda status: status.consumers[0].holder is None)
 
 
+@pytest.mark.slow
 def test_where_workers_elsewhere_may_take_a_class_that_is_refused_here_it_waits_for_them(
     receiver: ReceiverProcess, tmp_path: Path
 ) -> None:

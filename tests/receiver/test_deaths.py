@@ -102,6 +102,7 @@ def unnamed(streamer: Streamer, path: Path, frames: int) -> None:
         streamer.send([text(htype="image", **head), array.tobytes()])
 
 
+@pytest.mark.slow
 def test_a_data_process_that_dies_in_a_series_without_a_name_is_started_again_and_takes_the_next(
     receiver: ReceiverProcess, streamer: Streamer
 ) -> None:
@@ -205,6 +206,7 @@ def test_a_receiver_that_is_asked_to_end_closes_its_file(
     assert state_of(path) == ("incomplete", "5 of 100 frames: 95 missing; the receiver was shut down")
 
 
+@pytest.mark.slow
 def test_a_second_ctrl_c_closes_the_file_all_the_same(receiver: ReceiverProcess, streamer: Streamer) -> None:
     path = receiver.root / "x.h5"
     stream(streamer, path, 5)

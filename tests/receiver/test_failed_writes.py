@@ -171,6 +171,7 @@ def strike(made: Receiver, seed: int) -> bool:
     return bool(failed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", breadth(KINDS, often=("packed, out of order",)))
 def test_a_write_that_fails_at_any_moment_costs_no_frame_that_counts_as_stored(
     kind: Kind, receiver: Callable[[Kind], Receiver]

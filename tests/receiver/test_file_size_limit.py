@@ -40,6 +40,7 @@ def limited(shared: Shared) -> Iterator[Callable[[int], None]]:
     limit(shared.receiver, resource.RLIM_INFINITY)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", breadth(NAMES, often=("plain",)))
 def test_a_series_of_unknown_length_ends_at_the_limit_with_all_that_is_in_its_file(
     name: str, start_receiver: Callable[..., ReceiverProcess], streamer: Streamer
@@ -94,6 +95,7 @@ def test_a_limit_that_no_file_fits_in_is_one_sentence_at_the_check(
         receiver.client.check(SeriesCheck(filename=str(receiver.root / "x.h5")))
 
 
+@pytest.mark.slow
 def test_a_limit_that_no_receiver_can_start_under_is_one_sentence(tmp_path: Path) -> None:
     file = tmp_path / "receivers.yaml"
     file.write_text(

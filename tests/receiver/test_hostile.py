@@ -284,6 +284,7 @@ def test_a_foreign_stream_without_a_name_is_shown_and_not_written(pair: Pair) ->
     assert sorted(pair.receiver.root.iterdir()) == before
 
 
+@pytest.mark.slow
 def test_a_message_over_the_size_limit_is_counted_and_the_connection_comes_back(tmp_path: Path) -> None:
     streamer = Streamer()
     receiver = ReceiverProcess(tmp_path, streamer.endpoint, source={"max_message_mb": 1.0})

@@ -140,6 +140,7 @@ def test_who_stood_still_himself_does_not_say_that_the_data_process_hangs(both: 
     assert set(states) == {"idle"}
 
 
+@pytest.mark.slow
 def test_a_series_that_is_seen_to_have_ended_has_all_before_it_in_the_past(tmp_path: Path) -> None:
     streamer = Streamer()
     receiver = ReceiverProcess(tmp_path, streamer.endpoint)

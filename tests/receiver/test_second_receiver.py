@@ -15,6 +15,7 @@ from tests.streams import Streamer, pixels
 FORWARD = [{"name": "second", "endpoint": "tcp://127.0.0.1:*"}]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "keys",
     breadth({"one": {}, "segments": {"frames_per_file": 2}, "swmr": {"swmr": True}}, often=("one",)),

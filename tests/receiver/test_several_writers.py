@@ -87,6 +87,7 @@ def test_any_frame_of_the_running_and_of_the_last_series_can_be_seen(
     np.testing.assert_array_equal(receiver.client.frame(5).array, sent(5))
 
 
+@pytest.mark.slow
 @COMPRESSIONS
 def test_after_kill_9_of_the_data_process_several_writers_go_on_in_the_one_file(
     compression: str, receiver: ReceiverProcess, streamer: Streamer

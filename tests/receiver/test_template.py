@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import h5py
 import numpy as np
+import pytest
 
 from penstock.receiver.models import SeriesCheck
 from tests.receiver.processes import ReceiverProcess
@@ -35,6 +36,7 @@ def end(streamer: Streamer, series: int) -> None:
     streamer.send([text(htype="dseries_end-1.0", series=series)])
 
 
+@pytest.mark.slow
 def test_each_series_without_a_name_gets_the_name_that_the_check_says_also_after_a_kill(
     start_receiver: Callable[..., ReceiverProcess], streamer: Streamer
 ) -> None:
@@ -75,6 +77,7 @@ def test_the_check_leaves_the_name_of_a_series_open_where_nobody_knows_it(
     assert check(SeriesCheck(filename="")).filename is None
 
 
+@pytest.mark.slow
 def test_without_a_template_a_series_without_a_name_has_no_file(
     start_receiver: Callable[..., ReceiverProcess],
 ) -> None:

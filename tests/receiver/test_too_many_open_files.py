@@ -75,6 +75,7 @@ def test_the_data_process_says_so_whichever_file_it_is_and_goes_on(
     assert len(states) > 3, "several files were opened"
 
 
+@pytest.mark.slow
 def test_the_http_process_answers_with_a_sentence_and_new_connections_wait(shared: Shared) -> None:
     receiver, streamer = shared
     receiver.ended(streamer.series_of(str(receiver.root / "x.h5"), 2))

@@ -149,6 +149,7 @@ def test_three_frames_of_them_cost_what_three_frames_cost(
         assert peak_mb(process) < MOST_MB
 
 
+@pytest.mark.slow
 def test_a_series_of_them_is_resumed_after_a_crash(
     start_receiver: Callable[..., ReceiverProcess], streamer: Streamer
 ) -> None:

@@ -206,6 +206,7 @@ def test_viewers_find_the_first_threshold_and_the_other_beside_it(taken: Taken) 
     assert np.array_equal(nxload(str(taken.file)).entry.data.nxsignal[1].nxvalue, taken.sent.first[1])
 
 
+@pytest.mark.slow
 def test_validators_find_no_error_but_that_they_do_not_know_channels(taken: Taken) -> None:
     """NeXus' definition of NXdetector_channel has these very groups, `threshold_1_channel` …, as its example.
     nxvalidate matches no name that begins with a free part; punx' definitions are older than the class."""

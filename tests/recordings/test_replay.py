@@ -114,6 +114,7 @@ def test_check_says_what_is_wrong_with_the_file(series: Series) -> None:
         assert (found.returncode, kinds) == (1, {"incomplete"})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [EIGER_V1, EIGER_V2])
 def test_explicit_empty_name_stays_live_only(tmp_path: Path, name: str) -> None:
     replayed = replay(recording(name), tmp_path / "data", "--filename", "", template="{detector}_{series}.h5")
@@ -123,6 +124,7 @@ def test_explicit_empty_name_stays_live_only(tmp_path: Path, name: str) -> None:
     assert replayed.status.counts.delivered == len([*read(recording(name))]) - (1 if name == EIGER_V1 else 2)
 
 
+@pytest.mark.slow
 def test_stream_without_a_name_takes_the_template(tmp_path: Path) -> None:
     replayed = replay(recording(EIGER_V2), tmp_path / "data", template="{detector}_{series}.h5")
     [file] = replayed.root.glob("*.h5")
@@ -136,12 +138,14 @@ def test_stream_without_a_name_and_without_a_template_is_live_only(tmp_path: Pat
     assert replayed.status.counts.delivered == 10
 
 
+@pytest.mark.slow
 def test_v1s_recorded_empty_name_stays_live_only_whatever_the_template(tmp_path: Path) -> None:
     replayed = replay(recording(EIGER_V1), tmp_path / "data", template="{detector}_{series}.h5")
     assert [each.name for each in replayed.root.iterdir()] == [".penstock"]  # its state, and no file
     assert replayed.status.counts.delivered == 9
 
 
+@pytest.mark.slow
 def test_stins_recording_is_replayed_too(tmp_path: Path) -> None:
     array = np.arange(12, dtype="<u2").reshape(3, 4)
     image = {"htype": "image", "shape": [3, 4], "type": "uint16", "compression": "none"}
@@ -160,6 +164,7 @@ def test_stins_recording_is_replayed_too(tmp_path: Path) -> None:
         assert np.array_equal(written["entry/data/data"][...], [array, array + 1, array + 2])
 
 
+@pytest.mark.slow
 def test_a_folder_with_a_file_for_each_message_is_streamed_as_the_recording_is(tmp_path: Path) -> None:
     messages = list(read(recording(EIGER_V2)))
     (tmp_path / "dump").mkdir()

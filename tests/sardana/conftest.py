@@ -13,6 +13,7 @@ import tango
 from penstock.sardana import plugin
 from penstock.sardana.laboratory import servers
 from penstock.sardana.laboratory.laboratory import Laboratory, Unit
+from tests.shared import Shared
 
 OWN = Path(__file__).parent / "plugins"
 
@@ -21,8 +22,8 @@ OWN = Path(__file__).parent / "plugins"
 os.environ.setdefault("ORBscanGranularity", "1")
 
 
-@pytest.fixture(scope="session")
-def laboratory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laboratory]:
+@contextlib.contextmanager
+def _usual_laboratory(factory: pytest.TempPathFactory) -> Iterator[Laboratory]:
     """A small simulated detector, motors, a timer, Sardana, which also finds the plugins of this folder."""
     register = servers.register_sardana
 
@@ -39,8 +40,17 @@ def laboratory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laboratory]
     with contextlib.ExitStack() as stack:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(servers, "register_sardana", register_with_own)
-            laboratory = stack.enter_context(Laboratory(tmp_path_factory.mktemp("laboratory"), [unit]))
+            laboratory = stack.enter_context(Laboratory(factory.mktemp("laboratory"), [unit]))
         yield laboratory
+
+
+USUAL = Shared(_usual_laboratory)
+
+
+@pytest.fixture(scope="module")
+def laboratory(request: pytest.FixtureRequest) -> Laboratory:
+    """That of all files that do not need one of their own."""
+    return USUAL.get(request)
 
 
 @pytest.fixture(autouse=True)

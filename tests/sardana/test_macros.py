@@ -27,6 +27,7 @@ def test_status_of_detectors(laboratory: Laboratory, command: tuple[str, ...]) -
     assert said[-1].startswith("  ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("process", "words"),
     [

@@ -21,6 +21,8 @@ from penstock.sardana.laboratory.laboratory import GROUP, TIMER, TRIGGERS, Labor
 from penstock.sardana.reference import parse
 from tests.processing.test_process import Running, running
 
+pytestmark = pytest.mark.slow  # it has a pipeline, and needs a Sardana of its own
+
 CLASS = """\
 import os
 import signal
@@ -28,7 +30,6 @@ import time
 
 import numpy as np
 from penstock.processing import Processor
-
 
 class Spots(Processor):
     threshold: int = 2

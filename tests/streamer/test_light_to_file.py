@@ -69,6 +69,7 @@ def test_a_frame_without_a_file_is_missing_at_its_place(light: Light, receiver: 
         np.testing.assert_array_equal(data[2], pixels(2))
 
 
+@pytest.mark.slow
 def test_a_receiver_that_is_killed_gets_the_files_that_waited_for_it(
     light: Light, receiver: ReceiverProcess, tmp_path: Path
 ) -> None:

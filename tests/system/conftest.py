@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 
 import pytest
 
+from tests.shared import Shared
 from tests.system.beamline import Beamline, Station
 
 
@@ -16,11 +18,14 @@ def beamline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Beamline]:
         yield line
 
 
-@pytest.fixture(scope="session")
-def _usual_station(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Station]:
+@contextlib.contextmanager
+def _usual_station(factory: pytest.TempPathFactory) -> Iterator[Station]:
     """A detector on a beamline of its own."""
-    with Beamline(tmp_path_factory.mktemp("beamline")) as line:
+    with Beamline(factory.mktemp("beamline")) as line:
         yield Station(line)
+
+
+USUAL = Shared(_usual_station)
 
 
 @pytest.fixture(scope="module")
@@ -28,8 +33,7 @@ def shared_station(request: pytest.FixtureRequest) -> Station:
     """The detector: a module with RECEIVER_CONFIG has one of its own, on its beamline."""
     config = getattr(request.module, "RECEIVER_CONFIG", None)
     if config is None:
-        usual: Station = request.getfixturevalue("_usual_station")
-        return usual
+        return USUAL.get(request)
     return Station(request.getfixturevalue("beamline"), **config)
 
 

@@ -73,6 +73,7 @@ def test_receiver_in_error(station: Station) -> None:
     check_next_series(station)
 
 
+@pytest.mark.slow
 def test_receiver_busy_with_a_series_that_the_device_does_not_know(station: Station) -> None:
     file = station.new_file()
     source = zmq.Context.instance().socket(zmq.PUSH)

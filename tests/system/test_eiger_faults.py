@@ -334,6 +334,7 @@ def test_a_parameter_that_a_put_changes_too_is_shown_and_is_in_the_file(unit: Ei
 # Receiver, stream -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_receiver_that_is_restarted_in_a_series_is_noticed_and_the_box_aborted(unit: EigerUnit) -> None:
     unit.arm("SOFTWARE", 5)
     unit.trigger()

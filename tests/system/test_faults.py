@@ -348,6 +348,7 @@ def test_stop_during_the_last_exposure_leaves_a_complete_file(station: Station) 
     assert station.detector.Status() == f"Ready. Last series: 2 of 2 frames stored in {file}."
 
 
+@pytest.mark.slow
 def test_a_file_that_is_removed_while_it_is_written_is_a_fault_that_says_so(station: Station) -> None:
     file = station.software_series(10)
     station.trigger()

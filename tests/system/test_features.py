@@ -134,6 +134,7 @@ def test_in_a_series_features_wait_and_their_values_are_in_its_file(station: Sta
         assert features["Level"][()] == 7.5
 
 
+@pytest.mark.slow
 def test_init_takes_another_list(station: Station) -> None:
     """And a feature that the other device shows with another type is left out, not the whole list."""
     station.two.put_property({"ShownFeatures": ["Level, ReverseX"]})

@@ -90,6 +90,7 @@ def test_the_detector_has_its_receivers_free_space(fleet: Fleet) -> None:
     assert of(fleet, DETECTOR).free_bytes == of(fleet, RECEIVER).free_bytes
 
 
+@pytest.mark.slow
 def test_a_device_that_is_killed_is_away_and_followed_again(
     fleet: Fleet, station: Station, beamline: Beamline
 ) -> None:

@@ -49,6 +49,7 @@ def receiver(stack: ExitStack, folder: Path, source: str, **keys: Any) -> tuple[
     return running, running.line()["http"]
 
 
+@pytest.mark.slow
 def test_generator_receiver_client_and_consumer_meet_on_the_loopback_address(
     programs: ExitStack, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -129,6 +129,7 @@ def test_a_disk_that_becomes_full_is_a_fault_with_camservers_words_and_the_count
     assert clean(pilatus.take())
 
 
+@pytest.mark.slow
 def test_a_light_streamer_that_dies_is_a_fault_and_reset_finds_the_next_one(pilatus: PilatusUnit) -> None:
     pilatus.arm("INTERNAL", 1000, ExposureTime=0.02)
     until(lambda: pilatus.detector.nFramesAcquired >= 1, "a frame")
@@ -174,6 +175,7 @@ def test_a_control_unit_that_is_switched_off_is_a_fault_that_reset_leaves(pilatu
     assert clean(pilatus.take())
 
 
+@pytest.mark.slow
 def test_counts_of_time_over_threshold_are_energies_in_the_file(beamline: Beamline) -> None:
     """A PILATUS whose pixels count the time over threshold: the receiver's own step turns it into energy."""
     table = [0.0, *(round(1000.0 + 12.5 * count, 1) for count in range(1, 4096))]

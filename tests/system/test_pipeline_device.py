@@ -370,6 +370,7 @@ def test_a_pipeline_that_hangs_holds_up_no_client_and_is_followed_again_when_it_
     assert device.SeriesId == series.id
 
 
+@pytest.mark.slow
 def test_a_pipeline_that_is_away_is_said(made: Setup) -> None:
     beamline = made.beamline
     beamline.register(

@@ -80,6 +80,7 @@ def test_what_is_written_is_there_and_a_second_run_finds_nothing_to_do(
         assert "nothing to do: the database has everything in the file" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_server_that_was_registered_comes_up(
     line: Beamline, write: File, capsys: pytest.CaptureFixture[str]
 ) -> None:

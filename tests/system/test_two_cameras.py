@@ -127,6 +127,7 @@ def test_a_data_port_that_another_device_has_is_a_fault_that_says_what_to_set(be
         beamline.end(server)
 
 
+@pytest.mark.slow
 def test_a_data_port_that_another_program_has_is_a_fault_that_says_what_to_set(beamline: Beamline) -> None:
     server, port = "Simulator/foreign", beamline.tango_host.rpartition(":")[2]
     receiver = beamline.receiver("foreign", 1)

@@ -53,6 +53,7 @@ def test_the_series_is_followed_to_its_last_frame_and_counted(
     assert "complete, 20 of 20 frames" in viewer.banner.text()
 
 
+@pytest.mark.slow
 def test_the_receivers_restart_is_survived(qtbot: Any, beamline: Live, show: Callable[..., Viewer]) -> None:
     viewer = show(beamline.url)
     beamline.take(3)

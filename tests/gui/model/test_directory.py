@@ -57,6 +57,7 @@ def test_who_has_registered_nothing_finds_nothing(database: tango.Database) -> N
     assert find_devices(database) == []
 
 
+@pytest.mark.slow
 def test_five_hundred_classes_cost_one_call(
     database: tango.Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,6 +11,7 @@ import pytest
 pytest.importorskip("silx.gui.plot", reason="the panel needs the extra gui")
 
 
+@pytest.mark.slow
 def test_without_a_database_it_starts_says_so_and_ends_quietly() -> None:
     process = subprocess.Popen(
         ["penstock", "panel", "sim/det/1"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,

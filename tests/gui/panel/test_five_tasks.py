@@ -105,6 +105,7 @@ def test_a_value_that_is_none_is_named_where_it_is_typed_and_at_arm(person: Pers
     person.sees("Ended. 1 of 1 frame delivered")
 
 
+@pytest.mark.slow
 def test_after_a_full_disk_the_next_series_is_good(person: Person, station: Station) -> None:
     if not os.path.ismount(station.root):
         pytest.skip("this account may not mount a tmpfs, so there is no small disk")
@@ -173,6 +174,7 @@ def test_each_click_on_trigger_takes_the_next_frame(person: Person, station: Sta
     person.sees("Complete. 3 of 3 frames stored in .*steps_0001.h5", "Ready to arm: .* into steps_0002.h5")
 
 
+@pytest.mark.slow
 def test_yesterdays_series_is_found_with_its_file(person: Person, station: Station) -> None:
     yesterday = station.root / "ferritin_0001.h5"
     take(station, yesterday, 20)

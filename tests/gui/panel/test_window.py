@@ -198,6 +198,7 @@ def test_each_underlined_letter_means_one_thing(
     assert sorted(letters) == sorted(set(letters))
 
 
+@pytest.mark.slow
 def test_tabs_that_were_closed_leave_nothing_behind(
     qtbot: Any, opened: Open, devices: dict[str, StandInDevice]
 ) -> None:

@@ -125,6 +125,7 @@ def test_what_killed_processes_have_left_goes(cache: Path, monkeypatch: pytest.M
     assert names(cache)[:2] == [".making-new", ".new.lock"] and len(names(cache)) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("elsewhere", [True, False], ids=["here", "nowhere"])
 def test_without_room_in_the_folder_the_matrix_is_made_elsewhere_and_that_is_said(
     cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, elsewhere: bool
@@ -200,6 +201,7 @@ def test_bins_that_are_too_narrow_are_refused_before_there_is_a_matrix(
         build(wanted, Images(), tmp_path)
 
 
+@pytest.mark.slow
 def test_what_the_process_says_reaches_whoever_asked(cache: Path) -> None:
     with pytest.raises(kept.NoMatrixError, match="no pixel is left"):
         kept.get(plan(), Images(mask=np.ones(SHAPE, bool)))

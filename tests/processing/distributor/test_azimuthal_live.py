@@ -154,6 +154,7 @@ def test_frames_wait_for_the_geometry_and_none_is_dropped(
         assert file["entry/azint1d/data"].attrs["axes"].tolist() == [".", "radial_axis"]
 
 
+@pytest.mark.slow
 def test_frames_go_on_while_another_geometry_is_prepared(
     receiver: ReceiverProcess, sender: Streamer, matrices: Matrices
 ) -> None:

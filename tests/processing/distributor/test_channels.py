@@ -229,6 +229,7 @@ def test_values_that_come_before_their_frames_are_joined_and_frames_of_the_file_
         assert column(file, "energy").tolist() == [number / 2 for number in range(3000)]
 
 
+@pytest.mark.slow
 def test_a_file_that_is_processed_again_has_the_values_that_were_recorded_when_it_was_taken(
     receiver: ReceiverProcess, sender: Streamer, recording: Recording
 ) -> None:
@@ -322,6 +323,7 @@ def test_a_result_with_the_name_of_a_channel_fails_its_frame(
         assert "result index has the name of a channel; rename one" in made.status.workers[0].last_error
 
 
+@pytest.mark.slow
 def test_a_distributor_that_was_killed_joins_the_rest_once_it_is_back(
     receiver: ReceiverProcess, sender: Streamer, recording: Recording
 ) -> None:

@@ -134,6 +134,7 @@ def test_workers_that_are_killed_lose_no_frame_and_the_sum_is_exact(
             assert frames_in(file, "sum") == frames
 
 
+@pytest.mark.slow
 def test_without_retry_what_a_worker_had_is_lost_and_listed_and_the_sum_agrees(
     receiver: ReceiverProcess, sender: Streamer
 ) -> None:
@@ -156,6 +157,7 @@ def test_without_retry_what_a_worker_had_is_lost_and_listed_and_the_sum_agrees(
             np.testing.assert_array_equal(np.squeeze(file["/entry/accumulated/sum"]), total)
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_asked_to_leave_takes_no_frame_with_it_even_without_retry(
     receiver: ReceiverProcess, sender: Streamer
 ) -> None:
@@ -219,6 +221,7 @@ class Mine(Processor):
 """It stays in frame 30 until it may go on."""
 
 
+@pytest.mark.slow
 @by_reference_and_by_value
 def test_the_frames_of_a_stopped_worker_are_with_others_within_3_s_and_its_results_are_stray(
     receiver_and_sender: tuple[ReceiverProcess, Streamer], tmp_path: Path
@@ -379,6 +382,7 @@ def test_a_pipeline_that_is_started_after_a_series_takes_it_from_its_file(
         assert series.counts.done == 10
 
 
+@pytest.mark.slow
 def test_of_a_live_series_a_distributor_that_is_killed_loses_what_nobody_has_done(
     receiver: ReceiverProcess, sender: Streamer, tmp_path: Path
 ) -> None:
@@ -399,6 +403,7 @@ def test_of_a_live_series_a_distributor_that_is_killed_loses_what_nobody_has_don
             assert column(file, "number")[done].tolist() == [expected(500)[index] for index in done]
 
 
+@pytest.mark.slow
 @tenth_and_full
 @by_reference_and_by_value
 def test_memory_is_bounded_while_a_worker_is_stopped_and_the_queue_is_full(

@@ -178,6 +178,7 @@ def test_a_receiver_that_is_killed_as_a_whole_goes_on_with_its_series_and_so_doe
                 assert frames_in(file, "sum") == counts.done
 
 
+@pytest.mark.slow
 def test_a_live_series_that_a_killed_receiver_does_not_know_any_more_is_over_at_once(
     tmp_path: Path, streamer: Streamer
 ) -> None:
@@ -200,6 +201,7 @@ def test_a_live_series_that_a_killed_receiver_does_not_know_any_more_is_over_at_
         assert made.over(other).counts.done == 20
 
 
+@pytest.mark.slow
 def test_a_worker_that_was_there_before_the_receiver_reads_its_memory_once_a_series_has_begun(
     tmp_path: Path, streamer: Streamer
 ) -> None:

@@ -161,6 +161,7 @@ def test_a_file_is_processed_anew_also_if_an_attempt_was_broken_off(
             )
 
 
+@pytest.mark.slow
 def test_a_distributor_that_is_killed_before_a_frame_is_done_goes_on_with_the_new_file(
     receiver: ReceiverProcess, sender: Streamer
 ) -> None:

@@ -126,6 +126,7 @@ def test_the_same_on_a_file(receiver: ReceiverProcess, sender: Streamer) -> None
         assert made.over(name).counts.done == 45
 
 
+@pytest.mark.slow
 def test_a_series_that_an_earlier_pipeline_has_finished_is_shown_as_it_ended(
     receiver: ReceiverProcess, sender: Streamer
 ) -> None:

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from penstock.processing.wire import keys
 from tests.processing.distributor.pipelines import NUMBER, Pipeline, column, pipeline, results, statuses
 from tests.processing.distributor.small_series import send
@@ -116,6 +118,7 @@ def test_a_worker_that_takes_too_long_is_given_up(receiver: ReceiverProcess, sen
         del os.environ["HANGS"]
 
 
+@pytest.mark.slow
 def test_one_worker_gets_the_frames_in_their_order_if_it_counts(
     receiver: ReceiverProcess, sender: Streamer
 ) -> None:
@@ -138,6 +141,7 @@ def test_one_worker_gets_the_frames_in_their_order_if_it_counts(
         assert sorted(worker.frames for worker in made.status.workers) == [0, 0, 200]
 
 
+@pytest.mark.slow
 def test_a_second_pipeline_on_one_entry_is_refused_with_the_first_ones_process(
     receiver: ReceiverProcess,
 ) -> None:

@@ -160,6 +160,7 @@ def test_where_a_series_is_kept_and_its_mask_are_told_when_asked(
         receiver.ended(series)
 
 
+@pytest.mark.slow
 def test_an_entry_that_is_not_there_and_a_receiver_that_is_gone_are_said_and_that_it_is_back(
     start_receiver: Callable[..., ReceiverProcess], tmp_path: Path
 ) -> None:

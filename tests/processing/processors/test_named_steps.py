@@ -82,6 +82,7 @@ def raw_file(path: Path) -> None:
     writer.close(series.close(None), synced=False)
 
 
+@pytest.mark.slow
 def test_curves_of_two_sectors_are_in_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PENSTOCK_CACHE", str(tmp_path / "cache"))
     raw_file(tmp_path / "x.h5")

@@ -103,6 +103,7 @@ def truth() -> list[list[int]]:
     ]
 
 
+@pytest.mark.slow
 def test_electrons_become_a_file_for_stempy_when_the_series_is_over(
     raw: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -77,6 +77,7 @@ def cakes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
 
 
+@pytest.mark.slow
 def test_silx_shows_curves_over_q_with_errors(curves: Path) -> None:
     with silx.io.open(str(curves)) as root:
         default = silx.io.nxdata.get_default(root)

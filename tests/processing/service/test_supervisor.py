@@ -66,6 +66,7 @@ def test_a_distributor_that_dies_is_started_again_with_the_parameters_in_use(sha
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_one_that_dies_without_any_frame_in_between_is_an_error_until_reset(
     pipeline: PipelineProcess,
 ) -> None:
@@ -106,6 +107,7 @@ def test_a_distributor_that_hangs_is_said_to(shared: PipelineProcess) -> None:
     shared.wait(lambda status: status.state == "idle")
 
 
+@pytest.mark.slow
 def test_whoever_waits_for_news_is_answered_when_the_pipeline_ends(pipeline: PipelineProcess) -> None:
     pipeline.ready(2)
     version = pipeline.client.status().version

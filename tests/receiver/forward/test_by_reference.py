@@ -135,6 +135,7 @@ def test_frames_that_come_slowly_are_not_held_back_until_a_bunch_is_full(
     assert taken.bunches == [1] * 5
 
 
+@pytest.mark.slow
 def test_frames_for_which_no_slot_is_free_are_dropped_and_the_end_message_counts_them(
     start_receiver: Callable[..., ReceiverProcess], entry: Callable[..., dict[str, Any]], streamer: Streamer
 ) -> None:
@@ -198,6 +199,7 @@ def test_a_frame_that_the_whole_memory_cannot_hold_comes_as_a_message(
     np.testing.assert_array_equal(taken.pixels(0), pixels(0, shape))
 
 
+@pytest.mark.slow
 def test_a_stream_that_does_not_announce_its_frames_gets_smaller_slots_from_its_second_series_on(
     receiver: ReceiverProcess, streamer: Streamer
 ) -> None:
@@ -381,6 +383,7 @@ def test_after_sigkill_of_the_receiver_no_memory_is_left_and_the_series_goes_on_
     assert "Traceback" not in receiver.log.read_text()
 
 
+@pytest.mark.slow
 def test_memory_of_a_receiver_that_was_killed_is_removed_when_it_starts_again_and_that_of_a_live_one_is_not(
     start_receiver: Callable[..., ReceiverProcess], entry: Callable[..., dict[str, Any]]
 ) -> None:

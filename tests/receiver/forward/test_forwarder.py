@@ -524,6 +524,7 @@ def stalled(
     return receiver, consumer, series, frames
 
 
+@pytest.mark.slow
 def test_a_consumer_that_blocks_stalls_the_series_visibly_and_gets_every_frame(
     stalled: tuple[ReceiverProcess, Child, str, int], streamer: Streamer
 ) -> None:
@@ -543,6 +544,7 @@ def test_a_consumer_that_blocks_stalls_the_series_visibly_and_gets_every_frame(
     assert read.consumers[0].dropped == 0
 
 
+@pytest.mark.slow
 def test_a_series_that_a_consumer_stalls_can_be_stopped(
     stalled: tuple[ReceiverProcess, Child, str, int],
 ) -> None:

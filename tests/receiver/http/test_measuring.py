@@ -532,6 +532,7 @@ def test_what_is_turned_behind_the_assembling_has_mask_and_gaps_turned_with_it(
     assert (geometry.beam_center_x, geometry.beam_center_y) == (13 - 7.0, 6 - 2.0)
 
 
+@pytest.mark.slow
 def test_modules_that_are_stored_one_by_one_have_the_mask_of_the_image_that_is_shown(
     modules: Callable[..., tuple[ReceiverProcess, list[Streamer]]],
 ) -> None:

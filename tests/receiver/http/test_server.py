@@ -64,6 +64,7 @@ async def _is_closed(part: bytes, url: str) -> bool:
     return True
 
 
+@pytest.mark.slow
 def test_a_request_that_is_never_ended_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(service_server, "REQUEST_SECONDS", 0.3)
     config = ReceiverConfig(source=SourceConfig(endpoints=("tcp://127.0.0.1:1",)), data_root=str(tmp_path))

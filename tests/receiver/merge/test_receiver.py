@@ -161,6 +161,7 @@ def test_the_live_view_says_where_modules_stand_so_that_gaps_are_no_saturated_pi
     assert shown.modules == ((10, 0, 4, 6),), "module 0 is missing"
 
 
+@pytest.mark.slow
 def test_a_late_module_is_in_the_file_with_its_checksum(detector: Callable[..., Detector]) -> None:
     sim = detector()
     sim.start("a.h5", frames=1)
@@ -177,6 +178,7 @@ def test_a_late_module_is_in_the_file_with_its_checksum(detector: Callable[..., 
         np.testing.assert_array_equal(file["entry/data/data"][0], sim.image(0))
 
 
+@pytest.mark.slow
 def test_kill_9_leaves_a_file_that_opens_and_says_which_modules_are_there(
     detector: Callable[..., Detector],
 ) -> None:

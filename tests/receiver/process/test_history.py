@@ -232,6 +232,7 @@ def kill(receiver: ReceiverProcess) -> None:
     receiver.process.wait(DEADLINE)
 
 
+@pytest.mark.slow
 def test_a_receiver_tells_of_its_past_series_after_restarts_and_kills_too(
     started: Callable[..., ReceiverProcess], streamer: Streamer
 ) -> None:

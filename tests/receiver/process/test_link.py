@@ -110,6 +110,7 @@ def test_a_parent_that_does_not_read_holds_nothing_up_and_gets_the_next_one(
 LONG = 3_000_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "shown",
     [

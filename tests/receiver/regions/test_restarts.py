@@ -43,6 +43,7 @@ def restarted(receiver: ReceiverProcess, streamer: Streamer, **keys: Any) -> Rec
     return ReceiverProcess(receiver.root.parent, streamer.endpoint, **keys)
 
 
+@pytest.mark.slow
 def test_kept_regions_outlive_a_restart_and_have_precedence_over_the_configuration(
     start_receiver: Start, streamer: Streamer
 ) -> None:
@@ -72,6 +73,7 @@ def test_kept_regions_outlive_a_restart_and_have_precedence_over_the_configurati
             third.close()
 
 
+@pytest.mark.slow
 def test_regions_that_cannot_be_kept_are_refused_and_nothing_changes(
     start_receiver: Start, tmp_path: Path
 ) -> None:

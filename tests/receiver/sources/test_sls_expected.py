@@ -113,6 +113,7 @@ def test_two_armings_of_one_file_name_and_one_foreign_start_between_them(
         assert len(written["entry/data/data"]) == 4
 
 
+@pytest.mark.slow
 def test_an_entry_dies_with_its_receiver(tmp_path: Path) -> None:
     port = Port()
     receiver = ReceiverProcess(tmp_path, port.endpoint, {"type": "sls"})

@@ -413,6 +413,7 @@ def left_open(first: Deaths, streamer: Streamer) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_a_file_that_was_moved_is_said(deaths: Callable[..., Deaths], streamer: Streamer) -> None:
     first = deaths()
     left_open(first, streamer).rename(first.root / "moved.h5")
@@ -431,6 +432,7 @@ def test_a_file_that_was_replaced_is_left_alone(deaths: Callable[..., Deaths], s
     assert path.read_bytes() == content
 
 
+@pytest.mark.slow
 def test_a_damaged_file_is_left_as_it_is(deaths: Callable[..., Deaths], streamer: Streamer) -> None:
     first = deaths()
     path = left_open(first, streamer)
@@ -440,6 +442,7 @@ def test_a_damaged_file_is_left_as_it_is(deaths: Callable[..., Deaths], streamer
     assert path.read_bytes() == content
 
 
+@pytest.mark.slow
 def test_a_file_that_another_receiver_of_this_name_writes_is_left_to_it(
     deaths: Callable[..., Deaths], streamer: Streamer, tmp_path: Path
 ) -> None:
