@@ -116,7 +116,7 @@ print(*result.intensity)
 @pytest.mark.parametrize(
     "turns",
     [
-        pytest.param([{"type": "rotate", "quarter_turns": 1}], marks=pytest.mark.slow),
+        [{"type": "rotate", "quarter_turns": 1}],
         [{"type": "flip", "direction": "up-down"}, {"type": "rotate", "quarter_turns": 3}],
     ],
     ids=["rotate", "flip-rotate"],

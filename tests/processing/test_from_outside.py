@@ -37,9 +37,8 @@ def begun(made: Running, streamer: Streamer, path: Path, frames: int | None, sen
     return series
 
 
-@pytest.mark.parametrize(
-    "by_value", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["by reference", "by TCP"]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("by_value", [False, True], ids=["by reference", "by TCP"])
 def test_a_series_that_is_stopped_has_its_results_so_far_and_the_next_one_is_processed(
     start_receiver: Start,
     streamer: Streamer,

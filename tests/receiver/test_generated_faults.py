@@ -26,8 +26,6 @@ from tests.receiver.processes import DEADLINE, ReceiverProcess
 
 CASES = int(os.environ.get("PENSTOCK_FAULT_CASES", "20"))
 """Seeds, each a series of its own."""
-QUICK = range(2, 4)
-"""Of these, those of every run of the tests; the others are slow: delayed frames have to be waited for."""
 SOCKETS = (1, 2)
 """PULL sockets of the receivers that take them in turn."""
 GAP = 0.2
@@ -127,10 +125,8 @@ def expected(report: dict[str, Any]) -> tuple[dict[str, int], dict[int, FrameSta
     return counts, status
 
 
-@pytest.mark.parametrize(
-    "seed",
-    [seed if seed in QUICK else pytest.param(seed, marks=pytest.mark.slow) for seed in range(CASES)],
-)
+@pytest.mark.slow  # delayed frames have to be waited for
+@pytest.mark.parametrize("seed", range(CASES))
 def test_the_account_equals_the_generators_fault_log(seed: int, pairs: dict[int, Pair]) -> None:
     pair = pairs[SOCKETS[seed % len(SOCKETS)]]
     path = pair.receiver.root / f"{seed}.h5"

@@ -95,7 +95,8 @@ def test_no_frame_of_a_streamer_that_died_gets_into_the_file_of_its_successor(
     assert stored(second, 100) == list(range(FRAMES))
 
 
-@pytest.mark.parametrize("sockets", [1, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("sockets", [1, 2])
 def test_a_successor_that_is_set_up_alike_in_every_word_begins_a_new_series(
     sockets: int, tmp_path: Path
 ) -> None:
@@ -111,7 +112,8 @@ def test_a_successor_that_is_set_up_alike_in_every_word_begins_a_new_series(
     assert f"{FRAMES // 2} of {FRAMES} frames: {FRAMES // 2} missing" in receiver.log.read_text()
 
 
-@pytest.mark.parametrize("both", [pytest.param(False, marks=pytest.mark.slow), True], ids=["HTTP", "both"])
+@pytest.mark.slow
+@pytest.mark.parametrize("both", [False, True], ids=["HTTP", "both"])
 def test_who_stood_still_himself_does_not_say_that_the_data_process_hangs(both: bool, tmp_path: Path) -> None:
     receiver = ReceiverProcess(tmp_path, "tcp://127.0.0.1:1")
     states: list[str] = []

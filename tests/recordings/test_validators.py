@@ -147,9 +147,8 @@ def test_every_reader_finds_the_frames_of_the_demo(demo_file: Path) -> None:
     assert np.array_equal(nxload(str(demo_file)).entry.data.nxsignal.nxvalue, frames)
 
 
-@pytest.mark.parametrize(
-    "validate", [validators.nxcheck, pytest.param(validators.punx, marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("validate", [validators.nxcheck, validators.punx])
 def test_validators_are_not_silent_about_a_wrong_file(
     stins_file: Path, tmp_path: Path, validate: Callable[[Path], Report]
 ) -> None:

@@ -51,6 +51,7 @@ def test_status_of_a_detector_that_is_gone(laboratory: Laboratory, process: str,
 
 
 def test_parameters_are_shown_with_unit_limits_and_choices(laboratory: Laboratory) -> None:
+    laboratory.detector("sim").ExposureTime = 0.1
     said = lines(laboratory.run("det_setup", "sim"))
     rows = {line.split()[0]: line.split()[1:] for line in said if line.startswith("  ") and line.split()}
     assert rows["ExposureTime"] == ["0.1", "s", "1e-05", "to", "3600.0"]

@@ -31,6 +31,7 @@ import time
 import numpy as np
 from penstock.processing import Processor
 
+
 class Spots(Processor):
     threshold: int = 2
     fail: int = -1

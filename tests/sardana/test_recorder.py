@@ -21,6 +21,8 @@ from penstock.streamer.patterns import frame_number
 from tests.recordings import validators
 from tests.recordings.validators import Report
 
+pytestmark = pytest.mark.slow  # its two detectors need a Sardana of their own
+
 DETECTORS = ("sim", "other")
 WITH_DUMMY = "withdummy"
 """A measurement group with a 2D channel of Sardana's own beside the detectors."""

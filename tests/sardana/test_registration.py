@@ -21,6 +21,8 @@ from penstock.sardana.registration.paths import _with, _without
 from penstock.sardana.registration.pipelines import new_channels
 from tests.sardana.removal import remove_group
 
+pytestmark = pytest.mark.slow  # it needs a Sardana of its own
+
 CONTROLLERS = str(plugin.CONTROLLERS)
 OLD = "/opt/beamline/lib/python3.9/site-packages/penstock/sardana/controllers"
 Register = Callable[..., tuple[int, dict[str, Any], str]]

@@ -409,6 +409,7 @@ def test_a_box_that_stays_armed_after_its_last_frame(unit: EigerUnit, mode: str)
 # The wrong stream, a box that hangs ------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("device", "receiver"), [pytest.param("v1", "v2", marks=pytest.mark.slow), ("v2", "v1")]
 )

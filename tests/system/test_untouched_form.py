@@ -19,6 +19,8 @@ from penstock.streamer.settings import STANDARD
 from tests.breadth import breadth
 from tests.system.beamline import Station
 
+pytestmark = pytest.mark.slow  # Taurus forms, in processes of their own
+
 FORM = Path(__file__).with_name("taurus_form.py")
 SETTABLE = [p.name for p in (*STANDARD, *PERIOD_ATTRIBUTES, *Simulator.parameters) if p.writable]
 

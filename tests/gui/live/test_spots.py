@@ -126,7 +126,8 @@ def test_every_spot_is_seen_full_screen_and_in_a_panel(
     compact.stop()
 
 
-@pytest.mark.parametrize("ratio", ["1.5", pytest.param("2", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("ratio", ["1.5", "2"])
 def test_a_screen_with_more_pixels_shows_them_all(ratio: str) -> None:
     environment = {**os.environ, "QT_SCALE_FACTOR": ratio, "QT_QPA_PLATFORM": "offscreen"}
     argv = [sys.executable, "-P", "-c", "from tests.gui.live.spots import main; main()"]

@@ -43,7 +43,8 @@ def test_a_program_with_the_live_view_draws_a_frame_and_ends(
     run(tmp_path / name, text, "view.drawn()")
 
 
-@pytest.mark.parametrize("name", [pytest.param("taurus_panel.py", marks=pytest.mark.slow), "parts.py"])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["taurus_panel.py", "parts.py"])
 def test_a_program_with_a_panel_or_its_parts_follows_the_device_and_ends(
     name: str, tango_host: str, tmp_path: Path
 ) -> None:

@@ -105,6 +105,7 @@ def channel(name: str, attribute: str, **keys: Any) -> ChannelConfig:
     return ChannelConfig(name=name, attribute=f"{DEVICE}/{attribute}", poll=0.02, **keys)
 
 
+@pytest.mark.slow
 def test_values_are_recorded_with_the_time_of_the_device_and_who_is_silent_is_said(
     laboratory: Laboratory,
 ) -> None:

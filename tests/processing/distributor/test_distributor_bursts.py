@@ -81,9 +81,8 @@ def check(path: Path, number: int) -> None:
         assert frames_in(file, "sum") == FRAMES
 
 
-@pytest.mark.parametrize(
-    "shared", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["by reference", "by value"]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("shared", [True, False], ids=["by reference", "by value"])
 def test_a_burst_of_live_series_is_processed_with_slow_workers_and_nothing_waits_for_ever(
     start_receiver: Start, tmp_path: Path, streamer: Streamer, shared: bool
 ) -> None:

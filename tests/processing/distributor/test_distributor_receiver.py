@@ -138,9 +138,10 @@ def restarted(folder: Path, streamer: Streamer, **keys: Any) -> Iterator[Restart
         made.now.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "flush_seconds",
-    [pytest.param(0.05, marks=pytest.mark.slow), 3600.0],
+    [0.05, 3600.0],
     ids=["flushed", "none is flushed"],
 )
 def test_a_receiver_that_is_killed_as_a_whole_goes_on_with_its_series_and_so_does_the_pipeline(

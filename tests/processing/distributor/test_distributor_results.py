@@ -142,6 +142,7 @@ def test_a_result_file_is_not_overwritten_and_the_raw_file_is_not_touched(
         assert made.over(name).counts.done == 20
 
 
+@pytest.mark.slow
 def test_a_file_is_processed_anew_also_if_an_attempt_was_broken_off(
     receiver: ReceiverProcess, sender: Streamer
 ) -> None:

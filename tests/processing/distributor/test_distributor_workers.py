@@ -74,6 +74,7 @@ def test_a_class_that_cannot_be_loaded_is_said_and_a_start_that_raises_fails_the
         assert series.result_file is None and (receiver.root / "b.mine.h5").read_bytes() == b"mine"
 
 
+@pytest.mark.slow
 def test_source_text_goes_to_other_machines_only_with_a_key(
     receiver: ReceiverProcess, sender: Streamer, tmp_path: Path
 ) -> None:
@@ -97,6 +98,7 @@ def test_source_text_goes_to_other_machines_only_with_a_key(
         assert [worker.name for worker in made.status.workers] == ["far"]
 
 
+@pytest.mark.slow
 def test_a_worker_that_takes_too_long_is_given_up(receiver: ReceiverProcess, sender: Streamer) -> None:
     source = """
     import os, threading

@@ -87,6 +87,7 @@ def test_silx_shows_curves_over_q_with_errors(curves: Path) -> None:
         assert default.axes_names[1] == "q" and default.axes[1].attrs["units"] == "1/nm"
 
 
+@pytest.mark.slow
 def test_raw_frames_are_reached_after_both_files_were_moved(curves: Path) -> None:
     with h5py.File(curves) as file:
         frames = file["entry/instrument/sim/data"]

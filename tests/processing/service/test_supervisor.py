@@ -95,6 +95,7 @@ def test_without_its_parent_nobody_stays(pipeline: PipelineProcess) -> None:
     wait_until(lambda: all(map(gone, left)), "a process stays although its parent is gone")
 
 
+@pytest.mark.slow
 def test_a_distributor_that_hangs_is_said_to(shared: PipelineProcess) -> None:
     shared.ready(2)
     distributor = distributor_of(shared)

@@ -500,7 +500,8 @@ def test_the_mask_of_joined_modules_is_assembled_like_their_image(
     assert (geometry.beam_center_x, geometry.beam_center_y) == (3.0, 7.0)
 
 
-@pytest.mark.parametrize("masked", [True, pytest.param(False, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("masked", [True, False])
 def test_what_is_turned_behind_the_assembling_has_mask_and_gaps_turned_with_it(
     masked: bool, modules: Callable[..., tuple[ReceiverProcess, list[Streamer]]]
 ) -> None:

@@ -64,11 +64,12 @@ def detector(tmp_path: Path) -> Iterator[Detector]:
     assert alive, "the process has lived through it"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "bad",
     [
         hostile.LAYOUTS[0],
-        *(pytest.param(layout, marks=pytest.mark.slow) for layout in hostile.LAYOUTS[1:]),
+        *(layout for layout in hostile.LAYOUTS[1:]),
     ],
     ids=lambda item: item.name,
 )

@@ -136,6 +136,7 @@ def test_a_file_that_is_marked_after_a_kill_has_the_values_of_its_frames(
     assert sums_in(path) == [total(pixels(number), PEAK) for number in range(10)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "keys",
     [

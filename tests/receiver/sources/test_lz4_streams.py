@@ -49,6 +49,7 @@ def messages_v2() -> list[list[bytes]]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("version", "messages"), [pytest.param("v1", messages_v1, marks=pytest.mark.slow), ("v2", messages_v2)]
 )

@@ -215,6 +215,7 @@ def test_a_series_that_no_longer_fits_the_configuration_is_marked_and_stands_in_
     assert past.series.id == series
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "whole",
     [
