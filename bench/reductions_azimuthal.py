@@ -87,14 +87,15 @@ def measure(rounds: int, progress: Progress) -> Iterator[Figure]:
     except ModuleNotFoundError as error:
         raise NotMeasured(f"azimuthal needs {error.name}: install penstock[processing]") from error
     with tempfile.TemporaryDirectory() as folder:
+        # First what compiles the functions, once per machine, and makes matrices of another shape.
+        progress("azimuthal, another geometry while frames come")
+        waits = _child("change", "1", folder)
         progress("azimuthal, cold")
         cold = _child("ready", "1", folder)
         progress("azimuthal, warm")
         warm = _child("ready", str(rounds), folder)
         progress(f"azimuthal, {rounds} rounds of {FRAMES} frames")
         values = _child("cost", str(rounds), folder)
-        progress("azimuthal, another geometry while frames come")
-        waits = _child("change", "1", folder)
     cost = "2048², uint32, bslz4, 1,000 points and sigma, processor time"
     both = [one + other for one, other in zip(values[UNPACKED], values[PRODUCT], strict=True)]
     yield Figure(
