@@ -343,7 +343,8 @@ def _frames(
         if progress is not None and ((index + 1) % PROGRESS_FRAMES == 0 or index + 1 == number):
             progress(index + 1)
     if hollow:
-        yield _as_problem("hollow", f"frames {ranges(hollow)} count as stored, but have no data")
+        said = "count as stored, but have no data" if series.has_account else "are absent: they have no data"
+        yield _as_problem("hollow", f"frames {ranges(hollow)} {said}")
     if unreadable:
         yield _as_problem(
             "unreadable",

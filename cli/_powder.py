@@ -44,7 +44,14 @@ def integrator(series: SeriesFile) -> Any:
         )
     if found is None:
         raise ReaderError(f"{series.path} has no geometry: {NEEDED}")
-    made = pyFAI.load(json.loads(text(found[()])))
+    try:
+        made = pyFAI.load(json.loads(text(found[()])))
+    except Exception as error:  # pyFAI raises whatever its parsers do
+        said = f"{type(error).__name__}: {error}"
+        raise ReaderError(
+            f"{series.path}: {PONI} is no geometry that pyFAI reads ({said:.100}); it is a JSON object with "
+            "the keys of a .poni file"
+        ) from error
     mask = with_gaps(series.group, series.pixel_mask, series.shape[1:])
     if mask is not None and mask.shape == series.shape[-2:]:
         made.detector.mask = (mask != 0).astype(np.int8)
@@ -78,7 +85,8 @@ def integrate(
         ai = integrator(series)
         if unit.startswith("q_") and not ai.wavelength:
             raise ReaderError(f"{path} {NO_ENERGY}")
-        if unreadable := unreadable_files(series.unreadable_files()):
+        # What a series has stored is missed; of a file of others, frames that are away are absent.
+        if series.has_account and (unreadable := unreadable_files(series.unreadable_files())):
             raise ReaderError(f"{series.path}: {'; '.join(unreadable.values())}")
         detector = text(found[()]) if (found := series.group.get("description")) is not None else ""
         is_running = series.state == "in progress"

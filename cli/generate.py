@@ -177,6 +177,8 @@ def run(args: argparse.Namespace) -> int:
     from penstock.streamer.generator import DIED, generate
 
     plan = _plan(args)
+    if args.filename and not args.filename.startswith("/"):
+        print(f"--filename {args.filename} is no absolute path: a receiver refuses it", file=sys.stderr)
     receiver = None if args.receiver is None else _verdict.ask(receiver_url(args.receiver, args.config))
     signals: list[int] = []
     signal.signal(signal.SIGINT, lambda number, frame: signals.append(number))

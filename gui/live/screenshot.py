@@ -73,7 +73,8 @@ class Screenshot(qt.QObject):
             return
         for signal in self._signals:
             signal.disconnect(self._look)
-        qt.QTimer.singleShot(0, self._take)
+        # Behind what follows a drawn frame, such as its histogram (`ImagePlot.drawn`).
+        qt.QTimer.singleShot(0, lambda: qt.QTimer.singleShot(0, self._take))
 
     def _is_late(self, view: View) -> bool:
         wanted = self._wanted

@@ -14,7 +14,8 @@ import h5py
 import numpy as np
 import pytest
 
-from penstock.cli._powder import integrate
+from penstock.cli._powder import PONI, integrate
+from penstock.receiver.reader import ReaderError
 from tests import rings
 from tests.data import CEO2, recording
 from tests.receiver.processes import ReceiverProcess
@@ -237,3 +238,37 @@ def test_a_file_without_geometry_is_refused_with_what_to_do(tmp_path: Path) -> N
     assert done.returncode == 2
     assert "has no geometry: its stream's header must give distance" in done.stderr
     assert "detector_orientation has to be a turn about the beam" in done.stderr
+
+
+def of_others(path: Path, poni: str) -> Path:
+    """A virtual dataset of six frames of 100 counts each; the file of the last three is gone."""
+    made = h5py.VirtualLayout((6, 64, 64), "u4")
+    for number, name in enumerate(("there.h5", "gone.h5")):
+        made[3 * number : 3 * number + 3] = h5py.VirtualSource(name, "data", (3, 64, 64), "u4")
+    with h5py.File(path.parent / "there.h5", "w") as there:
+        there["data"] = np.full((3, 64, 64), 100, "u4")
+    with h5py.File(path, "w") as file:
+        file.create_group("entry").attrs["NX_class"] = "NXentry"
+        for group, nx_class in (("instrument", "NXinstrument"), ("instrument/camera", "NXdetector")):
+            file["entry"].create_group(group).attrs["NX_class"] = nx_class
+        file.create_virtual_dataset("entry/instrument/camera/data", made)
+        file[f"entry/{PONI}"] = poni
+    return path
+
+
+def test_frames_of_a_file_of_others_that_are_away_are_left_out_and_said(tmp_path: Path) -> None:
+    poni = {
+        "poni_version": 2.1, "detector": "Detector", "dist": 0.1, "poni1": 0.0024, "poni2": 0.0024, "rot1": 0,
+        "rot2": 0, "rot3": 0, "wavelength": 1e-10,
+        "detector_config": {"pixel1": 75e-6, "pixel2": 75e-6, "max_shape": [64, 64], "orientation": 3},
+    }  # fmt: skip
+    found = integrate(of_others(tmp_path / "vds.h5", json.dumps(poni)), points=20)
+    assert found.notes == ("mean of 3 of 6 frames (3 missing)",)
+    has = found.curve.intensity[found.curve.count > 0]
+    assert has == pytest.approx(100, rel=0.01), "counts, corrected for the solid angle"
+
+
+def test_a_geometry_that_is_no_json_is_a_sentence(tmp_path: Path) -> None:
+    path = of_others(tmp_path / "vds.h5", "Distance: 0.1")
+    with pytest.raises(ReaderError, match=r"vds\.h5: .*no geometry that pyFAI reads .*keys of a \.poni file"):
+        integrate(path)
