@@ -143,6 +143,15 @@ class Account:
         """All others, and their state."""
         return Beyond(self._reach, self._frames, self._beyond)
 
+    def without_rows(self) -> Beyond:
+        """Return the frames that need no row in the file at the end: `beyond`, or many at the end of what was
+        planned that are absent."""
+        others = np.flatnonzero(self.states != State.ABSENT)
+        first = int(others[-1]) + 1 if len(others) else 0
+        if self._reach < self._frames or self._frames - first < FIRST:
+            return self.beyond
+        return Beyond(first, self._frames, State.ABSENT)
+
     @property
     def states(self) -> np.ndarray[Any, np.dtype[np.uint8]]:
         """(reach,), one `State` each; not to be changed."""

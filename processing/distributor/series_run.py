@@ -273,7 +273,7 @@ class Run:
             return reason
         if self.joining is not None:
             self.store.unmatched(self.joining.unmatched)
-        beyond = self.account.beyond
+        beyond = self.account.without_rows()
         said = self.store.finish(final, reason, self.rest.flags(beyond.first), self.whole, beyond)
         if said:
             self.said.append(said)

@@ -119,6 +119,28 @@ def test_of_very_many_planned_frames_each_has_a_state_as_far_as_they_came() -> N
     assert account.expected([4]) == [False] and account.reach == 4
 
 
+@pytest.mark.parametrize(
+    ("planned", "came", "rows"),
+    [
+        (100_000, (0, 1, 3), 4), (100_000, (), 0), (4100, (0, 3), 4), (4099, (0, 3), 4099),
+        (100_000, (99_999,), 100_000),
+    ],
+    ids=["few came", "none", "few planned", "fewer", "the last"],
+)  # fmt: skip
+def test_what_was_planned_and_did_not_come_needs_no_row_at_the_end(
+    planned: int, came: tuple[int, ...], rows: int
+) -> None:
+    account = Account(planned)
+    assert account.without_rows() == account.beyond == (planned, planned, State.PENDING)
+    for event in (Event.COMES, Event.GIVEN, Event.DONE):
+        account.happens(event, some(*came))
+    account.happens(Event.ABSENT, account.indices(State.PENDING))
+    account.close(Event.ABSENT)
+    left = State.ABSENT if rows < planned else State.PENDING
+    assert account.without_rows() == (rows, planned, left)
+    assert account.reach == planned and total(account) == planned, "it still knows each of them"
+
+
 @pytest.mark.parametrize(("planned", "reach"), [(2**22, 2**22), (2**22 + 1, 0), (None, 0)])
 def test_so_many_frames_have_a_state_of_their_own_from_the_beginning(planned: int | None, reach: int) -> None:
     assert Account(planned).reach == reach
