@@ -26,7 +26,16 @@ from penstock.devices._base.processes import Child, children, is_taken
 from penstock.devices._base.stage import Staged, json_line, jungfrau, moench
 from penstock.devices._sls.connection import memory_name
 from tests.devices.sls_box import VENDOR, SlsBox, box
-from tests.system.beamline import FAULT, ON, RUNNING, Beamline, refusal, until, wait_state
+from tests.system.beamline import (
+    FAULT,
+    ON,
+    RUNNING,
+    Beamline,
+    refusal,
+    restart_receiver,
+    until,
+    wait_state,
+)
 from tests.third_party import program_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
@@ -352,8 +361,7 @@ def test_a_moench(beamline: Beamline) -> None:
 
 def test_a_receiver_that_is_restarted_while_the_first_frame_is_awaited(station: JungfrauStation) -> None:
     station.arm("SOFTWARE", 5)
-    station.receiver.kill()
-    station.receiver.start()
+    restart_receiver(station.receiver, station.process.pid)
     wait_state(station.detector, FAULT, deadline=30.0)
     assert "no longer knows this series" in station.detector.Status()
     station.detector.Reset()

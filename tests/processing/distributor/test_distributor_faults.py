@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from penstock.processing.models import Series, Status
+from penstock.processing.models import Counts, Series, Status
 from tests.processing.distributor.pipelines import (
     NUMBER,
     SUM,
@@ -388,15 +388,28 @@ def test_of_a_live_series_a_distributor_that_is_killed_loses_what_nobody_has_don
 ) -> None:
     root = tmp_path / "results"
     root.mkdir()
+
+    def has_all(status: Status) -> bool:
+        counts = status.series.counts if status.series else Counts()
+        return counts.frames - counts.pending == 500
+
     with pipeline(NUMBER, receiver, workers=1, results_root=str(root)) as made:
-        with sending(sender, "", 500, 1000) as name:
-            made.wait(partial(has_processed, name, 100))
-            made.kill()
-            made.start()
-            made.work()
-            series = made.over(name)
+        name = sender.start("", frames=500, shape=SHAPE, type="uint16", compression="none")
+        for number in range(100):
+            sender.frame(number, pixels(number, SHAPE))
+        made.wait(partial(has_processed, name, 100))
+        kill(made.workers[0], signal.SIGSTOP)  # what comes now nobody does
+        for number in range(100, 500):
+            sender.frame(number, pixels(number, SHAPE))
+        made.wait(has_all)
+        made.kill()
+        kill(made.workers[0])
+        made.start()
+        made.work()
+        sender.end(reason="complete", triggered=500, sent=500)
+        series = made.over(name)
         counts = series.counts
-        assert counts.done >= 100 and counts.lost > 0 and counts.done + counts.lost == 500
+        assert counts.done >= 100 and counts.lost > 0 and counts.done + counts.lost + counts.dropped == 500
         with results(series) as file:
             assert set(file["/entry/account/lost/worker"][: min(counts.lost, 1000)]) == {b"distributor"}
             done = np.flatnonzero(statuses(file) == 1)
