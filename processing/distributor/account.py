@@ -266,8 +266,9 @@ class Account:
         if beyond is not None and beyond.state in FINAL:
             self.keep(beyond.first)
             self._frames, self._beyond = beyond.end, State(beyond.state)
-            self._counts[self._beyond] += self._frames - self._reach
-            self._restored[self._beyond] += self._frames - self._reach
+            self._states[beyond.first : self._reach] = self._beyond  # they have one here, and no row there
+            self._counts[self._beyond] += beyond.end - beyond.first
+            self._restored[self._beyond] += beyond.end - beyond.first
 
     def _count(self, states: np.ndarray[Any, np.dtype[np.uint8]], sign: int) -> None:
         """Count states; of frames that are pending there is no count, since it is what is left."""

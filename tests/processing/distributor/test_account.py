@@ -139,6 +139,9 @@ def test_what_was_planned_and_did_not_come_needs_no_row_at_the_end(
     left = State.ABSENT if rows < planned else State.PENDING
     assert account.without_rows() == (rows, planned, left)
     assert account.reach == planned and total(account) == planned, "it still knows each of them"
+    again = Account(planned)
+    again.restore(account.states[:rows], account.without_rows())
+    assert again.counts == account.counts and again.states.tolist() == account.states.tolist()
 
 
 @pytest.mark.parametrize(("planned", "reach"), [(2**22, 2**22), (2**22 + 1, 0), (None, 0)])
