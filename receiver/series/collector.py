@@ -36,7 +36,7 @@ from penstock.receiver.models import FrameStatus
 from penstock.receiver.series.frame_entry import Entry
 from penstock.receiver.series.running_series import ResumedSeries, RunningSeries
 from penstock.receiver.series.sink import Sink
-from penstock.receiver.series.timeouts import GapClock, Timeouts
+from penstock.receiver.series.timeouts import GapClock, GapError, Timeouts
 from penstock.receiver.transforms.frame_processor import Result, refusal
 from penstock.stins.errors import NotTaken, RemoteError, StinsError
 from penstock.stins.messages import Frame, Header, Image, Message, RefusedImage, SeriesEnd, Start
@@ -416,10 +416,17 @@ class Collector:
         self._sink.not_taken(header, error)
 
     def _finish(self, series: RunningSeries, cause: str | None, *, stopped: bool = False) -> None:
-        """End the running series for this cause; `None` for its end message."""
+        """End the running series for this cause; `None` for its end message.
+
+        Raises:
+            GapError: a frame is missing, and the policy is to fail.
+        """
         outcome = series.close(cause, stopped=stopped)
         self._leave(series)
-        self._sink.end(series, outcome)
+        failed = "" if stopped else self._gap_clock.failure(series, outcome)
+        self._sink.end(series, outcome, failed)
+        if failed:
+            raise GapError(failed)
 
     def _leave(self, series: RunningSeries) -> None:
         self.series, self.is_suspended = None, False

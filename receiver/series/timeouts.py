@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 from penstock.receiver.config import GapConfig, ReceiverConfig
-from penstock.receiver.series.running_series import RunningSeries
+from penstock.receiver.series.running_series import Outcome, RunningSeries
 from penstock.stins.texts import of_series, plural
 
 log = logging.getLogger(__name__)
@@ -72,6 +72,9 @@ class Timeouts:
         return None
 
 
+POLICY_IS_FAIL = "and gap.policy is fail; look for losses at the streamer"
+
+
 class GapError(Exception):
     """A frame is missing, and the configured policy is to fail."""
 
@@ -117,4 +120,11 @@ class GapClock:
             )
             log.warning("%s: %s%s", series.name, sentence, of_series(series.id))
             if config.policy == "fail":
-                raise GapError(f"{sentence}, and gap.policy is fail; look for losses at the streamer")
+                raise GapError(f"{sentence}, {POLICY_IS_FAIL}")
+
+    def failure(self, series: RunningSeries, outcome: Outcome) -> str:
+        """Return why a series that is over has failed: its end may come before the clock has ended; "" if it
+        has not."""
+        if self._config.policy != "fail" or not series.account.counts().missing:
+            return ""
+        return f"{outcome.reason}, {POLICY_IS_FAIL}"

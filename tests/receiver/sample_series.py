@@ -30,6 +30,8 @@ class Sink:
         self.begun: list[RunningSeries] = []
         self.frames: list[tuple[str, int, FrameStatus]] = []
         self.ended: list[tuple[RunningSeries, Outcome]] = []
+        self.failed: list[bool] = []
+        """Of each series that has ended."""
         self.errors: list[str] = []
         self.sentences: list[str] = []
         self.refusals: list[str] = []
@@ -68,6 +70,7 @@ class Sink:
 
     def end(self, series: RunningSeries, outcome: Outcome, failed: str = "") -> None:
         self.ended.append((series, outcome))
+        self.failed.append(bool(failed))
 
     def not_taken(self, header: Header, error: Exception) -> None:
         self.refused.append((header.series, str(error)))

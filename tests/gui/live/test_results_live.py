@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ pytest.importorskip("silx.gui.plot", reason="the viewer needs the extra gui")
 from penstock.gui.live.app import Options, open_window, run, sources_of
 from penstock.gui.live.results.snapshot import Curves, Page, Picture, Rectangle
 from penstock.gui.live.results.view import ResultsView
+from penstock.processing.client import PipelineClient
 from tests.processing.distributor.pipelines import entry
 from tests.receiver.processes import ReceiverProcess
 from tests.streams import Streamer
@@ -66,6 +68,14 @@ class Live:
         """Send frames, whose pixels are all their number + 1."""
         for frame in frames:
             self.streamer.frame(frame, np.full((4, 6), frame + 1, np.uint16))
+
+    def finished(self) -> None:
+        """Wait until the pipeline has done its first series."""
+        client, due = PipelineClient(self.url), time.monotonic() + DEADLINE / 1000
+        status = client.status()
+        while status.state != "idle" or status.series is None:
+            assert time.monotonic() < due, status
+            status = client.status(status.version, wait=1.0)
 
     def stop(self) -> None:
         """End the pipeline."""
@@ -143,6 +153,7 @@ def test_a_picture_of_a_result_that_an_idle_pipeline_has_not_is_given_up_with_th
     live.start("a.h5", 2)
     live.send(0, 1)
     live.streamer.end()
+    live.finished()
 
     failure = run(
         Options(

@@ -82,6 +82,24 @@ def test_a_gap_fails_the_series_where_the_policy_says_so() -> None:
         bench.wait(2.2)
 
 
+def test_a_gap_fails_the_series_also_when_its_end_comes_before_the_clock_has_ended() -> None:
+    bench = Bench(gap={"policy": "fail", "seconds": 2.0})
+    bench.say(start(frames=3), frame(0), frame(2))
+    with pytest.raises(GapError, match="2 of 3 frames: 1 missing, and gap.policy is fail"):
+        bench.say(end(triggered=3, sent=3))
+    assert not bench.running and bench.sink.failed == [True]
+    bench.say(start(frames=2, series="b"), frame(0, series="b"))
+    with pytest.raises(GapError, match="1 of 2 frames: 1 missing"):
+        bench.say(end(series="b", triggered=2, sent=1))
+
+
+def test_what_a_client_stops_has_not_failed_whatever_is_under_way() -> None:
+    bench = Bench(gap={"policy": "fail", "seconds": 2.0})
+    bench.say(start(frames=3), frame(0), frame(2))
+    bench.collector.stop("enough", stopped=True)
+    assert not bench.running and bench.sink.failed == [False]
+
+
 def test_an_internal_series_that_falls_silent_is_ended() -> None:
     bench = Bench()
     bench.say(start(frames=10, trigger_mode="INTERNAL", frame_time=0.1), frame(0))
