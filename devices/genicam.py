@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
 
 from penstock.devices._genicam.device import Device, View
 from penstock.devices._genicam.features import Features, names_of
@@ -18,6 +21,8 @@ from penstock.streamer.features import Feature, HasFeatures
 from penstock.streamer.settings import STANDARD, Limits, Parameter, Settings, TriggerMode, Value
 from penstock.streamer.unit import CameraError, FrameFormat
 
+log = logging.getLogger(__name__)
+
 
 class GenICam(Camera, HasFeatures):
     """One camera, found by its serial number or address."""
@@ -30,16 +35,16 @@ class GenICam(Camera, HasFeatures):
     def __init__(self, properties: Mapping[str, Value]) -> None:
         """See `Camera`."""
         self._unit = dict(properties)
+        self._ids: FrameIds
         self._use(Device(self._unit))
         self._reopening = Reopening(self._unit)
-        try:
-            self._shown = self._shown_names()
-        except CameraError:
-            self._device.close()
-            raise
+        self._not_shown = ""
+        self._shown = self._shown_names()
         self._last_shown: tuple[Parameter, ...] = ()
         self._counts: Mapping[str, int] = {}
         self._form: PixelFormat | None = None
+        self._gain: float | None = None
+        """That the camera has taken for the prepared series."""
         self._values: Mapping[str, Value] = {p.name: p.default for p in SETTINGS if p.writable}
 
     def limits(self) -> Mapping[str, Limits]:
@@ -83,7 +88,8 @@ class GenICam(Camera, HasFeatures):
         self._refuse_if_lost()
         frames = self.check(settings)
         self._form = self._form_of(settings)
-        self._device.set_up(settings, self._form, self._view_of(settings))
+        if self._device.set_up(settings, self._form, self._view_of(settings)):
+            self._ids.disturb()
         self._payload = self._device.payload()
         expected = self._form.sent_bytes(math.prod(frames.shape))
         if self._payload != expected:
@@ -96,12 +102,27 @@ class GenICam(Camera, HasFeatures):
         self.index_source = IndexSource.HARDWARE_COUNTER if internal else IndexSource.ARRIVAL
         return frames
 
+    def as_prepared(self, settings: Settings) -> Settings:
+        """See `Unit`; a gain below the least of the camera is that."""
+        asked, own = dict(settings.camera), self._device.taken(settings.trigger_mode)
+        self._gain = own.gain
+        if own.gain is not None and not float(asked["Gain"]) < own.gain == self._device.gain.minimum:
+            asked["Gain"] = own.gain
+        latency = settings.latency_time
+        if own.period is not None:
+            wanted = settings.exposure_time + max(latency, self._device.readout)
+            if not math.isclose(own.period, wanted, rel_tol=1e-6):
+                latency = max(0.0, own.period - own.exposure)
+        return msgspec.structs.replace(
+            settings, exposure_time=own.exposure, latency_time=latency, camera=asked
+        )
+
     def describe(self) -> Mapping[str, object]:
         """See `Unit`."""
         described: dict[str, object] = {
             "description": f"{self._device.vendor} {self._device.model}",
             "serial_number": self._device.serial,
-            "gain_setting": f"{self._values['Gain']:g}",
+            "gain_setting": f"{self._values['Gain'] if self._gain is None else self._gain:g}",
             "frame_id_start": self._ids.start.value,
         }
         if self._form is not None:
@@ -135,6 +156,10 @@ class GenICam(Camera, HasFeatures):
         self._device.ask(0.0)  # it may be back at the next call
         return f"Camera {self._device.name} does not answer; see its cable and power"
 
+    def remark(self) -> str:
+        """See `Unit`."""
+        return self._not_shown
+
     def shown(self) -> tuple[Parameter, ...]:
         """See `Unit`: the features in the property ShownFeatures, the last known ones of a lost camera."""
         if not self._device.lost:
@@ -151,7 +176,11 @@ class GenICam(Camera, HasFeatures):
 
     def set_feature(self, name: str, value: Value) -> Feature:
         """See `HasFeatures`."""
-        return self._features_now().set(name, value)
+        made = self._features_now().set(name, value)
+        self._ids.disturb()
+        if self._ids.kind != self._device.ids:  # such as GevGVSPExtendedIDMode
+            self._ids = FrameIds(self._device.ids)
+        return made
 
     def acquire(self, acquisition: Acquisition) -> Iterator[Exposure]:
         """See `Camera`."""
@@ -184,16 +213,14 @@ class GenICam(Camera, HasFeatures):
             )
 
     def _shown_names(self) -> Sequence[str]:
-        """Return the names in the property ShownFeatures; see `shown`.
-
-        Raises:
-            CameraError: one of them cannot be an attribute.
-        """
+        """Return the names in the property ShownFeatures that can be attributes; see `shown` and `remark`."""
         names = names_of(str(self._unit["ShownFeatures"]))
-        for name in names:
-            if why := self._why_not_shown(name):
-                raise CameraError(f"{name} of the property ShownFeatures {why}; leave it out")
-        return names
+        whys = {name: self._why_not_shown(name) for name in names}
+        said = [f"{name} {why}" for name, why in whys.items() if why]
+        if said:
+            self._not_shown = f"Of the property ShownFeatures, {'; '.join(said)}: left out"
+            log.warning("camera %s: %s", self._device.name, self._not_shown)
+        return [name for name, why in whys.items() if not why]
 
     def _why_not_shown(self, name: str) -> str:
         if name.lower() in {parameter.name.lower() for parameter in (*STANDARD, *SETTINGS, *UNIT)}:

@@ -214,7 +214,14 @@ class Pilatus(StreamingDetector):
     def _learn(self) -> None:
         """Ask everything that a series, or a panel, needs to know."""
         self._readings.learn()
-        self._shape = self._given_shape or self._camserver.image_format()
+        said = self._camserver.image_format()
+        if said and self._given_shape and said != self._given_shape:
+            given, has = ("x".join(map(str, shape)) for shape in (self._given_shape, said))
+            raise CameraError(
+                f"the property SensorShape is {given}, and the images of {self._camserver.address} have "
+                f"{has} rows x columns; set that, or leave it empty"
+            )
+        self._shape = self._given_shape or said
         if self._shape is None:
             raise CameraError(
                 f"{self._camserver.address} does not say the size of its images; set the property SensorShape"

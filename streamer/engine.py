@@ -34,6 +34,7 @@ from penstock.streamer.series import ENDINGS, Series
 from penstock.streamer.series_sender import SeriesSender
 from penstock.streamer.settings import Settings, frames_in_words
 from penstock.streamer.states import Event, Machine, State
+from penstock.streamer.taken import differences
 from penstock.streamer.unit import CameraError, Overrun
 
 log = logging.getLogger(__name__)
@@ -41,6 +42,9 @@ T = TypeVar("T")
 
 MOST_CHECKS = 2
 """Most checks that wait for the camera's thread; if it hangs, further ones are refused at once."""
+
+PREPARE = "prepare"
+"""What the camera is busy with, while it is."""
 
 
 class Engine:
@@ -78,12 +82,16 @@ class Engine:
         self._machine = Machine(changed)
         self._series_sender = SeriesSender(push, self._clock, changed, hwm, checksum)
         self._series: Series | None = None
+        self._remark = ""
+        """What the camera has made of the settings of the series."""
         self._ring: Ring | None = None
         self._announcement: tuple[Header, dict[str, object]] = (Header(filename=""), {})
         self._parameters = Parameters(camera, push.endpoint, self._clock, changed)
         self._lock = Lock()
         self._busy = ""
         self._checks = 0
+        self._is_given_up = False
+        """Of a series that is being prepared: nobody waits for it any more."""
         self._closing = False
         self._jobs = Jobs(self._name)
         self._sends = Jobs(self._name)
@@ -164,7 +172,7 @@ class Engine:
     def prepare(self, settings: Settings) -> Future[Prepared]:
         """Check everything and set the hardware up; nothing is sent."""
         self._machine.after(Event.PREPARE)
-        return self._on_camera("prepare", lambda: self._prepare(settings))
+        return self._on_camera(PREPARE, lambda: self._prepare(settings))
 
     def announce(self) -> Future[None]:
         """Send the start message of the prepared series."""
@@ -220,7 +228,14 @@ class Engine:
         return self._end(EndReason.ABORT, cause)
 
     def cancel(self) -> Future[None]:
-        """Discard a prepared or announced series; an announced one gets its end message."""
+        """Discard a prepared or announced series, also one that is still being prepared.
+
+        An announced one gets its end message.
+        """
+        with self._lock:
+            if self._busy == PREPARE:
+                self._is_given_up = True
+                return _done()
         if self._machine.state not in (State.PREPARED, State.ANNOUNCED):
             return _done()
         return self._end(EndReason.ABORT, "cancelled")
@@ -247,7 +262,7 @@ class Engine:
                 peers=len(peers),
                 peer_addresses=peers,
                 readings=self._parameters.readings,
-                warning=self._parameters.trouble,
+                warning=self._warning(state),
             )
         used, slots = series.buffers_used, series.ring.slots
         if state is State.ACQUIRING and series.armed:
@@ -276,8 +291,13 @@ class Engine:
             ring_total=slots,
             end_sent=series.end_sent,
             readings=self._parameters.readings,
-            warning=self._parameters.trouble if state in (State.IDLE, State.ACQUIRING) else "",
+            warning=self._warning(state),
         )
+
+    def _warning(self, state: State) -> str:
+        if state is State.ACQUIRING:
+            return self._parameters.trouble or self._remark
+        return self._parameters.trouble or self._camera.remark() if state is State.IDLE else ""
 
     def close(self, reason: str = "the streamer was told to end", patience: float = 2.0) -> None:
         """End a running series as a fault; close camera and socket."""
@@ -325,12 +345,15 @@ class Engine:
                 self._machine.fire(Event.CANCEL, "the hardware is no longer set up as prepared before")
             raise
         self._parameters.have_been_set(settings.camera)
+        taken = self._camera.as_prepared(settings)
+        if remark := differences(settings, taken, self._camera.readout_time()):
+            log.warning("%s: %s", self._name, remark)
         if self._ring is None or self._ring.slot_bytes != frames.slot_bytes or self._ring.used:
             self._ring = None  # freed before its successor is allocated
             self._ring = Ring(frames.slot_bytes, self._buffer_bytes)
         series = Series(
             uuid.uuid4().hex,
-            settings,
+            taken,
             frames,
             self._ring,
             self._clock,
@@ -339,8 +362,8 @@ class Engine:
             self._parameters.refresh,
         )
         check_orientation(settings, frames)
-        self._announcement = header_of(series, self._camera), metadata_of(settings, self._camera)
-        self._series = series
+        self._announcement = header_of(series, self._camera), metadata_of(taken, self._camera)
+        self._series, self._remark = series, remark
         self._machine.fire(Event.PREPARE, f"{frames_in_words(series.plan)} prepared")
         return Prepared(
             series=series.id,
@@ -467,10 +490,13 @@ class Engine:
         """Run `work` in the camera's thread, one call at a time."""
         with self._lock:
             self._refuse_when_busy()
-            self._busy = what
+            self._busy, self._is_given_up = what, False
 
         def free() -> None:
-            self._busy = ""
+            with self._lock:
+                self._busy = ""
+                if what == PREPARE and self._is_given_up and self._machine.state is State.PREPARED:
+                    self._machine.fire(Event.CANCEL, "given up while it was being prepared")
 
         return self._jobs.ask(work, free)
 

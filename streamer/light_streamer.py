@@ -148,24 +148,39 @@ MARK = b"\x0c\x1a\x04\xd5"
 HEADER_BYTES = 16384
 """Bytes in which the mark is looked for; it comes after 2 or 3 kB."""
 SIZE = re.compile(rb"X-Binary-Size: *(\d{1,15})\s")
+DIMENSION = re.compile(rb"X-Binary-Size-(Fastest|Second)-Dimension: *(\d{1,9})\s")
 
 
 class Incomplete(Exception):
     """A file does not hold all its data, or cannot be read, as the sentence says."""
 
 
-def load(path: str) -> Tuple[memoryview, float]:
-    """Return the data of a file, and when it was written (Incomplete: it does not hold them all yet)."""
+class Unlike(Exception):
+    """A file has not the rows and columns that were announced, as the sentence says."""
+
+
+def load(path: str, shape: Tuple[int, int]) -> Tuple[memoryview, float]:
+    """Return the data of a file of so many rows and columns, and when it was written.
+
+    Incomplete: it does not hold them all yet; Unlike: they are those of another image.
+    """
     try:
         with open(path, "rb", buffering=0) as file:
             facts = os.fstat(file.fileno())
-            header, found, _ = file.read(HEADER_BYTES).partition(MARK)
+            header, mark, _ = file.read(HEADER_BYTES).partition(MARK)
             size, start = SIZE.search(header), len(header) + len(MARK)
-            if not found or size is None:
+            if not mark or size is None:
                 raise Incomplete(f"no header of a CBF in its {facts.st_size} bytes")
             end = start + int(size.group(1))
             if end > facts.st_size:
                 raise Incomplete(f"{facts.st_size} of {end} bytes")
+            found = {name: int(length) for name, length in DIMENSION.findall(header)}
+            has = found.get(b"Second", shape[0]), found.get(b"Fastest", shape[1])
+            if has != shape:
+                raise Unlike(
+                    f"{os.path.basename(path)} has {has[0]} rows and {has[1]} columns, "
+                    f"{shape[0]} and {shape[1]} were announced"
+                )
             # The mapping is the RAM disk's own memory, which ZeroMQ hands to the kernel: no copy. A complete
             # file must not be cut any more: camserver writes no name twice.
             return memoryview(mmap.mmap(file.fileno(), end, access=mmap.ACCESS_READ))[start:], facts.st_mtime
@@ -258,6 +273,7 @@ class Series:
         self.first: int = begin.get("first", 0)
         self.frames_per_trigger: int = max(1, begin.get("frames_per_trigger", 1))
         self.image: Dict[str, Any] = begin.get("image", {})
+        self.shape: Tuple[int, int] = tuple(self.image.get("shape", (0, 0)))
         self.name = re.compile(re.escape(self.prefix) + r"(?:_(\d+))?\.cbf")
         self.appeared: Set[int] = set()
         self.beyond_plan: Set[int] = set()
@@ -314,6 +330,9 @@ class Streamer:
             raise Refused("bad_prefix", f"{prefix!r} is the last one again, or not like {PREFIX.pattern}")
         if "filename" not in header or not {"shape", "type"} <= set(request["image"]):
             raise Refused("bad_request", "filename is missing in header, or shape or type in image")
+        shape = request["image"]["shape"]
+        if not isinstance(shape, list) or [type(length) for length in shape] != [int, int]:
+            raise Refused("bad_request", f"shape is {shape!r}, not [rows, columns]")
         series = Series(**request)
         header = dict(header, htype="header", msg_number=self.msg_number, series=series.id)
         series.left_over = self._clear()
@@ -432,11 +451,14 @@ class Streamer:
         while series.waiting and self.push.peers and self.held_bytes < self.hold_bytes:
             frame, name, _ = series.waiting[0]
             try:
-                data, written = load(self.folder.join(name))
+                data, written = load(self.folder.join(name), series.shape)
             except Incomplete as error:
                 series.waiting.popleft()
                 self._wait_for_growth(frame, name, str(error))
                 continue
+            except Unlike as error:
+                self._drop("fault", str(error))
+                break
             header = dict(
                 series.image, htype="image", msg_number=self.msg_number, frame=frame, compression="cbf",
                 series=series.id, trigger=frame // series.frames_per_trigger, timestamp=written,

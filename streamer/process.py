@@ -26,7 +26,7 @@ from penstock.streamer.errors import Refused
 from penstock.streamer.loading import CAMERAS, CameraFileError, camera_names, load_camera_file
 from penstock.streamer.own_stream.contract import StreamingDetector
 from penstock.streamer.own_stream.engine import OwnStreamEngine
-from penstock.streamer.push_socket import PushSocket
+from penstock.streamer.push_socket import SMALL_HWM, PushSocket
 from penstock.streamer.remote import RemoteServer
 from penstock.streamer.unit import CameraError, Unit
 
@@ -110,7 +110,9 @@ def run(args: argparse.Namespace) -> int:
         return 1
     try:
         remote = RemoteServer(args.control)
-        push = PushSocket(args.data, io_threads=args.io_threads) if isinstance(unit, Camera) else None
+        push = None
+        if isinstance(unit, Camera):
+            push = PushSocket(args.data, hwm=args.hwm or SMALL_HWM, io_threads=args.io_threads)
     except OSError as error:
         log.error("%s; choose another address for it: --data or --control", error.strerror)
         unit.close()

@@ -59,7 +59,11 @@ class PushSocket:
     ) -> None:
         """Bind `endpoint` (`tcp://127.0.0.1:0` for any free port).
 
-        `linger`: seconds that `close` waits for messages that ZeroMQ still holds.
+        Args:
+            endpoint: address; all others are those of the socket's whole life.
+            hwm: most messages that ZeroMQ holds per receiver; see also `limit`.
+            io_threads: threads in which ZeroMQ sends.
+            linger: seconds that `close` waits for messages that ZeroMQ still holds.
 
         Raises:
             OSError: the address is in use or not one of this machine.
@@ -80,6 +84,9 @@ class PushSocket:
         # would take an HTTP request, or a newline, for such a peer, and send it its share of the frames.
         self._socket.setsockopt(zmq.ZAP_DOMAIN, b"penstock")
         self._socket.setsockopt(zmq.HANDSHAKE_IVL, HANDSHAKE_MS)
+        self._limit = hwm
+        self._in_flight: list[zmq.MessageTracker] = []
+        """Of messages whose memory ZeroMQ may still read; also of some that it has let go of since."""
         self._connections = Connections()
         self._is_open = False  # true if there is a peer
         self._has_news = (
@@ -114,7 +121,7 @@ class PushSocket:
         # A connection that is known to be lost still takes messages until ZeroMQ has removed it. That happens
         # once the next one has shaken hands (with one I/O thread) and ZeroMQ has processed its commands,
         # which it does when asked for its events, or else once in a few million cycles of the processor.
-        if not self._is_open:
+        if not self._is_open or self._is_full():
             return None
         if self._has_news:
             self._has_news = False
@@ -136,19 +143,24 @@ class PushSocket:
             return None
         if not shared:
             return COPIED
-        return shared[0] if len(shared) == 1 else zmq.MessageTracker(*shared)
+        tracker = shared[0] if len(shared) == 1 else zmq.MessageTracker(*shared)
+        self._in_flight.append(tracker)
+        return tracker
 
     def wait_writable(self, seconds: float) -> bool:
-        """Wait until a peer has room for a message."""
+        """Wait until there may be room for a message; return false if there was none."""
+        if self._is_full():
+            try:
+                self._in_flight[0].wait(seconds)
+            except zmq.NotDone:
+                return False
         return bool(self._socket.poll(int(seconds * 1000), zmq.POLLOUT))
 
-    def set_hwm(self, messages: int) -> None:
-        """Change the high-water mark, also for connected peers."""
-        # libzmq (4.3.5) changes every pipe, even one whose peer has just died, and crashes: so change it only
-        # if necessary, and after libzmq has removed the pipes that it knows to be dead.
-        if self._socket.getsockopt(zmq.SNDHWM) != messages:
-            self._socket.getsockopt(zmq.EVENTS)
-            self._socket.setsockopt(zmq.SNDHWM, messages)
+    def limit(self, messages: int) -> None:
+        """Let so many messages of 64 kB and more per receiver wait in ZeroMQ from now on, and no more."""
+        # Not by SNDHWM: libzmq (4.3.5) lowers that of a connected pipe at once, but its peer gives room again
+        # only after half as many messages as before. A series of larger frames would find the pipe full.
+        self._limit = messages
 
     @property
     def peers(self) -> tuple[str, ...]:
@@ -174,6 +186,12 @@ class PushSocket:
         self._watcher.join()
         self._socket.close(None if linger is None else int(linger * 1000))
         call(self._context.term, stopping)
+
+    def _is_full(self) -> bool:
+        most = self._limit * max(1, len(self._connections.peers))
+        if len(self._in_flight) >= most:
+            self._in_flight = [tracker for tracker in self._in_flight if not tracker.done]
+        return len(self._in_flight) >= most
 
     def _watch(self, monitor: zmq.Socket[bytes]) -> None:
         while True:

@@ -62,7 +62,7 @@ class SeriesSender:
         Raises:
             Refused: no receiver takes it; nothing was sent.
         """
-        self._push.set_hwm(self._hwm or default_hwm(header.frame_bytes or 0))
+        self._push.limit(self._hwm or default_hwm(header.frame_bytes or 0))
         number = self._encoder.msg_number
         parts = self._encoder.start(msgspec.structs.replace(header, checksum=self._checksum), metadata)
         deadline = self._clock.monotonic() + START_PATIENCE

@@ -132,6 +132,14 @@ class Unit(ABC):
             CameraError: a setting, or a combination of settings, is impossible.
         """
 
+    def as_prepared(self, settings: Settings) -> Settings:
+        """Return the settings of the prepared series as the unit has them: a unit may round them.
+
+        Called after `prepare`. They are those of the file, and must ask for no change when they are prepared
+        again. The exposure time, the time between frames, and all parameters of the model are read back.
+        """
+        return settings
+
     def describe(self) -> Mapping[str, object]:
         """Return metadata for the file's NXdetector group: model, serial number, pixel size.
 
@@ -154,6 +162,11 @@ class Unit(ABC):
         Called after each round of readings, also while a series waits for a trigger; it must not wait for the
         hardware.
         """
+        return ""
+
+    def remark(self) -> str:
+        """Return what is not as configured and prevents nothing, such as a feature to be shown that this
+        camera lacks; "" if nothing is. From any thread; it must not wait for the hardware."""
         return ""
 
     def close(self) -> None:

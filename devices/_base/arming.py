@@ -128,7 +128,7 @@ def orientation(settings: Settings) -> dict[str, Any]:
 
 def bring_to_idle(streamer: StreamerClient, state: str) -> None:
     """End what is left of a series in a streamer that was found in this state."""
-    if state in ("prepared", "announced"):
+    if state in ("idle", "prepared", "announced"):  # idle: what asked for the series may have been given up
         streamer.cancel()
     elif state in ("arming", "acquiring", "ending"):
         streamer.abort()

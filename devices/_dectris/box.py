@@ -123,10 +123,11 @@ class Box:
 
     def write(self, path: str, value: Value) -> None:
         """Write a key, and read it and the keys that changed with it."""
-        slow = "energy" in path or "threshold" in path
-        changed = self._simplon.put(path, value, SLOW if slow else PUT)
+        trims = "energy" in path or "threshold" in path
+        changed = self._simplon.put(path, value, SLOW if trims else PUT)
         prefix = path[: path.index("/config/")] + "/config/"
-        if changed is None:  # the box does not say what has followed: it may be any key
+        # What follows an energy some boxes name in part only; what they do not name at all may be any key.
+        if changed is None or trims:
             again = dict.fromkeys([path, *(key for key in self._entries if key.startswith(prefix))])
         else:
             again = dict.fromkeys([path, *(prefix + MISNAMED.get(key, key) for key in changed)])

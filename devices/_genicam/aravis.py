@@ -36,6 +36,8 @@ in the memory of the first. And it counts an underrun whenever it finds no furth
 being filled (arvuvstream.c, `arv_uv_stream_thread_async`)."""
 ON = 1
 """ARV_RANGE_CHECK_POLICY_ENABLE, ARV_ACCESS_CHECK_POLICY_ENABLE (arvgc.h): both are off otherwise."""
+RESEND_NEVER, RESEND_ALWAYS = 0, 1
+"""ARV_GV_STREAM_PACKET_RESEND_NEVER, _ALWAYS (arvgvstream.h)."""
 SOCKET_BUFFER = 64 * 2**20
 """Bytes of the socket's buffer that are asked for; the kernel gives net.core.rmem_max at most."""
 TIMED_OUT = 5
@@ -89,6 +91,7 @@ _PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "arv_camera_stop_acquisition!": (None, (c_void_p,)),
     "arv_camera_is_frame_rate_available!": (c_int, (c_void_p,)),
     "arv_camera_set_frame_rate!": (None, (c_void_p, c_double)),
+    "arv_camera_get_frame_rate!": (c_double, (c_void_p,)),
     "arv_camera_get_frame_rate_bounds!": (None, (c_void_p, POINTER(c_double), POINTER(c_double))),
     "arv_camera_clear_triggers!": (None, (c_void_p,)),
     "arv_camera_set_trigger!": (None, (c_void_p, c_char_p)),
@@ -98,6 +101,7 @@ _PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "arv_camera_get_exposure_time_bounds!": (None, (c_void_p, POINTER(c_double), POINTER(c_double))),
     "arv_camera_is_gain_available!": (c_int, (c_void_p,)),
     "arv_camera_set_gain!": (None, (c_void_p, c_double)),
+    "arv_camera_get_gain!": (c_double, (c_void_p,)),
     "arv_camera_get_gain_bounds!": (None, (c_void_p, POINTER(c_double), POINTER(c_double))),
     "arv_camera_are_chunks_available!": (c_int, (c_void_p,)),
     "arv_camera_set_chunk_mode!": (None, (c_void_p, c_int)),
@@ -268,21 +272,38 @@ class Filled:
         return self.status == SUCCESS
 
 
+class PacketCare(NamedTuple):
+    """What the library does about packets of a GigE Vision camera that do not arrive (arvgvstream.c)."""
+
+    resend: bool = True
+    """Whether they are asked for again."""
+    timeout: float = 0.02
+    """Seconds after which they are."""
+    retention: float = 0.2
+    """Seconds after the last packet of a frame, after which it is given up."""
+
+
 class Stream:
     """The frames of one acquisition: buffers of ours, which a thread of the library fills in turn.
 
     Args:
         lib: the library.
         camera: an ArvCamera.
+        care: of a GigE Vision camera; by default as the library does it.
 
     Raises:
         CameraError: the camera does not answer.
     """
 
-    def __init__(self, lib: Aravis, camera: int) -> None:
+    def __init__(self, lib: Aravis, camera: int, care: PacketCare | None = None) -> None:
         self._lib = lib
         self._stream = self._lib.camera_create_stream(camera, None, None)
         if lib.camera_is_gv_device(camera):
+            if care is not None:
+                resend = RESEND_ALWAYS if care.resend else RESEND_NEVER
+                lib.g_object_set(self._stream, b"packet-resend", resend, None)
+                lib.g_object_set(self._stream, b"packet-timeout", round(care.timeout * 1e6), None)
+                lib.g_object_set(self._stream, b"frame-retention", round(care.retention * 1e6), None)
             lib.g_object_set(self._stream, b"socket-buffer-size", SOCKET_BUFFER, None)
             _make_room(lib.gv_stream_get_port(self._stream))
         self._addresses: dict[int, int] = {}

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from ctypes import c_int
 from dataclasses import dataclass
+from functools import partial
 from math import ceil
 from threading import Thread
-from typing import Any
+from typing import Any, NamedTuple
 
 from penstock.devices._genicam import aravis as binding
-from penstock.devices._genicam.aravis import Aravis, Stream, pair
+from penstock.devices._genicam import priority, triggers
+from penstock.devices._genicam.aravis import Aravis, PacketCare, Stream, pair
 from penstock.devices._genicam.frame_ids import GIGE, GIGE_EXTENDED, USB3, Kind
 from penstock.devices._genicam.parameters import AUTO
 from penstock.devices._genicam.pixel_formats import PixelFormat
@@ -31,7 +33,8 @@ PACKET_OVERHEAD = 36
 """ARV_GVSP_PACKET_PROTOCOL_OVERHEAD (arvgvspprivate.h): the headers of IP, UDP and GVSP."""
 EXTENDED_IDS = "GevGVSPExtendedIDMode"
 TEMPERATURE = "DeviceTemperature"
-RATE_ENABLE = b"AcquisitionFrameRateEnable"
+RATE_SWITCHES = (b"AcquisitionFrameRateEnable", b"AcquisitionFrameRateEnabled")
+"""Of SFNC 2, and of older cameras."""
 PIXEL_SIZE = "SensorPixelWidth", "SensorPixelHeight"
 """In um."""
 AUTOMATIC = (b"ExposureAuto", b"GainAuto")
@@ -51,6 +54,17 @@ class View:
         return f"{self.width} x {self.height} at ({self.left}, {self.top})"
 
 
+class Taken(NamedTuple):
+    """What a camera has made of the settings of a series."""
+
+    exposure: float
+    """In seconds."""
+    period: float | None
+    """From one frame to the next, in seconds; `None` where triggers say it, or if the camera has no rate."""
+    gain: float | None
+    """In its own unit; `None` if it has none."""
+
+
 class Device:
     """An open camera, which this process controls.
 
@@ -65,6 +79,8 @@ class Device:
         self.lib = lib = Aravis()
         self.name = str(unit["Address"]) or str(unit["SerialNumber"])
         """Its address, or else its serial number, for sentences too."""
+        self._written: tuple[object, object] | None = None
+        """The settings of the last series, and what the camera made of them; `None` if it may have others."""
         self._silent = False
         """True from a question until the camera answers one."""
         self._question: Thread | None = None
@@ -89,7 +105,11 @@ class Device:
             )
             self._refuse_other_serial(str(unit["SerialNumber"]))
             self.big_endian = self._is_big_endian(str(unit["ByteOrder"]))
-            self.ids = self._kind_of_ids(str(unit["FrameIdBits"]))
+            self._id_bits = str(unit["FrameIdBits"])
+            self._packet_care = PacketCare(
+                resend=bool(unit["PacketResend"]), timeout=float(unit["PacketTimeout"]),
+                retention=float(unit["FrameRetention"]),
+            )  # fmt: skip
             self._packets: tuple[int, float] | None = None
             self._set_packets(0, 0.0)  # finding the largest takes too long for Arm
             self._free_rate()
@@ -101,6 +121,8 @@ class Device:
     def learn(self) -> None:
         """Read what the camera can with its present settings."""
         lib, camera = self.lib, self.camera
+        self._written = None  # somebody has changed something
+        self.ids = self._kind_of_ids(self._id_bits)
         self.formats = lib.strings(lib.camera_dup_available_pixel_formats_as_strings, camera)
         self.sources: tuple[str, ...] = self._optional(
             lambda: lib.strings(lib.camera_dup_available_trigger_sources, camera), ()
@@ -160,13 +182,29 @@ class Device:
             return
         self._silent = False
 
-    def set_up(self, settings: Settings, form: PixelFormat, view: View) -> None:
+    def set_up(self, settings: Settings, form: PixelFormat, view: View) -> bool:
         """Write the settings of a series.
+
+        Nothing is written if the camera has still what it made of the same settings: see `frame_ids`.
+
+        Returns:
+            Whether something was written.
 
         Raises:
             CameraError: the camera refuses one, or makes something else of it.
         """
         lib, camera = self.lib, self.camera
+        asked = (
+            settings.exposure_time,
+            settings.latency_time,
+            settings.trigger_mode,
+            settings.camera,
+            form,
+            view,
+        )
+        if self._written is not None and self._written == (asked, self._made(settings.trigger_mode)):
+            return False
+        self._written = None
         if lib.camera_are_chunks_available(camera):
             lib.camera_set_chunk_mode(camera, 0)
         lib.camera_set_acquisition_mode(camera, binding.CONTINUOUS)
@@ -178,7 +216,7 @@ class Device:
         lib.camera_set_region(camera, view.left, view.top, view.width, view.height)
         if (got := View(*binding.region(lib, camera))) != view:
             raise CameraError(f"the camera makes a region of {got} of {view}; choose that, or another AOI")
-        self._set_trigger(settings.trigger_mode, str(settings.camera["TriggerSource"]))
+        triggers.set_up(lib, camera, self._source(settings))
         self._free_rate()
         lib.camera_set_exposure_time(camera, settings.exposure_time * 1e6)
         if self.gain.maximum is not None:
@@ -187,6 +225,23 @@ class Device:
         self.readout = self._readout()
         if settings.trigger_mode is TriggerMode.INTERNAL:
             self._set_period(settings)
+        self._written = asked, self._made(settings.trigger_mode)
+        return True
+
+    def _made(self, mode: TriggerMode) -> object:
+        """Return what the camera has of what `set_up` writes, as far as it is read back."""
+        form = self.lib.camera_get_pixel_format_as_string(self.camera)
+        return self.taken(mode), form, binding.region(self.lib, self.camera)
+
+    def taken(self, mode: TriggerMode) -> Taken:
+        """Read back what `set_up` has written."""
+        lib, camera = self.lib, self.camera
+        period = None
+        if mode is TriggerMode.INTERNAL and self.has_frame_rate:
+            rate = lib.camera_get_frame_rate(camera)
+            period = 1.0 / rate if rate > 0.0 else None
+        gain = None if self.gain.maximum is None else float(lib.camera_get_gain(camera))
+        return Taken(lib.camera_get_exposure_time(camera) / 1e6, period, gain)
 
     def payload(self) -> int:
         """Return the bytes of a frame as sent."""
@@ -202,7 +257,10 @@ class Device:
 
     def stream(self) -> Stream:
         """Return a new stream of frames."""
-        return Stream(self.lib, self.camera)
+        before = priority.receiving()
+        stream = Stream(self.lib, self.camera, self._packet_care if self.is_gige else None)
+        priority.raise_for(priority.receiving() - before, self.name)
+        return stream
 
     def start(self) -> None:
         """Begin to take frames, or triggers."""
@@ -304,12 +362,12 @@ class Device:
         has = self.lib.camera_is_feature_available(self.camera, feature.encode())
         return int(self.lib.camera_get_integer(self.camera, feature.encode())) if has else otherwise
 
-    def _set_trigger(self, mode: TriggerMode, source: str) -> None:
-        self.lib.camera_clear_triggers(self.camera)
-        if mode is TriggerMode.SOFTWARE:
-            self.lib.camera_set_trigger(self.camera, b"Software")
-        elif mode is TriggerMode.EXTERNAL_MULTI:
-            self.lib.camera_set_trigger(self.camera, self.line(source).encode())
+    def _source(self, settings: Settings) -> bytes | None:
+        if settings.trigger_mode is TriggerMode.INTERNAL:
+            return None
+        if settings.trigger_mode is TriggerMode.SOFTWARE:
+            return b"Software"
+        return self.line(str(settings.camera["TriggerSource"])).encode()
 
     def line(self, source: str) -> str:
         """Return the input of external triggers.
@@ -341,8 +399,9 @@ class Device:
 
     def _free_rate(self) -> None:
         """Let the frame rate be the camera's own: a rate that was set before limits exposures."""
-        if self.lib.camera_is_feature_available(self.camera, RATE_ENABLE):
-            self._optional(lambda: self.lib.camera_set_boolean(self.camera, RATE_ENABLE, 0), None)
+        for switch in RATE_SWITCHES:
+            if self.lib.camera_is_feature_available(self.camera, switch):
+                self._optional(partial(self.lib.camera_set_boolean, self.camera, switch, 0), None)
 
     def _set_period(self, settings: Settings) -> None:
         period = settings.exposure_time + max(settings.latency_time, self.readout)

@@ -34,23 +34,33 @@ WORDS = {"true": True, "1": True, "on": True, "false": False, "0": False, "off":
 SET_BY = {
     "Width": "AOIWidth", "Height": "AOIHeight", "OffsetX": "AOILeft", "OffsetY": "AOITop",
     "PixelFormat": "PixelFormat", "PixelSize": "PixelFormat", "PixelCoding": "PixelFormat",
+    **dict.fromkeys(("ExposureTime", "ExposureTimeAbs", "ExposureTimeRaw", "ExposureAuto"), "ExposureTime"),
+    **dict.fromkeys(("Gain", "GainAbs", "GainRaw", "GainAuto", "GainSelector"), "Gain"),
+    **dict.fromkeys(
+        (
+            "AcquisitionFrameRate", "AcquisitionFrameRateAbs", "AcquisitionFrameRateRaw",
+            "AcquisitionFrameRateEnable", "AcquisitionFrameRateEnabled",
+        ),
+        "FrameTime",
+    ),
+    **dict.fromkeys(("TriggerMode", "TriggerSelector", "TriggerSoftware"), "TriggerMode"),
     "TriggerSource": "TriggerSource", "GevSCPSPacketSize": "PacketSize", "GevSCPD": "PacketDelay",
-    "GainSelector": "Gain", "TLParamsLocked": "Arm", "PayloadSize": "Arm",
+    **dict.fromkeys(
+        (
+            "AcquisitionMode", "AcquisitionStart", "AcquisitionStop", "AcquisitionAbort", "AcquisitionArm",
+            "ExposureMode", "TriggerDelay", "TriggerDelayAbs", "TriggerDivider", "TriggerMultiplier",
+            "ChunkModeActive", "PayloadSize", "TLParamsLocked",
+            "GevSCDA", "GevSCPHostPort", "GevSCPSFireTestPacket", "GevCCP",
+        ),
+        "Arm",
+    ),
 }  # fmt: skip
-"""Attribute or command that sets a feature in its place."""
-SET_BY_BEGINNING = {
-    "ExposureTime": "ExposureTime", "ExposureMode": "TriggerMode", "ExposureAuto": "ExposureTime",
-    "AcquisitionFrameRate": "FrameTime", "Acquisition": "Arm", "Trigger": "TriggerMode", "Gain": "Gain",
-    "Chunk": "Arm", "Gev": "Arm", "Payload": "Arm", "Stream": "Arm", "Transfer": "Arm",
-}  # fmt: skip
-"""The same for all whose names begin so; the first one that fits."""
+"""Attribute or command that sets a feature in its place; all others can be set."""
 
 
 def set_by(name: str) -> str:
     """Return the attribute or command that sets a feature; "" if none does."""
-    if name in SET_BY:
-        return SET_BY[name]
-    return next((owner for beginning, owner in SET_BY_BEGINNING.items() if name.startswith(beginning)), "")
+    return SET_BY.get(name, "")
 
 
 class Features:

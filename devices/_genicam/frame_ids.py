@@ -9,7 +9,8 @@
 Sources: "GigE Vision" 1.2, section 23 (block_id), and 2.0, section 24; "USB3 Vision" 1.0, section 5.3.
 
 Whether ids begin anew with each acquisition or continue is the camera's affair, and is learned from two
-series. Pure: ids in, indices out.
+series. Some cameras (FLIR) let continuing ids jump when settings are written between two series. Pure: ids
+in, indices out.
 """
 
 from __future__ import annotations
@@ -55,6 +56,10 @@ class Habit(Enum):
     UNKNOWN = "uncertain: index 0 is the first frame that arrived, and frames lost before it are not known"
     RESTARTS = "certain: the frame ids begin anew with each series"
     CONTINUES = "certain: the frame ids continue those of the series before"
+    DISTURBED = (
+        "uncertain: settings were written since the frame before, and ids may have jumped; a jump of more "
+        "ids than periods have passed is none of lost frames"
+    )
 
 
 class FrameIds:
@@ -71,6 +76,8 @@ class FrameIds:
         """The last id that was seen in the series before."""
         self._before_is_last = False
         """True if no later id can have followed it."""
+        self._is_disturbed = False
+        """True if something was written to the camera since that id."""
         self._newest: int | None = None
         """The newest id of this series."""
         self._index = -1
@@ -82,14 +89,26 @@ class FrameIds:
         """How index 0 of the next series will be found."""
         if self._habit is Habit.CONTINUES and not self._before_is_last:
             return Habit.UNKNOWN
+        if self._habit is Habit.CONTINUES and self._is_disturbed:
+            return Habit.DISTURBED
         return self._habit
 
-    def index(self, number: int) -> int:
+    def disturb(self) -> None:
+        """Something is written to the camera before the next series."""
+        self._is_disturbed = True
+
+    def index(self, number: int, passed: int | None = None) -> int:
         """Return the index in the series of the frame with this id; that of a late frame is below the last
-        one."""
+        one.
+
+        Args:
+            number: the id.
+            passed: the most frames that there can have been before it, by the time since the start; `None` if
+                the camera's own clock does not say it.
+        """
         if self._newest is None:
             self._learn(number)
-            self._newest, self._index = number, max(self._unknown, self._steps_from_origin(number))
+            self._newest, self._index = number, max(self._unknown, self._steps_from_origin(number, passed))
             return self._index
         steps = self.kind.steps(self._newest, number)
         if steps <= 0:
@@ -110,12 +129,13 @@ class FrameIds:
         if self._newest is not None:
             self._before = self._newest
             self._before_is_last = exact
+            self._is_disturbed = False
         else:
             self._before_is_last = self._before_is_last and exact
         self._newest, self._index, self._unknown = None, -1, 0
 
     def _learn(self, number: int) -> None:
-        if self._before is None:
+        if self._before is None or (self._is_disturbed and self._habit is not Habit.RESTARTS):
             return
         unseen = self.kind.steps(self.kind.after(self._before), number)
         begins = 0 <= number - self.kind.first <= MOST_UNSEEN
@@ -128,9 +148,11 @@ class FrameIds:
         else:
             self._habit, self._before_is_last = Habit.UNKNOWN, False
 
-    def _steps_from_origin(self, number: int) -> int:
+    def _steps_from_origin(self, number: int, passed: int | None) -> int:
         if self._habit is Habit.RESTARTS:
             return self.kind.steps(self.kind.first, number)
         if self._habit is Habit.CONTINUES and self._before is not None and self._before_is_last:
-            return self.kind.steps(self.kind.after(self._before), number)
+            steps = self.kind.steps(self.kind.after(self._before), number)
+            is_possible = not self._is_disturbed or (passed is not None and 0 <= steps <= passed)
+            return steps if is_possible else 0
         return 0

@@ -29,7 +29,8 @@ SILENT = 10.0
 """Seconds without a frame of a camera that runs freely, after which something is wrong; one that does not
 answer at all is found by the library's heartbeat, in 6 s."""
 QUIET = 2.0
-"""Seconds without a frame, after which a camera without a heartbeat is asked whether it is there."""
+"""Seconds without a frame, after which a camera that runs freely, or has no heartbeat, is asked whether it is
+there."""
 SETTLE = 0.3
 """Seconds for which a camera that was stopped may still send a frame."""
 LONG = 1.0
@@ -78,7 +79,7 @@ class Frames:
         """Frames that are accounted for, given or lost."""
         self._exact = True
         """True as long as the newest id is that of the last frame that the camera has sent."""
-        self._heard = self._next_check = 0.0
+        self._heard = self._started = self._next_check = 0.0
         self._arrived = False
 
     def __enter__(self) -> Frames:
@@ -104,7 +105,7 @@ class Frames:
         """Arm the camera and yield the frames of the series."""
         self._lend()
         self._device.start()
-        self._heard = self._acquisition.now()
+        self._heard = self._started = self._acquisition.now()
         self._acquisition.ready()
         match self._acquisition.settings.trigger_mode:
             case TriggerMode.SOFTWARE:
@@ -197,12 +198,19 @@ class Frames:
         """
         self._exact = filled.whole
         if filled.whole:
-            index = self._ids.index(filled.frame_id)
+            index = self._ids.index(filled.frame_id, self._passed())
         else:
             self._ids.lost()
             index = self._known
         self._account(index + 1)
         return index
+
+    def _passed(self) -> int | None:
+        """Return how many frames the camera may have sent before the one that has just come."""
+        if self._acquisition.settings.trigger_mode is not TriggerMode.INTERNAL or self._period <= 0.0:
+            return None
+        exposing = self._heard - self._started - self._exposure
+        return max(0, int(exposing / self._period))
 
     def _account(self, frames: int) -> None:
         self._known = max(self._known, frames)
@@ -241,7 +249,10 @@ class Frames:
     def _check(self, now: float) -> None:
         """Raise if frames were lost for want of buffers, or if none can come any more."""
         self._count()
-        if now - self._heard >= QUIET and not self._device.has_heartbeat:
+        runs_freely = self._acquisition.settings.trigger_mode is TriggerMode.INTERNAL
+        due = self._period + self._exposure if runs_freely else 0.0
+        # A heartbeat takes six seconds to notice: a frame that is due and does not come asks at once.
+        if now - self._heard >= due + QUIET and (runs_freely or not self._device.has_heartbeat):
             self._device.ask()
         self._refuse_if_lost()
         if underruns := self._stream.count("n_underruns"):  # packets or frames, by the kind of stream
@@ -251,8 +262,8 @@ class Frames:
                 "camera delivers them; take them more slowly, or raise the receiver's speed or BuffersMB",
                 missed,
             )
-        settings, silent = self._acquisition.settings, now - self._heard
-        if settings.trigger_mode is TriggerMode.INTERNAL and silent > self._period + self._exposure + SILENT:
+        silent = now - self._heard
+        if runs_freely and silent > due + SILENT:
             raise CameraError(self._nothing_arrives(f"for {silent:.0f} s no frame"))
 
     def _refuse_if_silent(self) -> None:

@@ -26,6 +26,18 @@ UNIT: tuple[Parameter, ...] = (
         doc="Byte order of pixels of 16 bits; auto: as the stream channel of the camera says.",
     ),
     Parameter(
+        name="PacketResend", default=True,
+        doc="Ask the camera again for packets that do not arrive. GigE Vision.",
+    ),
+    Parameter(
+        name="PacketTimeout", default=0.02, unit="s", limits=Limits(0.0001, 10.0),
+        doc="Time after which a packet that has not arrived is asked for again. GigE Vision.",
+    ),
+    Parameter(
+        name="FrameRetention", default=0.2, unit="s", limits=Limits(0.001, 60.0),
+        doc="Time after its last packet, after which a frame without all packets is given up. GigE Vision.",
+    ),
+    Parameter(
         name="PixelSize", default=0.0, unit="m", limits=Limits(0.0, 1e-3),
         doc="Pixel pitch, for the file; 0: as the camera says, if it does.",
     ),

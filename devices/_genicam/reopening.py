@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from threading import Thread
 
 from penstock.devices._genicam.device import Device
 from penstock.streamer.settings import Value
 from penstock.streamer.unit import CameraError
+
+log = logging.getLogger(__name__)
 
 WAIT = 0.7
 """Seconds for which Arm waits for the camera; opening it takes a fifth of one."""
@@ -37,7 +40,7 @@ class Reopening:
             self._thread.start()
         self._thread.join(WAIT)
         if self._thread.is_alive():
-            name = self._unit["Address"] or self._unit["SerialNumber"]
+            name = name_of(self._unit)
             raise CameraError(f"camera {name} does not answer; see its cable and power, then call Arm again")
         opened, error, self._opened, self._error = self._opened, self._error, None, None
         if opened is None:
@@ -55,3 +58,13 @@ class Reopening:
             self._opened = Device(self._unit)
         except CameraError as error:
             self._error = error
+        except Exception as error:  # nobody else would see how this thread ended
+            log.exception("camera %s could not be opened again", name_of(self._unit))
+            self._error = CameraError(
+                f"camera {name_of(self._unit)} could not be opened again: {type(error).__name__}: {error}"
+            )
+
+
+def name_of(unit: Mapping[str, Value]) -> str:
+    """Return the address of a camera, or else its serial number."""
+    return str(unit["Address"] or unit["SerialNumber"])

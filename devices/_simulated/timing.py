@@ -41,10 +41,13 @@ def shots(
     settings = acquisition.settings
     mode = settings.trigger_mode
     if mode is TriggerMode.SOFTWARE:
+        free_at = acquisition.now()
         for trigger in range(settings.n_triggers):
-            if not acquisition.wait_trigger():
+            if not (acquisition.wait_until(free_at) and acquisition.wait_trigger()):
                 return
-            yield from _burst(acquisition, trigger, settings.n_frames_per_trigger, acquisition.now(), readout)
+            start = acquisition.now()
+            yield from _burst(acquisition, trigger, settings.n_frames_per_trigger, start, readout)
+            free_at = start + settings.n_frames_per_trigger * frame_time(settings, readout)
     elif mode is TriggerMode.INTERNAL:
         yield from _burst(acquisition, 0, settings.frames, acquisition.now(), readout)
     elif mode is TriggerMode.EXTERNAL:

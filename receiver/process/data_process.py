@@ -21,6 +21,7 @@ from penstock.receiver.live.last_frame import LastFrame
 from penstock.receiver.process.history import History
 from penstock.receiver.process.link import Link
 from penstock.receiver.process.pipeline import Pipeline
+from penstock.receiver.process.telling import Telling
 from penstock.receiver.regions.memory import RegionMemory
 from penstock.receiver.service import logs
 from penstock.resources.version import version
@@ -29,8 +30,6 @@ log = logging.getLogger("penstock.receiver.process.data_process")  # run with -m
 
 TICK = 0.05
 """Longest time in seconds between two looks at clocks, connections and commands."""
-TELL = 0.1
-"""Seconds between two snapshots, unless the state has changed or a command was carried out."""
 
 
 def run(link: Link, last_frame: LastFrame, requested_frame: LastFrame, rois: RegionMemory) -> None:
@@ -47,7 +46,7 @@ def run(link: Link, last_frame: LastFrame, requested_frame: LastFrame, rois: Reg
     pipeline.recover()
     pipeline.ingest.watch(link.fileno)
     state = pipeline.machine.state
-    tell_due = 0.0
+    telling = Telling()
     why = "the receiver was shut down"
     try:
         while True:
@@ -81,11 +80,11 @@ def run(link: Link, last_frame: LastFrame, requested_frame: LastFrame, rois: Reg
                 link.handled = command.number  # all that "tell" asks for
             fresh = pipeline.answer_request() or fresh
             state = pipeline.machine.state
-            now = time.monotonic()
-            if fresh or now >= tell_due:
+            now, received = time.monotonic(), pipeline.received
+            if fresh or telling.is_due(now, received):
                 while link.send(pipeline, now, fresh=fresh) and pipeline.ended:
                     pass
-                tell_due = now + TELL
+                telling.told(now, received)
     finally:
         pipeline.close(why)
         while link.send(pipeline, time.monotonic(), fresh=True) and pipeline.ended:

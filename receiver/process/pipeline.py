@@ -119,6 +119,12 @@ class Pipeline:
 
     # -- the loop ------------------------------------------------------------------------------
 
+    @property
+    def received(self) -> int:
+        """Frames received in the running series; 0 if none runs."""
+        series = self._collector.series
+        return 0 if series is None else series.account.received
+
     def step(self, seconds: float) -> None:
         """Wait for messages for this time at most, handle them, and advance the clocks."""
         outputs, ingest = self.outputs, self.ingest

@@ -111,10 +111,7 @@ class StreamingDetector(Unit):
         return self.most_frames()
 
     def as_prepared(self, settings: Settings) -> Settings:
-        """Return the settings of the prepared series as the box has them: a box may round them.
-
-        They are shown and stored, and must ask for no change when they are prepared again.
-        """
+        """See `Unit`; of a box they are also shown in place of what was set."""
         return settings
 
     @abstractmethod

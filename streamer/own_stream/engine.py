@@ -364,8 +364,9 @@ class OwnStreamEngine:
             seen = self._machine.moves
             if self._machine.state is State.ACQUIRING and self._series is series:
                 given = series.software_triggers
-                what = f"trigger {given}" if given else "start of the series"
-                self._machine.fire(Event.FAIL, f"{what}: {sentence_of(error, self._name)}", seen=seen)
+                # In INTERNAL mode the one call lasts as long as the series, and may fail at any frame.
+                which = f"trigger {given}: " if given else ""
+                self._machine.fire(Event.FAIL, f"{which}{sentence_of(error, self._name)}", seen=seen)
         finally:
             series.triggering = False
             self._changed()

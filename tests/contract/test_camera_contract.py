@@ -13,6 +13,7 @@ from contextlib import closing
 from queue import SimpleQueue
 from typing import ClassVar
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -21,7 +22,7 @@ from penstock.stins import blobs
 from penstock.stins.messages import IndexSource
 from penstock.streamer.camera import Camera
 from penstock.streamer.checks import complete_properties
-from penstock.streamer.settings import TriggerMode, Value
+from penstock.streamer.settings import Settings, TriggerMode, Value
 from penstock.streamer.triggers import TriggerSource
 from penstock.streamer.unit import CameraError
 from tests.contract.unit_contract import UnitContract
@@ -71,6 +72,9 @@ class CameraContract(UnitContract):
     """The SDK says when an exposure begins, and the camera passes it on by `Acquisition.triggered`."""
     exposure: ClassVar[float] = 0.001
     """Of most series, in seconds."""
+    rounded: ClassVar[tuple[float, float] | None] = None
+    """An exposure in seconds, and what the stand-in makes of it, which is at least 2 % off; `None` if it
+    takes all as they are. Its modes include SOFTWARE then."""
 
     def edge(self, rig: Rig, seconds: float) -> None:
         """Give the stand-in's trigger input an edge that is high for `seconds`.
@@ -167,6 +171,31 @@ class CameraContract(UnitContract):
         assert (dict(unit.limits()), unit.readout_time(), dict(unit.describe())) == before
         assert checked in (None, unit.prepare(wanted))
         assert unit.check(wanted) == checked
+
+    def test_what_it_has_taken_asks_for_no_change(self, unit: Camera, mode: TriggerMode) -> None:
+        values = {p.name: p.default for p in unit.parameters if p.writable}
+        exposure = self.exposure if self.rounded is None else self.rounded[0]
+        unit.prepare(settings(trigger_mode=mode, exposure_time=exposure, camera=values))
+        taken = unit.as_prepared(settings(trigger_mode=mode, exposure_time=exposure, camera=values))
+        unit.prepare(taken)
+        assert unit.as_prepared(taken) == taken
+
+    def test_an_exposure_that_is_rounded_is_filed_as_it_is_and_said_and_the_set_point_stays(
+        self, rig: Rig
+    ) -> None:
+        if self.rounded is None:
+            pytest.skip("no rounded: it takes every exposure as it is")
+        asked, made = self.rounded
+        for _ in range(2):
+            self.arm(rig, TriggerMode.SOFTWARE, 1, asked)
+            rig.until(lambda status: status.ready_for_trigger)
+            said = f"ExposureTime {made:.6g} of {asked:.6g}"
+            assert said in rig.engine.status().warning
+            self.trigger(rig, TriggerMode.SOFTWARE, 1, asked)
+            start, frames, _ = rig.receive_series()
+            assert len(frames) == 1
+            assert start.metadata["exptime"] == pytest.approx(made, rel=1e-9)
+            rig.until_state("idle")
 
     def test_without_its_sdk_it_is_a_sentence_that_names_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
         if missing := self.without_sdk():
@@ -376,6 +405,19 @@ class TestFakeCamera(CameraContract):
 
     def fail(self, rig: Rig) -> None:
         rig.camera.fail()
+
+
+class RoundingCamera(FakeCamera):
+    """It counts exposures in steps of 0.1 s."""
+
+    def as_prepared(self, settings: Settings) -> Settings:
+        steps = max(1, int(settings.exposure_time / 0.1 + 1e-9))
+        return msgspec.structs.replace(settings, exposure_time=steps * 0.1)
+
+
+class TestCameraThatRounds(TestFakeCamera):
+    camera = RoundingCamera
+    rounded = (0.25, 0.2)
 
 
 class TestCameraThatDoesNotSeeExposures(TestFakeCamera):

@@ -208,6 +208,17 @@ def test_an_array_that_is_no_stack_of_images_is_refused(rig: Rig, tmp_path: Path
         take(rig, 1, Pattern="recording", Recording=str(tmp_path / "odd.npy"))
 
 
+def test_it_keeps_its_dead_time_between_software_triggers(make_rig: Callable[..., Rig]) -> None:
+    rig = make_rig(ReadoutTime=0.3)
+    rig.arm(trigger_mode=TriggerMode.SOFTWARE, n_triggers=2, exposure_time=0.01)
+    for _ in range(2):
+        rig.until(lambda status: status.ready_for_trigger)
+        rig.engine.trigger()
+    _, frames, _ = rig.receive_series()
+    first, second = (frame.image.timestamp_hw or 0.0 for frame in frames)
+    assert second - first > 0.309
+
+
 # Unit, region, compression ------------------------------------------------------------------------
 
 

@@ -27,6 +27,7 @@ LARGE = (400, 500)
 """Shape of frames whose blobs are sent without a copy."""
 IMAGE = {"shape": [*SHAPE], "type": "int32"}
 HEADER = {"filename": "", **IMAGE, "compression": "cbf"}
+LARGE_IMAGE = {"shape": [*LARGE], "type": "int32"}
 
 
 def pixels(number: int) -> np.ndarray:

@@ -18,7 +18,7 @@ from penstock.streamer.camera import Acquisition, Camera, Exposure
 from penstock.streamer.clock import Clock
 from penstock.streamer.engine import Engine
 from penstock.streamer.protocol import Prepared, StreamerStatus
-from penstock.streamer.push_socket import PushSocket
+from penstock.streamer.push_socket import SMALL_HWM, PushSocket
 from penstock.streamer.settings import Limits, Parameter, Settings, TriggerMode, Value
 from penstock.streamer.unit import CameraError, FrameFormat
 
@@ -173,7 +173,7 @@ class Rig:
         hwm: int | None = None,
     ) -> None:
         self.camera: Any = camera or FakeCamera({})
-        self.push = PushSocket("tcp://127.0.0.1:0", linger=0.0)
+        self.push = PushSocket("tcp://127.0.0.1:0", hwm=hwm or SMALL_HWM, linger=0.0)
         self.changed = Condition()
         self.engine = Engine(
             self.camera, self.push, buffer_bytes=buffers, clock=clock, changed=self._changed, hwm=hwm

@@ -17,7 +17,7 @@ import zmq
 from penstock.stins.messages import Frame, SeriesEnd
 from penstock.streamer import light_streamer
 from penstock.streamer.light_client import LightRefused
-from tests.streamer.light_rig import HEADER, IMAGE, LARGE, Light, cbf_file, pixels
+from tests.streamer.light_rig import HEADER, IMAGE, LARGE, LARGE_IMAGE, Light, cbf_file, pixels
 from tests.streamer.rig import DEADLINE
 
 
@@ -68,7 +68,7 @@ def test_a_slow_receiver_lets_files_wait_and_zeromq_holds_no_more_than_it_may(
     source.write_bytes(cbf_file(np.random.default_rng(1).poisson(1000, LARGE).astype("int32")))
     with Light(python, tmp_path / "ramdisk", "--hold-mb", "1", receiver=False) as light:
         slow = light.stalled_receiver()
-        prefix = light.begin(planned=100)
+        prefix = light.begin(planned=100, image=LARGE_IMAGE)
 
         light.link_frames(prefix, source, *range(100))
         status = light.until(lambda status: status.acquired == 100 and status.waiting > 0)
@@ -122,7 +122,7 @@ def test_abort_drops_what_waits(python: str, tmp_path: Path) -> None:
     source.write_bytes(cbf_file(np.random.default_rng(1).poisson(1000, LARGE).astype("int32")))
     with Light(python, tmp_path / "ramdisk", "--hold-mb", "1", receiver=False) as light:
         stalled = light.stalled_receiver()
-        prefix = light.begin(planned=200)
+        prefix = light.begin(planned=200, image=LARGE_IMAGE)
         light.link_frames(prefix, source, *range(100))
         light.until(lambda status: status.acquired == 100 and status.waiting > 0)
 

@@ -10,8 +10,9 @@ import pytest
 
 from penstock.codecs import cbf
 from penstock.stins.messages import Frame, SeriesEnd
+from penstock.streamer.request_client import StreamerRefused
 from tests.receiver.disks import small_file_system
-from tests.streamer.light_rig import LARGE, Light, cbf_file, pixels
+from tests.streamer.light_rig import LARGE, LARGE_IMAGE, Light, cbf_file, pixels
 from tests.streamer.rig import DEADLINE
 
 
@@ -82,6 +83,31 @@ def test_files_that_never_become_complete_are_lost_and_removed(light: Light) -> 
     assert "is the RAM disk full?" in light.terminate()
 
 
+@pytest.mark.parametrize("shape", [[50, 40], [40, 51], [1, 2000]], ids=["exchanged", "larger", "one row"])
+def test_files_of_other_rows_and_columns_than_announced_end_the_series_as_a_fault(
+    light: Light, shape: list[int]
+) -> None:
+    image = {"shape": shape, "type": "int32"}
+    prefix = light.begin(planned=2, image=image, header={**image, "filename": "", "compression": "cbf"})
+    light.write_frames(prefix, 0)
+    _, frames, end = light.receive_series()
+    rows, columns = shape
+    said = f"{prefix}_00000.cbf has 40 rows and 50 columns, {rows} and {columns} were announced"
+    assert (frames, end.reason, end.message) == ([], "fault", said)
+    light.until(lambda status: status.state == "fault")
+    light.client.reset()
+    prefix = light.begin(planned=1, series="s2")
+    light.write_frames(prefix, 0)
+    light.client.finish("s2", triggered=1)
+    assert len(light.receive_series()[1]) == 1
+
+
+@pytest.mark.parametrize("shape", [[40], [40, 50, 3], "40x50", [40, "50"], [40, True]])
+def test_a_shape_that_is_none_is_refused(light: Light, shape: object) -> None:
+    with pytest.raises(StreamerRefused, match=r"shape is .*, not \[rows, columns\]"):
+        light.begin(image={"shape": shape, "type": "int32"})
+
+
 def test_files_beyond_the_plan_are_counted_and_removed(light: Light) -> None:
     prefix = light.begin(planned=2, first=1)
 
@@ -147,7 +173,7 @@ def test_a_full_ram_disk_costs_the_frames_that_do_not_fit(python: str, tmp_path:
         Light(python, disk, receiver=False) as light,
     ):
         slow = light.stalled_receiver()
-        prefix = light.begin(planned=20)
+        prefix = light.begin(planned=20, image=LARGE_IMAGE)
         written = 0
         for number in range(20):
             try:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import zmq
 
-from penstock.streamer.push_socket import LARGE_HWM, SMALL_HWM, PushSocket, default_hwm
+from penstock.streamer.push_socket import COPY_BELOW, LARGE_HWM, SMALL_HWM, PushSocket, default_hwm
 from tests.knocks import GREETING, ask_for_a_page, knock, message, shake_hands, until_cut_off
 from tests.streamer.rig import DEADLINE, wait_for
 
@@ -193,6 +193,35 @@ def test_the_high_water_mark_is_small_for_large_frames() -> None:
     assert default_hwm(100 * 2**20) == LARGE_HWM
     assert default_hwm(20_000) == SMALL_HWM
     assert LARGE_HWM < default_hwm(500_000) < SMALL_HWM
+
+
+def test_after_many_small_messages_larger_ones_are_sent(push: PushSocket, connect: Connect) -> None:
+    pull = connect()
+    blob = memoryview(np.zeros(COPY_BELOW, np.uint8))
+    # ZeroMQ counts a message as read only after some hundred others, as many as its first mark says.
+    for messages, parts in [(SMALL_HWM, [b"small"]), (LARGE_HWM, [b"large", blob])] * 2:
+        push.limit(messages)
+        for number in range(3 * LARGE_HWM):
+            while push.try_send(parts) is None:
+                assert push.wait_writable(DEADLINE), f"message {number} of {messages} has no room"
+            assert pull.poll(int(DEADLINE * 1000))
+            assert len(pull.recv_multipart()) == len(parts)
+
+
+def test_no_more_large_messages_wait_than_its_limit(push: PushSocket, connect: Connect) -> None:
+    pull = connect()
+    blob = memoryview(np.zeros(2**24, np.uint8))  # more than the kernel's buffers take
+    push.limit(3)
+    trackers = []
+    while (tracker := push.try_send([b"large", blob])) is not None:
+        trackers.append(tracker)
+    assert sum(not tracker.done for tracker in trackers) == 3
+    assert not push.wait_writable(0.0)
+    for _ in trackers:
+        assert pull.poll(int(DEADLINE * 1000))
+        pull.recv_multipart()
+    assert push.wait_writable(DEADLINE)
+    assert push.try_send([b"large", blob]) is not None
 
 
 def test_an_address_in_use_is_refused_with_the_address(push: PushSocket) -> None:

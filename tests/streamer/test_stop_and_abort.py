@@ -36,6 +36,21 @@ def test_a_prepared_series_is_forgotten_without_a_message(how: str) -> None:
         assert start.header.msg_number == 0
 
 
+def test_a_series_that_is_still_being_prepared_is_forgotten_too() -> None:
+    with Rig() as rig:
+        entered, leave = Event(), Event()
+        rig.camera.on_prepare = lambda: (entered.set(), leave.wait(DEADLINE))
+        asked = rig.engine.prepare(settings())
+        assert entered.wait(DEADLINE)
+        done(rig.engine.cancel())  # its client has given up, and the camera has not returned
+        leave.set()
+        done(asked)
+        assert rig.engine.status().state == "idle"
+        assert done(rig.engine.set({"Gain": 2.0})).values["Gain"] == 2.0
+        done(rig.engine.prepare(settings()))
+        assert rig.engine.status().state == "prepared"
+
+
 @pytest.mark.parametrize(("how", "reason"), [("stop", "stop"), ("abort", "abort"), ("cancel", "abort")])
 def test_an_announced_series_gets_its_end_message(how: str, reason: str) -> None:
     with Rig() as rig:

@@ -113,3 +113,53 @@ def test_frames_without_an_id_before_the_first_one_with_an_id_are_counted() -> N
     ids.lost()
     assert series(ids, 777, 778) == [2, 3]
     assert series(ids, 779) == [0]
+
+
+def continuing() -> FrameIds:
+    """Of a camera whose ids are known to continue; the last one was 1002."""
+    ids = FrameIds(USB3)
+    series(ids, 999, 1000)
+    assert series(ids, 1001, 1002) == [0, 1] and ids.start is Habit.CONTINUES
+    return ids
+
+
+@pytest.mark.parametrize(
+    ("first", "passed", "index"),
+    [
+        (1003, 0, 0), (1012, 8, 0), (1012, 9, 9), (1012, 200, 9), (1012, None, 0), (7, 200, 0),
+        (10**6, 200, 0),
+    ],
+    ids=["no jump", "9 periods have not passed", "they have", "long since", "no clock", "back", "far"],
+)  # fmt: skip
+def test_ids_that_may_have_jumped_are_bound_by_the_time_since_the_start(
+    first: int, passed: int | None, index: int
+) -> None:
+    ids = continuing()
+    ids.disturb()
+    assert ids.start is Habit.DISTURBED and ids.start.value.startswith("uncertain")
+    assert ids.index(first, passed) == index
+    assert ids.index(first + 1, passed) == index + 1
+    ids.end(exact=True)
+    assert ids.start is Habit.CONTINUES, "nothing was written since the last id"
+    assert ids.index(first + 4, passed) == 2
+
+
+def test_a_jump_teaches_nothing() -> None:
+    ids = FrameIds(USB3)
+    series(ids, 0, 1)
+    ids.disturb()
+    assert series(ids, 5000, 5001) == [0, 1]
+    assert ids.start is Habit.UNKNOWN
+    ids = continuing()
+    ids.disturb()
+    series(ids, 10**6, 10**6 + 1)
+    assert ids.start is Habit.CONTINUES
+
+
+def test_ids_that_begin_anew_do_so_whatever_is_written() -> None:
+    ids = FrameIds(GIGE)
+    series(ids, *range(1, 2001))
+    series(ids, 1, 2)
+    ids.disturb()
+    assert ids.start is Habit.RESTARTS
+    assert ids.index(3, 0) == 2

@@ -17,6 +17,21 @@ def test_an_energy_takes_thresholds_along_and_the_box_says_so(new: tuple[Desk, E
     assert (eiger.values()["Energy"], eiger.values()["Threshold"]) == (10000.0, 5000.0)
 
 
+@pytest.mark.parametrize("listed", [["photon_energy"], ["photon_energy", "wavelength"], [], None])
+def test_thresholds_that_follow_an_energy_are_read_whatever_the_box_lists(
+    new: tuple[Desk, Eiger], listed: list[str] | None
+) -> None:
+    desk, eiger = new
+    desk.answers = lambda changed: listed
+    eiger.apply({"Energy": 10000.0})
+    assert eiger.values()["Threshold"] == 5000.0
+    desk.puts.clear()
+    eiger.prepare(series(eiger))
+    written = dict(desk.puts)
+    assert f"{DETECTOR}/threshold/1/energy" not in written, "that of the energy before"
+    assert desk.keys[f"{DETECTOR}/threshold/1/energy"] == 5000.0
+
+
 def test_a_threshold_that_is_set_with_the_energy_is_written_after_it(new: tuple[Desk, Eiger]) -> None:
     _, eiger = new
     eiger.apply({"Threshold": 4000.0, "Energy": 10000.0})

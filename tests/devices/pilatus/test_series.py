@@ -129,9 +129,10 @@ def test_settings_of_a_series_are_written_where_they_matter(
 
 
 def test_a_detector_of_one_module_has_no_gaps_to_fill(
-    simulated: SimulatedCamserver, light: LightReady
+    simulated: SimulatedCamserver, light: LightReady, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pilatus = unit(simulated, light, SensorShape="195x487")
+    monkeypatch.setattr(pilatus._camserver, "image_format", lambda: None)
     pilatus.connect()
     pilatus.prepare(series(pilatus))
     assert not heard(simulated, "GapFill")

@@ -106,11 +106,22 @@ def test_a_light_streamer_that_is_not_there_is_a_lost_box(simulated: SimulatedCa
     pilatus.close()
 
 
-def test_a_shape_that_is_given_is_not_asked_for(simulated: SimulatedCamserver, light: LightReady) -> None:
+def test_a_shape_that_is_given_counts_where_camserver_says_none(
+    simulated: SimulatedCamserver, light: LightReady, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pilatus = unit(simulated, light, SensorShape="195x487")
+    monkeypatch.setattr(pilatus._camserver, "image_format", lambda: None)
     pilatus.connect()
     assert pilatus.check(series(pilatus)).shape == (195, 487)  # type: ignore[union-attr]
-    assert not heard(simulated, "Telemetry")
+    pilatus.close()
+
+
+def test_a_shape_that_is_not_camservers_is_refused_with_both(
+    simulated: SimulatedCamserver, light: LightReady
+) -> None:
+    pilatus = unit(simulated, light, SensorShape="24x16")  # the other way round
+    with pytest.raises(CameraError, match=r"SensorShape is 24x16, and the images of .* have 16x24"):
+        pilatus.connect()
     pilatus.close()
 
 
