@@ -164,6 +164,9 @@ class SeriesEnd(
     """Frames passed to ZeroMQ, which may not have arrived."""
     lost: dict[str, int] | None = None
     """Frames triggered but not sent, by cause."""
+    metadata: dict[str, Any] | None = None
+    """What became known in the series only, by the keys of the start message's metadata, which it replaces in
+    the file."""
     forwarded: Forwarded | None = None
     """Only from a receiver to a consumer."""
     absent: tuple[tuple[Amount, Amount, Name], ...] | None = None

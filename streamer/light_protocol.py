@@ -37,7 +37,7 @@ class LightDescription(msgspec.Struct, frozen=True, kw_only=True):
     """What runs on the control unit."""
 
     version: str
-    """Version of the remote interface, such as "1.0"."""
+    """Version of the remote interface, such as "1.1"."""
     folder: str
     """Folder into which camserver has to write: an absolute path on the control unit."""
     data_endpoint: str
@@ -71,6 +71,9 @@ class LightStatus(msgspec.Struct, frozen=True, kw_only=True):
     """Files with an index beyond the plan; they were removed unsent."""
     left_over: int = 0
     """Files of earlier series that were removed before this one."""
+    facts: dict[str, Any] = {}
+    """What the header of the first image says of the detector and its counting, by the keys of the metadata
+    of a start message; empty before it, and from a light streamer of version 1.0."""
     end_sent: bool = False
     waiting: int = 0
     """Files of the series that have not been passed to ZeroMQ."""

@@ -37,7 +37,7 @@ try:
 except ImportError:
     sys.exit("light streamer: pyzmq is missing; install it: python3 -m pip install pyzmq")
 
-VERSION = "1.0"
+VERSION = "1.1"
 """Version of the remote interface; a client needs the same first number."""
 PREFIX = re.compile(r"penstock[A-Za-z0-9-]*")
 OWN_FILE = re.compile(PREFIX.pattern + r"(_\d+)?\.cbf")
@@ -148,6 +148,21 @@ MARK = b"\x0c\x1a\x04\xd5"
 HEADER_BYTES = 16384
 """Bytes in which the mark is looked for; it comes after 2 or 3 kB."""
 SIZE = re.compile(rb"X-Binary-Size: *(\d{1,15})\s")
+FACT = re.compile(rb"^# *([A-Z]\w*) *[:=]? +(.*?)\s*$", re.MULTILINE)
+"""A line of the header of DECTRIS' images, such as "# Tau = 0 s" or "# Trim_file: p6m_T6344.bin"."""
+SENSOR = "sensor, thickness "
+"""Stands between material and thickness."""
+MATERIALS = {"Silicon": "Si"}
+"""DECTRIS' words for sensors, where they are not those of its other detectors ("Si", "CdTe")."""
+NUMBER = re.compile(r"[-+]?\d+(\.\d*)?([eE][-+]?\d+)?|[-+]?\.\d+([eE][-+]?\d+)?")
+FILES = {
+    "Trim_file": "trim_file", "Trim_directory": "trim_directory", "Excluded_pixels": "excluded_pixels",
+    "Flat_field": "flat_field", "Ratecorr_lut_directory": "ratecorr_lut_directory",
+}  # fmt: skip
+NUMBERS = {"Tau": "tau", "N_excluded_pixels": "n_excluded_pixels", "Retrigger_mode": "retrigger_mode"}
+"""Lines that NeXus has no names for, and their keys in the object `camserver` of the metadata."""
+NOTHING = "(nil)"
+"""Stands for a file that was not loaded."""
 DIMENSION = re.compile(rb"X-Binary-Size-(Fastest|Second)-Dimension: *(\d{1,9})\s")
 
 
@@ -159,8 +174,49 @@ class Unlike(Exception):
     """A file has not the rows and columns that were announced, as the sentence says."""
 
 
-def load(path: str, shape: Tuple[int, int]) -> Tuple[memoryview, float]:
-    """Return the data of a file of so many rows and columns, and when it was written.
+def facts_of(header: bytes) -> Dict[str, Any]:
+    """Return what the header of an image says of the detector and its counting, by the keys of STINS'
+    metadata: lengths in m, times in s, energies in eV. What it does not say is left out."""
+    lines: Dict[str, str] = {}
+    for name, text in FACT.findall(header):
+        lines.setdefault(name.decode(), text.decode("latin-1"))
+    facts: Dict[str, Any] = {}
+    for name, text in lines.items():
+        thickness = number_in(text[len(SENSOR) :]) if text.startswith(SENSOR) else None
+        if thickness:
+            facts.update(sensor_material=MATERIALS.get(name, name), sensor_thickness=float(thickness))
+    numbers = {name: number_in(text) for name, text in lines.items()}
+    for name, key in (
+        ("Count_cutoff", "saturation_value"), ("Threshold_setting", "threshold_energy"),
+        ("Exposure_time", "count_time"), ("Exposure_time", "exptime"),
+    ):  # fmt: skip
+        if numbers.get(name):
+            facts[key] = numbers[name] if name == "Count_cutoff" else float(numbers[name])
+    if "Gain_setting" in lines:
+        facts["gain_setting"] = lines["Gain_setting"]
+    own = {key: numbers[name] for name, key in NUMBERS.items() if numbers.get(name) is not None}
+    own.update({key: lines[name] for name, key in FILES.items() if lines.get(name, NOTHING) != NOTHING})
+    if "tau" in own:
+        facts["countrate_correction_applied"] = bool(own["tau"] or "ratecorr_lut_directory" in own)
+    if "n_excluded_pixels" in own:
+        facts["pixel_mask_applied"] = own["n_excluded_pixels"] > 0
+    if "Flat_field" in lines:
+        facts["flatfield_applied"] = "flat_field" in own
+    if own:
+        facts["camserver"] = own
+    return facts
+
+
+def number_in(text: str) -> Any:
+    """Return the number that a text begins with, whole if it is written so; `None` if there is none."""
+    found = NUMBER.match(text)
+    if found is None:
+        return None
+    return int(found.group()) if found.group().isdigit() else float(found.group())
+
+
+def load(path: str, shape: Tuple[int, int]) -> Tuple[bytes, memoryview, float]:
+    """Return the header of a file of so many rows and columns, its data, and when it was written.
 
     Incomplete: it does not hold them all yet; Unlike: they are those of another image.
     """
@@ -183,7 +239,8 @@ def load(path: str, shape: Tuple[int, int]) -> Tuple[memoryview, float]:
                 )
             # The mapping is the RAM disk's own memory, which ZeroMQ hands to the kernel: no copy. A complete
             # file must not be cut any more: camserver writes no name twice.
-            return memoryview(mmap.mmap(file.fileno(), end, access=mmap.ACCESS_READ))[start:], facts.st_mtime
+            data = memoryview(mmap.mmap(file.fileno(), end, access=mmap.ACCESS_READ))[start:]
+            return header, data, facts.st_mtime
     except OSError as error:
         raise Incomplete(error.strerror) from None
 
@@ -283,6 +340,8 @@ class Series:
         """Those that were incomplete when they were looked at."""
         self.incomplete: Dict[Tuple[str, str], float] = {}
         """Since when, by name and by what was wrong with it."""
+        self.facts: Optional[Dict[str, Any]] = None
+        """What the header of the first image says; `None` before it."""
         self.left_over = self.sent = self.triggered = 0
         self.lost: Dict[str, int] = {}
         self.reason = self.message = ""
@@ -383,6 +442,7 @@ class Streamer:
             "series": series.id, "planned": series.planned, "triggered": series.triggered,
             "acquired": len(series.appeared), "sent": series.sent, "lost": series.lost,
             "beyond_plan": len(series.beyond_plan), "left_over": series.left_over,
+            "facts": series.facts or {},
             "end_sent": series.end_sent, "waiting": len(series.waiting) + len(series.growing),
             "waiting_bytes": sum(size for _, _, size in series.waiting),
             "held": len(self.held), "held_bytes": self.held_bytes, "largest_bytes": self.largest_bytes,
@@ -451,7 +511,7 @@ class Streamer:
         while series.waiting and self.push.peers and self.held_bytes < self.hold_bytes:
             frame, name, _ = series.waiting[0]
             try:
-                data, written = load(self.folder.join(name), series.shape)
+                head, data, written = load(self.folder.join(name), series.shape)
             except Incomplete as error:
                 series.waiting.popleft()
                 self._wait_for_growth(frame, name, str(error))
@@ -467,6 +527,8 @@ class Streamer:
             if tracker is None:
                 break
             self.msg_number += 1
+            if series.facts is None:
+                series.facts = facts_of(head)
             series.waiting.popleft()
             series.sent += 1
             series.moved = time.monotonic()
@@ -545,6 +607,7 @@ class Streamer:
             "htype": "series_end", "msg_number": self.msg_number, "series": series.id,
             "reason": series.reason, "message": series.message,
             "triggered": series.triggered, "sent": series.sent, "lost": series.lost,
+            "metadata": series.facts or {},
         }  # fmt: skip
         end = {key: value for key, value in end.items() if value not in ("", {})}
         series.end_sent = self.push.try_send(encode(end)) is not None

@@ -10,6 +10,7 @@ from pathlib import Path
 from threading import Event, RLock
 from typing import NamedTuple, Protocol
 
+from penstock.streamer.camserver import header
 from penstock.streamer.camserver.exposure import Exposure, Plan
 from penstock.streamer.camserver.faults import Faults
 from penstock.streamer.camserver.images import Images, Kind
@@ -31,6 +32,8 @@ COMMAND, CAM_SETUP, DF, EXPOSURE, IMG_PATH, KILL, SHOW_PID, TELEMETRY, VERSION_C
     1, 2, 5, 7, 10, 13, 16, 18, 24, 215,
 )  # fmt: skip
 """Codes of answers: see `penstock.devices._camserver.protocol.Code`."""
+CODES = {"Df": DF, **dict.fromkeys(EXPOSE, EXPOSURE)}
+"""Codes of the commands that the image folder may fail, where not `SEND`."""
 
 
 class Client(Protocol):
@@ -65,6 +68,7 @@ class Box:
             **{name: self._setting(name) for name in NUMBERS},
             **{name: self._expose(name) for name in EXPOSE},
             "ImgPath": self._img_path, "SetEnergy": self._set_energy, "SetThreshold": self._set_threshold,
+            "Tau": self._tau,
             "HeaderString": self._header_string, "MXsettings": self._accept, "CamCmd": self._accept,
             "K": self._kill, "ResetCam": self._reset, "ResetModulePower": self._reset_power,
             "Df": self._df, "THread": self._thread, "Telemetry": self._telemetry, "Version": self._version,
@@ -103,6 +107,10 @@ class Box:
             reply = self._commands[name](argument, client)
         except Refused as error:
             client.send(answer(error.code, False, str(error)))
+            return
+        except OSError as error:  # of the image folder, such as one that somebody has removed
+            words = f"*** {self.settings.folder}/: {error.strerror}"
+            client.send(answer(CODES.get(name, SEND), False, words))
             return
         if reply is not None:
             client.send(answer(reply.code, True, reply.text))
@@ -173,9 +181,7 @@ class Box:
                 period=settings["ExpPeriod"], delay=settings["Delay"], per_frame=int(settings["NExpFrame"]),
                 acknowledge=int(settings["SetAckInt"]), target=settings.folder / argument,
             )  # fmt: skip
-            self._images.prepare(
-                Kind(settings.folder, int(settings["GapFill"]), plan.exposure, settings.header)
-            )
+            self._images.prepare(Kind(settings.folder, int(settings["GapFill"]), header.lines(settings)))
             settings.header = ""  # it holds for one exposure ([cs] `end_exposure`)
             if name in ("Exposure", "ExtEnable"):
                 settings.reset("Delay")
@@ -245,6 +251,9 @@ class Box:
             self._pause(self.faults.slow_trim)
             return Reply(SEND, self.settings.trim(argument, energy=False))
         return Reply(SEND, self.settings.said_threshold())
+
+    def _tau(self, argument: str, client: Client) -> Reply:
+        return Reply(SEND, self.settings.set_tau(argument) if argument else self.settings.said_tau())
 
     def _header_string(self, argument: str, client: Client) -> Reply:
         self.settings.header = argument.strip('"')[:68]

@@ -8,9 +8,12 @@ that of DECTRIS' own (fabio `cbfimage.py`; CBFlib manual, "Binary sections").
 from __future__ import annotations
 
 import base64
+import errno
 import hashlib
 import os
 import shutil
+from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
@@ -49,24 +52,23 @@ def gaps(shape: tuple[int, int]) -> np.ndarray:
     return rows[:, np.newaxis] | columns
 
 
-def encode(pixels: np.ndarray, exposure: float, header: str = "") -> bytes:
+def encode(pixels: np.ndarray, lines: Sequence[str] = ()) -> bytes:
     """Return the CBF file of an int32 image.
 
     Args:
         pixels: (rows, cols), int32.
-        exposure: in seconds, for the header.
-        header: HeaderString.
+        lines: of the header, below detector and date.
     """
     from fabio.ext.byte_offset import comp_cbf32
 
     rows, columns = pixels.shape
     data = bytes(comp_cbf32(np.ascontiguousarray(pixels, np.int32).ravel()))
     digest = base64.b64encode(hashlib.md5(data, usedforsecurity=False).digest()).decode()
-    lines = (
+    text = (
         "###CBF: VERSION 1.5, CBFlib v0.7.8 - PILATUS detectors", "", "data_image", "",
         '_array_data.header_convention "PILATUS_1.2"', "_array_data.header_contents", ";",
-        "# Detector: PILATUS3, simulated", "# Pixel_size 172e-6 m x 172e-6 m",
-        f"# Exposure_time {exposure:.7f} s", *([f"# {header}"] if header else []), ";", "",
+        "# Detector: PILATUS3, simulated", f"# {datetime.now().isoformat(timespec='milliseconds')}",
+        *(f"# {line}" for line in lines), ";", "",
         "_array_data.data", ";", "--CIF-BINARY-FORMAT-SECTION--", "Content-Type: application/octet-stream;",
         '     conversions="x-CBF_BYTE_OFFSET"', "Content-Transfer-Encoding: BINARY",
         f"X-Binary-Size: {len(data)}", "X-Binary-ID: 1",
@@ -76,7 +78,7 @@ def encode(pixels: np.ndarray, exposure: float, header: str = "") -> bytes:
         f"X-Binary-Size-Padding: {PADDING}", "", "",
     )  # fmt: skip
     end = b"\r\n--CIF-BINARY-FORMAT-SECTION----\r\n;\r\n\r\n"
-    return "\r\n".join(lines).encode() + MARK + data + bytes(PADDING) + end
+    return "\r\n".join(text).encode() + MARK + data + bytes(PADDING) + end
 
 
 class Kind(NamedTuple):
@@ -84,8 +86,8 @@ class Kind(NamedTuple):
 
     folder: Path
     gap_fill: int
-    exposure: float
-    header: str
+    lines: tuple[str, ...] = ()
+    """Of their headers."""
 
 
 class Images:
@@ -111,7 +113,7 @@ class Images:
 
     def prepare(self, kind: Kind) -> None:
         """Begin a series whose images are all written so; they are kept for the next one of the same kind."""
-        if kind != self._kind:
+        if kind != self._kind or not all(path.exists() for path, _ in self._made):
             self.forget()
             self._kind = kind
 
@@ -156,12 +158,14 @@ class Images:
             made = len(self._made)
             image = self._image(made)
             image[self._gaps] = kind.gap_fill
-            data = encode(image, kind.exposure, kind.header)
+            data = encode(image, kind.lines)
             path = kind.folder / HIDDEN / f"{made}.cbf"
             try:
                 path.parent.mkdir(exist_ok=True)
                 path.write_bytes(data)
             except OSError as error:
+                if error.errno != errno.ENOSPC:
+                    raise
                 raise DiskFull from error
             self._made.append((path, len(data)))
             self._bytes += len(data)

@@ -19,6 +19,11 @@ LEAST_THRESHOLD, GREATEST_THRESHOLD = 1600, 18000
 GAINS = ("lowg", "midg", "highg", "uhighg")
 """Words for gains, which a PILATUS3 ignores ([um] p. 55)."""
 TRIMMED = "/tmp/setthreshold.cmd"
+CUTOFF, CORRECTED_CUTOFF = 1048574, 1221026
+"""Counts at which a pixel stops, without and with correction of the rate ([cct] `interpretMessage`, [ad]
+`setAcquireParams`). The real one follows from tau and exposure time."""
+MOST_TAU = 1e-3
+"""Seconds."""
 
 
 class Refused(Exception):
@@ -69,6 +74,8 @@ class Settings:
         self.folder = self._start
         self.energy: float | None = 12400.0 if self._trimmed else None
         self.threshold: float | None = 6200.0 if self._trimmed else None
+        self.tau = 0.0
+        """Dead time in seconds, for which counts are corrected; 0: they are not."""
         self.header = self.last = ""
 
     def __getitem__(self, name: str) -> float:
@@ -118,8 +125,39 @@ class Settings:
             return "Threshold has not been set"
         return (
             f"Settings: mid gain; threshold: {self.threshold:.0f} eV; vcmp: 0.654 V\n Trim file:\n"
-            f"  /home/det/p2_det/config/calibration/simulated_T{self.threshold:.0f}.bin"
+            f"  /home/det/p2_det/config/calibration/{self.trim_file}"
         )
+
+    @property
+    def trim_file(self) -> str:
+        """Name of the file with which the pixels are trimmed."""
+        return "(nil)" if self.threshold is None else f"simulated_T{self.threshold:.0f}.bin"
+
+    @property
+    def cutoff(self) -> int:
+        """Counts at which a pixel stops."""
+        return CORRECTED_CUTOFF if self.tau else CUTOFF
+
+    def said_tau(self) -> str:
+        """Return the answer to Tau without argument."""
+        if not self.tau:
+            return f"Rate correction is off, cutoff = {self.cutoff} counts"
+        return f"Rate correction is on; tau = {self.tau:.4g} s, cutoff = {self.cutoff} counts"
+
+    def set_tau(self, text: str) -> str:
+        """Set the dead time; return the answer.
+
+        Raises:
+            Refused: it is no number, or out of range.
+        """
+        try:
+            tau = float(text)
+        except ValueError:
+            tau = math.nan
+        if not 0.0 <= tau <= MOST_TAU:
+            raise Refused(f"Illegal tau: {text}")
+        self.tau = tau
+        return f"Set up rate correction: tau = {tau:.4g} s" if tau else "Turn off rate correction"
 
     def trim(self, argument: str, *, energy: bool) -> str:
         """Set the energy, or the threshold with or without it; return the answer.

@@ -55,6 +55,17 @@ _array_data.header_contents
 # Silicon sensor, thickness 0.000450 m
 # Exposure_time 0.0040500 s
 # Exposure_period 0.0050000 s
+# Tau = 0 s
+# Count_cutoff 1009797 counts
+# Threshold_setting: 6344 eV
+# Gain_setting: autog (vrf = 1.000)
+# N_excluded_pixels = 852
+# Excluded_pixels: badpixel_mask.tif
+# Flat_field: (nil)
+# Trim_file: p10-0000_E12688_T6344.bin
+# Image_path: /ramdisk/penstock/
+# Ratecorr_lut_directory: ContinuousStandard_v1.1
+# Retrigger_mode: 1
 ;
 
 _array_data.data

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -119,6 +120,11 @@ def test_answers_are_those_of_the_manual(client: Client, simulated: SimulatedCam
         "SetThreshold midg 6300": r"15 OK /tmp/setthreshold\.cmd",
         "SetThreshold": r"15 OK Settings: mid gain; threshold: 6300 eV; vcmp: 0\.654 V\n Trim file:\n .*",
         "NImages": r"15 OK N images set to: 1",  # a new threshold has reset it
+        "Tau": r"15 OK Rate correction is off, cutoff = 1048574 counts",
+        "Tau 1.24e-07": r"15 OK Set up rate correction: tau = 1\.24e-07 s",
+        "tau": r"15 OK Rate correction is on; tau = 1\.24e-07 s, cutoff = 1221026 counts",
+        "Tau 0": r"15 OK Turn off rate correction",
+        "Tau long": r"15 ERR Illegal tau: long",
         "THread": r"215 OK Channel 0: Temperature = 27\.3C, Rel\. Humidity = 12\.5%;\nChannel 1: .*-99.*",
         "Version": r"24 OK Code release:  tvx-.*",
         "Df": r"5 OK \d+",
@@ -290,13 +296,50 @@ def test_a_header_string_holds_for_one_exposure(client: Client, simulated: Simul
     assert b"# sample 5" in first and b"sample 5" not in second
 
 
+def test_the_header_of_an_image_says_how_it_was_counted(
+    client: Client, simulated: SimulatedCamserver
+) -> None:
+    """As fabio reads it, and in the words of real ones."""
+    for line in ("ExpTime 0.001", "ExpPeriod 0.0025", "Tau 1.24e-07", "SetThreshold energy 12000 6300"):
+        client.ask(line)
+    client.ask("Exposure a.cbf")
+    client.hear()
+    (path,) = files(simulated)
+    found = fabio.open(str(path)).pilatus_headers
+    for name, value in {
+        "Exposure_time": 0.001, "Exposure_period": 0.0025, "Tau": 1.24e-07, "Count_cutoff": 1221026,
+        "Threshold_setting": 6300, "N_excluded_pixels": 0, "Trim_file": "simulated_T6300.bin",
+        "sensor": ("Silicon", 0.00045),
+    }.items():  # fmt: skip
+        assert found[name] == value, name
+    assert b"\r\n# Ratecorr_lut_directory: (nil)\r\n# Retrigger_mode: 1\r\n;" in path.read_bytes()
+
+
 # Pixels and the disk
+
+
+def test_an_image_folder_that_is_removed_is_said_and_the_connection_stays(
+    client: Client, simulated: SimulatedCamserver
+) -> None:
+    folder = simulated.box.settings.folder / "sub"
+    for line in (f"ImgPath {folder}", "ExpTime 0.001", "Exposure a.cbf"):
+        client.ask(line)
+    client.hear()
+    shutil.rmtree(folder)
+    assert client.ask("Df") == f"5 ERR *** {folder}/: No such file or directory"
+    assert client.ask("Exposure a.cbf").startswith("15 OK")
+    assert client.hear() == "7 ERR *** Cannot write a.cbf: No such file or directory"
+    assert client.ask(f"ImgPath {folder}") == f"10 OK {folder}/"
+    assert client.ask("Df").startswith("5 OK ")
+    client.ask("Exposure a.cbf")
+    assert client.hear() == f"7 OK {folder}/a.cbf"
+    assert len(files(simulated)) == 1
 
 
 def test_gaps_between_modules_are_filled_as_asked_for(tmp_path: Path) -> None:
     shape = (407, 487)
     images = Images("powder", shape)
-    images.prepare(Kind(tmp_path, -1, 0.1, ""))
+    images.prepare(Kind(tmp_path, -1))
     images.write(tmp_path / "a.cbf", 0)
     data = fabio.open(str(tmp_path / "a.cbf")).data
     assert (data[195:212] == -1).all() and (data[:195] >= 0).all() and (data[212:] >= 0).all()
@@ -307,7 +350,7 @@ def test_gaps_between_modules_are_filled_as_asked_for(tmp_path: Path) -> None:
 
 def test_a_file_that_is_there_is_overwritten_and_appears_again(tmp_path: Path) -> None:
     images = Images("powder", SENSOR)
-    images.prepare(Kind(tmp_path, 0, 0.1, ""))
+    images.prepare(Kind(tmp_path, 0))
     target = tmp_path / "a.cbf"
     images.write(target, 0)
     before = target.stat().st_ino
