@@ -11,6 +11,7 @@ from penstock.devices._camserver import modes, space
 from penstock.devices._camserver import parameters as keys
 from penstock.devices._camserver.client import IDLE, Camserver
 from penstock.devices._camserver.configuring import configure
+from penstock.devices._camserver.counting import Counting
 from penstock.devices._camserver.light import BUSY, Light
 from penstock.devices._camserver.modes import Plan
 from penstock.devices._camserver.readings import Readings
@@ -55,6 +56,7 @@ class Pilatus(StreamingDetector):
         self._light = Light(keys.light_address(str(unit["LightStreamer"]), host))
         self._readings = Readings(self._camserver, lambda: self._series is None)
         self._space = space.Space(float(unit["BytesPerPixel"]))
+        self._counting = Counting()
         self._trimmed: dict[str, Value] = {}
         self._local = {p.name: p.default for p in keys.LOCAL}
         self._series: Series | None = None
@@ -82,7 +84,8 @@ class Pilatus(StreamingDetector):
 
     def most_frames(self) -> int:
         """See `Unit`: as many as fit on the RAM disk, as far as is known."""
-        fit = self._space.fitting(self._readings.free_bytes, self._shape) if self._shape else 0
+        free = self._readings.free_bytes
+        fit = self._space.fitting(free, self._shape) if free and self._shape else 0
         return max(1, min(fit or modes.MOST_IMAGES, modes.MOST_IMAGES))
 
     def frames_until_stop(self) -> int:
@@ -103,6 +106,7 @@ class Pilatus(StreamingDetector):
             "serial_number": setup.serial, "software_version": self._readings.version,
             "x_pixel_size": PIXEL, "y_pixel_size": PIXEL, "detector_readout_time": modes.READOUT,
             "underload_value": 0,  # gaps are -1, and bad pixels -2
+            **self._counting.describe(),
             "incident_energy": self._trimmed.get(keys.ENERGY),
             "threshold_energy": self._trimmed.get(keys.THRESHOLD),
         }  # fmt: skip
@@ -143,6 +147,7 @@ class Pilatus(StreamingDetector):
         self._camserver.set("ImgPath", self._light.folder(self._given_folder))
         self._space.refuse(plan, self._readings.free(), shape, self._camserver.address)
         self._taken = configure(self._camserver, plan, self._local, shape)
+        self._counting.ask(self._camserver)
         self._plan = plan
         self.index_source = modes.index_source(plan.mode)
         return self._format()
@@ -188,6 +193,7 @@ class Pilatus(StreamingDetector):
             return self._resting(self._readings.state().state)
         progress = series.progress()
         self._space.see(series.largest)
+        self._counting.see(series.facts)
         if progress.state is BoxState.IDLE and self._series is series:
             self._readings.look_again()
             self._series = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import time
 from collections.abc import Callable
@@ -15,6 +16,8 @@ from penstock.devices._camserver.protocol import Answer, Channel, Code, Setup
 from penstock.stins.addresses import host_port
 from penstock.streamer.own_stream.contract import BoxLost
 from penstock.streamer.unit import CameraError
+
+log = logging.getLogger(__name__)
 
 TRIM = 180.0
 """Seconds for a threshold: 96 for a 6M ([ad] `setThreshold`), with a margin."""
@@ -126,6 +129,16 @@ class Camserver:
     def threshold(self) -> float | None:
         """Return the threshold in eV; `None` if none was set."""
         return protocol.number_in(self._ask("SetThreshold"), "threshold")
+
+    def said(self, question: str) -> Answer | None:
+        """Return its answer to a question; `None` if it refuses it, which does no harm."""
+        try:
+            return self._ask(question)
+        except BoxLost:
+            raise
+        except CameraError as error:
+            log.info("not known: %s", error)
+        return None
 
     def channels(self) -> dict[int, Channel]:
         """Return temperatures and humidities by channel."""

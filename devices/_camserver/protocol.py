@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from enum import IntEnum
+from pathlib import PurePosixPath
 
 import msgspec
 
@@ -105,6 +106,12 @@ def number_in(answer: Answer, words: str) -> float | None:
         return float(found[1]) if found else None
     except ValueError:
         return None
+
+
+def trim_file_in(answer: Answer) -> str | None:
+    """Return the name of the trim file, from the answer to SetThreshold ([cct] `interpretMessage`)."""
+    found = re.search(r"Trim file:\s*(\S+)", answer.text)
+    return PurePosixPath(found[1]).name if found else None
 
 
 class Setup(msgspec.Struct, frozen=True, kw_only=True):

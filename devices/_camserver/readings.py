@@ -6,6 +6,7 @@ asked nothing ([cct] `interpretMessage` does likewise).
 
 from __future__ import annotations
 
+import logging
 import math
 import time
 from collections.abc import Callable
@@ -13,8 +14,11 @@ from threading import Lock
 
 from penstock.devices._camserver.client import EXPOSING, IDLE, Camserver
 from penstock.devices._camserver.protocol import Channel, Setup
+from penstock.streamer.own_stream.contract import BoxLost
 from penstock.streamer.settings import Value
 from penstock.streamer.unit import CameraError
+
+log = logging.getLogger(__name__)
 
 STATE_EVERY, READ_EVERY = 5.0, 10.0
 """Seconds between two questions for the state, and for everything else."""
@@ -34,7 +38,9 @@ class Readings:
         self._camserver, self._resting = camserver, resting
         self._lock = Lock()
         self.setup, self.version = Setup(), ""
-        self.free_bytes = 0
+        self.free_bytes: int | None = None
+        """Of the RAM disk; `None` if camserver does not say it: its folder may have been removed, until the
+        next series names another."""
         self._channels: dict[int, Channel] = {}
         self._looked_at = self._read_at = 0.0
 
@@ -60,8 +66,8 @@ class Readings:
     def free(self) -> int:
         """Return the free bytes on the RAM disk now."""
         with self._lock:
-            self.free_bytes = self._camserver.free_bytes()
-            return self.free_bytes
+            free = self.free_bytes = self._camserver.free_bytes()
+            return free
 
     def read(self, name: str) -> Value:
         """Return a reading.
@@ -90,7 +96,8 @@ class Readings:
                 return None if channel is None else getattr(channel, kind.lower())
         return {
             "DetectorState": self.setup.state or None, "CameraName": self.setup.name or None,
-            "CamserverVersion": self.version or None, "RamDiskFree": self.free_bytes / 1e6,
+            "CamserverVersion": self.version or None,
+            "RamDiskFree": None if self.free_bytes is None else self.free_bytes / 1e6,
         }.get(name)  # fmt: skip
 
     def _look(self) -> None:
@@ -99,5 +106,11 @@ class Readings:
 
     def _read(self) -> None:
         self._channels = self._camserver.channels()
-        self.free_bytes = self._camserver.free_bytes()
+        try:
+            self.free_bytes = self._camserver.free_bytes()
+        except BoxLost:
+            raise
+        except CameraError as error:
+            log.warning("%s", error)
+            self.free_bytes = None
         self._read_at = time.monotonic()

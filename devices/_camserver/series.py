@@ -10,9 +10,11 @@ import logging
 import queue
 import re
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import PurePosixPath
 from threading import Event, Lock, Thread
+from typing import Any
 
 from penstock.devices._camserver import exposure
 from penstock.devices._camserver.client import Camserver
@@ -71,6 +73,8 @@ class Series:
         """Set before, and after the light streamer is told that no further frame comes."""
         self.largest = 0
         """Bytes of the largest image that the light streamer has seen."""
+        self.facts: Mapping[str, Any] = {}
+        """What the header of the first image says, by the keys of metadata."""
         self._trouble = ""
         """What ended it by a fault; "" if nothing did."""
 
@@ -166,7 +170,7 @@ class Series:
                 message=f"the light streamer at {self._light.address} has lost this series; was it "
                 "restarted?",
             )  # fmt: skip
-        acquired, self.largest = status.acquired, status.largest_bytes
+        acquired, self.largest, self.facts = status.acquired, status.largest_bytes, status.facts
         if status.state not in BUSY and not self._telling.is_set():
             return Progress(
                 state=BoxState.ERROR, acquired=acquired,

@@ -36,6 +36,7 @@ class Parent(Enum):
     BEAM = "instrument/beam"
     DETECTOR = "instrument/DETECTOR"
     ACQUISITION = "instrument/DETECTOR/acquisition"
+    CAMSERVER = "instrument/DETECTOR/camserver"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +107,19 @@ ACQUISITION: Mapping[str, Place] = {
 }
 """Keys of its object `acquisition`: how the series was taken, where NeXus has no name for it."""
 
+CAMSERVER: Mapping[str, Place] = {
+    "tau": Place(Kind.NUMBER, "s", Parent.CAMSERVER),
+    "trim_file": Place(Kind.TEXT, None, Parent.CAMSERVER),
+    "trim_directory": Place(Kind.TEXT, None, Parent.CAMSERVER),
+    "excluded_pixels": Place(Kind.TEXT, None, Parent.CAMSERVER),
+    "n_excluded_pixels": Place(Kind.NUMBER, None, Parent.CAMSERVER),
+    "flat_field": Place(Kind.TEXT, None, Parent.CAMSERVER),
+    "ratecorr_lut_directory": Place(Kind.TEXT, None, Parent.CAMSERVER),
+    "retrigger_mode": Place(Kind.NUMBER, None, Parent.CAMSERVER),
+}
+"""Keys of its object `camserver`: what a PILATUS says in the headers of its images, where NeXus has no name
+for it. Counts are corrected for tau already: as `dead_time`, readers would correct them again."""
+
 USER: Mapping[str, Place] = {
     "title": Place(Kind.TEXT, None, Parent.ENTRY),
     "experiment_identifier": Place(Kind.TEXT, None, Parent.ENTRY),
@@ -149,5 +163,7 @@ USER: Mapping[str, Place] = {
 """Keys of its object `user`: the Tango attribute Metadata, or DECTRIS' user data. A dot in a key leads into
 an object; of two keys for the same place, the first in this table gets it."""
 
-OBJECTS: Mapping[str, Mapping[str, Place]] = {"acquisition": ACQUISITION, "user": USER}
+OBJECTS: Mapping[str, Mapping[str, Place]] = {
+    "acquisition": ACQUISITION, "camserver": CAMSERVER, "user": USER,
+}  # fmt: skip
 """Objects of the metadata that have known keys, each with its table."""

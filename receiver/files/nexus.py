@@ -154,9 +154,10 @@ class _Layout:
             Parent.SOURCE: (("instrument", source), ("NXinstrument", "NXsource")),
             Parent.BEAM: (("instrument", beam), ("NXinstrument", "NXbeam")),
             Parent.DETECTOR: self._detector,
-            Parent.ACQUISITION: (
-                (*self._detector[0], "acquisition"), (*self._detector[1], "NXcollection")
-            ),
+            **{
+                parent: ((*self._detector[0], name), (*self._detector[1], "NXcollection"))
+                for parent, name in ((Parent.ACQUISITION, "acquisition"), (Parent.CAMSERVER, "camserver"))
+            },
         }  # fmt: skip
         self._header: _Group = ((*self._detector[0], HEADER), (*self._detector[1], "NXcollection"))
         names = channel_names(channels)

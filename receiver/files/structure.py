@@ -20,7 +20,7 @@ from h5py import h5d
 
 from penstock.codecs.packed import compression_of_filter
 from penstock.receiver import geometry
-from penstock.receiver.files import geometry_fields, nexus, nxmx, per_frame, template
+from penstock.receiver.files import geometry_fields, learned, nexus, nxmx, per_frame, template
 from penstock.receiver.files.stores import FrameFormat
 from penstock.receiver.files.stores.contract import describe
 from penstock.receiver.files.stores.objects import (
@@ -91,6 +91,11 @@ class Structure:
         counts = account.counts()
         for name in COUNTERS:
             self.record_value(name, getattr(counts, name))
+
+    def write_learned(self, series: RunningSeries) -> None:
+        """Write the metadata of the end message."""
+        detector = self.detector.name.rpartition("/")[2]
+        _write_fields(self.entry, learned.fields_of(series, self.entry, detector))
 
     def write_end(self, series: RunningSeries, outcome: Outcome) -> None:
         """Write how the series has ended."""

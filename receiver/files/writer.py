@@ -389,6 +389,10 @@ class SeriesWriter:
         except (OSError, RuntimeError, ValueError) as error:
             failure = self._failed("the end of the frames", error)  # more frames may be lost
             statuses = self._account.statuses(length)
+        try:
+            self._structure.write_learned(self._series)
+        except (OSError, RuntimeError, ValueError) as error:
+            failure = failure or self._failed("the metadata of the end message", error)
         disk_file.flush(self._file)  # frames before their statuses
         if failure is not None:
             outcome = Outcome(False, str(failure))

@@ -327,6 +327,8 @@ class Collector:
                 self._sink.not_taken_end()
             return
         series.end = end
+        if end.metadata:
+            series.learned = self._entry.learned(series.sent, end.metadata)
         if series.header.series is None:
             self._unconfirmed = None  # the start message was a duplicate: no frame came after it
         if series.awaits_reason:

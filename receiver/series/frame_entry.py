@@ -11,7 +11,8 @@ What happens to a frame of the running series:
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 from penstock.receiver.connection.numbering import Origin
 from penstock.receiver.models import FrameStatus
@@ -39,6 +40,9 @@ class Entry(Protocol):
         Raises:
             StinsError: it announces something impossible.
         """
+
+    def learned(self, start: Start, metadata: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the metadata of an end message behind the transforms; see `FrameProcessor.learned`."""
 
     def take(self, series: RunningSeries, frame: Frame, result: Result | None) -> None:
         """Enter a frame of the running series.
@@ -75,6 +79,10 @@ class FrameEntry:
         if unable is not None and resumed is None:
             self._sink.bad_message(unable)
         return RunningSeries(announced, self._origin, resumed)
+
+    def learned(self, start: Start, metadata: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the metadata of an end message behind the transforms; see `Entry.learned`."""
+        return self._processor.learned(start, metadata)
 
     def take(self, series: RunningSeries, frame: Frame, result: Result | None) -> None:
         """Enter a frame of the running series; see `Entry.take`."""

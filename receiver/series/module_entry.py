@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.models import FrameStatus
 from penstock.receiver.series.frame_entry import out_of_range
@@ -70,6 +73,10 @@ class ModuleEntry:
         if announced.header.shape is not None:
             self._say_layout(series, announced.header.shape)
         return series
+
+    def learned(self, start: Start, metadata: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return nothing: the end messages of modules are joined without metadata; see `Entry.learned`."""
+        return {}
 
     def take(self, series: RunningSeries, frame: Frame, result: Result | None) -> None:
         """Enter the modules of a frame of the running series; see `Entry.take`."""

@@ -93,6 +93,8 @@ class RunningSeries:
         """Regions of interest, once the series has begun."""
         self.sent = start
         """Start message as sent: `header` and `metadata` are those behind the transforms."""
+        self.learned: Mapping[str, Any] = {}
+        """Metadata of the end message, behind the transforms: what became known in the series only."""
         self.losses = Losses()
         """Why frames that have arrived are not, or not completely, in the file."""
         self.interruptions = () if resumed is None else resumed.interruptions

@@ -31,16 +31,17 @@ def receiver(light: Light, tmp_path: Path) -> Iterator[ReceiverProcess]:
     receiver.close()
 
 
-def begin(light: Light, receiver: ReceiverProcess, frames: int) -> tuple[str, Path]:
+def begin(light: Light, receiver: ReceiverProcess, frames: int, **metadata: object) -> tuple[str, Path]:
     file = receiver.root / "a.h5"
-    prefix = light.begin(planned=frames, header={**HEADER, "filename": str(file), "frames": frames})
+    header = {**HEADER, "filename": str(file), "frames": frames}
+    prefix = light.begin(planned=frames, header=header, metadata=metadata)
     return prefix, file
 
 
-def test_every_pixel_of_every_file_is_in_the_file_of_the_series(
+def test_every_pixel_of_every_file_is_in_the_file_of_the_series_and_so_is_the_first_header(
     light: Light, receiver: ReceiverProcess
 ) -> None:
-    prefix, file = begin(light, receiver, 5)
+    prefix, file = begin(light, receiver, 5, saturation_value=1048574, count_time=0.00405)
 
     light.write_frames(prefix, 0, 1, 2, 3, 4)
     light.client.finish("s1", triggered=5)
@@ -51,6 +52,21 @@ def test_every_pixel_of_every_file_is_in_the_file_of_the_series(
         stored = opened["entry/data/data"][:]
         np.testing.assert_array_equal(stored, [pixels(number) for number in range(5)])
         assert stored.dtype == np.dtype("<i4")
+        found = opened["entry/instrument/sim_1"]
+        for name, value in {
+            "saturation_value": 1009797, "sensor_thickness": 0.00045, "count_time": 0.00405,
+            "threshold_energy": 6344.0, "countrate_correction_applied": True,
+            "camserver/n_excluded_pixels": 852,
+        }.items():  # fmt: skip
+            assert found[name][()] == value, name
+        for name, text in {
+            "sensor_material": "Si", "camserver/trim_file": "p10-0000_E12688_T6344.bin",
+            "camserver/excluded_pixels": "badpixel_mask.tif",
+        }.items():  # fmt: skip
+            assert found[name].asstr()[()] == text, name
+        assert found["sensor_thickness"].attrs["units"] == "m"
+    said = "saturation_value was 1048574 in the start message, and is 1009797 in the end message"
+    assert said in receiver.log.read_text()
     assert light.ended().sent == 5
     assert light.files() == []
 
