@@ -61,6 +61,8 @@ class Pilatus(StreamingDetector):
         self._local = {p.name: p.default for p in keys.LOCAL}
         self._series: Series | None = None
         self._plan: Plan | None = None
+        self._folder = ""
+        """Into which camserver writes the prepared series, in its own words."""
         self._taken = (0.0, 0.0)
         """Exposure and period of the prepared series as camserver has them."""
 
@@ -144,7 +146,8 @@ class Pilatus(StreamingDetector):
                 f"{self._camserver.address} has no threshold; set Energy or Threshold, then call Arm"
             )
         shape = self._shape or (0, 0)
-        self._camserver.set("ImgPath", self._light.folder(self._given_folder))
+        answer = self._camserver.set("ImgPath", self._light.folder(self._given_folder))
+        self._folder = answer.text.rstrip("/") if answer.text.startswith("/") else ""
         self._space.refuse(plan, self._readings.free(), shape, self._camserver.address)
         self._taken = configure(self._camserver, plan, self._local, shape)
         self._counting.ask(self._camserver)
@@ -168,7 +171,7 @@ class Pilatus(StreamingDetector):
         self._refuse_unless_idle()
         if self._plan is None:
             raise CameraError("no series is prepared")
-        series = Series(self._camserver, self._light, self._plan, user, self._format())
+        series = Series(self._camserver, self._light, self._plan, user, self._format(), self._folder)
         series.begin()
         self._series = series
 

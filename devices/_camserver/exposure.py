@@ -87,6 +87,7 @@ class Exposure:
         """
         with self._changed:
             self.number += 1
+            self.words = ""
             self.killed = self.killed_by_others = False
             self._name = PurePosixPath(name).stem.rstrip(string.digits)
         self._fire(Event.START, "")

@@ -12,11 +12,10 @@ import re
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from pathlib import PurePosixPath
 from threading import Event, Lock, Thread
 from typing import Any
 
-from penstock.devices._camserver import exposure
+from penstock.devices._camserver import exposure, last_image
 from penstock.devices._camserver.client import Camserver
 from penstock.devices._camserver.light import BUSY, Light
 from penstock.devices._camserver.modes import BY_COMMAND, Plan
@@ -41,7 +40,6 @@ FINISHED_WITHIN = 10.0
 """Seconds that a trigger that has failed waits for the light streamer, so that it can say the counts."""
 LATE, LATE_BY = 1.05, 10.0
 """How much longer than planned an exposure may last: a share of it, and seconds."""
-NUMBER = re.compile(r"_(\d+)$")
 
 
 class Series:
@@ -53,14 +51,16 @@ class Series:
         plan: what camserver does.
         user: of this arming.
         frames: format of the frames.
+        folder: into which camserver writes, in its own words; "" if they are not known.
     """
 
     def __init__(
-        self, camserver: Camserver, light: Light, plan: Plan, user: UserPart, frames: FrameFormat
-    ) -> None:
+        self, camserver: Camserver, light: Light, plan: Plan, user: UserPart, frames: FrameFormat,
+        folder: str = "",
+    ) -> None:  # fmt: skip
         self._camserver, self._light, self.plan = camserver, light, plan
         self.id = user.arm
-        self._user, self._frames = user, frames
+        self._user, self._frames, self._folder = user, frames, folder
         self._prefix = PREFIX.format(re.sub(r"[^A-Za-z0-9]", "", user.arm)[:ID_DIGITS])
         self._begun = self._number = 0
         """Exposures that were started, and camserver's number of the last one."""
@@ -252,8 +252,11 @@ class Series:
         failed = self._begun > 0 and last.state is exposure.State.FAILED
         if not failed and self._end is not None:
             return (*self._end, None)
+        if not failed and self._begun and (unlike := self._unlike(last.words)):
+            return "fault", unlike, None
         given, killed = self._begun == self.plan.exposures, self._begun > 0 and last.killed_by_others
-        if not failed and (killed or (given and self._ended_early(last.words))):
+        early = given and last_image.ended_early(last.words, self.plan.frames - 1)
+        if not failed and (killed or early):
             return "stop", f"somebody has ended it at camserver, at {last.words}", None
         if not failed and given:
             return "complete", "", self.plan.frames
@@ -265,10 +268,22 @@ class Series:
             return "fault", f"{self._camserver.address} has ended the series: 7 ERR {last.words}", None
         return None
 
-    def _ended_early(self, path: str) -> bool:
-        """Return whether an exposure has ended with another image than its last one."""
-        number = NUMBER.search(PurePosixPath(path).stem)
-        return number is not None and int(number[1]) < self._begun * self.plan.images - 1
+    def _unlike(self, path: str) -> str:
+        """Return, in words, how an exposure that has ended was not as it was set at Arm; "" if it was."""
+        said = last_image.unlike(path, self._begun * self.plan.images - 1, self._folder)
+        if not said or (last_image.is_elsewhere(path, self._folder) and self._appears()):
+            return ""  # of one folder there may be two names
+        return f"{self._camserver.address} {said}; Arm sets it again"
+
+    def _appears(self) -> bool:
+        """Return whether a file of the last exposure is, or comes, where it is looked for."""
+        before, end = (self._begun - 1) * self.plan.images, time.monotonic() + FRAME_WITHIN
+        with suppress(CameraError):
+            while self._light.status().acquired <= before:
+                if time.monotonic() > end:
+                    return False
+                Event().wait(LOOKS[0])
+        return True
 
     def _counts(self) -> str:
         try:
