@@ -96,7 +96,13 @@ def _place_rows(table: Mapping[str, known.Place]) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("title", "table"), [("itself", known.KNOWN), ("acquisition", known.ACQUISITION), ("user", known.USER)]
+    ("title", "table"),
+    [
+        ("itself", known.KNOWN),
+        ("acquisition", known.ACQUISITION),
+        ("camserver", known.CAMSERVER),
+        ("user", known.USER),
+    ],
 )
 def test_the_page_of_the_file_has_the_table_of_known_keys(
     title: str, table: Mapping[str, known.Place]
@@ -107,7 +113,7 @@ def test_the_page_of_the_file_has_the_table_of_known_keys(
 
 
 def test_every_known_key_is_one_of_the_nexus_definitions() -> None:
-    """But for those of `acquisition`, which is an NXcollection because NeXus has no names for them."""
+    """But for those of `acquisition` and `camserver`, NXcollections of what NeXus has no names for."""
     folder = Path(nxvalidate.__file__).with_name("definitions") / "base_classes"
     classes = {
         known.Parent.ENTRY: "NXentry", known.Parent.INSTRUMENT: "NXinstrument",

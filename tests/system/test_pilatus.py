@@ -80,9 +80,12 @@ def test_the_file_says_what_it_was_taken_with(pilatus: PilatusUnit) -> None:
         assert found["description"].asstr()[()] == "DECTRIS PILATUS3 300K"
         for name, value in {
             "threshold_energy": 6200.0, "x_pixel_size": 172e-6, "distance": 0.3,
-            "count_time": 0.005, "beam_center_x": 240.5,
+            "count_time": 0.005, "beam_center_x": 240.5, "saturation_value": 1048574,
+            "sensor_thickness": 0.00045, "camserver/n_excluded_pixels": 0,
         }.items():  # fmt: skip
             assert found[name][()] == pytest.approx(value), name
+        assert found["sensor_material"].asstr()[()] == "Si"
+        assert found["camserver/trim_file"].asstr()[()] == "simulated_T6200.bin"
 
 
 def test_an_energy_is_moving_until_the_detector_is_trimmed(pilatus: PilatusUnit) -> None:
