@@ -29,8 +29,8 @@ SILENT = 10.0
 """Seconds without a frame of a camera that runs freely, after which something is wrong; one that does not
 answer at all is found by the library's heartbeat, in 6 s."""
 QUIET = 2.0
-"""Seconds without a frame, after which a camera that runs freely, or has no heartbeat, is asked whether it is
-there."""
+"""Seconds after which a camera is asked whether it is there: without a frame if it has no heartbeat, else
+without one that was due."""
 SETTLE = 0.3
 """Seconds for which a camera that was stopped may still send a frame."""
 LONG = 1.0
@@ -251,8 +251,12 @@ class Frames:
         self._count()
         runs_freely = self._acquisition.settings.trigger_mode is TriggerMode.INTERNAL
         due = self._period + self._exposure if runs_freely else 0.0
-        # A heartbeat takes six seconds to notice: a frame that is due and does not come asks at once.
-        if now - self._heard >= due + QUIET and (runs_freely or not self._device.has_heartbeat):
+        # A heartbeat takes six seconds to notice that a camera is away.
+        if not self._device.has_heartbeat:
+            asks_after = QUIET
+        else:
+            asks_after = due + QUIET if runs_freely else math.inf
+        if now - self._heard >= asks_after:
             self._device.ask()
         self._refuse_if_lost()
         if underruns := self._stream.count("n_underruns"):  # packets or frames, by the kind of stream
