@@ -108,6 +108,10 @@ class GenICam(Camera, HasFeatures):
         self._gain = own.gain
         if own.gain is not None and not float(asked["Gain"]) < own.gain == self._device.gain.minimum:
             asked["Gain"] = own.gain
+        if own.packet_size is not None and asked["PacketSize"]:
+            asked["PacketSize"] = own.packet_size
+        if own.packet_delay is not None:
+            asked["PacketDelay"] = own.packet_delay
         latency = settings.latency_time
         if own.period is not None:
             wanted = settings.exposure_time + max(latency, self._device.readout)

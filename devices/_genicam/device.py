@@ -63,6 +63,10 @@ class Taken(NamedTuple):
     """From one frame to the next, in seconds; `None` where triggers say it, or if the camera has no rate."""
     gain: float | None
     """In its own unit; `None` if it has none."""
+    packet_size: int | None
+    """In bytes; `None` if it is no GigE Vision camera."""
+    packet_delay: float | None
+    """In seconds; `None` likewise."""
 
 
 class Device:
@@ -241,7 +245,10 @@ class Device:
             rate = lib.camera_get_frame_rate(camera)
             period = 1.0 / rate if rate > 0.0 else None
         gain = None if self.gain.maximum is None else float(lib.camera_get_gain(camera))
-        return Taken(lib.camera_get_exposure_time(camera) / 1e6, period, gain)
+        size = delay = None
+        if self.is_gige:
+            size, delay = self.packet_size(), lib.camera_gv_get_packet_delay(camera) / 1e9
+        return Taken(lib.camera_get_exposure_time(camera) / 1e6, period, gain, size, delay)
 
     def payload(self) -> int:
         """Return the bytes of a frame as sent."""
@@ -422,10 +429,14 @@ class Device:
         """Set the size of packets, which a camera keeps for its next client, and the delay between them."""
         if not self.is_gige or self._packets == (size, delay):
             return
+        self._packets = None
         self.lib.camera_gv_set_packet_size(self.camera, size or SAFE_PACKET_SIZE)
         if not size:
             self.lib.camera_gv_auto_packet_size(self.camera)
-        self.lib.camera_gv_set_packet_delay(self.camera, round(delay * 1e9))
+        try:
+            self.lib.camera_gv_set_packet_delay(self.camera, round(delay * 1e9))
+        except CameraError as error:
+            raise CameraError(f"PacketDelay {delay:g} s cannot be set ({error}); choose another") from error
         self._packets = size, delay
 
     @staticmethod

@@ -45,6 +45,7 @@ class TestGenICam(CameraContract):
         self.bench.say(f"lose {index}")
 
 
+DEFAULTS = {p.name: p.default for p in GenICam.parameters if p.writable}
 SHOWN = {"Address": "127.0.0.1", "ShownFeatures": "BlackLevel, ReverseX TestPattern,DeviceUserID"}
 
 
@@ -85,14 +86,31 @@ def test_what_another_program_has_left_in_the_camera_changes_no_series(
         kinds = {bytes: lib.camera_set_string, float: lib.camera_set_float, int: lib.camera_set_integer}
         put = lib.camera_set_boolean if name.endswith("Enabled") else kinds[type(value)]
         put(handle, name.encode(), value)
-    values = {p.name: p.default for p in camera.parameters if p.writable}
-    camera.prepare(settings(trigger_mode=mode, exposure_time=0.001, camera=values))
+    camera.prepare(settings(trigger_mode=mode, exposure_time=0.001, camera=DEFAULTS))
     found = {name: camera.get_feature(name).value for name in LEFT}
     assert found["ExposureMode"] == "Timed"
     assert found["TriggerActivation"] == "FallingEdge", "which SetFeature sets, and Arm does not"
     if mode is not TriggerMode.INTERNAL:
         assert (found["TriggerDelay"], found["TriggerDivider"]) == (0.0, 1)
         assert not found["AcquisitionFrameRateEnabled"]
+
+
+def test_packets_are_what_the_camera_has_made_of_them(
+    camera: GenICam, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lib = camera._device.lib
+    asked = settings(exposure_time=0.001, camera=DEFAULTS | {"PacketSize": 1402, "PacketDelay": 5.4e-7})
+    camera.prepare(asked)
+    assert camera.as_prepared(asked) == asked
+    with monkeypatch.context() as patched:
+        patched.setattr(lib, "camera_gv_get_packet_size", lambda _: 1400)
+        patched.setattr(lib, "camera_gv_get_packet_delay", lambda _: 500)
+        own = camera.as_prepared(asked).camera
+        assert (own["PacketSize"], own["PacketDelay"]) == (1400, 5e-7)
+    with pytest.raises(CameraError, match="PacketDelay 0.005 s cannot be set"):
+        camera.prepare(settings(exposure_time=0.001, camera=DEFAULTS | {"PacketDelay": 5e-3}))
+    camera.prepare(asked)
+    assert camera._device.packet_size() == 1402
 
 
 class TestFeatures:
