@@ -262,6 +262,11 @@ class Device:
         """Return the bytes of a packet of a GigE Vision camera, IP header included."""
         return int(self.lib.camera_gv_get_packet_size(self.camera))
 
+    @property
+    def frame_retention(self) -> float:
+        """Seconds after which a frame without all packets is given up."""
+        return self._packet_care.retention
+
     def stream(self) -> Stream:
         """Return a new stream of frames."""
         before = priority.receiving()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+import time
 from collections.abc import Iterator
 from types import TracebackType
 
@@ -12,7 +13,7 @@ import numpy as np
 from penstock.devices._genicam.aravis import STATUS, Filled
 from penstock.devices._genicam.device import Device
 from penstock.devices._genicam.frame_ids import FrameIds, Habit
-from penstock.devices._genicam.parameters import COUNTERS, COUNTS
+from penstock.devices._genicam.parameters import COUNTS
 from penstock.devices._genicam.pixel_formats import PixelFormat
 from penstock.stins.texts import plural
 from penstock.streamer.camera import Acquisition, Exposure
@@ -39,6 +40,8 @@ REMEDY = (
     "raise net.core.rmem_max of this host (sysctl) to the bytes of some frames, PacketDelay where cameras "
     "share a link, and see that PacketSize fits the network"
 )
+OF_NO_FRAME = ("n_duplicated_packets", "n_ignored_packets", "n_error_packets", "n_underruns")
+"""Counters of packets that have been received, and belong to no frame or only say that one is lost."""
 MOST_LENT = 256
 """Most buffers that the library has at a time."""
 OWN_BUFFERS = 16
@@ -91,6 +94,7 @@ class Frames:
     ) -> None:
         try:
             self._stop()
+            self._end_frames()
             self._count()
             if incomplete := self.counts["IncompleteFrames"]:
                 log.warning(
@@ -311,5 +315,24 @@ class Frames:
                 due = self._acquisition.now() + self._period + SETTLE
 
     def _count(self) -> None:
-        for reading, counter in COUNTERS.items():
-            self.counts[reading] = self._stream.count(counter)
+        self.counts["ResentPackets"] = self._stream.count("n_resent_packets")
+        # Those of frames that are under way have been received, and their frame is not over.
+        self.counts["MissingPackets"] = max(self.counts["MissingPackets"], self._missing_packets())
+
+    def _missing_packets(self) -> int:
+        """Return how many packets of frames that are over have not arrived.
+
+        The library's own n_missing_packets has all of a frame from the first on that it lacks.
+        """
+        count = self._stream.count
+        over = count("n_completed_buffers") + count("n_failures")
+        received = count("n_received_packets") - sum(count(each) for each in OF_NO_FRAME)
+        return over * self._packets - received
+
+    def _end_frames(self) -> None:
+        """Wait until the library has given up what lacks packets, so that all are counted."""
+        if self.counts["IncompleteFrames"] and not self._acquisition.aborting:
+            due = self._acquisition.now() + min(self._device.frame_retention, SETTLE) + POLL
+            while self._acquisition.now() < due:
+                self._acquisition.proceed()
+                time.sleep(POLL)

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import logging
+import os
 import re
+import subprocess
+import sys
+import threading
 from collections.abc import Iterator
 from typing import ClassVar
 
 import pytest
 
+from penstock.devices._genicam import priority
 from penstock.devices.genicam import GenICam
 from penstock.streamer.checks import complete_properties
 from penstock.streamer.errors import Refused
@@ -111,6 +117,43 @@ def test_packets_are_what_the_camera_has_made_of_them(
         camera.prepare(settings(exposure_time=0.001, camera=DEFAULTS | {"PacketDelay": 5e-3}))
     camera.prepare(asked)
     assert camera._device.packet_size() == 1402
+
+
+def test_the_thread_that_receives_packets_goes_before_others_where_that_is_allowed(
+    camera: GenICam, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    stream = camera._device.stream()
+    (thread,) = priority.receiving()
+    stream.close()
+    assert not priority.receiving()
+    assert thread != threading.get_native_id()
+
+    caplog.set_level(logging.INFO)
+    stream = camera._device.stream()
+    (thread,) = priority.receiving()
+    if may_be_real_time():
+        assert os.sched_getscheduler(thread) == os.SCHED_RR
+        assert os.sched_getparam(thread).sched_priority == 10
+        assert os.sched_getscheduler(0) == os.SCHED_OTHER, "of no other thread"
+        assert not caplog.text
+    else:
+        assert "packets are received without real-time priority" in caplog.text
+    stream.close()
+
+    def refuse(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "sched_setscheduler", refuse)
+    stream = camera._device.stream()
+    stream.close()
+    assert "without real-time priority (Operation not permitted), with nice" in caplog.text
+    assert "raise LimitRTPRIO" in caplog.text
+
+
+def may_be_real_time() -> bool:
+    """Return whether this user may give a thread real-time priority, tried in a process of its own."""
+    program = "import os; os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(10))"
+    return not subprocess.run([sys.executable, "-c", program], capture_output=True, check=False).returncode
 
 
 class TestFeatures:
