@@ -23,6 +23,9 @@ from penstock.streamer.unit import CameraError, FrameFormat
 
 log = logging.getLogger(__name__)
 
+CLOSED_WITHIN = 0.7
+"""Seconds for which Arm waits until the library has ended the last series of a lost camera."""
+
 
 class GenICam(Camera, HasFeatures):
     """One camera, found by its serial number or address."""
@@ -82,6 +85,8 @@ class GenICam(Camera, HasFeatures):
     def prepare(self, settings: Settings) -> FrameFormat:
         """See `Unit`; opens the camera again if it was unplugged."""
         self._device.ask()
+        if not self._device.has_closed(CLOSED_WITHIN):
+            raise self._silent()
         if self._device.gone:
             self._device.close()
             self._use(self._reopening.device())
@@ -157,6 +162,8 @@ class GenICam(Camera, HasFeatures):
         """See `Unit`."""
         if not self._device.lost:
             return ""
+        if self._device.gone:
+            return f"Camera {self._device.name} was away; Arm opens it again, see its cable and power"
         self._device.ask(0.0)  # it may be back at the next call
         return f"Camera {self._device.name} does not answer; see its cable and power"
 
@@ -212,9 +219,11 @@ class GenICam(Camera, HasFeatures):
     def _refuse_if_lost(self) -> None:
         """Raise if the camera does not answer: each call would take seconds."""
         if self._device.lost:
-            raise CameraError(
-                f"camera {self._device.name} does not answer; see its cable and power, then call Arm again"
-            )
+            raise self._silent()
+
+    def _silent(self) -> CameraError:
+        name = self._device.name
+        return CameraError(f"camera {name} does not answer; see its cable and power, then call Arm again")
 
     def _shown_names(self) -> Sequence[str]:
         """Return the names in the property ShownFeatures that can be attributes; see `shown` and `remark`."""

@@ -29,6 +29,8 @@ ANSWER = 0.5
 """Seconds within which a camera answers a question; the library waits for some seconds."""
 SAFE_PACKET_SIZE = 1400
 """Bytes of a packet that every network takes: for cameras that cannot send packets to try."""
+CLOSING = 10.0
+"""Seconds: more than the library waits for the answers of a lost camera, two times three."""
 PACKET_OVERHEAD = 36
 """ARV_GVSP_PACKET_PROTOCOL_OVERHEAD (arvgvspprivate.h): the headers of IP, UDP and GVSP."""
 EXTENDED_IDS = "GevGVSPExtendedIDMode"
@@ -88,6 +90,8 @@ class Device:
         self._silent = False
         """True from a question until the camera answers one."""
         self._question: Thread | None = None
+        self._closing: Thread | None = None
+        """Closes the stream of a lost camera."""
         self._camera: int | None = self._open(by_address=bool(unit["Address"]))
         self.handle: int = lib.camera_get_device(self.camera)
         """The ArvDevice."""
@@ -274,6 +278,20 @@ class Device:
         priority.raise_for(priority.receiving() - before, self.name)
         return stream
 
+    def close_stream(self, stream: Stream) -> None:
+        """End a stream; the library waits for a camera that is lost, for seconds, but nobody else does."""
+        if self.lost:
+            self._closing = Thread(target=stream.close, name="stream is closed", daemon=True)
+            self._closing.start()
+        else:
+            stream.close()
+
+    def has_closed(self, patience: float) -> bool:
+        """Return whether the library has let go of the buffers of the last series, within so many seconds."""
+        if self._closing is not None:
+            self._closing.join(patience)
+        return self._closing is None or not self._closing.is_alive()
+
     def start(self) -> None:
         """Begin to take frames, or triggers."""
         self.lib.camera_start_acquisition(self.camera)
@@ -307,6 +325,7 @@ class Device:
         gone, (camera, self._camera) = self.lost, (self._camera, None)
         if camera is None:
             return
+        self.has_closed(CLOSING)  # since buffers are given free behind this
         end = Thread(target=self._release, args=(camera,), name="camera is closed", daemon=True)
         end.start()
         if not gone:  # or it would be waited for, for seconds

@@ -102,7 +102,7 @@ class Frames:
                     plural(incomplete, "frame"), REMEDY,
                 )  # fmt: skip
         finally:
-            self._stream.close()
+            self._device.close_stream(self._stream)
             self._ids.end(exact=self._exact and kind is None and not self._acquisition.aborting)
 
     def take(self) -> Iterator[Exposure]:

@@ -71,6 +71,9 @@ class ScriptedDevice:
     def stream(self) -> Stream:
         return cast(Stream, self._stream)
 
+    def close_stream(self, stream: Stream) -> None:
+        stream.close()
+
     def packets_per_frame(self) -> int:
         return self._packets
 
