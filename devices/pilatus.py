@@ -196,9 +196,9 @@ class Pilatus(StreamingDetector):
             return self._resting(self._readings.state().state)
         progress = series.progress()
         self._space.see(series.largest)
-        self._counting.see(series.facts)
         if progress.state is BoxState.IDLE and self._series is series:
             self._readings.look_again()
+            self._counting.see(series.image_header)
             self._series = None
         return progress
 

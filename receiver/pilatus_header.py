@@ -11,12 +11,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from penstock.codecs.cbf_header import lines_of
+
 CBF_HEADER = "_array_data.header_contents"
 """fabio's name of the whole text in a CBF."""
 TIFF_HEADER = "imageDescription"
 """fabio's name of that in a TIFF."""
 _NUMBER = r"([-+]?\d*\.?\d+(?:[eE][-+]?\d+)?)"
-_LINE = re.compile(r"^#?\s*(\w+)\s*[:=]?\s+(.*?)\s*$")
 _FORMS = {
     "Pixel_size": (rf"{_NUMBER} m x {_NUMBER} m", ("x_pixel_size", "y_pixel_size")),
     "Detector_distance": (rf"{_NUMBER} m", ("distance",)),
@@ -46,8 +47,7 @@ def numbers(header: Mapping[str, object]) -> dict[str, float]:
         header: as fabio reads it: the text in one value, or of a TIFF also a value for each line.
     """
     text = str(header.get(CBF_HEADER) or header.get(TIFF_HEADER) or "")
-    matches = map(_LINE.match, text.splitlines())
-    lines = {match[1]: match[2] for match in matches if match is not None}
+    lines = lines_of(text)
     found: dict[str, float] = {}
     for name, (form, keys) in _FORMS.items():
         values = re.match(form, str(lines.get(name, header.get(name, ""))))

@@ -164,9 +164,8 @@ class SeriesEnd(
     """Frames passed to ZeroMQ, which may not have arrived."""
     lost: dict[str, int] | None = None
     """Frames triggered but not sent, by cause."""
-    metadata: dict[str, Any] | None = None
-    """What became known in the series only, by the keys of the start message's metadata, which it replaces in
-    the file."""
+    image_header: str | None = None
+    """Header of the first image of a PILATUS, as camserver has written it."""
     forwarded: Forwarded | None = None
     """Only from a receiver to a consumer."""
     absent: tuple[tuple[Amount, Amount, Name], ...] | None = None

@@ -71,9 +71,8 @@ class LightStatus(msgspec.Struct, frozen=True, kw_only=True):
     """Files with an index beyond the plan; they were removed unsent."""
     left_over: int = 0
     """Files of earlier series that were removed before this one."""
-    facts: dict[str, Any] = {}
-    """What the header of the first image says of the detector and its counting, by the keys of the metadata
-    of a start message; empty before it, and from a light streamer of version 1.0."""
+    image_header: str = ""
+    """Header of the first image; "" before it, and from a light streamer of version 1.0."""
     end_sent: bool = False
     waiting: int = 0
     """Files of the series that have not been passed to ZeroMQ."""

@@ -148,21 +148,6 @@ MARK = b"\x0c\x1a\x04\xd5"
 HEADER_BYTES = 16384
 """Bytes in which the mark is looked for; it comes after 2 or 3 kB."""
 SIZE = re.compile(rb"X-Binary-Size: *(\d{1,15})\s")
-FACT = re.compile(rb"^# *([A-Z]\w*) *[:=]? +(.*?)\s*$", re.MULTILINE)
-"""A line of the header of DECTRIS' images, such as "# Tau = 0 s" or "# Trim_file: p6m_T6344.bin"."""
-SENSOR = "sensor, thickness "
-"""Stands between material and thickness."""
-MATERIALS = {"Silicon": "Si"}
-"""DECTRIS' words for sensors, where they are not those of its other detectors ("Si", "CdTe")."""
-NUMBER = re.compile(r"[-+]?\d+(\.\d*)?([eE][-+]?\d+)?|[-+]?\.\d+([eE][-+]?\d+)?")
-FILES = {
-    "Trim_file": "trim_file", "Trim_directory": "trim_directory", "Excluded_pixels": "excluded_pixels",
-    "Flat_field": "flat_field", "Ratecorr_lut_directory": "ratecorr_lut_directory",
-}  # fmt: skip
-NUMBERS = {"Tau": "tau", "N_excluded_pixels": "n_excluded_pixels", "Retrigger_mode": "retrigger_mode"}
-"""Lines that NeXus has no names for, and their keys in the object `camserver` of the metadata."""
-NOTHING = "(nil)"
-"""Stands for a file that was not loaded."""
 DIMENSION = re.compile(rb"X-Binary-Size-(Fastest|Second)-Dimension: *(\d{1,9})\s")
 
 
@@ -173,46 +158,7 @@ class Incomplete(Exception):
 class Unlike(Exception):
     """A file has not the rows and columns that were announced, as the sentence says."""
 
-
-def facts_of(header: bytes) -> Dict[str, Any]:
-    """Return what the header of an image says of the detector and its counting, by the keys of STINS'
-    metadata: lengths in m, times in s, energies in eV. What it does not say is left out."""
-    lines: Dict[str, str] = {}
-    for name, text in FACT.findall(header):
-        lines.setdefault(name.decode(), text.decode("latin-1"))
-    facts: Dict[str, Any] = {}
-    for name, text in lines.items():
-        thickness = number_in(text[len(SENSOR) :]) if text.startswith(SENSOR) else None
-        if thickness:
-            facts.update(sensor_material=MATERIALS.get(name, name), sensor_thickness=float(thickness))
-    numbers = {name: number_in(text) for name, text in lines.items()}
-    for name, key in (
-        ("Count_cutoff", "saturation_value"), ("Threshold_setting", "threshold_energy"),
-        ("Exposure_time", "count_time"), ("Exposure_time", "exptime"),
-    ):  # fmt: skip
-        if numbers.get(name):
-            facts[key] = numbers[name] if name == "Count_cutoff" else float(numbers[name])
-    if "Gain_setting" in lines:
-        facts["gain_setting"] = lines["Gain_setting"]
-    own = {key: numbers[name] for name, key in NUMBERS.items() if numbers.get(name) is not None}
-    own.update({key: lines[name] for name, key in FILES.items() if lines.get(name, NOTHING) != NOTHING})
-    if "tau" in own:
-        facts["countrate_correction_applied"] = bool(own["tau"] or "ratecorr_lut_directory" in own)
-    if "n_excluded_pixels" in own:
-        facts["pixel_mask_applied"] = own["n_excluded_pixels"] > 0
-    if "Flat_field" in lines:
-        facts["flatfield_applied"] = "flat_field" in own
-    if own:
-        facts["camserver"] = own
-    return facts
-
-
-def number_in(text: str) -> Any:
-    """Return the number that a text begins with, whole if it is written so; `None` if there is none."""
-    found = NUMBER.match(text)
-    if found is None:
-        return None
-    return int(found.group()) if found.group().isdigit() else float(found.group())
+    sentence = "%s has %d rows and %d columns, %d and %d were announced"
 
 
 def load(path: str, shape: Tuple[int, int]) -> Tuple[bytes, memoryview, float]:
@@ -233,10 +179,7 @@ def load(path: str, shape: Tuple[int, int]) -> Tuple[bytes, memoryview, float]:
             found = {name: int(length) for name, length in DIMENSION.findall(header)}
             has = found.get(b"Second", shape[0]), found.get(b"Fastest", shape[1])
             if has != shape:
-                raise Unlike(
-                    f"{os.path.basename(path)} has {has[0]} rows and {has[1]} columns, "
-                    f"{shape[0]} and {shape[1]} were announced"
-                )
+                raise Unlike(Unlike.sentence % (os.path.basename(path), *has, *shape))
             # The mapping is the RAM disk's own memory, which ZeroMQ hands to the kernel: no copy. A complete
             # file must not be cut any more: camserver writes no name twice.
             data = memoryview(mmap.mmap(file.fileno(), end, access=mmap.ACCESS_READ))[start:]
@@ -258,13 +201,12 @@ class Push:
 
     def __init__(self, context: Any, endpoint: str) -> None:
         self.zmq_socket = context.socket(zmq.PUSH)
+        # The kernel finds out within a minute that a receiver's host has vanished (TCP_KEEPALIVE). Without a
+        # handler ZAP_DOMAIN accepts everybody who speaks ZMTP 3: a browser gets no frames.
         for option, value in (
             (zmq.SNDHWM, FRAMES_PER_RECEIVER), (zmq.LINGER, 1000), (zmq.IPV6, "://[" in endpoint),
-            # The kernel finds out within a minute that a receiver's host has vanished.
             (zmq.TCP_KEEPALIVE, 1), (zmq.TCP_KEEPALIVE_IDLE, 1), (zmq.TCP_KEEPALIVE_INTVL, 6),
-            (zmq.TCP_KEEPALIVE_CNT, 9),
-            # Without a handler this accepts everybody who speaks ZMTP 3: a browser gets no frames.
-            (zmq.ZAP_DOMAIN, b"penstock"), (zmq.HANDSHAKE_IVL, 3000),
+            (zmq.TCP_KEEPALIVE_CNT, 9), (zmq.ZAP_DOMAIN, b"penstock"), (zmq.HANDSHAKE_IVL, 3000),
         ):  # fmt: skip
             self.zmq_socket.setsockopt(option, value)
         events = zmq.EVENT_ACCEPTED | zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED
@@ -324,10 +266,8 @@ class Series:
     """A series and its account; without arguments the one before the first."""
 
     def __init__(self, **begin: Any) -> None:
-        self.id: str = begin.get("series", "")
-        self.prefix: str = begin.get("prefix", "")
-        self.planned: int = begin.get("planned", 0)
-        self.first: int = begin.get("first", 0)
+        self.id, self.prefix = begin.get("series", ""), begin.get("prefix", "")
+        self.planned, self.first = begin.get("planned", 0), begin.get("first", 0)
         self.frames_per_trigger: int = max(1, begin.get("frames_per_trigger", 1))
         self.image: Dict[str, Any] = begin.get("image", {})
         self.shape: Tuple[int, int] = tuple(self.image.get("shape", (0, 0)))
@@ -340,12 +280,10 @@ class Series:
         """Those that were incomplete when they were looked at."""
         self.incomplete: Dict[Tuple[str, str], float] = {}
         """Since when, by name and by what was wrong with it."""
-        self.facts: Optional[Dict[str, Any]] = None
-        """What the header of the first image says; `None` before it."""
         self.left_over = self.sent = self.triggered = 0
         self.lost: Dict[str, int] = {}
-        self.reason = self.message = ""
-        """Why it ends; "" while it does not."""
+        self.image_header = self.reason = self.message = ""
+        """Header of its first image, and why it ends; "" while it has none, or does not."""
         self.dropped = self.end_sent = False
         self.moved = time.monotonic()
         """When it last made progress: a file appeared or was sent, or it began to end."""
@@ -374,9 +312,8 @@ class Streamer:
         self.held_bytes = self.largest_bytes = 0
         self.unwanted: Deque[str] = deque()
         """Files of this or earlier series that will not be sent, and still have to be removed."""
-        self.waits = ""
-        """How many frames wait where and for whom; "" if none does."""
-        self._looked = self._told = 0.0
+        self.waits, self._looked, self._told = "", 0.0, 0.0
+        """How many frames wait where and for whom, "" if none does; when that was looked at, and told."""
 
     # Requests
 
@@ -438,15 +375,13 @@ class Streamer:
     def status(self) -> Dict[str, Any]:
         series, disk = self.series, shutil.disk_usage(self.folder.path)
         return {
-            "state": self.state, "message": self.waits or self.message,
-            "series": series.id, "planned": series.planned, "triggered": series.triggered,
-            "acquired": len(series.appeared), "sent": series.sent, "lost": series.lost,
-            "beyond_plan": len(series.beyond_plan), "left_over": series.left_over,
-            "facts": series.facts or {},
-            "end_sent": series.end_sent, "waiting": len(series.waiting) + len(series.growing),
-            "waiting_bytes": sum(size for _, _, size in series.waiting),
-            "held": len(self.held), "held_bytes": self.held_bytes, "largest_bytes": self.largest_bytes,
-            "quiet": round(time.monotonic() - series.moved, 3),
+            "state": self.state, "message": self.waits or self.message, "series": series.id,
+            "planned": series.planned, "triggered": series.triggered, "acquired": len(series.appeared),
+            "sent": series.sent, "lost": series.lost, "beyond_plan": len(series.beyond_plan),
+            "left_over": series.left_over, "image_header": series.image_header, "end_sent": series.end_sent,
+            "waiting": len(series.waiting) + len(series.growing), "held": len(self.held),
+            "waiting_bytes": sum(size for _, _, size in series.waiting), "held_bytes": self.held_bytes,
+            "largest_bytes": self.largest_bytes, "quiet": round(time.monotonic() - series.moved, 3),
             "peers": len(self.push.peers), "peer_addresses": list(self.push.peers.values()),
             "free_bytes": disk.free, "total_bytes": disk.total,
         }  # fmt: skip
@@ -527,8 +462,7 @@ class Streamer:
             if tracker is None:
                 break
             self.msg_number += 1
-            if series.facts is None:
-                series.facts = facts_of(head)
+            series.image_header = series.image_header or head.decode("latin-1")
             series.waiting.popleft()
             series.sent += 1
             series.moved = time.monotonic()
@@ -537,10 +471,10 @@ class Streamer:
             self.largest_bytes = max(self.largest_bytes, len(data))
         count, now = len(series.waiting), time.monotonic()
         self.waits = f"{frames(count)} in {self.folder.path} for {self._peers()}" if count else ""
-        if count and now - self._told > TELL_EVERY:
-            log.warning("series %s: %s", series.id, self.waits)
         if not count or now - self._told > TELL_EVERY:
             self._told = now
+            if count:
+                log.warning("series %s: %s", series.id, self.waits)
 
     def _wait_for_growth(self, frame: int, name: str, why: str) -> None:
         """Keep an incomplete file, unless it grows no more."""
@@ -579,8 +513,7 @@ class Streamer:
         series = self.series
         series.lose(cause or reason, message, len(series.waiting) + len(series.growing))
         self.unwanted.extend(name for _, name, _ in [*series.waiting, *series.growing])
-        series.waiting.clear()
-        series.growing.clear()
+        series.waiting, series.growing = deque(), []
         series.dropped = True
         self._end(reason, message)
 
@@ -604,20 +537,18 @@ class Streamer:
         series.lose(cause, "no file came", series.triggered - series.sent - sum(series.lost.values()))
         series.triggered = series.sent + sum(series.lost.values())
         end = {
-            "htype": "series_end", "msg_number": self.msg_number, "series": series.id,
-            "reason": series.reason, "message": series.message,
-            "triggered": series.triggered, "sent": series.sent, "lost": series.lost,
-            "metadata": series.facts or {},
+            "htype": "series_end", "msg_number": self.msg_number, "series": series.id, "lost": series.lost,
+            "reason": series.reason, "message": series.message, "image_header": series.image_header,
+            "triggered": series.triggered, "sent": series.sent,
         }  # fmt: skip
         end = {key: value for key, value in end.items() if value not in ("", {})}
         series.end_sent = self.push.try_send(encode(end)) is not None
         self.msg_number += series.end_sent
         if not series.end_sent and quiet < (ABORT_PATIENCE if series.dropped else patience):
             return
-        lost = "".join(f", {count} lost ({cause})" for cause, count in series.lost.items())
-        counts = f"{series.sent} of {frames(series.triggered)} sent{lost}"
-        end_message = "" if series.end_sent else f"; {self._peers()} took no end message"
-        said = f"{series.message or series.reason}; {counts}{end_message}"
+        said = f"{series.message or series.reason}; {series.sent} of {frames(series.triggered)} sent"
+        said += "".join(f", {count} lost ({cause})" for cause, count in series.lost.items())
+        said += "" if series.end_sent else f"; {self._peers()} took no end message"
         self._change("fault" if series.reason == "fault" else "idle", said)
 
     def _is_running(self, request: Dict[str, Any]) -> bool:
@@ -645,16 +576,14 @@ def encode(message: Dict[str, Any]) -> bytes:
 
 # The remote interface ---------------------------------------------------------------------------------------
 
-MAX_REQUEST_BYTES = 4 * 2**20
+MOST_BYTES = 4 * 2**20
+"""Most bytes of a request."""
 REQUESTS: Dict[str, Dict[str, Any]] = {
-    "describe": {}, "status": {}, "reset": {}, "shutdown": {},
-    "begin": {
-        "series": str, "prefix": str, "header": dict, "metadata": {}, "image": {},
-        "planned": 0, "first": 0, "frames_per_trigger": 1,
-    },
+    "describe": {}, "status": {}, "reset": {}, "shutdown": {}, "cancel": {"series": str, "message": ""},
+    "begin": {"series": str, "prefix": str, "header": dict, "metadata": {}, "image": {}, "planned": 0,
+              "first": 0, "frames_per_trigger": 1},
     "finish": {"series": str, "reason": "complete", "message": "", "triggered": None},
     "abort": {"series": str, "message": ""},
-    "cancel": {"series": str, "message": ""},
 }  # fmt: skip
 """Fields of each request: the type of one that is needed, or the default (`None`: a number)."""
 
@@ -664,13 +593,11 @@ class Control:
 
     def __init__(self, context: Any, endpoint: str, streamer: Streamer) -> None:
         self.zmq_socket = context.socket(zmq.ROUTER)
-        self.zmq_socket.setsockopt(zmq.IPV6, "://[" in endpoint)
-        self.zmq_socket.setsockopt(zmq.MAXMSGSIZE, MAX_REQUEST_BYTES)
-        self.zmq_socket.setsockopt(zmq.LINGER, 200)
+        for option, value in ((zmq.IPV6, "[" in endpoint), (zmq.MAXMSGSIZE, MOST_BYTES), (zmq.LINGER, 200)):
+            self.zmq_socket.setsockopt(option, value)
         self.zmq_socket.bind(endpoint)
         self.endpoint: str = self.zmq_socket.getsockopt_string(zmq.LAST_ENDPOINT)
-        self.ending = False
-        self.streamer = streamer
+        self.ending, self.streamer = False, streamer
 
     def answer(self) -> None:
         """Answer the requests that have come, at most a hundred."""
@@ -738,10 +665,8 @@ def main() -> int:
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s")
     context, what = zmq.Context(), args.folder
     try:
-        folder = Folder(args.folder)
-        what = args.data
-        push = Push(context, args.data)
-        what = args.control
+        folder, what = Folder(args.folder), args.data
+        push, what = Push(context, args.data), args.control
         control = Control(context, args.control, Streamer(folder, push, args.hold_mb * 10**6))
     except (OSError, zmq.ZMQError) as error:
         context.destroy(0)

@@ -2,7 +2,7 @@
 
 It is asked for its rate correction before each series, as ADPilatus does ([ad] `setAcquireParams`): live
 regions and consumers count saturated pixels from the start message on. What it says of itself is not all: the
-header of the first image has more, and the light streamer sends that with the end message.
+header of the first image has more, which the light streamer sends with the end message.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from penstock.codecs.cbf_header import facts_of
 from penstock.devices._camserver.client import Camserver
 from penstock.devices._camserver.protocol import number_in, trim_file_in
 
@@ -43,8 +44,9 @@ class Counting:
             more["trim_file"] = trim_file
         self._said |= {"camserver": more or None}
 
-    def see(self, facts: Mapping[str, Any]) -> None:
-        """Take what the first image of a series has said."""
+    def see(self, image_header: str) -> None:
+        """Take what the first image of a series has said; "" for nothing."""
+        facts = facts_of(image_header)
         self._sensor |= {key: facts[key] for key in OF_SENSOR if key in facts}
 
     def describe(self) -> Mapping[str, Any]:

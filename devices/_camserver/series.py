@@ -10,10 +10,8 @@ import logging
 import queue
 import re
 import time
-from collections.abc import Mapping
 from contextlib import suppress
 from threading import Event, Lock, Thread
-from typing import Any
 
 from penstock.devices._camserver import exposure, last_image
 from penstock.devices._camserver.client import Camserver
@@ -73,8 +71,8 @@ class Series:
         """Set before, and after the light streamer is told that no further frame comes."""
         self.largest = 0
         """Bytes of the largest image that the light streamer has seen."""
-        self.facts: Mapping[str, Any] = {}
-        """What the header of the first image says, by the keys of metadata."""
+        self.image_header = ""
+        """Header of the first image; "" before it."""
         self._trouble = ""
         """What ended it by a fault; "" if nothing did."""
 
@@ -170,7 +168,8 @@ class Series:
                 message=f"the light streamer at {self._light.address} has lost this series; was it "
                 "restarted?",
             )  # fmt: skip
-        acquired, self.largest, self.facts = status.acquired, status.largest_bytes, status.facts
+        acquired, self.largest = status.acquired, status.largest_bytes
+        self.image_header = status.image_header
         if status.state not in BUSY and not self._telling.is_set():
             return Progress(
                 state=BoxState.ERROR, acquired=acquired,

@@ -1,7 +1,6 @@
-"""Metadata of the end message in the file: what became known in the series only, as from its first image.
+"""What became known in a series only, by the header of its first image, in the file.
 
-They have the places of the start message's metadata, and replace what that has said: the later is what was
-seen.
+It has the places of the start message's metadata, and replaces what that has said: the images are so.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ def fields_of(series: RunningSeries, entry: Any, detector: str) -> list[nexus.Fi
                 found.append(field)
         elif not _same(before.value, field.value):
             log.warning(
-                "%s: %s was %s in the start message, and is %s in the end message, which is written",
+                "%s: %s was %s in the start message, and is %s by the first image's header, which counts",
                 series.name, path, before.value, field.value,
             )  # fmt: skip
             del entry[path]

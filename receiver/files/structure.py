@@ -93,7 +93,7 @@ class Structure:
             self.record_value(name, getattr(counts, name))
 
     def write_learned(self, series: RunningSeries) -> None:
-        """Write the metadata of the end message."""
+        """Write what became known in the series only."""
         detector = self.detector.name.rpartition("/")[2]
         _write_fields(self.entry, learned.fields_of(series, self.entry, detector))
 

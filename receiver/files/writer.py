@@ -392,7 +392,7 @@ class SeriesWriter:
         try:
             self._structure.write_learned(self._series)
         except (OSError, RuntimeError, ValueError) as error:
-            failure = failure or self._failed("the metadata of the end message", error)
+            failure = failure or self._failed("what the header of the first image says", error)
         disk_file.flush(self._file)  # frames before their statuses
         if failure is not None:
             outcome = Outcome(False, str(failure))

@@ -28,6 +28,7 @@ from __future__ import annotations
 
 import logging
 
+from penstock.codecs.cbf_header import facts_of
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.connection.events import NoHeader
 from penstock.receiver.connection.expected_frames import FALLS_BACK
@@ -327,8 +328,8 @@ class Collector:
                 self._sink.not_taken_end()
             return
         series.end = end
-        if end.metadata:
-            series.learned = self._entry.learned(series.sent, end.metadata)
+        if end.image_header:
+            series.learned = self._entry.learned(series.sent, facts_of(end.image_header))
         if series.header.series is None:
             self._unconfirmed = None  # the start message was a duplicate: no frame came after it
         if series.awaits_reason:

@@ -42,7 +42,8 @@ class Entry(Protocol):
         """
 
     def learned(self, start: Start, metadata: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the metadata of an end message behind the transforms; see `FrameProcessor.learned`."""
+        """Return metadata that became known in the series only, behind the transforms; see
+        `FrameProcessor.learned`."""
 
     def take(self, series: RunningSeries, frame: Frame, result: Result | None) -> None:
         """Enter a frame of the running series.
@@ -81,7 +82,7 @@ class FrameEntry:
         return RunningSeries(announced, self._origin, resumed)
 
     def learned(self, start: Start, metadata: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the metadata of an end message behind the transforms; see `Entry.learned`."""
+        """Return metadata that became known in the series only; see `Entry.learned`."""
         return self._processor.learned(start, metadata)
 
     def take(self, series: RunningSeries, frame: Frame, result: Result | None) -> None:

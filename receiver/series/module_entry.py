@@ -75,7 +75,7 @@ class ModuleEntry:
         return series
 
     def learned(self, start: Start, metadata: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return nothing: the end messages of modules are joined without metadata; see `Entry.learned`."""
+        """Return nothing: of modules there is no such header; see `Entry.learned`."""
         return {}
 
     def take(self, series: RunningSeries, frame: Frame, result: Result | None) -> None:

@@ -94,7 +94,8 @@ class RunningSeries:
         self.sent = start
         """Start message as sent: `header` and `metadata` are those behind the transforms."""
         self.learned: Mapping[str, Any] = {}
-        """Metadata of the end message, behind the transforms: what became known in the series only."""
+        """Metadata by the header of the first image, behind the transforms: what became known in the series
+        only."""
         self.losses = Losses()
         """Why frames that have arrived are not, or not completely, in the file."""
         self.interruptions = () if resumed is None else resumed.interruptions

@@ -15,7 +15,7 @@ from penstock.receiver.transforms.channels import PartialFrame, sound_ones
 from penstock.receiver.transforms.memory_limit import MemoryLimit
 from penstock.receiver.transforms.steps.chain import Chain
 from penstock.receiver.transforms.steps.format import NO_RULE
-from penstock.receiver.transforms.steps.orientation import BEFORE, IMAGES
+from penstock.receiver.transforms.steps.orientation import BEFORE
 from penstock.receiver.validity.pixels import PixelRule
 from penstock.stins import blobs
 from penstock.stins.checksums import ALGORITHMS, agree, checksums
@@ -114,15 +114,14 @@ class FrameProcessor:
         return Start(after, self._described(start)), unable
 
     def learned(self, start: Start, metadata: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return metadata of an end message as the transforms make them.
+        """Return metadata that became known in the series only, as the transforms make them.
 
         Args:
             start: start message of the series.
-            metadata: what became known in the series only; images are left out.
+            metadata: numbers, flags and texts.
         """
-        new = {key: value for key, value in metadata.items() if key not in IMAGES}
-        after = self._described(Start(start.header, {**start.metadata, **new}))
-        return {key: after[key] for key in (*new, BEFORE) if key in after}
+        after = self._described(Start(start.header, {**start.metadata, **metadata}))
+        return {key: after[key] for key in (*metadata, BEFORE) if key in after}
 
     def _announced(self, start: Start) -> Header:
         """Return the header after the transforms."""

@@ -65,7 +65,7 @@ def test_every_pixel_of_every_file_is_in_the_file_of_the_series_and_so_is_the_fi
         }.items():  # fmt: skip
             assert found[name].asstr()[()] == text, name
         assert found["sensor_thickness"].attrs["units"] == "m"
-    said = "saturation_value was 1048574 in the start message, and is 1009797 in the end message"
+    said = "saturation_value was 1048574 in the start message, and is 1009797 by the first image's header"
     assert said in receiver.log.read_text()
     assert light.ended().sent == 5
     assert light.files() == []

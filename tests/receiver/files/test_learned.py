@@ -1,4 +1,4 @@
-"""Metadata of the end message, in the file and behind transforms."""
+"""What became known in a series only, in the file and behind transforms."""
 
 from __future__ import annotations
 
@@ -72,12 +72,12 @@ def test_what_the_writer_has_made_is_never_replaced(path: Path) -> None:
         assert group["camserver"][()] == 5
 
 
-def test_metadata_of_the_end_go_through_the_transforms_too(tmp_path: Path) -> None:
+def test_what_became_known_goes_through_the_transforms_too(tmp_path: Path) -> None:
     np.save(tmp_path / "dark.npy", np.ones((4, 6), "<f4"))
     header = Header(filename="", shape=(4, 6), type="int32", compression="none")
     start = Start(header, {"underload_value": 0, "label": "s1"})
     turns = FrameProcessor(Chain([Flip(direction="left-right")]))
-    assert turns.learned(start, {"beam_center_x": 1.0, "beam_center_y": 1.5, "pixel_mask": [[1]]}) == {
+    assert turns.learned(start, {"beam_center_x": 1.0, "beam_center_y": 1.5}) == {
         "beam_center_x": 5.0, "beam_center_y": 1.5,
     }  # fmt: skip
     corrects = FrameProcessor(Chain([DarkFlat(dark=str(tmp_path / "dark.npy"))]))

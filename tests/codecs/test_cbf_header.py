@@ -1,4 +1,4 @@
-"""What the light streamer reads in the header of an image, in the words of real PILATUS detectors."""
+"""What the header of an image says, in the words of real PILATUS detectors."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from penstock.streamer.light_streamer import facts_of
+from penstock.codecs.cbf_header import facts_of
 
 PILATUS3 = """# Detector: PILATUS3 6M, S/N 60-0000
 # 2017-06-26T02:54:23.347
@@ -76,6 +76,6 @@ PILATUS2 = """# Detector: PILATUS 300K, S/N 3-0101
     ids=["PILATUS3", "PILATUS2", "no correction", "not set", "broken", "of others"],
 )  # fmt: skip
 def test_facts_of_a_header(header: str, facts: dict[str, Any]) -> None:
-    found = facts_of(header.replace("\n", "\r\n").encode("latin-1"))
+    found = facts_of(header.replace("\n", "\r\n"))
     assert found == facts
     assert [type(value) for value in found.values()] == [type(facts[key]) for key in found]
