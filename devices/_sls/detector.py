@@ -57,7 +57,9 @@ class SlsDetector(StreamingDetector):
         host, _ = self._modules.receivers[0]
         self._endpoint = f"tcp://{host_port(host, self._modules.stream_port)}"
         name = type(self).__name__
-        self._client = Client(self._modules.name, name, f"the {name} at {self._modules.words}")
+        self._client = Client(
+            self._modules.name, name, f"the {name} at {self._modules.words}", self._modules.hosts
+        )
         self._client.check_sdk()
         self._series = Acquisition(self._client)
         self._plan = modes.Plan("AUTO_TIMING", 1, 1, 1)

@@ -63,6 +63,8 @@ class SlsBox:
         """Indices of frames whose packets are lost on the way to slsReceiver."""
         self.number, self._first, self._caught = 1, 0, 0
         self._lock = threading.RLock()
+        self.changed = threading.Condition(self._lock)
+        """Notified after every frame."""
         self._stopping = threading.Event()
         self._edges = threading.Semaphore(0)
         self._waiting = threading.Event()
@@ -288,6 +290,7 @@ class SlsBox:
                 return
             with self._lock:
                 number, self.number = self.number, self.number + 1
+                self.changed.notify_all()
                 if self.rx_status == "RUNNING":
                     self._catch(number)
             if self._stopping.wait(max(0.0, pause)):
