@@ -120,6 +120,7 @@ def test_a_stop_by_another_client_is_named_and_the_rest_was_not_triggered(
     station.as_another_client("detector.stopDetector()")
     wait_state(station.detector, ON)
     assert f"Ready. {STOPPED} Last series: " in station.detector.Status()
+    assert STOPPED.removeprefix("A") in str(station.last()["verdict"])
     counts = station.last()["counts"]
     with h5py.File(file) as written:
         stored = len(written["entry/data/data"])
