@@ -41,6 +41,10 @@ if worker := os.environ.get("PYTEST_XDIST_WORKER"):
     share = len(processes.PORTS) // 8
     processes.PORTS = processes.PORTS[share * (int(worker.removeprefix("gw")) % 8) :][:share]
 
+# The contract suites are not in files named test_….py, and what fails there has to say why, too.
+for name in ("camera_hooks", "camera_mondays", "camera_series", "streaming_contract", "unit_contract"):
+    pytest.register_assert_rewrite(f"tests.contract.{name}")
+
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> distribution.Distribution | None:
