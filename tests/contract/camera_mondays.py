@@ -88,6 +88,17 @@ class CameraMondays(CameraHooks):
         assert start.header.frame_time == before.header.frame_time
         assert start.metadata["exptime"] == before.metadata["exptime"]
 
+    def test_a_second_series_is_refused_while_one_waits_and_the_first_is_whole(
+        self, rig: Rig, waiting_mode: TriggerMode
+    ) -> None:
+        self.arm(rig, waiting_mode, 2)
+        with pytest.raises(Refused):
+            self.arm(rig, waiting_mode, 5)
+        self.trigger(rig, waiting_mode, 2)
+        start, frames, end = rig.receive_series()
+        assert (start.header.series, start.header.frames, end.reason) == (end.series, 2, "complete")
+        assert [frame.image.frame for frame in frames] == [0, 1]
+
     def arm_again(self, rig: Rig, mode: TriggerMode) -> None:
         """Arm a series of three frames; a camera that was switched on just now may refuse at first."""
         deadline = time.monotonic() + DEADLINE
