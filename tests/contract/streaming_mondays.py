@@ -67,7 +67,6 @@ class StreamingMondays(StreamingHooks):
                     raise
             rig.until(lambda status: not rig.engine._busy and status.state in ("idle", "fault"))
             done(rig.engine.reset())
-            self.await_receiver(rig.unit)
         assert [frame.image.frame for frame in rig.series()[1]] == [0, 1, 2], WRITE_ALL
 
     def test_a_second_series_is_refused_while_one_waits_and_the_first_is_whole(
