@@ -23,6 +23,9 @@ from penstock.streamer.unit import CameraError, FrameFormat
 
 log = logging.getLogger(__name__)
 
+CLOSED_WITHIN = 0.7
+"""Seconds for which Arm waits until the library has ended the last series of a lost camera."""
+
 
 class GenICam(Camera, HasFeatures):
     """One camera, found by its serial number or address."""
@@ -82,6 +85,8 @@ class GenICam(Camera, HasFeatures):
     def prepare(self, settings: Settings) -> FrameFormat:
         """See `Unit`; opens the camera again if it was unplugged."""
         self._device.ask()
+        if not self._device.has_closed(CLOSED_WITHIN):
+            raise self._silent()
         if self._device.gone:
             self._device.close()
             self._use(self._reopening.device())
@@ -108,6 +113,10 @@ class GenICam(Camera, HasFeatures):
         self._gain = own.gain
         if own.gain is not None and not float(asked["Gain"]) < own.gain == self._device.gain.minimum:
             asked["Gain"] = own.gain
+        if own.packet_size is not None and asked["PacketSize"]:
+            asked["PacketSize"] = own.packet_size
+        if own.packet_delay is not None:
+            asked["PacketDelay"] = own.packet_delay
         latency = settings.latency_time
         if own.period is not None:
             wanted = settings.exposure_time + max(latency, self._device.readout)
@@ -153,6 +162,8 @@ class GenICam(Camera, HasFeatures):
         """See `Unit`."""
         if not self._device.lost:
             return ""
+        if self._device.gone:
+            return f"Camera {self._device.name} was away; Arm opens it again, see its cable and power"
         self._device.ask(0.0)  # it may be back at the next call
         return f"Camera {self._device.name} does not answer; see its cable and power"
 
@@ -208,9 +219,11 @@ class GenICam(Camera, HasFeatures):
     def _refuse_if_lost(self) -> None:
         """Raise if the camera does not answer: each call would take seconds."""
         if self._device.lost:
-            raise CameraError(
-                f"camera {self._device.name} does not answer; see its cable and power, then call Arm again"
-            )
+            raise self._silent()
+
+    def _silent(self) -> CameraError:
+        name = self._device.name
+        return CameraError(f"camera {name} does not answer; see its cable and power, then call Arm again")
 
     def _shown_names(self) -> Sequence[str]:
         """Return the names in the property ShownFeatures that can be attributes; see `shown` and `remark`."""

@@ -126,6 +126,7 @@ _PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "arv_camera_gv_set_packet_size_adjustment": (None, (c_void_p, c_int)),
     "arv_camera_gv_set_stream_options": (None, (c_void_p, c_int)),
     "arv_camera_gv_set_packet_delay!": (None, (c_void_p, c_int64)),
+    "arv_camera_gv_get_packet_delay!": (c_int64, (c_void_p,)),
     "arv_camera_is_uv_device": (c_int, (c_void_p,)),
     "arv_camera_uv_set_usb_mode": (None, (c_void_p, c_int)),
     "arv_camera_create_stream!": (c_void_p, (c_void_p, c_void_p, c_void_p)),

@@ -29,6 +29,8 @@ ANSWER = 0.5
 """Seconds within which a camera answers a question; the library waits for some seconds."""
 SAFE_PACKET_SIZE = 1400
 """Bytes of a packet that every network takes: for cameras that cannot send packets to try."""
+CLOSING = 10.0
+"""Seconds: more than the library waits for the answers of a lost camera, two times three."""
 PACKET_OVERHEAD = 36
 """ARV_GVSP_PACKET_PROTOCOL_OVERHEAD (arvgvspprivate.h): the headers of IP, UDP and GVSP."""
 EXTENDED_IDS = "GevGVSPExtendedIDMode"
@@ -63,6 +65,10 @@ class Taken(NamedTuple):
     """From one frame to the next, in seconds; `None` where triggers say it, or if the camera has no rate."""
     gain: float | None
     """In its own unit; `None` if it has none."""
+    packet_size: int | None
+    """In bytes; `None` if it is no GigE Vision camera."""
+    packet_delay: float | None
+    """In seconds; `None` likewise."""
 
 
 class Device:
@@ -84,6 +90,8 @@ class Device:
         self._silent = False
         """True from a question until the camera answers one."""
         self._question: Thread | None = None
+        self._closing: Thread | None = None
+        """Closes the stream of a lost camera."""
         self._camera: int | None = self._open(by_address=bool(unit["Address"]))
         self.handle: int = lib.camera_get_device(self.camera)
         """The ArvDevice."""
@@ -241,7 +249,10 @@ class Device:
             rate = lib.camera_get_frame_rate(camera)
             period = 1.0 / rate if rate > 0.0 else None
         gain = None if self.gain.maximum is None else float(lib.camera_get_gain(camera))
-        return Taken(lib.camera_get_exposure_time(camera) / 1e6, period, gain)
+        size = delay = None
+        if self.is_gige:
+            size, delay = self.packet_size(), lib.camera_gv_get_packet_delay(camera) / 1e9
+        return Taken(lib.camera_get_exposure_time(camera) / 1e6, period, gain, size, delay)
 
     def payload(self) -> int:
         """Return the bytes of a frame as sent."""
@@ -255,12 +266,31 @@ class Device:
         """Return the bytes of a packet of a GigE Vision camera, IP header included."""
         return int(self.lib.camera_gv_get_packet_size(self.camera))
 
+    @property
+    def frame_retention(self) -> float:
+        """Seconds after which a frame without all packets is given up."""
+        return self._packet_care.retention
+
     def stream(self) -> Stream:
         """Return a new stream of frames."""
         before = priority.receiving()
         stream = Stream(self.lib, self.camera, self._packet_care if self.is_gige else None)
         priority.raise_for(priority.receiving() - before, self.name)
         return stream
+
+    def close_stream(self, stream: Stream) -> None:
+        """End a stream; the library waits for a camera that is lost, for seconds, but nobody else does."""
+        if self.lost:
+            self._closing = Thread(target=stream.close, name="stream is closed", daemon=True)
+            self._closing.start()
+        else:
+            stream.close()
+
+    def has_closed(self, patience: float) -> bool:
+        """Return whether the library has let go of the buffers of the last series, within so many seconds."""
+        if self._closing is not None:
+            self._closing.join(patience)
+        return self._closing is None or not self._closing.is_alive()
 
     def start(self) -> None:
         """Begin to take frames, or triggers."""
@@ -295,6 +325,7 @@ class Device:
         gone, (camera, self._camera) = self.lost, (self._camera, None)
         if camera is None:
             return
+        self.has_closed(CLOSING)  # since buffers are given free behind this
         end = Thread(target=self._release, args=(camera,), name="camera is closed", daemon=True)
         end.start()
         if not gone:  # or it would be waited for, for seconds
@@ -422,10 +453,14 @@ class Device:
         """Set the size of packets, which a camera keeps for its next client, and the delay between them."""
         if not self.is_gige or self._packets == (size, delay):
             return
+        self._packets = None
         self.lib.camera_gv_set_packet_size(self.camera, size or SAFE_PACKET_SIZE)
         if not size:
             self.lib.camera_gv_auto_packet_size(self.camera)
-        self.lib.camera_gv_set_packet_delay(self.camera, round(delay * 1e9))
+        try:
+            self.lib.camera_gv_set_packet_delay(self.camera, round(delay * 1e9))
+        except CameraError as error:
+            raise CameraError(f"PacketDelay {delay:g} s cannot be set ({error}); choose another") from error
         self._packets = size, delay
 
     @staticmethod

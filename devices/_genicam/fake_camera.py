@@ -2,16 +2,18 @@
 
     python -m penstock.devices._genicam.fake_camera
     python -m penstock.devices._genicam.fake_camera --serial GV02 --lost 0.001
+    ip netns exec camera python -m penstock.devices._genicam.fake_camera --address 192.0.2.7
 
 It prints a line of JSON when it answers, and ends with SIGTERM, or with the process that has started it. The
-port of GigE Vision's control channel is fixed (3956), so one such camera runs on a computer at a time; with
-`--wait` it waits for the other one to end.
+port of GigE Vision's control channel is fixed (3956), so one such camera runs on a computer, or in a network
+namespace, at a time; with `--wait` it waits for the other one to end.
 """
 
 from __future__ import annotations
 
 import argparse
 import ctypes
+import errno
 import json
 import os
 import signal
@@ -50,28 +52,36 @@ PROTOTYPES = {
 
 
 TAKEN = (
-    f"port {PORT} of {ADDRESS} is taken: another fake camera is running on this computer; end it, or --wait"
+    f"port {PORT} of {{address}} is taken: another fake camera is running on this computer; end it, or --wait"
 )
+AWAY = "{address} is not an address of this computer; `ip addr` lists those that it has"
 
 
 class PortTaken(Exception):
     """Another program has the port of the control channel."""
 
 
-def _alone() -> socket.socket:
+class NoAddress(Exception):
+    """This computer does not have the address."""
+
+
+def _alone(address: str) -> socket.socket:
     """Return a socket that no other fake camera can have: the library itself shares its port.
 
     Raises:
         PortTaken: there is another one.
+        NoAddress: the address is not one of this computer.
     """
     guard = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         guard.bind("\0penstock fake GigE Vision camera")  # in no file system, and gone with this process
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-            probe.bind((ADDRESS, PORT))
+            probe.bind((address, PORT))
     except OSError as error:
         guard.close()
-        raise PortTaken(TAKEN) from error
+        if error.errno == errno.EADDRNOTAVAIL:
+            raise NoAddress(AWAY.format(address=address)) from error
+        raise PortTaken(TAKEN.format(address=address)) from error
     return guard
 
 
@@ -81,23 +91,25 @@ class FakeCamera:
     Args:
         serial: its serial number.
         xml: file of another GenICam description of its registers, "" for its own.
+        address: where it answers, one of this computer.
 
     Raises:
         PortTaken: there is another one on this computer.
+        NoAddress: the address is not one of this computer.
         CameraError: the library is missing.
     """
 
-    def __init__(self, serial: str = "GV01", xml: str = "") -> None:
-        self._guard = _alone()
+    def __init__(self, serial: str = "GV01", xml: str = "", address: str = ADDRESS) -> None:
+        self._guard = _alone(address)
         self.lib = aravis_library()
         for name, (result, arguments) in PROTOTYPES.items():
             function = getattr(self.lib, name)
             function.restype, function.argtypes = result, arguments
         self._camera = self.lib.arv_gv_fake_camera_new_full(
-            ADDRESS.encode(), serial.encode(), xml.encode() if xml else None
+            address.encode(), serial.encode(), xml.encode() if xml else None
         )
         if not self.lib.arv_gv_fake_camera_is_running(self._camera):
-            raise PortTaken(TAKEN)
+            raise PortTaken(TAKEN.format(address=address))
         self.registers = self.lib.arv_gv_fake_camera_get_fake_camera(self._camera)
 
     def lose(self, ratio: float) -> None:
@@ -119,22 +131,27 @@ class FakeCamera:
 
 
 def wait_for_port(
-    patience: float, serial: str = "GV01", xml: str = "", sleep: Callable[[float], None] = time.sleep
+    patience: float,
+    serial: str = "GV01",
+    xml: str = "",
+    address: str = ADDRESS,
+    sleep: Callable[[float], None] = time.sleep,
 ) -> FakeCamera:
     """Return a fake camera as soon as the port is free.
 
     Args:
         patience: seconds to wait for it.
-        serial, xml: see `FakeCamera`.
+        serial, xml, address: see `FakeCamera`.
         sleep: waits for so many seconds.
 
     Raises:
         PortTaken: it is not free after so many seconds.
+        NoAddress: the address is not one of this computer.
     """
     deadline = time.monotonic() + patience
     while True:
         try:
-            return FakeCamera(serial, xml)
+            return FakeCamera(serial, xml, address)
         except PortTaken:
             if time.monotonic() >= deadline:
                 raise
@@ -147,6 +164,7 @@ def main() -> int:
         prog="python -m penstock.devices._genicam.fake_camera", description=__doc__.partition("\n")[0]
     )
     parser.add_argument("--serial", default="GV01", help="serial number (%(default)s)")
+    parser.add_argument("--address", default=ADDRESS, help="one of this computer's (%(default)s)")
     parser.add_argument(
         "--lost", type=float, default=0.0, metavar="RATIO", help="packets that are lost, 0 to 1"
     )
@@ -164,12 +182,12 @@ def main() -> int:
             sys.exit(0)
 
     try:
-        camera = wait_for_port(args.wait, args.serial, sleep=sleep)
-    except (PortTaken, CameraError) as error:
+        camera = wait_for_port(args.wait, args.serial, address=args.address, sleep=sleep)
+    except (PortTaken, NoAddress, CameraError) as error:
         print(error, file=sys.stderr)
         return 1
     camera.lose(args.lost)
-    print(json.dumps({"address": ADDRESS, "serial": args.serial}), flush=True)
+    print(json.dumps({"address": args.address, "serial": args.serial}), flush=True)
     while True:
         sleep(LOOK)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+import time
 from collections.abc import Iterator
 from types import TracebackType
 
@@ -12,7 +13,7 @@ import numpy as np
 from penstock.devices._genicam.aravis import STATUS, Filled
 from penstock.devices._genicam.device import Device
 from penstock.devices._genicam.frame_ids import FrameIds, Habit
-from penstock.devices._genicam.parameters import COUNTERS, COUNTS
+from penstock.devices._genicam.parameters import COUNTS
 from penstock.devices._genicam.pixel_formats import PixelFormat
 from penstock.stins.texts import plural
 from penstock.streamer.camera import Acquisition, Exposure
@@ -29,8 +30,8 @@ SILENT = 10.0
 """Seconds without a frame of a camera that runs freely, after which something is wrong; one that does not
 answer at all is found by the library's heartbeat, in 6 s."""
 QUIET = 2.0
-"""Seconds without a frame, after which a camera that runs freely, or has no heartbeat, is asked whether it is
-there."""
+"""Seconds after which a camera is asked whether it is there: without a frame if it has no heartbeat, else
+without one that was due."""
 SETTLE = 0.3
 """Seconds for which a camera that was stopped may still send a frame."""
 LONG = 1.0
@@ -39,6 +40,8 @@ REMEDY = (
     "raise net.core.rmem_max of this host (sysctl) to the bytes of some frames, PacketDelay where cameras "
     "share a link, and see that PacketSize fits the network"
 )
+OF_NO_FRAME = ("n_duplicated_packets", "n_ignored_packets", "n_error_packets", "n_underruns")
+"""Counters of packets that have been received, and belong to no frame or only say that one is lost."""
 MOST_LENT = 256
 """Most buffers that the library has at a time."""
 OWN_BUFFERS = 16
@@ -91,6 +94,7 @@ class Frames:
     ) -> None:
         try:
             self._stop()
+            self._end_frames()
             self._count()
             if incomplete := self.counts["IncompleteFrames"]:
                 log.warning(
@@ -98,7 +102,7 @@ class Frames:
                     plural(incomplete, "frame"), REMEDY,
                 )  # fmt: skip
         finally:
-            self._stream.close()
+            self._device.close_stream(self._stream)
             self._ids.end(exact=self._exact and kind is None and not self._acquisition.aborting)
 
     def take(self) -> Iterator[Exposure]:
@@ -251,8 +255,12 @@ class Frames:
         self._count()
         runs_freely = self._acquisition.settings.trigger_mode is TriggerMode.INTERNAL
         due = self._period + self._exposure if runs_freely else 0.0
-        # A heartbeat takes six seconds to notice: a frame that is due and does not come asks at once.
-        if now - self._heard >= due + QUIET and (runs_freely or not self._device.has_heartbeat):
+        # A heartbeat takes six seconds to notice that a camera is away.
+        if not self._device.has_heartbeat:
+            asks_after = QUIET
+        else:
+            asks_after = due + QUIET if runs_freely else math.inf
+        if now - self._heard >= asks_after:
             self._device.ask()
         self._refuse_if_lost()
         if underruns := self._stream.count("n_underruns"):  # packets or frames, by the kind of stream
@@ -307,5 +315,24 @@ class Frames:
                 due = self._acquisition.now() + self._period + SETTLE
 
     def _count(self) -> None:
-        for reading, counter in COUNTERS.items():
-            self.counts[reading] = self._stream.count(counter)
+        self.counts["ResentPackets"] = self._stream.count("n_resent_packets")
+        # Those of frames that are under way have been received, and their frame is not over.
+        self.counts["MissingPackets"] = max(self.counts["MissingPackets"], self._missing_packets())
+
+    def _missing_packets(self) -> int:
+        """Return how many packets of frames that are over have not arrived.
+
+        The library's own n_missing_packets has all of a frame from the first on that it lacks.
+        """
+        count = self._stream.count
+        over = count("n_completed_buffers") + count("n_failures")
+        received = count("n_received_packets") - sum(count(each) for each in OF_NO_FRAME)
+        return over * self._packets - received
+
+    def _end_frames(self) -> None:
+        """Wait until the library has given up what lacks packets, so that all are counted."""
+        if self.counts["IncompleteFrames"] and not self._acquisition.aborting:
+            due = self._acquisition.now() + min(self._device.frame_retention, SETTLE) + POLL
+            while self._acquisition.now() < due:
+                self._acquisition.proceed()
+                time.sleep(POLL)

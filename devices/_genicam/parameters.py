@@ -82,7 +82,7 @@ SETTINGS: tuple[Parameter, ...] = (
     ),
     Parameter(
         name="MissingPackets", default=0, writable=False,
-        doc="Packets of the running or last series that did not arrive, even when asked for again.",
+        doc="Packets of frames of the running or last series that did not arrive, even when asked for again.",
     ),
     Parameter(
         name="ResentPackets", default=0, writable=False,
@@ -91,5 +91,3 @@ SETTINGS: tuple[Parameter, ...] = (
 )  # fmt: skip
 COUNTS = ("IncompleteFrames", "MissingPackets", "ResentPackets")
 """Readings that count something in a series."""
-COUNTERS = {"MissingPackets": "n_missing_packets", "ResentPackets": "n_resent_packets"}
-"""Counter of Aravis by reading."""

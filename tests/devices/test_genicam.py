@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import logging
+import os
 import re
+import subprocess
+import sys
+import threading
 from collections.abc import Iterator
 from typing import ClassVar
 
 import pytest
 
+from penstock.devices._genicam import priority
 from penstock.devices.genicam import GenICam
 from penstock.streamer.checks import complete_properties
 from penstock.streamer.errors import Refused
@@ -45,6 +51,7 @@ class TestGenICam(CameraContract):
         self.bench.say(f"lose {index}")
 
 
+DEFAULTS = {p.name: p.default for p in GenICam.parameters if p.writable}
 SHOWN = {"Address": "127.0.0.1", "ShownFeatures": "BlackLevel, ReverseX TestPattern,DeviceUserID"}
 
 
@@ -85,14 +92,68 @@ def test_what_another_program_has_left_in_the_camera_changes_no_series(
         kinds = {bytes: lib.camera_set_string, float: lib.camera_set_float, int: lib.camera_set_integer}
         put = lib.camera_set_boolean if name.endswith("Enabled") else kinds[type(value)]
         put(handle, name.encode(), value)
-    values = {p.name: p.default for p in camera.parameters if p.writable}
-    camera.prepare(settings(trigger_mode=mode, exposure_time=0.001, camera=values))
+    camera.prepare(settings(trigger_mode=mode, exposure_time=0.001, camera=DEFAULTS))
     found = {name: camera.get_feature(name).value for name in LEFT}
     assert found["ExposureMode"] == "Timed"
     assert found["TriggerActivation"] == "FallingEdge", "which SetFeature sets, and Arm does not"
     if mode is not TriggerMode.INTERNAL:
         assert (found["TriggerDelay"], found["TriggerDivider"]) == (0.0, 1)
         assert not found["AcquisitionFrameRateEnabled"]
+
+
+def test_packets_are_what_the_camera_has_made_of_them(
+    camera: GenICam, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lib = camera._device.lib
+    asked = settings(exposure_time=0.001, camera=DEFAULTS | {"PacketSize": 1402, "PacketDelay": 5.4e-7})
+    camera.prepare(asked)
+    assert camera.as_prepared(asked) == asked
+    with monkeypatch.context() as patched:
+        patched.setattr(lib, "camera_gv_get_packet_size", lambda _: 1400)
+        patched.setattr(lib, "camera_gv_get_packet_delay", lambda _: 500)
+        own = camera.as_prepared(asked).camera
+        assert (own["PacketSize"], own["PacketDelay"]) == (1400, 5e-7)
+    with pytest.raises(CameraError, match="PacketDelay 0.005 s cannot be set"):
+        camera.prepare(settings(exposure_time=0.001, camera=DEFAULTS | {"PacketDelay": 5e-3}))
+    camera.prepare(asked)
+    assert camera._device.packet_size() == 1402
+
+
+def test_the_thread_that_receives_packets_goes_before_others_where_that_is_allowed(
+    camera: GenICam, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    stream = camera._device.stream()
+    (thread,) = priority.receiving()
+    stream.close()
+    assert not priority.receiving()
+    assert thread != threading.get_native_id()
+
+    caplog.set_level(logging.INFO)
+    stream = camera._device.stream()
+    (thread,) = priority.receiving()
+    if may_be_real_time():
+        assert os.sched_getscheduler(thread) == os.SCHED_RR
+        assert os.sched_getparam(thread).sched_priority == 10
+        assert os.sched_getscheduler(0) == os.SCHED_OTHER, "of no other thread"
+        assert not caplog.text
+    else:
+        assert "packets are received without real-time priority" in caplog.text
+    stream.close()
+
+    def refuse(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "sched_setscheduler", refuse)
+    stream = camera._device.stream()
+    stream.close()
+    assert "without real-time priority (Operation not permitted), with nice" in caplog.text
+    assert "raise LimitRTPRIO" in caplog.text
+
+
+def may_be_real_time() -> bool:
+    """Return whether this user may give a thread real-time priority, tried in a process of its own."""
+    program = "import os; os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(10))"
+    return not subprocess.run([sys.executable, "-c", program], capture_output=True, check=False).returncode
 
 
 class TestFeatures:

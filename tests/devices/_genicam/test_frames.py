@@ -32,6 +32,7 @@ class ScriptedStream:
         self.lent: list[int] = []
         self.given_back = 0
         self.closed = False
+        self.counters: dict[str, int] = {}
 
     def lend(self, address: int, nbytes: int) -> None:
         self.lent.append(address)
@@ -52,7 +53,7 @@ class ScriptedStream:
         assert not self.closed
 
     def count(self, name: str) -> int:
-        return self._underruns if name == "n_underruns" else 0
+        return self._underruns if name == "n_underruns" else self.counters.get(name, 0)
 
     def close(self) -> None:
         self.closed = True
@@ -60,6 +61,7 @@ class ScriptedStream:
 
 class ScriptedDevice:
     name, readout, lost, dies, has_heartbeat = "scripted", 0.0, False, False, False
+    frame_retention = 0.0
 
     def __init__(self, stream: ScriptedStream, packets: int) -> None:
         self._stream = stream
@@ -68,6 +70,9 @@ class ScriptedDevice:
 
     def stream(self) -> Stream:
         return cast(Stream, self._stream)
+
+    def close_stream(self, stream: Stream) -> None:
+        stream.close()
 
     def packets_per_frame(self) -> int:
         return self._packets
@@ -151,6 +156,23 @@ def test_a_frame_without_some_of_its_packets_is_missing_at_its_index(status: int
         assert camera.counts["IncompleteFrames"] == 1
         assert camera.stream.given_back == 1
         assert camera.stream.closed and camera.device.stopped
+
+
+def test_packets_are_missing_that_have_not_come_and_not_the_rest_of_their_frame() -> None:
+    """Three frames of ten packets: one lacks its second packet, and its sixth has come twice."""
+    camera = ScriptedCamera(
+        [(1, WHOLE, image(1)), (2, TIMED_OUT, image(2)), (3, WHOLE, image(3))], packets=10
+    )
+    camera.stream.counters = {
+        "n_completed_buffers": 2, "n_failures": 1, "n_received_packets": 30, "n_duplicated_packets": 1,
+        "n_missing_packets": 9, "n_resend_requests": 5, "n_resent_packets": 0,
+    }  # fmt: skip
+    with Rig(camera, buffers=8 * 24) as rig:
+        rig.connect()
+        rig.arm(n_triggers=3)
+        rig.receive_series()
+        rig.until_state("idle")
+    assert camera.counts == {"IncompleteFrames": 1, "MissingPackets": 1, "ResentPackets": 0}
 
 
 def test_frames_that_never_come_are_missing_and_the_series_ends() -> None:
