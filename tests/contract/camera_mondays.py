@@ -16,6 +16,8 @@ ROWS, COLS = 8, 16
 """Of a region."""
 ON_THE_WAY = {TriggerMode.INTERNAL: 50, TriggerMode.SOFTWARE: 0}
 """Most frames that may still come after a power cut."""
+HEARTBEATS = 30.0
+"""Seconds within which an SDK notices that its camera is gone."""
 WRITE_ALL = "prepare has to write every setting: another program, or a power cut, may have changed it"
 
 
@@ -65,7 +67,9 @@ class CameraMondays(CameraHooks):
         self.power(rig, on=False)
         most = rig.engine.status().acquired + ON_THE_WAY[mode]
         self.trigger(rig, mode)
-        ended = rig.until(lambda status: status.state in ("idle", "fault") or status.acquired > most)
+        ended = rig.until(
+            lambda status: status.state in ("idle", "fault") or status.acquired > most, HEARTBEATS
+        )
         assert ended.state == "fault" and ended.message, "a camera without power takes no frames"
         _, frames, end = rig.receive_series()
         assert (end.reason, end.sent) == ("fault", len(frames))

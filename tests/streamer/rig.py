@@ -217,10 +217,10 @@ class Rig:
         done(self.engine.start())
         return prepared
 
-    def until(self, wanted: Callable[[StreamerStatus], bool]) -> StreamerStatus:
+    def until(self, wanted: Callable[[StreamerStatus], bool], deadline: float = DEADLINE) -> StreamerStatus:
         """The first status that is as wanted."""
         with self.changed:
-            assert self.changed.wait_for(lambda: wanted(self.engine.status()), DEADLINE), self.engine.status()
+            assert self.changed.wait_for(lambda: wanted(self.engine.status()), deadline), self.engine.status()
         return self.engine.status()
 
     def until_state(self, state: str) -> StreamerStatus:
