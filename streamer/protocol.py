@@ -116,6 +116,8 @@ class StreamerStatus(msgspec.Struct, frozen=True, kw_only=True):
     ended_early: bool | None = False
     """True if the box of a detector that streams by itself has ended the series before its last frame without
     being told to; `None` if only the frames that have arrived can tell."""
+    ended_by: str = ""
+    """Who has done that, in words, if the box can tell; "" if not."""
     readings: dict[str, Value] = {}
     """Values of read-only parameters, such as temperatures, without those that could not be read for 5 s."""
 

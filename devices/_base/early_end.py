@@ -24,4 +24,4 @@ def reason_of(record: SeriesRecord) -> str:
     counts = view.counts
     contiguous = counts.missing == 0 and counts.pending == (counts.planned or 0) - taken
     early = contiguous if status.ended_early is None else status.ended_early
-    return BY_ANOTHER if early else ""
+    return (status.ended_by or BY_ANOTHER) if early else ""

@@ -55,5 +55,6 @@ def verdict(record: SeriesRecord) -> str:
     account = (
         f"0 of {plural(settings.n_triggers, each)}" if settings and settings.n_triggers else f"0 {each}s"
     )
-    why = record.stopped_by or record.announced_end or BY_ANOTHER
+    status = record.own_streamer_status
+    why = record.stopped_by or record.announced_end or (status.ended_by if status else "") or BY_ANOTHER
     return f"{account}: {why}, before the first frame; no file was written."

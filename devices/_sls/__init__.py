@@ -2,5 +2,5 @@
 
 `client` and its child process `worker` are the only files that touch slsdet; `connection` sets up modules
 and receivers, `parameters` has the tables of settings, `modes` that of trigger modes, `acquisition` runs one
-series; `detector` is the class of all models.
+series, `names` has what it is called in the stream; `detector` is the class of all models.
 """

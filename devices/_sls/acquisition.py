@@ -9,11 +9,11 @@ thread does, when the detector has come to rest after its last start.
 from __future__ import annotations
 
 import logging
-import os
 import threading
 import time
 from contextlib import suppress
 
+from penstock.devices._sls import names
 from penstock.devices._sls.client import AT_ONCE, Client, NotSetUp
 from penstock.devices._sls.connection import BUSY
 from penstock.devices._sls.modes import Plan
@@ -24,21 +24,19 @@ from penstock.streamer.unit import CameraError
 
 log = logging.getLogger(__name__)
 
-ARM = "arm"
-"""Key of the additional JSON header under which frames bear the id of the arming."""
-MOST_CHARACTERS = 16
-"""Of that id: a value has 20 characters at most, the last of which is lost (`Module.cpp`,
-`setAdditionalJsonParameter`, `strcpy_safe`)."""
-NO_NAME = ("/", "run")
-"""Defaults of fpath and fname (`docs/src/rawdatafileformat.rst`)."""
-LONGEST_NAME = 999
-"""Most bytes of fpath and of fname (`sls_detector_defs.h`, `MAX_STR_LENGTH`)."""
 POLL = 0.02
 """Seconds between two looks at a running detector."""
 QUICK = 0.005
 """The same, while somebody waits for its next frame."""
 ARRIVAL = 0.5
 """Seconds from the end of an exposure until slsReceiver has the frame, and more."""
+ON_TIME = 0.99
+"""Share of the time of its frames before which a detector rests only if it was stopped; clocks differ by
+less."""
+NEVER = float("-inf")
+"""Time of what has not happened."""
+BY_ANOTHER = "another program has stopped the detector (stopDetector)"
+"""Who has ended a series, in words."""
 RX_STOP = 30.0
 """Seconds for slsReceiver to send what it has received: `stopReceiver` returns after the last frame."""
 
@@ -60,21 +58,37 @@ class Acquisition:
         self._starting = threading.Lock()
         """Held for a start, so that none follows the stop that ends the series."""
         self._thread: threading.Thread | None = None
-        self._names: tuple[str, str] = NO_NAME
+        self._names: tuple[str, str] = names.NO_NAME
         """fpath and fname as another client has set them."""
         self._first = 0
         self._frames = 0
         self._starts = 0
         self._started = 0
         self._acquired = 0
+        self._least_time = 0.0
+        """Seconds from a start until the detector rests by itself, and more."""
+        self._begun = NEVER
+        """When the detector was last started, once it is; NEVER before."""
+        self._stopped = False
+        """True if the detector was stopped, and by nobody here."""
 
     @property
     def is_running(self) -> bool:
         """True from `arm` until slsReceiver has been stopped."""
         return not self._over.is_set()
 
-    def arm(self, user: UserPart, plan: Plan) -> None:
+    @property
+    def ended_by(self) -> str:
+        """Who has stopped the detector in the last series, if that was nobody here; "" for nobody."""
+        return BY_ANOTHER if self._stopped else ""
+
+    def arm(self, user: UserPart, plan: Plan, least_time: float) -> None:
         """Let slsReceiver listen; in modes with edges, start the detector, too.
+
+        Args:
+            user: user part, of which frames bear the id and the name.
+            plan: triggers of the series.
+            least_time: seconds from a start until the detector rests by itself, or less.
 
         Raises:
             CameraError, BoxLost: it cannot; nothing is left armed, and no name of this series.
@@ -85,19 +99,22 @@ class Acquisition:
             raise CameraError(f"{self._client.address} is armed already, perhaps by another client")
         fpath, fname = (str(flat(each)[0]) for each in self._client.get("fpath", "fname"))
         # What a series of ours has left behind, which was not ended here, is nobody's choice.
-        is_choice = fpath.startswith("/") and not self._bears_id()
-        self._names = (fpath, fname) if is_choice else NO_NAME
+        is_choice = fpath.startswith("/") and not names.bear_id(self._client)
+        self._names = (fpath, fname) if is_choice else names.NO_NAME
         (number,) = self._client.get("nextframenumber")
         self._first = max(flat(number))
         self._frames = plan.frames * max(plan.triggers, plan.starts)
         self._starts, self._started, self._acquired = plan.starts, 0, 0
+        self._least_time, self._begun, self._stopped = least_time, NEVER, False
         self._ending.clear()
+        begun = time.monotonic()
         start = () if plan.starts else (("call", "startDetector"),)
         try:
-            self._client.do(*_named(user), ("call", "startReceiver"), *start)
+            self._client.do(*names.steps(user), ("call", "startReceiver"), *start)
         except CameraError as error:
             self._give_up(error)
             raise
+        self._begun = NEVER if plan.starts else begun
         self._over.clear()
         self._thread = threading.Thread(target=self._await_end, name="end of the series", daemon=True)
         self._thread.start()
@@ -109,14 +126,17 @@ class Acquisition:
             seconds: duration of the frames that this starts.
         """
         with self._starting:
-            if self._ending.is_set():
+            if self._ending.is_set() or self._stopped:
                 return
+            self._begun, begun = NEVER, time.monotonic()
             self._client.do(("call", "startDetector"))
+            self._begun = begun
             self._started += 1
         until = time.monotonic() + seconds + AT_ONCE
         while not self._over.wait(QUICK) and not self._ending.is_set():
             (status,) = self._client.get("status")
             if not set(flat(status)) & BUSY:
+                self._note_rest(begun)
                 return
             if time.monotonic() > until:
                 raise CameraError(
@@ -176,8 +196,8 @@ class Acquisition:
         if receivers and all(flat(uses)):
             with suppress(NotSetUp):  # it runs nothing, and names nothing
                 self._client.do(("call", "stopReceiver"), seconds=RX_STOP)
-                if self._bears_id():
-                    self._clear(NO_NAME)
+                if names.bear_id(self._client):
+                    names.clear(self._client)
         self._over.set()
 
     def close(self) -> None:
@@ -203,22 +223,46 @@ class Acquisition:
                 return
 
     def _is_at_rest(self) -> bool:
-        started, ending = self._started, self._ending.is_set()  # before the state that they explain
+        # Before the state that they explain.
+        started, begun, ending = self._started, self._begun, self._ending.is_set()
         status, receivers = self._client.get("status", "rx_status")
+        rests = not set(flat(status)) & BUSY
+        if rests:
+            self._note_rest(begun)
         if not set(flat(receivers)) & BUSY:
             return True  # another client has stopped the receiver: nothing more will come
-        return not set(flat(status)) & BUSY and (ending or started >= self._starts)
+        return rests and (ending or self._stopped or started >= self._starts)
+
+    def _note_rest(self, begun: float) -> None:
+        """Note that the detector rests; it was stopped if its frames take longer than that.
+
+        Args:
+            begun: when it was started; NEVER if that is under way.
+        """
+        early = time.monotonic() - begun < ON_TIME * self._least_time
+        # In this order: `abort` sets `_ending` first.
+        if early and not self._ending.is_set():
+            self._stopped = True
 
     def _finish(self) -> None:
-        numbers, following = self._client.get("rx_frameindex", "nextframenumber")
-        acquired = int(max(flat(numbers))) - self._first + 1
-        if not self._ending.is_set():
-            # Frames that were taken, and lost behind the last one that slsReceiver has seen.
-            acquired = max(acquired, int(max(flat(following))) - self._first)
-        self._acquired = self._within(acquired)
+        """Stop slsReceiver, and count the frames.
+
+        A detector that was stopped counts otherwise: the virtual one all frames that were asked for, others
+        may count the frame that was given up.
+        """
+        status, numbers, following = self._client.get("status", "rx_frameindex", "nextframenumber")
+        seen = int(max(flat(numbers))) - self._first + 1
+        # Frames that were taken, and lost behind the last one that slsReceiver has seen.
+        acquired = max(seen, int(max(flat(following))) - self._first)
+        if not self._ending.is_set() and "STOPPED" in flat(status) and acquired < self._frames:
+            self._stopped = True
+        was_stopped = self._ending.is_set() or self._stopped
+        self._acquired = self._within(seen if was_stopped else acquired)
         try:
-            self._client.do(("call", "stopReceiver"), seconds=RX_STOP)
-            self._clear(self._names)
+            _, numbers = self._client.do(("call", "stopReceiver"), ("get", "rx_frameindex"), seconds=RX_STOP)
+            if was_stopped:  # with those that were still on their way
+                self._acquired = self._within(int(max(flat(numbers))) - self._first + 1)
+            names.clear(self._client, self._names)
         finally:
             self._over.set()
 
@@ -229,32 +273,6 @@ class Acquisition:
         """Leave nothing armed; the first error is the cause."""
         try:
             self._client.do(("call", "stopDetector"), ("call", "stopReceiver"), seconds=RX_STOP)
-            self._clear(self._names)
+            names.clear(self._client, self._names)
         except CameraError as worse:
             log.warning("after %s: %s", error, worse)
-
-    def _bears_id(self) -> bool:
-        (headers,) = self._client.do(("call", "getAdditionalJsonHeader"))
-        return any(ARM in header for header in flat(headers))
-
-    def _clear(self, names: tuple[str, str]) -> None:
-        """Remove the id and the names: the next series may be another client's."""
-        fpath, fname = names
-        self._client.do(
-            ("call", "setAdditionalJsonParameter", ARM, ""), ("put", "fpath", fpath), ("put", "fname", fname)
-        )
-
-
-def _named(user: UserPart) -> tuple[tuple[str, ...], ...]:
-    """Return the steps that give frames the id of the arming, and the name of the file.
-
-    The name is for people and other programs; slsReceiver writes it into its JSON without escaping it, and
-    slsdet refuses an fname with a blank (`Detector::setFileNamePrefix`).
-    """
-    folder, name = os.path.split(user.filename)
-    plain = user.filename.isprintable() and not set('"\\') & set(user.filename) and " " not in name
-    longest = max(len(os.fsencode(folder)), len(os.fsencode(name)))
-    names: tuple[tuple[str, ...], ...] = (("put", "fpath", NO_NAME[0]), ("put", "fname", NO_NAME[1]))
-    if name and plain and folder.startswith("/") and longest <= LONGEST_NAME:
-        names = (("put", "fpath", folder), ("put", "fname", name))
-    return (("call", "setAdditionalJsonParameter", ARM, user.arm), *names)

@@ -13,7 +13,7 @@ import re
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from queue import Empty, SimpleQueue
 from typing import Any, TypeAlias
@@ -50,9 +50,11 @@ class Client:
         name: name under which slsdet keeps what it knows.
         model: name of the class in slsdet, such as "Jungfrau".
         address: what is named in messages, such as "the JUNGFRAU at bchip001".
+        modules: host and control port of each module.
     """
 
-    def __init__(self, name: str, model: str, address: str) -> None:
+    def __init__(self, name: str, model: str, address: str, modules: Sequence[tuple[str, int]] = ()) -> None:
+        self._modules = modules
         self._name = name
         self._model = model
         self.address = address
@@ -151,9 +153,13 @@ class Client:
             kind, host, port = found.groups()
             if kind == "Receiver":
                 return BoxLost(f"the slsReceiver at {host}:{port} does not answer; is it running there?")
+            # Its second port, one above, takes `status` and `stop` (`Module::setStopPort`).
+            control, where = int(port) - 1, f" at its port {port}"
+            if (host, control) not in self._modules:
+                control, where = int(port), ""
             return BoxLost(
-                f"the detector module at {host}:{port} does not answer; is it switched on, and its network "
-                "connected?"
+                f"the detector module at {host}:{control} does not answer{where}; is it switched on, and its "
+                "network connected?"
             )
         if NOT_SET_UP in said:
             return NotSetUp(f"{self.address} has an slsReceiver that was started again; call Reset")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from penstock.devices._sls.client import Client, NotSetUp
 from penstock.devices._sls.parameters import flat
@@ -21,6 +22,9 @@ CONTROL, RECEIVER = 1952, 1954
 SETUP = 120.0
 """Seconds for everything: each module takes some seconds, longer if it was just switched on."""
 
+NO_MAC = "00:00:00:00:00:00"
+"""Source of a module that was just switched on: it gets one with its position, from `hostname`
+(`slsDetectorServer_funcs.c`, `calculate_and_set_position`)."""
 BUSY = frozenset({"RUNNING", "WAITING", "TRANSMITTING", "RUN_FINISHED"})
 """States of modules and receivers with a series (`enums.py`, `runStatus`)."""
 
@@ -57,6 +61,8 @@ class Modules:
         self.udp_port, self.stream_port = int(unit["UdpPort"]), int(unit["StreamPort"])
         self.differs = ""
         """What slsdet and the modules remember of other properties than these, in words; "" for nothing."""
+        self.other_receivers = False
+        """True if slsdet remembers other receivers than those of the properties."""
 
     @property
     def name(self) -> str:
@@ -81,7 +87,9 @@ class Modules:
             hosts, ports = client.get("hostname", "port")
             known = list(zip(flat(hosts), flat(ports) * len(self.hosts), strict=False))
             if known[: len(self.hosts)] == self.hosts:
-                self.differs = "" if self.config else self._difference(client)
+                self.differs, self.other_receivers = "", False
+                if not self.config:
+                    self._compare(client)
                 return
         client.do(("put", "hostname", [_joined(each) for each in self.hosts]), seconds=SETUP)
 
@@ -91,7 +99,7 @@ class Modules:
         Raises:
             BoxLost: one of them does not answer.
         """
-        status, uses, powered = client.get("status", "use_receiver", "powerchip")
+        status, uses, powered, macs = client.get("status", "use_receiver", "powerchip", "udp_srcmac")
         detector = set(flat(status))
         if "ERROR" in detector:
             return Progress(state=BoxState.ERROR, message="a module is in the state ERROR")
@@ -99,6 +107,8 @@ class Modules:
             return Progress(state=BoxState.ARMED)
         if not all(flat(uses)):
             return Progress(state=BoxState.UNINITIALISED, message="slsdet knows no slsReceiver for it yet")
+        if off := self._where(macs, NO_MAC):
+            return Progress(state=BoxState.UNINITIALISED, message=f"{off} switched off and on")
         if self.differs:  # perhaps there is no such slsReceiver, or no longer
             return Progress(state=BoxState.UNINITIALISED, message=self.differs)
         if not all(flat(powered)):
@@ -118,10 +128,24 @@ class Modules:
             )
         return Progress(state=BoxState.IDLE)
 
-    def _difference(self, client: Client) -> str:
-        """Return a property that slsdet or the modules have otherwise, in words; "" for none."""
+    def _where(self, values: Any, value: str) -> str:
+        """Return which modules have this value: "the module at … was", "the modules at … were"; "" for none.
+
+        Args:
+            values: those of all modules, as slsdet has them: one if all are equal.
+            value: value that is looked for.
+        """
+        found = flat(values)
+        found = found * len(self.hosts) if len(found) == 1 else found
+        have = [_joined(host) for host, each in zip(self.hosts, found, strict=False) if each == value]
+        if not have:
+            return ""
+        return f"the module at {have[0]} was" if len(have) == 1 else f"the modules at {', '.join(have)} were"
+
+    def _compare(self, client: Client) -> None:
+        """Find a property that slsdet or the modules have otherwise."""
         if not all(flat(client.get("use_receiver"))):
-            return ""  # there is nothing to compare
+            return  # there is nothing to compare
         found = [flat(each) for each in client.get("rx_hostname", "rx_tcpport", "udp_dstport")]
         hosts, ports, (udp_port, *_) = found
         receivers = list(zip(hosts * (len(ports) // len(hosts)), ports, strict=False))
@@ -133,8 +157,9 @@ class Modules:
             ("UdpDestination", _each(self.destinations), addresses[1]),
         ):
             if wanted and not all(map(_same, wanted, now)):
-                return f"{name} is {', '.join(now)}, and the property has {', '.join(wanted)}"
-        return ""
+                self.differs = f"{name} is {', '.join(now)}, and the property has {', '.join(wanted)}"
+                self.other_receivers = name == "Receiver"
+                return
 
     def configure(self, client: Client) -> None:
         """Set up receivers and data network, and switch the chips on.
@@ -146,8 +171,9 @@ class Modules:
             client.do(("call", "loadConfig", self.config), seconds=SETUP)
         else:
             client.do(
-                # A receiver that is known is given the old address first, and refuses a wrong one for ever.
-                ("put", "rx_hostname", "none"),
+                # slsdet forgets receivers and modules: one that was switched on gets its position and its
+                # source MAC only now, and a receiver that is known would refuse an old address for ever.
+                ("put", "hostname", [_joined(each) for each in self.hosts]),
                 ("put", "udp_dstport", self.udp_port),
                 *((("put", "udp_srcip", self.sources),) if self.sources else ()),
                 *((("put", "udp_dstip", self.destinations),) if self.destinations else ()),
@@ -155,7 +181,7 @@ class Modules:
                 seconds=SETUP,
             )
         client.do(("put", "powerchip", True), seconds=SETUP)
-        self.differs = ""
+        self.differs, self.other_receivers = "", False
 
     def publish(self, client: Client) -> None:
         """Let the receivers publish every frame, at the port of the properties, and write no files.

@@ -9,9 +9,10 @@ import msgspec
 
 from penstock.devices._sls import modes
 from penstock.devices._sls import parameters as keys
-from penstock.devices._sls.acquisition import MOST_CHARACTERS, Acquisition
+from penstock.devices._sls.acquisition import Acquisition
 from penstock.devices._sls.client import AT_ONCE, Client
 from penstock.devices._sls.connection import Modules
+from penstock.devices._sls.names import MOST_CHARACTERS
 from penstock.stins.addresses import host_port
 from penstock.stins.messages import IndexSource
 from penstock.stins.user_part import UserPart
@@ -39,6 +40,7 @@ class SlsDetector(StreamingDetector):
     trigger_modes = (
         TriggerMode.SOFTWARE, TriggerMode.INTERNAL, TriggerMode.EXTERNAL, TriggerMode.EXTERNAL_MULTI,
     )  # fmt: skip
+    set_by_reset = frozenset({keys.POWER})
     counts_frames = True
     sends_start = False
     arm_characters = MOST_CHARACTERS
@@ -55,7 +57,9 @@ class SlsDetector(StreamingDetector):
         host, _ = self._modules.receivers[0]
         self._endpoint = f"tcp://{host_port(host, self._modules.stream_port)}"
         name = type(self).__name__
-        self._client = Client(self._modules.name, name, f"the {name} at {self._modules.words}")
+        self._client = Client(
+            self._modules.name, name, f"the {name} at {self._modules.words}", self._modules.hosts
+        )
         self._client.check_sdk()
         self._series = Acquisition(self._client)
         self._plan = modes.Plan("AUTO_TIMING", 1, 1, 1)
@@ -117,9 +121,11 @@ class SlsDetector(StreamingDetector):
         """See `StreamingDetector`."""
         progress = self._modules.state(self._client)
         running = self._series.is_running
-        if running and progress.state is not BoxState.ERROR:
-            progress = Progress(state=BoxState.ARMED, message=progress.message)
-        return msgspec.structs.replace(progress, acquired=self._series.acquired())
+        if running and progress.state is BoxState.IDLE:
+            progress = Progress(state=BoxState.ARMED)
+        return msgspec.structs.replace(
+            progress, acquired=self._series.acquired(), ended_by="" if running else self._series.ended_by
+        )
 
     def read(self, name: str) -> Value:
         """See `Unit`."""
@@ -188,7 +194,7 @@ class SlsDetector(StreamingDetector):
 
     def arm(self, user: UserPart) -> None:
         """See `StreamingDetector`."""
-        self._series.arm(user, self._plan)
+        self._series.arm(user, self._plan, self._plan.least_time(self._exposure, self._frame_time))
 
     def trigger(self) -> None:
         """See `StreamingDetector`."""
@@ -204,7 +210,7 @@ class SlsDetector(StreamingDetector):
 
     def reset(self) -> None:
         """See `StreamingDetector`; sets up receivers and data network if that is lost, powers the chips."""
-        self._series.reset(self._frame_time, receivers=not self._modules.differs)
+        self._series.reset(self._frame_time, receivers=not self._modules.other_receivers)
         if self._modules.state(self._client).state is not BoxState.IDLE:
             self._modules.configure(self._client)
         self._modules.publish(self._client)

@@ -33,6 +33,15 @@ class Plan(NamedTuple):
     starts: int
     """How often `start` is called after arming for all frames of the series; 0: once, when it is armed."""
 
+    def least_time(self, exposure: float, frame_time: float) -> float:
+        """Return the seconds from one `start` that the detector needs at least, unless it is stopped.
+
+        Args:
+            exposure: seconds of each exposure.
+            frame_time: seconds from one frame to the next.
+        """
+        return self.triggers * ((self.frames - 1) * frame_time + exposure)
+
 
 def plan(settings: Settings) -> Plan:
     """Return the triggers of a series."""

@@ -49,6 +49,9 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     sent: int | None = None
     """Frames of the series that have left the box; `None` if it does not count them. As long as they grow
     after Stop, the end is waited for."""
+    ended_by: str = ""
+    """Who has ended the series that is over, in words, if it was none of the calls below; "" unless that is
+    certain."""
 
 
 class StreamingDetector(Unit):
@@ -69,6 +72,8 @@ class StreamingDetector(Unit):
     """
     arm_characters: ClassVar[int] = 32
     """Number of characters of an arming's id: some boxes pass on short texts only."""
+    set_by_reset: ClassVar[frozenset[str]] = frozenset()
+    """Names of the parameters that `reset` sets: what they were before is not lost."""
     newest_image: ClassVar[str] = ""
     """Name of the parameter that holds the address of the newest image, a TIFF, or "" while there is none.
 

@@ -60,7 +60,7 @@ class OwnStreamEngine:
         self._died = died
         self._machine = Machine(self._on_move)
         self._parameters = Parameters(detector, detector.stream_endpoint(), self._clock, changed)
-        self._lost = LostSettings()
+        self._lost = LostSettings(detector.set_by_reset)
         self._series: Series | None = None
         self._busy = ""
         """The running call of the box's thread."""
@@ -232,7 +232,7 @@ class OwnStreamEngine:
             acquired=series.acquired, sent=(series.acquired if series.sent is None else series.sent) or 0,
             armed=series.armed,
             ready_for_trigger=taking and series.ready_for_trigger, end_sent=series.ended,
-            ended_early=series.ended_early,
+            ended_early=series.ended_early, ended_by=series.ended_by,
         )  # fmt: skip
 
     def close(self, reason: str = "the detector's control was told to end") -> None:

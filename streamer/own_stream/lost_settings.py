@@ -9,9 +9,14 @@ from penstock.streamer.settings import SHOWN_AS, Value
 
 
 class LostSettings:
-    """The settings that a box has lost; nothing is written for the user, who may no longer want them."""
+    """The settings that a box has lost; nothing is written for the user, who may no longer want them.
 
-    def __init__(self) -> None:
+    Args:
+        set_by_reset: names of settings that a reset itself sets.
+    """
+
+    def __init__(self, set_by_reset: frozenset[str] = frozenset()) -> None:
+        self._set_by_reset = set_by_reset
         self._written: set[str] = set()
         self._lost: dict[str, str] = {}
 
@@ -23,7 +28,7 @@ class LostSettings:
     def wrote(self, names: Iterable[str]) -> None:
         """Note that these settings were written."""
         wrote = set(names)
-        self._written |= wrote
+        self._written |= wrote - self._set_by_reset
         self._lost = {name: said for name, said in self._lost.items() if name not in wrote}
 
     def compare(self, before: Mapping[str, Value], now: Mapping[str, Value]) -> None:

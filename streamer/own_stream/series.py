@@ -41,6 +41,8 @@ class Series:
         clock."""
         self.ended_early: bool | None = False
         """See `StreamerStatus`."""
+        self.ended_by = ""
+        """See `StreamerStatus`."""
 
     @property
     def as_set(self) -> Settings:

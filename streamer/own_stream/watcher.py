@@ -108,13 +108,14 @@ class Watcher:
             if state is State.ACQUIRING:
                 period = period_of(series.settings, self._detector)
                 series.ended_early = series.ends_early(now, period, self._detector.dropped())
+                series.ended_by = progress.ended_by if series.ended_early else ""
             frames = plural(series.triggered if series.plan is None else series.plan, "frame")
             counts = (
                 f"{frames} triggered"
                 if series.plan is None
                 else f"{series.triggered:,} of {frames} triggered"
             )
-            said = self._machine.message if state is State.ENDING else ""
+            said = self._machine.message if state is State.ENDING else series.ended_by
             self._machine.fire(Event.ENDED, f"{said}, {counts}" if said else counts, seen=seen)
         elif progress.state in (BoxState.ERROR, BoxState.UNINITIALISED):
             self._machine.fire(Event.FAIL, wrong(progress), seen=seen)

@@ -37,6 +37,7 @@ DEFAULTS: dict[str, Any] = {
     "temp_threshold": 65, "temp_event": 0, "numinterfaces": 1, "TEMPERATURE_ADC": [31],
     "TEMPERATURE_FPGA": [42], "serialnumber": "0x7", "firmwareversion": "0x250208",
     "detectorserverversion": "10.0.0", "udp_srcip": "", "udp_dstip": "", "udp_dstport": 50001,
+    "udp_srcmac": "00:00:00:00:00:00",
 }  # fmt: skip
 """Of a module that was just switched on."""
 RECEIVER: dict[str, Any] = {
@@ -62,6 +63,8 @@ class SlsBox:
         """Indices of frames whose packets are lost on the way to slsReceiver."""
         self.number, self._first, self._caught = 1, 0, 0
         self._lock = threading.RLock()
+        self.changed = threading.Condition(self._lock)
+        """Notified after every frame."""
         self._stopping = threading.Event()
         self._edges = threading.Semaphore(0)
         self._waiting = threading.Event()
@@ -87,6 +90,7 @@ class SlsBox:
         known = {"hosts": [["127.0.0.1", self.port]], "receivers": ["127.0.0.1:1954"]}
         (Path(tempfile.gettempdir()) / name).write_text(json.dumps(known))
         self.module |= {"powerchip": True, "udp_srcip": "127.0.0.1", "udp_dstip": "127.0.0.1"}
+        self.do("call", "setPosition")
         self.receiver["rx_hostname"] = known["receivers"]
         wanted = {"rx_zmqfreq": 1, "fwrite": False, "rx_zmqport": self.stream_port, "rx_zmqstream": True}
         for key, value in wanted.items():
@@ -216,6 +220,10 @@ class SlsBox:
     def _getAdditionalJsonHeader(self) -> list[dict[str, str]]:
         return [dict(self.json_header)]
 
+    def _setPosition(self) -> None:
+        """What slsdet sends for `hostname`; the source MAC comes from it, and from nothing else."""
+        self.module["udp_srcmac"] = "aa:bb:cc:dd:00:00"
+
     def _startReceiver(self) -> None:
         with self._lock:
             self.rx_status, self._first, self._caught = "RUNNING", 0, 0
@@ -229,6 +237,8 @@ class SlsBox:
     def _startDetector(self) -> None:
         if not self.module["powerchip"]:
             raise RuntimeError("Detector returned: Cannot start acquisition. Chip is not powered on")
+        if self.module["udp_srcmac"] == DEFAULTS["udp_srcmac"]:
+            raise RuntimeError("Detector returned: udp source mac not configured [entry:0]")
         module = dict(self.module)
         external = module["timing"] == "TRIGGER_EXPOSURE"
         self._edges = threading.Semaphore(0)
@@ -280,6 +290,7 @@ class SlsBox:
                 return
             with self._lock:
                 number, self.number = self.number, self.number + 1
+                self.changed.notify_all()
                 if self.rx_status == "RUNNING":
                     self._catch(number)
             if self._stopping.wait(max(0.0, pause)):

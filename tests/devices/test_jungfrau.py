@@ -6,7 +6,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,7 +18,7 @@ from penstock.streamer.settings import TriggerMode, Value
 from penstock.streamer.unit import CameraError
 from tests.contract.streaming_contract import StreamingContract
 from tests.devices.sls_box import VENDOR, SlsBox, box
-from tests.streamer.rig import settings
+from tests.devices.sls_unit import OURS, connected, prepared, until_idle
 
 
 @pytest.fixture(autouse=True)
@@ -72,30 +71,12 @@ class TestJungfrau(StreamingContract):
 
 # What only this detector does
 
-OURS = UserPart(arm="0123456789abcdef", filename="/data/visitors/scan.h5")
-
 
 @pytest.fixture
 def detector() -> Iterator[tuple[Jungfrau, SlsBox]]:
     """Initialised, with its box."""
-    with box() as running:
-        running.initialise()
-        unit = Jungfrau(complete_properties(Jungfrau, running.properties))
-        unit.connect()
-        yield unit, running
-        unit.close()
-
-
-def prepared(unit: Jungfrau, **changes: Any) -> None:
-    camera = dict(unit.values())
-    unit.prepare(settings(**{"exposure_time": 0.001, "n_triggers": 2, "camera": camera} | changes))
-
-
-def until_idle(unit: Jungfrau) -> None:
-    end = time.monotonic() + 10.0
-    while unit.progress().state is not BoxState.IDLE:
-        assert time.monotonic() < end
-        time.sleep(0.005)
+    with connected() as both:
+        yield both
 
 
 def test_frames_bear_id_and_name_only_during_the_series_and_other_names_are_put_back(

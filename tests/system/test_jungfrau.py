@@ -5,14 +5,10 @@ PSI's virtual detector and slsReceiver judge the device, with the real slsdet; t
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 import h5py
@@ -22,10 +18,9 @@ import psutil
 import pytest
 import tango
 
-from penstock.devices._base.processes import Child, children, is_taken
-from penstock.devices._base.stage import Staged, json_line, jungfrau, moench
-from penstock.devices._sls.connection import memory_name
-from tests.devices.sls_box import VENDOR, SlsBox, box
+from penstock.devices._base.processes import children, is_taken
+from penstock.devices._base.stage import moench
+from tests.devices.sls_box import VENDOR, box
 from tests.system.beamline import (
     FAULT,
     ON,
@@ -36,135 +31,10 @@ from tests.system.beamline import (
     until,
     wait_state,
 )
+from tests.system.jungfraus import FakeStation, JungfrauStation, VirtualStation, virtual_station
 from tests.third_party import program_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
-
-FOREIGN = """
-import sys, time, slsdet
-detector = slsdet.Jungfrau()
-detector.timing, detector.triggers = slsdet.timingMode.AUTO_TIMING, 1
-detector.frames, detector.exptime, detector.period = int(sys.argv[1]), 0.01, 0.02
-detector.rx_start()
-detector.start()
-while detector.status != slsdet.runStatus.IDLE:
-    time.sleep(0.02)
-detector.rx_stop()
-"""
-"""Another client, which starts the detector as it was left."""
-
-
-class JungfrauStation:
-    """A detector with its device and its receiver; subclasses say where it is."""
-
-    model = "Jungfrau"
-    properties: dict[str, Any]
-    source: dict[str, Any]
-
-    def __init__(self, beamline: Beamline, name: str) -> None:
-        self.beamline = beamline
-        self.server = f"{self.model}/{name}"
-        port = int(self.properties["StreamPort"])
-        self.receiver = beamline.receiver(name, port, source=self.source)
-        beamline.register(
-            self.server, self.model, f"{name}/det/1", ReceiverUrl=self.receiver.url, **self.properties
-        )
-        self.process = beamline.serve(self.server)
-        self.detector = beamline.device(f"{name}/det/1")
-        self._files = 0
-
-    @property
-    def root(self) -> Path:
-        return self.receiver.root
-
-    def set(self, **values: Any) -> None:
-        for name, value in values.items():
-            self.detector.write_attribute(name, value)
-
-    def series(self, mode: str, triggers: int, **values: Any) -> Path:
-        """Set up a series; its file."""
-        self._files += 1
-        file = self.root / f"{self.receiver.name}-{self._files:03d}.h5"
-        wanted = {
-            "ExposureTime": 0.01, "LatencyTime": 0.0, "nFramesPerTrigger": 1, "TriggerMode": mode,
-            "nTriggers": triggers, "DestinationFilename": str(file), "DestinationFileOverwritable": False,
-        }  # fmt: skip
-        self.set(**(wanted | values))
-        return Path(self.detector.DestinationFilename)
-
-    def arm(self, mode: str, triggers: int, **values: Any) -> Path:
-        file = self.series(mode, triggers, **values)
-        self.detector.Arm()
-        wait_state(self.detector, RUNNING, ON)
-        return file
-
-    def trigger(self) -> None:
-        """As a step scan does."""
-        before = self.detector.nFramesAcquired
-        until(lambda: self.detector.ReadyForSwTrigger, "ready for a trigger")
-        self.detector.SoftwareTrigger()
-        until(lambda: self.detector.nFramesAcquired > before, "acquired")
-
-    def last(self) -> dict[str, Any]:
-        return dict(json.loads(self.detector.LastSeries))
-
-    def calm(self) -> None:
-        """Bring everything back to idle, whatever the last test did."""
-        if self.receiver.child is None:
-            self.receiver.start()
-        self.detector.Abort()
-        wait_state(self.detector, ON, FAULT, deadline=30.0)
-        if self.detector.State() == FAULT:
-            self.detector.Reset()
-        wait_state(self.detector, ON, deadline=60.0)
-        until(lambda: self.receiver.client.status().state == "idle", "receiver idle")
-        until(lambda: self.receiver.client.status().connections[0].connections == 1, "connected")
-
-    def start_by_somebody_else(self, frames: int) -> None:
-        raise NotImplementedError
-
-    def close(self) -> None:
-        streamers = [psutil.Process(pid) for pid in children(self.process.pid)]
-        self.beamline.end(self.server)
-        psutil.wait_procs(
-            streamers, timeout=10.0
-        )  # or it would ask slsdet once more, which then remembers it
-        self.receiver.stop()
-
-
-class FakeStation(JungfrauStation):
-    """Over the fake, which this process holds; the device's processes import the fake slsdet."""
-
-    def __init__(self, beamline: Beamline, fake: SlsBox) -> None:
-        self.box = fake
-        self.properties = fake.properties
-        self.source = {"type": "sls", "endpoints": [f"tcp://127.0.0.1:{fake.stream_port}"]}
-        super().__init__(beamline, "fake")
-
-    def start_by_somebody_else(self, frames: int) -> None:
-        self.box.start_by_somebody_else(frames)
-
-    def calm(self) -> None:
-        self.box.power(on=True)
-        self.box.refuses.clear()
-        self.box.lost.clear()
-        super().calm()
-
-
-class VirtualStation(JungfrauStation):
-    """Over PSI's virtual detector and slsReceiver."""
-
-    def __init__(self, beamline: Beamline, staged: Staged, name: str) -> None:
-        self.model = staged.server
-        self.properties, self.source = dict(staged.properties), dict(staged.source)
-        super().__init__(beamline, name)
-
-    def start_by_somebody_else(self, frames: int) -> None:
-        host, _, port = str(self.properties["Host"]).partition(":")
-        subprocess.run(
-            [sys.executable, "-P", "-c", FOREIGN, str(frames)], check=True, capture_output=True, timeout=60.0,
-            env={**os.environ, "SLSDETNAME": memory_name([(host, int(port))])},
-        )  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -172,21 +42,6 @@ def fake(beamline: Beamline) -> Iterator[FakeStation]:
     with box() as running, pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(VENDOR))
         station = FakeStation(beamline, running)
-        yield station
-        station.close()
-
-
-@contextmanager
-def virtual_station(
-    beamline: Beamline, name: str, modules: int, make: Callable[[int], Staged] = jungfrau
-) -> Iterator[VirtualStation]:
-    program_of("slsdet", "slsReceiver")
-    staged = make(modules)
-    with ExitStack() as stack, pytest.MonkeyPatch.context() as patch:
-        patch.delenv("PYTHONPATH", raising=False)
-        for each in staged.stand_ins:
-            stack.enter_context(Child(each.name, each.command, json_line, deadline=each.deadline))
-        station = VirtualStation(beamline, staged, name)
         yield station
         station.close()
 

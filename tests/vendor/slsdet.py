@@ -77,6 +77,7 @@ class Jungfrau:
             hosts = [(host, int(port)) for host, _, port in (each.partition(":") for each in value)]
             for host in hosts:
                 _exchange(host, ["get", "type"])
+                _exchange(host, ["call", "setPosition"])
             self._remember(hosts=hosts)
             return
         if name == "rx_hostname":

@@ -124,6 +124,16 @@ def test_an_end_before_the_first_frame_leaves_no_file_and_no_entry(
     assert loop.state is SeriesState.TAKING
 
 
+def test_an_end_by_another_program_before_the_first_frame_is_named_as_the_box_tells(loop: QuietLoop) -> None:
+    by = "another program has stopped the detector (stopDetector)"
+    loop.control.arm(settings(5))
+    loop.streamer.say(ended_early=True, ended_by=by)
+    loop.streamer.idle()
+    loop.wait(0.2)
+    told = f"0 of 5 triggers: {by}, before the first frame; no file was written."
+    assert loop.sentence == f"Ready. Last series: {told}"
+
+
 def test_an_end_waits_for_a_frame_that_is_under_way(loop: QuietLoop) -> None:
     loop.control.arm(settings(5))
     loop.streamer.say(acquired=1, sent=1)

@@ -14,6 +14,7 @@ from penstock.streamer.errors import Refused
 from penstock.streamer.own_stream import watcher
 from penstock.streamer.own_stream.contract import BoxLost, BoxState, Progress
 from penstock.streamer.own_stream.engine import OwnStreamEngine
+from penstock.streamer.own_stream.lost_settings import LostSettings
 from penstock.streamer.own_stream.series import Series
 from penstock.streamer.own_stream.states import TABLE, Event, Machine, State
 from penstock.streamer.settings import MOST_TRIGGERS, TriggerMode, Value
@@ -379,6 +380,13 @@ def test_what_the_box_has_lost_is_named_until_each_setting_was_written_and_no_se
     assert rig.until_state("idle").warning == ""
     rig.arm()
     rig.until(lambda status: status.end_sent)
+
+
+def test_what_a_reset_itself_sets_is_not_lost() -> None:
+    lost = LostSettings(frozenset({"PowerChip"}))
+    lost.wrote(["PowerChip", "HighVoltage"])
+    lost.compare({"PowerChip": False, "HighVoltage": 90}, {"PowerChip": True, "HighVoltage": 0})
+    assert lost.sentence == "HighVoltage was 90, is 0: write it again"
 
 
 def test_what_was_never_written_here_and_what_is_as_it_was_is_not_lost(rig: BoxRig) -> None:
