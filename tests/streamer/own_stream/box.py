@@ -60,7 +60,7 @@ class Memory:
         self.armings += 1
         self.sent = 0
         self.ending.clear()
-        self.finishing = False
+        self.finishing = self.exposing = False
         self.state = BoxState.ARMED
         planned = settings.frames if settings else None
         if user is not None and user.frames == 0:
@@ -254,17 +254,23 @@ class Box(StreamingDetector):
 
     def _take(self, frames: int, settings: Settings) -> None:
         box = self.box
+        arming = box.armings
+
+        def ended() -> bool:
+            return box.ending.is_set() or box.armings != arming
+
         for number in range(frames):
             if number and settings.latency_time:
                 box.ending.wait(settings.latency_time)
             with box.lock:
-                if box.finishing or box.ending.is_set():
+                if box.finishing or ended():
                     return
                 box.exposing = True
             box.ending.wait(settings.exposure_time)
             with box.lock:
-                box.exposing = False
-                if box.ending.is_set():
+                if box.armings == arming:
+                    box.exposing = False
+                if ended():
                     return
                 box.send_frame()
                 if box.finishing:
