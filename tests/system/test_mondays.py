@@ -69,7 +69,7 @@ class MondayStation:
         return file
 
     def check_whole(self, file: Path, frames: int) -> None:
-        """Wait for the end of the series, which has every frame, or says which packets were lost."""
+        """Wait for the end of the series, which is whole; over UDP a busy computer may lose some frames."""
         wait_state(self.detector, ON, deadline=LONG)
         counts = file_counts(file, frames)
         over_udp = self.server.startswith("GenICam") and counts["missing"] <= frames // 10
