@@ -82,7 +82,7 @@ quick: $(STAMPS)/develop ## the tests of pure code, in half a minute: for every 
 
 .PHONY: test-slow
 test-slow: $(STAMPS)/develop judges ## the slow tests: many seeds and variants, most how-tos, kills at every moment, every window on a screen
-	@.ci/debian-packages $(TEST_PACKAGES)
+	@.ci/debian-packages $(TEST_PACKAGES) gcc libc6-dev
 	@.ci/debian-packages $(XVFB_PACKAGES) || echo "Xvfb is missing: the windows are not drawn on a screen." >&2
 	PENSTOCK_JUDGES=1 QT_QPA_PLATFORM=offscreen pytest -m slow $(PARALLEL) --durations=25 $(ARGS)
 

@@ -41,6 +41,13 @@ if worker := os.environ.get("PYTEST_XDIST_WORKER"):
     share = len(processes.PORTS) // 8
     processes.PORTS = processes.PORTS[share * (int(worker.removeprefix("gw")) % 8) :][:share]
 
+# The contract suites are not in files named test_….py, and what fails there has to say why, too.
+SUITES = (
+    "camera_hooks", "camera_mondays", "camera_series", "streaming_contract", "streaming_hooks",
+    "streaming_mondays", "unit_contract",
+)  # fmt: skip
+pytest.register_assert_rewrite(*(f"tests.contract.{name}" for name in SUITES))
+
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> distribution.Distribution | None:

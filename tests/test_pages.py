@@ -36,6 +36,7 @@ def checkout(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(shutil.which("cc") is None, reason="the third camera's stand-in needs a C compiler")
 def test_the_how_to_for_a_new_camera_works_as_it_is_written(checkout: Path) -> None:
     environment = {"PYTHONPATH": f"{checkout / 'links'}:{checkout / 'tests/vendor'}"}
     run(ROOT / "docs/how-to/add-a-camera.md", checkout, environment)
@@ -74,7 +75,7 @@ def checkout_of_all_pages(checkout: Path) -> tuple[Path, list[str]]:
 @pytest.mark.slow
 def test_what_is_copied_from_a_page_passes_make_lint(checkout_of_all_pages: tuple[Path, list[str]]) -> None:
     checkout, modules = checkout_of_all_pages
-    assert {"penstock.devices.zebra", "penstock.devices.ibex"} <= set(modules)
+    assert {"penstock.devices.zebra", "penstock.devices.lynx", "penstock.devices.ibex"} <= set(modules)
     told = []
     for command in (
         ["ruff", "check", "--quiet", "."],

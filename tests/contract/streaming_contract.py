@@ -1,22 +1,23 @@
-"""One conformance suite for every detector that streams by itself: a subclass says how its box is reached."""
+"""One conformance suite for every detector that streams by itself: a subclass says how its box is reached.
+
+Its hooks are in `streaming_hooks`; further tests of it are in `streaming_mondays`.
+"""
 
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
-from typing import ClassVar
+import time
+from collections.abc import Callable
 
 import pytest
 
-from penstock.stins import blobs
 from penstock.stins.messages import Frame, SeriesEnd, Start
 from penstock.stins.user_part import UserPart
 from penstock.streamer.own_stream import watcher
 from penstock.streamer.own_stream.contract import BoxLost, StreamingDetector
 from penstock.streamer.settings import TriggerMode
 from penstock.streamer.unit import CameraError
-from tests.contract.unit_contract import UnitContract
+from tests.contract.streaming_mondays import StreamingMondays
 from tests.streamer.own_stream.rig import Rig, done
 from tests.streamer.rig import settings
 
@@ -25,108 +26,8 @@ LONG = 30.0
 """Exposure that no test waits for, in seconds."""
 
 
-class StreamingContract(UnitContract):
+class StreamingContract(StreamingMondays):
     """What engine and receiver rely on. A subclass opens a unit whose box runs, and reaches behind it."""
-
-    detector: ClassVar[type[StreamingDetector]]
-    source: ClassVar[str]
-    """Kind of its stream, of `receiver.sources`."""
-    exposure: ClassVar[float] = 0.01
-    """Of most series, in seconds."""
-    slow_setting: ClassVar[tuple[str, float]]
-    """A parameter that can be set, and a value other than the box has."""
-    readout: ClassVar[float]
-    """Least dead time between two frames of this box, in seconds."""
-    frame_that_runs: ClassVar[float] = 0.2
-    """Exposure of a frame that is stopped while it runs, in seconds."""
-    rounded: ClassVar[tuple[float, float] | None] = None
-    """An exposure that this box rounds, and what it makes of it, in seconds; `None` if it takes all as they
-    are."""
-
-    others_are_streamed: ClassVar[bool] = True
-    """False if the box sends only the series that we have armed, not those of other clients."""
-
-    def open(self) -> AbstractContextManager[StreamingDetector]:
-        """A unit that has not been connected, and its box, idle, until the `with` ends."""
-        raise NotImplementedError
-
-    def build(self) -> StreamingDetector:
-        """Another unit of the box that `open` has opened, not connected."""
-        raise NotImplementedError
-
-    def set_by_somebody_else(self, unit: StreamingDetector, name: str, value: float) -> None:
-        """Another client sets this parameter in the box."""
-        raise NotImplementedError
-
-    def edge(self, unit: StreamingDetector, seconds: float) -> None:
-        """Give the box's trigger input an edge of so many seconds, after those before it were exposed."""
-        raise NotImplementedError
-
-    def await_receiver(self, unit: StreamingDetector) -> None:
-        """Wait until the box sees a receiver, where it drops what nobody takes."""
-
-    def check_blobs(self, frame: Frame) -> None:
-        """Check that the blobs of a frame match its header."""
-        blobs.check(frame)
-
-    def arm_by_somebody_else(self, unit: StreamingDetector) -> None:
-        """Another client arms the box, as it is set."""
-        raise NotImplementedError
-
-    def power(self, unit: StreamingDetector, on: bool) -> None:
-        """Switch the box off, or on again; on again, it may need to be initialised."""
-        raise NotImplementedError
-
-    def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
-        """Each test with `mode` runs in every mode that the detector declares."""
-        modes = self.detector.trigger_modes
-        if "mode" in metafunc.fixturenames:
-            metafunc.parametrize("mode", modes)
-        if "waiting_mode" in metafunc.fixturenames:
-            metafunc.parametrize("waiting_mode", [mode for mode in modes if mode is not TriggerMode.INTERNAL])
-
-    @pytest.fixture
-    def unit(self) -> Iterator[StreamingDetector]:
-        """Connected."""
-        with self.open() as unit:
-            unit.connect()
-            yield unit
-            unit.close()
-
-    @pytest.fixture
-    def rig(self) -> Iterator[Rig]:
-        """Ready for a series."""
-        with self.open() as unit:
-            rig = Rig(unit, self.source)
-            self.await_receiver(unit)
-            rig.until_state("idle")
-            yield rig
-            rig.close()
-
-    def take(self, rig: Rig, mode: TriggerMode, triggers: int) -> str:
-        """Arm a series and give all triggers; its id."""
-        series = rig.arm(self.exposure, trigger_mode=mode, n_triggers=triggers, filename="/data/x.h5").series
-        self.trigger(rig, mode, triggers)
-        return series
-
-    def trigger(self, rig: Rig, mode: TriggerMode, triggers: int) -> None:
-        """Start all frames of an armed series."""
-        if mode is TriggerMode.SOFTWARE:
-            for _ in range(triggers):
-                rig.until(lambda status: status.ready_for_trigger)
-                rig.engine.trigger()
-        elif mode is TriggerMode.EXTERNAL:
-            self.edge(rig.unit, self.exposure)
-        elif mode is not TriggerMode.INTERNAL:
-            for _ in range(triggers):
-                self.edge(rig.unit, self.exposure)
-
-    def no_frames(self, rig: Rig) -> None:
-        """The series that has just ended had no frame; without start messages, there is nothing of it."""
-        if self.detector.sends_start:
-            assert rig.series()[1] == []
-        else:
-            assert rig.engine.status().acquired == 0
 
     # Series
 
@@ -152,6 +53,26 @@ class StreamingContract(UnitContract):
                 tuple(prepared.shape), prepared.dtype, prepared.compression
             )  # fmt: skip
             assert sum(map(len, frame.blobs)) <= prepared.frame_bytes
+
+    def test_metadata_and_plan_are_those_of_the_arming(self, rig: Rig) -> None:
+        rig.arm(self.exposure, n_triggers=2, metadata='{"sample": "lysozyme"}', distance=0.25)
+        start = rig.series()[0]
+        header = start.header
+        assert (header.frames, header.trigger_mode) == (2, "INTERNAL"), "the plan is in the user part"
+        found = dict(start.metadata or {})
+        assert found.get("user") == {"sample": "lysozyme"}, "arm has to pass on user.metadata"
+        assert found.get("distance") == 0.25, "arm has to pass on user.metadata"
+
+    def test_frames_are_at_least_exposure_and_latency_apart(self, rig: Rig) -> None:
+        """A busy computer only makes it longer."""
+        begun = time.monotonic()
+        rig.arm(self.exposure, latency_time=self.latency, n_triggers=4)
+        start, frames, _ = rig.series()
+        took = time.monotonic() - begun
+        assert len(frames) == 4
+        period = self.exposure + self.latency
+        assert start.header.frame_time is None or start.header.frame_time >= 0.95 * period
+        assert took >= 0.95 * 3 * period, "frames follow each other faster than LatencyTime allows"
 
     def test_bursts(self, rig: Rig) -> None:
         rig.arm(self.exposure, trigger_mode=TriggerMode.SOFTWARE, n_triggers=2, n_frames_per_trigger=3)
@@ -323,15 +244,19 @@ class StreamingContract(UnitContract):
             with pytest.raises(BoxLost):
                 call()
 
-    @pytest.mark.parametrize("armed", [False, True], ids=["idle", "armed"])
+    @pytest.mark.parametrize("moment", ["idle", "armed", "exposing"])
     def test_a_box_that_is_switched_off_is_a_fault_that_reset_leaves(
-        self, rig: Rig, armed: bool, monkeypatch: pytest.MonkeyPatch
+        self, rig: Rig, moment: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(watcher, "SILENT_FOR", 0.5)
-        if armed:
+        if moment == "armed":
             rig.arm(self.exposure, trigger_mode=TriggerMode.SOFTWARE)
             if self.detector.sends_start:
                 rig.receive()
+        elif moment == "exposing":
+            rig.arm(self.exposure, n_triggers=10_000)
+            while not isinstance(rig.receive(), Frame):
+                pass
         self.power(rig.unit, on=False)
         rig.until_state("fault")
         self.power(rig.unit, on=True)

@@ -1,4 +1,7 @@
-"""One conformance suite for every camera: a subclass says how its stand-in is triggered, nothing else."""
+"""One conformance suite for every camera: a subclass says how its stand-in is triggered, little else.
+
+Its hooks are in `camera_hooks`; further tests of it are in `camera_series` and `camera_mondays`.
+"""
 
 from __future__ import annotations
 
@@ -7,32 +10,24 @@ import re
 import subprocess
 import sys
 import time
-from collections import Counter
-from collections.abc import Iterator, Mapping
-from contextlib import closing
 from queue import SimpleQueue
-from typing import ClassVar
 
-import msgspec
 import numpy as np
 import pytest
 
-from penstock.devices.simulator import Simulator
 from penstock.stins import blobs
 from penstock.stins.messages import IndexSource
 from penstock.streamer.camera import Camera
-from penstock.streamer.checks import complete_properties
-from penstock.streamer.settings import Settings, TriggerMode, Value
-from penstock.streamer.triggers import TriggerSource
+from penstock.streamer.settings import TriggerMode, Value
 from penstock.streamer.unit import CameraError
-from tests.contract.unit_contract import UnitContract
+from tests.contract.camera_hooks import EDGES
+from tests.contract.camera_mondays import CameraMondays
+from tests.contract.camera_series import CameraSeries
 from tests.receiver.sample_series import Bench
-from tests.streamer.rig import DEADLINE, FakeCamera, Rig, done, settings
+from tests.streamer.rig import DEADLINE, Rig, settings
 
-EDGES = (TriggerMode.EXTERNAL_MULTI, TriggerMode.EXTERNAL_MULTI_GATE)
-"""Modes in which each frame has an edge of its own."""
-SHORT, LONG = 0.15, 30.0
-"""Exposures that a test waits for, and that it does not, in seconds."""
+SHORT = 0.15
+"""An exposure that a test waits for, in seconds."""
 AT_ONCE = 3.0
 """Seconds: the engine gives a camera half of one to abort, the rest is for a busy computer."""
 AT_OPEN = "load the SDK when a unit is opened (load_sdk, load_library), not at the top of the file"
@@ -41,15 +36,6 @@ ALIKE = (
     "the stand-in gives each frame other pixels"
 )
 DUE = "a frame that was due and did not come is told by acquisition.triggered()"
-WITHOUT_LIBRARY = """
-import ctypes
-class CDLL(ctypes.CDLL):
-    def __init__(self, name, *more, **keys):
-        if "{library}" in str(name):
-            raise OSError(f"{{name}}: cannot open shared object file: No such file or directory")
-        super().__init__(name, *more, **keys)
-ctypes.CDLL = CDLL
-"""
 MADE = """
 from {module} import {name}
 from penstock.devices._base.detector_class import detector_class
@@ -57,101 +43,8 @@ print(detector_class({name}).__name__)
 """
 
 
-class CameraContract(UnitContract):
+class CameraContract(CameraSeries, CameraMondays):
     """What the engine relies on. A subclass names its camera, and says how the stand-in is triggered."""
-
-    camera: ClassVar[type[Camera]]
-    properties: ClassVar[Mapping[str, Value]] = {}
-    """Of the unit, where the defaults do not do."""
-    sdk: ClassVar[str | None]
-    """Python module that the camera loads when it is opened; `None` if it has none. This or `library` has to
-    be said."""
-    library: ClassVar[str | None]
-    """Shared library that the camera loads when it is opened: a part of its name."""
-    sees_exposures: ClassVar[bool] = True
-    """The SDK says when an exposure begins, and the camera passes it on by `Acquisition.triggered`."""
-    exposure: ClassVar[float] = 0.001
-    """Of most series, in seconds."""
-    rounded: ClassVar[tuple[float, float] | None] = None
-    """An exposure in seconds, and what the stand-in makes of it, which is at least 2 % off; `None` if it
-    takes all as they are. Its modes include SOFTWARE then."""
-
-    def edge(self, rig: Rig, seconds: float) -> None:
-        """Give the stand-in's trigger input an edge that is high for `seconds`.
-
-        Edges that come during an exposure wait for its end: the suite measures no time.
-        """
-        raise NotImplementedError(f"{type(self).__name__} needs edge(): it has external trigger modes")
-
-    def lose(self, rig: Rig, index: int) -> None:
-        """Let the stand-in lose this frame of the next series: triggered and counted, it does not come."""
-        raise NotImplementedError(f"{type(self).__name__} needs lose(): every camera loses a frame some day")
-
-    def fail(self, rig: Rig) -> None:
-        """Let the stand-in call an error back; for cameras whose SDK does that."""
-
-    def open(self) -> Camera:
-        """A unit, opened as the streamer does it."""
-        return self.camera(complete_properties(self.camera, self.properties))
-
-    def without_sdk(self) -> str:
-        """Statements after which its `sdk` and its `library` are missing; "" if it needs none.
-
-        Whoever forgets to name them would lose two tests without a word.
-        """
-        sdk, library = (getattr(self, name, "") for name in ("sdk", "library"))
-        if sdk == library == "":
-            raise NotImplementedError(
-                f'{type(self).__name__} needs sdk = "…": the module that the camera loads when opened, or '
-                'library = "…": its shared library; None if it has none'
-            )
-        missing = f'import sys; sys.modules["{sdk}"] = None\n' if sdk else ""
-        return missing + (WITHOUT_LIBRARY.format(library=library) if library else "")
-
-    def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
-        """Each test with `mode` runs in every mode that the camera declares."""
-        modes = self.camera.trigger_modes
-        if "mode" in metafunc.fixturenames:
-            metafunc.parametrize("mode", modes)
-        if "exposing" in metafunc.fixturenames:
-            metafunc.parametrize("exposing", [False, True], ids=["waiting", "exposing"])
-        if "waiting_mode" in metafunc.fixturenames:
-            metafunc.parametrize("waiting_mode", [mode for mode in modes if mode is not TriggerMode.INTERNAL])
-
-    @pytest.fixture
-    def unit(self) -> Iterator[Camera]:
-        unit = self.open()
-        yield unit
-        unit.close()
-
-    @pytest.fixture
-    def rig(self) -> Iterator[Rig]:
-        with Rig(self.open(), buffers=64 * 2**20) as rig:
-            rig.connect()
-            yield rig
-
-    def arm(self, rig: Rig, mode: TriggerMode, frames: int, exposure: float | None = None) -> None:
-        """Arm a series of one frame a trigger."""
-        exposure = self.exposure if exposure is None else exposure
-        rig.arm(trigger_mode=mode, exposure_time=exposure, n_triggers=frames)
-
-    def trigger(self, rig: Rig, mode: TriggerMode, frames: int = 1, exposure: float | None = None) -> None:
-        """Start frames of a series that is armed."""
-        exposure = self.exposure if exposure is None else exposure
-        if mode is TriggerMode.SOFTWARE:
-            for _ in range(frames):
-                rig.until(lambda status: status.ready_for_trigger)
-                rig.engine.trigger()
-        elif mode is TriggerMode.EXTERNAL:
-            self.edge(rig, exposure)
-        elif mode is not TriggerMode.INTERNAL:
-            for _ in range(frames):
-                self.edge(rig, exposure)
-
-    def long(self, rig: Rig) -> float:
-        """An exposure that is not over before the test, in seconds."""
-        longest = rig.engine.describe().limits["ExposureTime"].maximum
-        return LONG if longest is None else min(LONG, longest)
 
     # What it declares
 
@@ -255,6 +148,8 @@ class CameraContract(UnitContract):
             assert rig.engine.status().acquired == taken
             self.trigger(rig, waiting_mode)
             rig.until(lambda status, taken=taken: status.acquired > taken)
+            if waiting_mode is TriggerMode.SOFTWARE and taken < 2:
+                rig.until(lambda status: status.ready_for_trigger)
         assert len(rig.receive_series()[1]) == 3
 
     @pytest.mark.parametrize("lost", [1, 2])
@@ -346,8 +241,7 @@ class CameraContract(UnitContract):
     def test_an_error_that_the_sdk_calls_back_ends_the_series_as_a_fault(
         self, rig: Rig, mode: TriggerMode, exposing: bool
     ) -> None:
-        if type(self).fail is CameraContract.fail:
-            pytest.skip("no fail(): its SDK calls no error back")
+        self.needs("fail")
         self.arm(rig, mode, 3, self.long(rig))
         if exposing:
             self.trigger(rig, mode, exposure=self.long(rig))
@@ -390,75 +284,3 @@ class CameraContract(UnitContract):
         assert rig.engine.status().state == "acquiring"
         rig.engine.abort()
         rig.until_state("idle")
-
-
-class TestFakeCamera(CameraContract):
-    camera = FakeCamera
-    sdk = None
-    exposure = 0.0
-
-    def edge(self, rig: Rig, seconds: float) -> None:
-        rig.camera.edge()
-
-    def lose(self, rig: Rig, index: int) -> None:
-        rig.camera.lost = {index}
-
-    def fail(self, rig: Rig) -> None:
-        rig.camera.fail()
-
-
-class RoundingCamera(FakeCamera):
-    """It counts exposures in steps of 0.1 s."""
-
-    def as_prepared(self, settings: Settings) -> Settings:
-        steps = max(1, int(settings.exposure_time / 0.1 + 1e-9))
-        return msgspec.structs.replace(settings, exposure_time=steps * 0.1)
-
-
-class TestCameraThatRounds(TestFakeCamera):
-    camera = RoundingCamera
-    rounded = (0.25, 0.2)
-
-
-class TestCameraThatDoesNotSeeExposures(TestFakeCamera):
-    sees_exposures = False
-
-    def open(self) -> Camera:
-        camera = FakeCamera({})
-        camera.sees_exposures = False
-        return camera
-
-
-class TestCameraWithoutCounterOrExposureSignal(TestFakeCamera):
-    sees_exposures = False
-
-    def open(self) -> Camera:
-        camera = FakeCamera({})
-        camera.sees_exposures = False
-        camera.index_source = IndexSource.ARRIVAL
-        return camera
-
-
-class TestSimulator(CameraContract):
-    camera = Simulator
-    sdk = None
-    properties: ClassVar[Mapping[str, Value]] = {"SensorWidth": 64, "SensorHeight": 32}
-    edges: ClassVar[Counter[str]] = Counter()
-    """Sent in each series."""
-
-    def edge(self, rig: Rig, seconds: float) -> None:
-        series = rig.engine.status().series
-        host, _, port = str(rig.camera.read("TriggerAddress")).rpartition(":")
-        with closing(TriggerSource((host, int(port)))) as source:
-            source.miss(self.edges[series])
-            source.pulse(seconds, moment=2 * LONG * self.edges[series])
-        self.edges[series] += 1
-
-    def lose(self, rig: Rig, index: int) -> None:
-        done(rig.engine.set({"Faults": f"drop={index}"}))
-
-
-class TestSimulatorOfSeveralModules(TestSimulator):
-    properties: ClassVar[Mapping[str, Value]] = {
-        "SensorWidth": 64, "SensorHeight": 32, "Modules": 3, "PixelType": "uint8",
-    }  # fmt: skip

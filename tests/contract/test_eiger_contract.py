@@ -63,6 +63,11 @@ class EigerContract(StreamingContract):
     def arm_by_somebody_else(self, unit: StreamingDetector) -> None:
         self._box.arm_by_somebody_else()
 
+    def leave_settings(self, unit: StreamingDetector) -> None:
+        left = {"trigger_mode": "exts", "count_time": 0.5, "frame_time": 0.6, "nimages": 7, "ntrigger": 2}
+        for name, value in left.items():
+            self._box.box.settings.put("detector", name, value)
+
     def power(self, unit: StreamingDetector, on: bool) -> None:
         self._box.power(on)
 

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from typing import ClassVar
+
+import pytest
 
 from penstock.stins.messages import IndexSource
 from penstock.streamer.settings import STANDARD, TriggerMode
@@ -11,6 +15,15 @@ from penstock.streamer.unit import Unit
 
 class UnitContract:
     """A subclass gives `unit`, an open one, as a fixture."""
+
+    OPTIONAL: ClassVar[Mapping[str, str]] = {}
+    """Hooks that a test class may lack, each with what is true of a detector without it; beside the hook."""
+
+    def needs(self, hook: str) -> None:
+        """Skip the test, with a sentence, if the test class lacks this hook."""
+        owner = next(each for each in type(self).__mro__ if hook in vars(each))
+        if reason := vars(owner).get("OPTIONAL", {}).get(hook):
+            pytest.skip(f"no {hook}(): {reason}")
 
     def test_names_of_properties_and_parameters_are_unique_and_not_standard(self, unit: Unit) -> None:
         names = [p.name.lower() for p in (*STANDARD, *unit.parameters)]

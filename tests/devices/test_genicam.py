@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
 import pytest
@@ -21,7 +21,8 @@ from penstock.streamer.settings import Limits, TriggerMode, Value
 from penstock.streamer.unit import CameraError
 from tests.contract.test_camera_contract import CameraContract
 from tests.devices._genicam.exposing_camera import Bench
-from tests.streamer.rig import Rig, done, settings
+from tests.streamer.rig import DEADLINE, Rig, done, settings
+from tests.system.beamline import until
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +39,7 @@ class TestGenICam(CameraContract):
     properties: ClassVar = {"Address": "127.0.0.1"}
     sees_exposures = False
     rounded = (12.6e-6, 12e-6)
+    shape = (64, 96)
     bench: Bench
 
     @pytest.fixture(autouse=True)
@@ -49,6 +51,33 @@ class TestGenICam(CameraContract):
 
     def lose(self, rig: Rig, index: int) -> None:
         self.bench.say(f"lose {index}")
+
+    def region(self, rows: int, cols: int) -> Mapping[str, Value]:
+        return {"AOIWidth": cols, "AOIHeight": rows}
+
+    def power(self, rig: Rig, on: bool) -> None:
+        if on:  # a camera boots longer than it takes to be missed
+            until(lambda: rig.camera._device.lost, "missed", 2 * DEADLINE)
+            self.bench.__enter__()
+        else:
+            self.bench.kill()
+            self.bench.__exit__(None, None, None)
+
+    def leave_settings(self, rig: Rig) -> None:
+        left = {**LEFT, "ExposureTime": 70000.0, "Width": 8, "Height": 4, "TriggerMode": b"Off"}
+        done(rig.engine.with_features(lambda camera: leave(camera, left)))
+
+    @pytest.mark.slow
+    def test_after_a_power_cut_between_series_the_next_one_is_whole(
+        self, rig: Rig, mode: TriggerMode
+    ) -> None:
+        super().test_after_a_power_cut_between_series_the_next_one_is_whole(rig, mode)
+
+    @pytest.mark.slow
+    def test_a_power_cut_in_a_series_is_a_fault_and_the_next_series_is_whole(
+        self, rig: Rig, mode: TriggerMode
+    ) -> None:
+        super().test_a_power_cut_in_a_series_is_a_fault_and_the_next_series_is_whole(rig, mode)
 
 
 DEFAULTS = {p.name: p.default for p in GenICam.parameters if p.writable}
@@ -83,15 +112,20 @@ LEFT = {"ExposureMode": b"TriggerWidth", "TriggerDelay": 5000.0, "TriggerDivider
 """What a vendor's viewer may have left in the camera."""
 
 
+def leave(camera: GenICam, left: Mapping[str, float | bytes]) -> None:
+    """Set these features as another program does."""
+    lib, handle = camera._device.lib, camera._device.camera
+    for name, value in left.items():
+        kinds = {bytes: lib.camera_set_string, float: lib.camera_set_float, int: lib.camera_set_integer}
+        put = lib.camera_set_boolean if name.endswith("Enabled") else kinds[type(value)]
+        put(handle, name.encode(), value)
+
+
 @pytest.mark.parametrize("mode", [TriggerMode.SOFTWARE, TriggerMode.EXTERNAL_MULTI, TriggerMode.INTERNAL])
 def test_what_another_program_has_left_in_the_camera_changes_no_series(
     camera: GenICam, mode: TriggerMode
 ) -> None:
-    lib, handle = camera._device.lib, camera._device.camera
-    for name, value in LEFT.items():
-        kinds = {bytes: lib.camera_set_string, float: lib.camera_set_float, int: lib.camera_set_integer}
-        put = lib.camera_set_boolean if name.endswith("Enabled") else kinds[type(value)]
-        put(handle, name.encode(), value)
+    leave(camera, LEFT)
     camera.prepare(settings(trigger_mode=mode, exposure_time=0.001, camera=DEFAULTS))
     found = {name: camera.get_feature(name).value for name in LEFT}
     assert found["ExposureMode"] == "Timed"

@@ -57,6 +57,11 @@ class TestJungfrau(StreamingContract):
     def await_receiver(self, unit: StreamingDetector) -> None:
         self.box.subscribed()
 
+    def leave_settings(self, unit: StreamingDetector) -> None:
+        left = {"exptime": 0.5, "period": 0.6, "frames": 7, "triggers": 3, "delay": 0.1}
+        for name, value in left.items():
+            self.box.do("put", name, value)
+
     def arm_by_somebody_else(self, unit: StreamingDetector) -> None:
         self.box.start_by_somebody_else()
 

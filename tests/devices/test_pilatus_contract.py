@@ -102,5 +102,9 @@ class TestPilatus(StreamingContract):
         for line in ("NImages 1", "ExpTime 3600", "Exposure theirs.cbf"):
             self._camserver.type_at_window(line)
 
+    def leave_settings(self, unit: StreamingDetector) -> None:
+        for line in ("NImages 7", "ExpTime 0.5", "ExpPeriod 0.6", "NExpFrame 3", "Delay 0.1"):
+            self._camserver.type_at_window(line)
+
     def power(self, unit: StreamingDetector, on: bool) -> None:
         self._camserver.power(on)

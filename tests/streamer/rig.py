@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from threading import Condition
@@ -126,17 +127,20 @@ class FakeCamera(Camera):
         self.wake()
 
     def all_frames(self, acquisition: Acquisition) -> Iterator[Exposure]:
-        """Every planned frame, after its trigger where there is one."""
+        """Every planned frame, after its trigger where there is one, and after the latency."""
         settings = acquisition.settings
         self.given, self.edges, self.error, self.wake = 0, 0, "", acquisition.wake
         acquisition.ready()
+        free = -math.inf
         for index in range(settings.frames):
-            if acquisition.stopping:
+            if not acquisition.wait_until(free):
                 return
-            if settings.trigger_mode is TriggerMode.SOFTWARE and not acquisition.wait_trigger():
+            trigger, frame = divmod(index, settings.n_frames_per_trigger)
+            software = settings.trigger_mode is TriggerMode.SOFTWARE and frame == 0
+            if software and not acquisition.wait_trigger():
                 return
             if settings.trigger_mode is TriggerMode.EXTERNAL_MULTI and not acquisition.wait(
-                lambda index=index: self.edges > index or bool(self.error)
+                lambda trigger=trigger: self.edges > trigger or bool(self.error)
             ):
                 return
             if self.sees_exposures or settings.trigger_mode is not TriggerMode.EXTERNAL_MULTI:
@@ -146,6 +150,8 @@ class FakeCamera(Camera):
                 raise CameraError(self.error)
             if acquisition.aborting:
                 return
+            if settings.latency_time:
+                free = end + settings.latency_time
             if index not in self.lost or self.given > self.edges:
                 yield self.frame(acquisition, index)
 
@@ -211,10 +217,10 @@ class Rig:
         done(self.engine.start())
         return prepared
 
-    def until(self, wanted: Callable[[StreamerStatus], bool]) -> StreamerStatus:
+    def until(self, wanted: Callable[[StreamerStatus], bool], deadline: float = DEADLINE) -> StreamerStatus:
         """The first status that is as wanted."""
         with self.changed:
-            assert self.changed.wait_for(lambda: wanted(self.engine.status()), DEADLINE), self.engine.status()
+            assert self.changed.wait_for(lambda: wanted(self.engine.status()), deadline), self.engine.status()
         return self.engine.status()
 
     def until_state(self, state: str) -> StreamerStatus:

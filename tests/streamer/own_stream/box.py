@@ -43,6 +43,7 @@ class Memory:
         self.users: list[UserPart | None] = []
         """Of each start message that went out."""
         self.settings: Settings | None = None
+        self.shape = SHAPE
         self.series: str | None = ""
         self.sent = self.armings = 0
         self.counts_frames = True
@@ -59,7 +60,7 @@ class Memory:
         self.armings += 1
         self.sent = 0
         self.ending.clear()
-        self.finishing = False
+        self.finishing = self.exposing = False
         self.state = BoxState.ARMED
         planned = settings.frames if settings else None
         if user is not None and user.frames == 0:
@@ -67,7 +68,7 @@ class Memory:
         header = Header(
             filename="" if user is None else user.filename,
             series=f"box-{self.armings}" if user is None else user.arm,
-            frames=planned, shape=SHAPE, type=DTYPE, compression="none",
+            frames=planned, shape=self.shape, type=DTYPE, compression="none",
             overwrite=user.overwrite if user else False,
             trigger_mode=user.trigger_mode if user else None, frame_time=user.frame_time if user else None,
             index_source=user.index_source if user else None,
@@ -76,8 +77,8 @@ class Memory:
         self._send(codec.encode_start(header, user.metadata if user else None))
 
     def send_frame(self) -> None:
-        image = Image(shape=SHAPE, type=DTYPE, compression="none", frame=self.sent, series=self.series)
-        pixels = np.full(SHAPE, self.sent % 251, DTYPE)
+        image = Image(shape=self.shape, type=DTYPE, compression="none", frame=self.sent, series=self.series)
+        pixels = np.full(self.shape, self.sent % 251, DTYPE)
         self._send([codec.encode_image(image), pixels.tobytes()])
         self.sent += 1
 
@@ -253,15 +254,23 @@ class Box(StreamingDetector):
 
     def _take(self, frames: int, settings: Settings) -> None:
         box = self.box
-        for _ in range(frames):
+        arming = box.armings
+
+        def ended() -> bool:
+            return box.ending.is_set() or box.armings != arming
+
+        for number in range(frames):
+            if number and settings.latency_time:
+                box.ending.wait(settings.latency_time)
             with box.lock:
-                if box.finishing or box.ending.is_set():
+                if box.finishing or ended():
                     return
                 box.exposing = True
             box.ending.wait(settings.exposure_time)
             with box.lock:
-                box.exposing = False
-                if box.ending.is_set():
+                if box.armings == arming:
+                    box.exposing = False
+                if ended():
                     return
                 box.send_frame()
                 if box.finishing:
@@ -299,4 +308,4 @@ class Box(StreamingDetector):
         return self.faults | set(str(self.box.values["Faults"]).split())
 
     def _format(self) -> FrameFormat:
-        return FrameFormat(shape=SHAPE, dtype=DTYPE, frame_bytes=int(np.prod(SHAPE)) * 2)
+        return FrameFormat(shape=self.box.shape, dtype=DTYPE, frame_bytes=int(np.prod(self.box.shape)) * 2)
