@@ -29,6 +29,8 @@ ANSWER = 0.5
 """Seconds within which a camera answers a question; the library waits for some seconds."""
 SAFE_PACKET_SIZE = 1400
 """Bytes of a packet that every network takes: for cameras that cannot send packets to try."""
+CONTROL, OURS = 0x0A00, 0b11
+"""Bootstrap register CCP of "GigE Vision" 1.2; its bits while a program has exclusive access, or control."""
 CLOSING = 10.0
 """Seconds: more than the library waits for the answers of a lost camera, two times three."""
 PACKET_OVERHEAD = 36
@@ -92,6 +94,8 @@ class Device:
         self._question: Thread | None = None
         self._closing: Thread | None = None
         """Closes the stream of a lost camera."""
+        self._was_off = False
+        """True if the camera answers, but does not know any more that this process controls it."""
         self._camera: int | None = self._open(by_address=bool(unit["Address"]))
         self.handle: int = lib.camera_get_device(self.camera)
         """The ArvDevice."""
@@ -163,7 +167,7 @@ class Device:
     @property
     def gone(self) -> bool:
         """True if it has to be opened again."""
-        if self._camera is None:
+        if self._camera is None or self._was_off:
             return True
         return not self.lib.gv_device_is_controller(self.handle) if self.is_gige else self._silent
 
@@ -186,6 +190,8 @@ class Device:
     def _hear(self) -> None:
         try:
             self.payload()
+            # Switched off and on, it answers, but takes no settings; the heartbeat needs a while to see.
+            self._was_off = self.is_gige and not binding.register(self.lib, self.handle, CONTROL) & OURS
         except CameraError:
             return
         self._silent = False
@@ -322,13 +328,14 @@ class Device:
 
     def close(self) -> None:
         """Give the camera free; without effect if it is closed."""
-        gone, (camera, self._camera) = self.lost, (self._camera, None)
+        is_away = self.lost and not (self._was_off and not self._silent)
+        camera, self._camera = self._camera, None
         if camera is None:
             return
         self.has_closed(CLOSING)  # since buffers are given free behind this
         end = Thread(target=self._release, args=(camera,), name="camera is closed", daemon=True)
         end.start()
-        if not gone:  # or it would be waited for, for seconds
+        if not is_away:  # or it would be waited for, for seconds
             end.join()
 
     def _release(self, camera: int) -> None:

@@ -153,6 +153,7 @@ class FrameIds:
             return self.kind.steps(self.kind.first, number)
         if self._habit is Habit.CONTINUES and self._before is not None and self._before_is_last:
             steps = self.kind.steps(self.kind.after(self._before), number)
-            is_possible = not self._is_disturbed or (passed is not None and 0 <= steps <= passed)
+            # A frame of the series before may have come after all others were waited for: time knows better.
+            is_possible = not self._is_disturbed if passed is None else 0 <= steps <= passed
             return steps if is_possible else 0
         return 0

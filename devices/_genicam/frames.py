@@ -32,6 +32,8 @@ answer at all is found by the library's heartbeat, in 6 s."""
 QUIET = 2.0
 """Seconds after which a camera is asked whether it is there: without a frame if it has no heartbeat, else
 without one that was due."""
+CLOCKS = 1.01
+"""How much faster a camera's clock may be than the host's."""
 SETTLE = 0.3
 """Seconds for which a camera that was stopped may still send a frame."""
 LONG = 1.0
@@ -108,8 +110,9 @@ class Frames:
     def take(self) -> Iterator[Exposure]:
         """Arm the camera and yield the frames of the series."""
         self._lend()
+        self._started = self._acquisition.now()
         self._device.start()
-        self._heard = self._started = self._acquisition.now()
+        self._heard = self._acquisition.now()
         self._acquisition.ready()
         match self._acquisition.settings.trigger_mode:
             case TriggerMode.SOFTWARE:
@@ -210,11 +213,14 @@ class Frames:
         return index
 
     def _passed(self) -> int | None:
-        """Return how many frames the camera may have sent before the one that has just come."""
+        """Return the most frames that the camera can have sent before the one that has just come.
+
+        `None` if not its own clock starts them.
+        """
         if self._acquisition.settings.trigger_mode is not TriggerMode.INTERNAL or self._period <= 0.0:
             return None
         exposing = self._heard - self._started - self._exposure
-        return max(0, int(exposing / self._period))
+        return max(0, int(exposing / self._period * CLOCKS))
 
     def _account(self, frames: int) -> None:
         self._known = max(self._known, frames)

@@ -141,7 +141,17 @@ def test_ids_that_may_have_jumped_are_bound_by_the_time_since_the_start(
     assert ids.index(first + 1, passed) == index + 1
     ids.end(exact=True)
     assert ids.start is Habit.CONTINUES, "nothing was written since the last id"
-    assert ids.index(first + 4, passed) == 2
+    assert ids.index(first + 4, 2) == 2
+
+
+@pytest.mark.parametrize(("passed", "index"), [(None, 1), (1, 1), (0, 0)])
+def test_a_frame_of_the_series_before_that_has_come_very_late_shifts_nothing(
+    passed: int | None, index: int
+) -> None:
+    """It has taken the id that was expected, and no period has passed since the start."""
+    ids = continuing()
+    assert ids.start is Habit.CONTINUES
+    assert ids.index(1004, passed) == index
 
 
 def test_a_jump_teaches_nothing() -> None:
