@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+import time
 from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
@@ -12,6 +13,7 @@ from penstock.devices._genicam.device import Device, View
 from penstock.devices._genicam.features import Features, names_of
 from penstock.devices._genicam.frame_ids import FrameIds
 from penstock.devices._genicam.frames import Frames
+from penstock.devices._genicam.left_settings import LeftSettings
 from penstock.devices._genicam.parameters import COUNTS, SETTINGS, UNIT
 from penstock.devices._genicam.pixel_formats import PixelFormat, taken
 from penstock.devices._genicam.reopening import Reopening
@@ -23,8 +25,10 @@ from penstock.streamer.unit import CameraError, FrameFormat
 
 log = logging.getLogger(__name__)
 
-CLOSED_WITHIN = 0.7
-"""Seconds for which Arm waits until the library has ended the last series of a lost camera."""
+BACK_WITHIN = 0.7
+"""Seconds for which Arm waits for a lost camera: until the library has ended its last series, and it answers."""
+FRESH = 0.5
+"""Seconds for which a camera that has answered is taken to be there."""
 
 
 class GenICam(Camera, HasFeatures):
@@ -39,6 +43,10 @@ class GenICam(Camera, HasFeatures):
         """See `Camera`."""
         self._unit = dict(properties)
         self._ids: FrameIds
+        self._left = LeftSettings()
+        self._taking = False
+        """True while a series takes frames."""
+        self._asked = 0.0
         self._use(Device(self._unit))
         self._reopening = Reopening(self._unit)
         self._not_shown = ""
@@ -46,6 +54,8 @@ class GenICam(Camera, HasFeatures):
         self._last_shown: tuple[Parameter, ...] = ()
         self._counts: Mapping[str, int] = {}
         self._form: PixelFormat | None = None
+        self._prepared: Device | None = None
+        """The camera that was set up."""
         self._gain: float | None = None
         """That the camera has taken for the prepared series."""
         self._values: Mapping[str, Value] = {p.name: p.default for p in SETTINGS if p.writable}
@@ -85,12 +95,10 @@ class GenICam(Camera, HasFeatures):
     def prepare(self, settings: Settings) -> FrameFormat:
         """See `Unit`; opens the camera again if it was unplugged."""
         self._device.ask()
-        if not self._device.has_closed(CLOSED_WITHIN):
-            raise self._silent()
-        if self._device.gone:
-            self._device.close()
-            self._use(self._reopening.device())
+        self._open_again(BACK_WITHIN)
         self._refuse_if_lost()
+        if lost := self._left.sentence(self._device.name):
+            raise CameraError(lost)
         frames = self.check(settings)
         self._form = self._form_of(settings)
         if self._device.set_up(settings, self._form, self._view_of(settings)):
@@ -103,6 +111,7 @@ class GenICam(Camera, HasFeatures):
                 "what the camera adds to frames or rows, or choose another PixelFormat or an even AOIWidth"
             )
         self._values = dict(settings.camera)
+        self._prepared = self._device
         internal = settings.trigger_mode is TriggerMode.INTERNAL
         self.index_source = IndexSource.HARDWARE_COUNTER if internal else IndexSource.ARRIVAL
         return frames
@@ -150,7 +159,7 @@ class GenICam(Camera, HasFeatures):
         """See `Unit`."""
         if name in COUNTS:
             return self._counts.get(name, 0)
-        if self._device.lost:  # each question would be waited for, for seconds
+        if not self._is_there():  # each question would be waited for, for seconds
             raise CameraError("the camera does not answer")
         if name == "SensorTemperature":
             return self._device.temperature()
@@ -159,13 +168,16 @@ class GenICam(Camera, HasFeatures):
         return super().read(name)
 
     def trouble(self) -> str:
-        """See `Unit`."""
-        if not self._device.lost:
-            return ""
-        if self._device.gone:
-            return f"Camera {self._device.name} was away; Arm opens it again, see its cable and power"
-        self._device.ask(0.0)  # it may be back at the next call
-        return f"Camera {self._device.name} does not answer; see its cable and power"
+        """See `Unit`; opens a lost camera again between series."""
+        try:
+            if not self._taking:
+                if not self._is_there():
+                    self._device.ask(0.0)  # it may be back at the next call
+                self._open_again(0.0)
+            self._refuse_if_lost()
+        except CameraError as error:
+            return _capital(str(error))
+        return _capital(self._left.sentence(self._device.name))
 
     def remark(self) -> str:
         """See `Unit`."""
@@ -173,7 +185,7 @@ class GenICam(Camera, HasFeatures):
 
     def shown(self) -> tuple[Parameter, ...]:
         """See `Unit`: the features in the property ShownFeatures, the last known ones of a lost camera."""
-        if not self._device.lost:
+        if self._is_there():
             self._last_shown = tuple(self._shown_parameter(name) for name in self._shown)
         return self._last_shown
 
@@ -188,6 +200,7 @@ class GenICam(Camera, HasFeatures):
     def set_feature(self, name: str, value: Value) -> Feature:
         """See `HasFeatures`."""
         made = self._features_now().set(name, value)
+        self._left.have_been_set(name, self._features)
         self._ids.disturb()
         if self._ids.kind != self._device.ids:  # such as GevGVSPExtendedIDMode
             self._ids = FrameIds(self._device.ids)
@@ -197,9 +210,15 @@ class GenICam(Camera, HasFeatures):
         """See `Camera`."""
         if self._form is None:
             raise CameraError("acquire before prepare")
-        with Frames(self._device, self._ids, acquisition, self._form, self._payload) as frames:
-            self._counts = frames.counts
-            yield from frames.take()
+        if self._prepared is not self._device:
+            raise CameraError(f"camera {self._device.name} was switched off and on since Arm; call Arm again")
+        self._taking = True
+        try:
+            with Frames(self._device, self._ids, acquisition, self._form, self._payload) as frames:
+                self._counts = frames.counts
+                yield from frames.take()
+        finally:
+            self._taking = False
 
     def close(self) -> None:
         """See `Unit`."""
@@ -210,6 +229,27 @@ class GenICam(Camera, HasFeatures):
         self._device = device
         self._ids = FrameIds(self._device.ids)
         self._features = Features(self._device)
+
+    def _open_again(self, patience: float) -> None:
+        """Open a camera that is lost for good, if it is there again within so many seconds.
+
+        Raises:
+            CameraError: it is not.
+        """
+        if not self._device.has_closed(patience):
+            raise self._silent()
+        if self._device.gone:
+            self._device.close()
+            self._use(self._reopening.device(patience))
+            self._left.compare(self._features)
+
+    def _is_there(self) -> bool:
+        """Return whether the camera answers; in a series `Frames` asks it."""
+        now = time.monotonic()
+        if not (self._taking or self._device.lost) and now - self._asked >= FRESH:
+            self._device.ask()
+            self._asked = now
+        return not self._device.lost
 
     def _features_now(self) -> Features:
         self._device.ask()
@@ -222,8 +262,7 @@ class GenICam(Camera, HasFeatures):
             raise self._silent()
 
     def _silent(self) -> CameraError:
-        name = self._device.name
-        return CameraError(f"camera {name} does not answer; see its cable and power, then call Arm again")
+        return CameraError(f"camera {self._device.name} does not answer; see its cable and power")
 
     def _shown_names(self) -> Sequence[str]:
         """Return the names in the property ShownFeatures that can be attributes; see `shown` and `remark`."""
@@ -271,6 +310,10 @@ class GenICam(Camera, HasFeatures):
         )
         columns, rows = self._device.sensor
         return View(left, top, width or columns - left, height or rows - top)
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _sentence(feature: Feature) -> str:

@@ -12,9 +12,6 @@ from penstock.streamer.unit import CameraError
 
 log = logging.getLogger(__name__)
 
-WAIT = 0.7
-"""Seconds for which Arm waits for the camera; opening it takes a fifth of one."""
-
 
 class Reopening:
     """Opens one camera again.
@@ -28,9 +25,13 @@ class Reopening:
         self._thread: Thread | None = None
         self._opened: Device | None = None
         self._error: CameraError | None = None
+        """Why it could not be opened when this was tried last."""
 
-    def device(self) -> Device:
+    def device(self, patience: float) -> Device:
         """Return the camera, opened.
+
+        Args:
+            patience: seconds to wait for it; opening it takes a fifth of one.
 
         Raises:
             CameraError: it is away, or has not answered yet; a later call asks again.
@@ -38,13 +39,11 @@ class Reopening:
         if self._thread is None or (not self._thread.is_alive() and self._opened is None):
             self._thread = Thread(target=self._open, name="camera is opened again", daemon=True)
             self._thread.start()
-        self._thread.join(WAIT)
-        if self._thread.is_alive():
+        self._thread.join(patience)
+        if self._thread.is_alive() or self._opened is None:
             name = name_of(self._unit)
-            raise CameraError(f"camera {name} does not answer; see its cable and power, then call Arm again")
-        opened, error, self._opened, self._error = self._opened, self._error, None, None
-        if opened is None:
-            raise error or CameraError("the camera could not be opened again")
+            raise self._error or CameraError(f"camera {name} does not answer; see its cable and power")
+        opened, self._opened, self._error = self._opened, None, None
         return opened
 
     def close(self) -> None:

@@ -29,7 +29,7 @@ def test_any_error_is_the_refusal_of_arm_with_its_cause(
 
     monkeypatch.setattr(reopening, "Device", fails)
     with pytest.raises(CameraError) as refused:
-        Reopening(UNIT).device()
+        Reopening(UNIT).device(10.0)
     assert str(refused.value) == said
 
 
@@ -41,10 +41,8 @@ def test_one_that_comes_late_is_that_of_the_next_arm(monkeypatch: pytest.MonkeyP
         return camera
 
     monkeypatch.setattr(reopening, "Device", opens)
-    monkeypatch.setattr(reopening, "WAIT", 0.01)
     opening = Reopening(UNIT)
     with pytest.raises(CameraError, match="camera 192.0.2.7 does not answer; see its cable and power"):
-        opening.device()
-    monkeypatch.setattr(reopening, "WAIT", 10.0)
+        opening.device(0.01)
     answers.set()
-    assert opening.device() is camera
+    assert opening.device(10.0) is camera
