@@ -15,7 +15,17 @@ import msgspec
 from penstock.stins import metadata as free_metadata
 from penstock.stins.blobs import ITEM_BYTES, type_name
 from penstock.stins.errors import LocalError, NotTaken, RemoteError, StinsError
-from penstock.stins.messages import Buffer, Frame, Header, Image, Message, RefusedImage, SeriesEnd, Start
+from penstock.stins.messages import (
+    HEADER_CHARACTERS,
+    Buffer,
+    Frame,
+    Header,
+    Image,
+    Message,
+    RefusedImage,
+    SeriesEnd,
+    Start,
+)
 from penstock.stins.texts import plural
 
 MAX_JSON_BYTES = 64 * 2**20
@@ -63,12 +73,19 @@ def decode(parts: Sequence[Buffer], left_out: list[StinsError] | None = None) ->
     elif type(message) is Header:
         decoded = _start(message, parts[1:], wrong)
     else:
-        decoded = message  # type: ignore[assignment]
+        decoded = _end(message)  # type: ignore[arg-type]
     if wrong:
         if left_out is None:
             raise wrong[0]
         left_out += wrong
     return decoded
+
+
+def _end(end: SeriesEnd) -> SeriesEnd:
+    header = end.image_header
+    if header is None or len(header) <= HEADER_CHARACTERS:
+        return end
+    return msgspec.structs.replace(end, image_header=header[:HEADER_CHARACTERS])
 
 
 def refused_frame(parts: Sequence[Buffer], error: RemoteError) -> Frame | None:

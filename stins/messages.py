@@ -23,6 +23,8 @@ MessageNumber: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**53), le=2**53)]
 Amount: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 MAX_NAME, MAX_FILENAME = 256, 4096
 """Most characters of a name and of a file name."""
+HEADER_CHARACTERS = 16384
+"""Most characters of the header of an image."""
 Name: TypeAlias = Annotated[str, msgspec.Meta(max_length=MAX_NAME)]
 FileName: TypeAlias = Annotated[str, msgspec.Meta(max_length=MAX_FILENAME)]
 
@@ -165,7 +167,8 @@ class SeriesEnd(
     lost: dict[str, int] | None = None
     """Frames triggered but not sent, by cause."""
     image_header: str | None = None
-    """Header of the first image of a PILATUS, as camserver has written it."""
+    """Header of the first image of a PILATUS, as camserver has written it; what is behind `HEADER_CHARACTERS`
+    is cut."""
     forwarded: Forwarded | None = None
     """Only from a receiver to a consumer."""
     absent: tuple[tuple[Amount, Amount, Name], ...] | None = None

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from penstock.codecs.cbf_header import facts_of
+from penstock.codecs.cbf_header import facts_of, lines_of
 
 PILATUS3 = """# Detector: PILATUS3 6M, S/N 60-0000
 # 2017-06-26T02:54:23.347
@@ -79,3 +79,42 @@ def test_facts_of_a_header(header: str, facts: dict[str, Any]) -> None:
     found = facts_of(header.replace("\n", "\r\n"))
     assert found == facts
     assert [type(value) for value in found.values()] == [type(facts[key]) for key in found]
+
+
+@pytest.mark.parametrize(
+    ("line", "facts"),
+    [
+        ("Count_cutoff " + 5000 * "9", {}),
+        ("Count_cutoff 9223372036854775807", {"saturation_value": 9223372036854775807}),
+        ("Count_cutoff 9223372036854775808", {}),
+        ("Count_cutoff 1e999", {}),
+        ("Count_cutoff -5 counts", {}),
+        ("Count_cutoff 1.5 counts", {}),
+        ("Exposure_time " + 400 * "9", {}),
+        ("Exposure_time -1 s", {}),
+        ("Threshold_setting: 1e999 eV", {}),
+        ("Tau = -1e-9 s", {}),
+        ("N_excluded_pixels = 0.5", {}),
+        ("Silicon sensor, thickness 1e400 m", {}),
+        ("Silicon sensor, thickness -3e-4 m", {}),
+        ("Q" * 201 + " sensor, thickness 3e-4 m", {}),
+        ("Gain_setting: " + 201 * "z", {}),
+        ("Gain_setting: " + 200 * "z", {"gain_setting": 200 * "z"}),
+        ("Trim_file: a\0b.bin", {}),
+        ("Trim_file: \ud800.bin", {}),
+    ],
+    ids=lambda value: value[:30] if isinstance(value, str) else "",
+)
+def test_what_cannot_be_is_left_out_and_named_once(
+    caplog: pytest.LogCaptureFixture, line: str, facts: dict[str, Any]
+) -> None:
+    assert facts_of(f"# {line}") == facts
+    name = line.split()[0].rstrip(":")[:200]
+    logged = [record.message for record in caplog.records]
+    assert (len(logged), [message for message in logged if name not in message]) == (not facts, [])
+
+
+def test_no_more_than_16_kib_of_a_header_are_read_however_long_its_lines_are() -> None:
+    blanks = "# a b" + 16_000 * " " + "x"
+    assert lines_of(blanks + "\n# c d\n" + 400 * " " + "\n# e f") == {"a": "b" + 16_000 * " " + "x", "c": "d"}
+    assert lines_of("# a b" + 20_000 * " " + "x") == {"a": "b"}

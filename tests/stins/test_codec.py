@@ -48,6 +48,11 @@ def test_the_example_of_the_description_is_decoded() -> None:
     assert codec.decode([STINS_MD[3]]) == SeriesEnd(msg_number=43)
 
 
+def test_the_header_of_an_image_is_cut_after_16_kib() -> None:
+    (sent,) = codec.encode_end(SeriesEnd(reason="stop", image_header="#" * 16385))
+    assert codec.decode([sent]) == SeriesEnd(reason="stop", image_header="#" * 16384)
+
+
 def test_a_start_message_comes_back_as_it_was() -> None:
     metadata = {"exptime": 0.1, "nested": {"list": [1, 2.5, "three", None]}}
     parts = codec.encode_start(FULL_HEADER, metadata)
