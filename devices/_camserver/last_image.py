@@ -17,10 +17,15 @@ def number_of(path: str) -> int | None:
     return None if found is None else int(found[1])
 
 
-def ended_early(path: str, planned: int) -> bool:
-    """Return whether an exposure has ended before the image of this number."""
+def fewer(path: str, planned: int) -> str:
+    """Return, in words, how an exposure has ended before the image of number `planned`; "" if it has not."""
     number = number_of(path)
-    return number is not None and number < planned
+    if number is None or number >= planned:
+        return ""
+    return (
+        f"has taken images up to {number}, not {planned}: somebody has changed NImages since Arm, or has "
+        "ended the exposure at camserver"
+    )
 
 
 def is_elsewhere(path: str, folder: str) -> bool:
@@ -29,7 +34,8 @@ def is_elsewhere(path: str, folder: str) -> bool:
 
 
 def unlike(path: str, planned: int, folder: str) -> str:
-    """Return, in words, what somebody has changed since Arm; "" for nothing.
+    """Return, in words, what somebody has changed since Arm so that there are too many images, or they are
+    not where they are looked for; "" for nothing.
 
     Args:
         path: of the last image, as camserver says it.

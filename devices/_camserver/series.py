@@ -12,9 +12,11 @@ import re
 import time
 from contextlib import suppress
 from threading import Event, Lock, Thread
+from typing import TypeAlias
 
-from penstock.devices._camserver import exposure, last_image
+from penstock.devices._camserver import exposure
 from penstock.devices._camserver.client import Camserver
+from penstock.devices._camserver.judged import Judge
 from penstock.devices._camserver.light import BUSY, Light
 from penstock.devices._camserver.modes import BY_COMMAND, Plan
 from penstock.stins.texts import plural
@@ -25,11 +27,14 @@ from penstock.streamer.unit import CameraError, FrameFormat
 
 log = logging.getLogger(__name__)
 
+Outcome: TypeAlias = tuple[str, str, int | None]
+"""Reason, message and number of triggered frames of a series that is over."""
+
 PREFIX = "penstock-{}"
 """Names of a series' files begin with it and the first characters of the id of its arming."""
 ID_DIGITS, NUMBER_DIGITS = 12, 6
 FRAME_WITHIN = 0.5
-"""Seconds beyond an exposure in which its file appears."""
+"""Seconds beyond an exposure for which Stop waits for its file."""
 LOOKS = (0.005, 0.2)
 """Least and most seconds between two looks for the file of the frame that is finished before Stop."""
 TOLD_WITHIN = 1.0
@@ -58,23 +63,28 @@ class Series:
     ) -> None:  # fmt: skip
         self._camserver, self._light, self.plan = camserver, light, plan
         self.id = user.arm
-        self._user, self._frames, self._folder = user, frames, folder
+        self._user, self._frames = user, frames
+        self._judge = Judge(camserver.address, light, plan.images, folder)
         self._prefix = PREFIX.format(re.sub(r"[^A-Za-z0-9]", "", user.arm)[:ID_DIGITS])
         self._begun = self._number = 0
         """Exposures that were started, and camserver's number of the last one."""
         self._end: tuple[str, str] | None = None
         """Reason and message of Stop, of Abort, or of a trigger that was refused."""
         self._lock = Lock()
-        """Held while an exposure is started: none is after Stop or Abort."""
+        """Held while an exposure is started, or looked at: none is started after Stop, Abort or the end."""
+        self._outcome: Outcome | None = None
+        """Of the series that is over."""
         self._events: queue.SimpleQueue[None] = queue.SimpleQueue()
         self._telling, self._finished = Event(), Event()
         """Set before, and after the light streamer is told that no further frame comes."""
+        self._seen = Event()
+        """Set once somebody was told that the series has ended."""
         self.largest = 0
         """Bytes of the largest image that the light streamer has seen."""
         self.image_header = ""
         """Header of the first image; "" before it."""
-        self._trouble = ""
-        """What ended it by a fault; "" if nothing did."""
+        self._trouble = self._ended_by = ""
+        """What ended it by a fault, and who has at camserver; "" for nothing."""
 
     def begin(self) -> None:
         """Have the start message sent; in external modes arm camserver.
@@ -132,6 +142,10 @@ class Series:
             with suppress(CameraError):
                 self._light.settle()
             raise CameraError(f"{self._trouble or self._camserver.exposure.words} ({self._counts()})")
+        with self._lock:
+            over = self._look()
+        if over is not None and over[0] != "complete":
+            self._seen.wait(FINISHED_WITHIN)  # nobody triggers a series that has ended
 
     def stop(self) -> None:
         """Finish the frame under way, then end.
@@ -177,17 +191,19 @@ class Series:
             )  # fmt: skip
         if status.state in BUSY or not self._finished.is_set():
             return Progress(state=BoxState.ARMED, acquired=acquired, sent=status.sent)
+        self._seen.set()
         if self._trouble:
             said = f"{self._trouble} ({self._counts()})"
             return Progress(state=BoxState.ERROR, message=said, acquired=acquired)
-        return Progress(state=BoxState.IDLE, acquired=acquired)
+        return Progress(state=BoxState.IDLE, acquired=acquired, ended_by=self._ended_by)
 
     # Exposures
 
     def _expose(self) -> None:
         with self._lock:
-            if self._end is not None or self._begun >= self.plan.exposures:
-                raise CameraError("this series has ended, or all its triggers were given; Arm again")
+            if self._end is not None or self._outcome is not None or self._begun >= self.plan.exposures:
+                why = self._outcome[1] if self._outcome else ""
+                raise CameraError(why or "this series has ended, or all its triggers were given; Arm again")
             name = f"{self._prefix}_{self._begun * self.plan.images:0{NUMBER_DIGITS}d}.cbf"
             self._begun += 1
             try:
@@ -216,7 +232,7 @@ class Series:
     def _follow(self) -> None:
         while True:
             with self._lock:  # not while an exposure is being started, which the last one's end precedes
-                outcome = self._outcome()
+                outcome = self._look()
             if outcome is not None:
                 break
             self._events.get()
@@ -232,6 +248,8 @@ class Series:
             log.warning("the light streamer could not be told that the series has ended: %s", error)
         if reason == "fault":
             self._trouble = message
+        elif reason == "stop":
+            self._ended_by = message
         self._finished.set()
 
     def _settle(self) -> None:
@@ -243,22 +261,24 @@ class Series:
         except CameraError as error:  # who arms next is told so
             log.warning("the series has ended, but: %s", error)
 
-    def _outcome(self) -> tuple[str, str, int | None] | None:
-        """Return reason, message and number of triggered frames of a series that is over."""
+    def _look(self) -> Outcome | None:
+        """Return the outcome of a series that is over; called after every exposure, with the lock."""
+        if self._outcome is None:
+            self._outcome = self._find_outcome()
+        return self._outcome
+
+    def _find_outcome(self) -> Outcome | None:
         last = self._camserver.exposure
         if last.under_way:
             return None
         failed = self._begun > 0 and last.state is exposure.State.FAILED
         if not failed and self._end is not None:
             return (*self._end, None)
-        if not failed and self._begun and (unlike := self._unlike(last.words)):
-            return "fault", unlike, None
-        given, killed = self._begun == self.plan.exposures, self._begun > 0 and last.killed_by_others
-        early = given and last_image.ended_early(last.words, self.plan.frames - 1)
-        if not failed and (killed or early):
-            return "stop", f"somebody has ended it at camserver, at {last.words}", None
-        if not failed and given:
-            return "complete", "", self.plan.frames
+        if not failed and self._begun:
+            if (judged := self._judge.judge(last, self._begun)) is not None:
+                return (*judged, None)
+            if self._begun == self.plan.exposures:
+                return "complete", "", self.plan.frames
         try:
             self._camserver.check()
         except BoxLost as error:
@@ -266,23 +286,6 @@ class Series:
         if failed:
             return "fault", f"{self._camserver.address} has ended the series: 7 ERR {last.words}", None
         return None
-
-    def _unlike(self, path: str) -> str:
-        """Return, in words, how an exposure that has ended was not as it was set at Arm; "" if it was."""
-        said = last_image.unlike(path, self._begun * self.plan.images - 1, self._folder)
-        if not said or (last_image.is_elsewhere(path, self._folder) and self._appears()):
-            return ""  # of one folder there may be two names
-        return f"{self._camserver.address} {said}; Arm sets it again"
-
-    def _appears(self) -> bool:
-        """Return whether a file of the last exposure is, or comes, where it is looked for."""
-        before, end = (self._begun - 1) * self.plan.images, time.monotonic() + FRAME_WITHIN
-        with suppress(CameraError):
-            while self._light.status().acquired <= before:
-                if time.monotonic() > end:
-                    return False
-                Event().wait(LOOKS[0])
-        return True
 
     def _counts(self) -> str:
         try:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from threading import Event, current_thread
 
+import msgspec
 import pytest
 
 from penstock.codecs.cbf_header import facts_of
-from penstock.devices._camserver import last_image
+from penstock.devices._camserver import judged, last_image
+from penstock.devices.pilatus import Pilatus
 from penstock.streamer.camserver.faults import Faults
 from penstock.streamer.camserver.server import SimulatedCamserver
+from penstock.streamer.light_client import LightStatus
 from penstock.streamer.own_stream.contract import BoxState
 from penstock.streamer.settings import TriggerMode
 from penstock.streamer.unit import CameraError
@@ -110,8 +114,10 @@ def test_what_was_typed_at_the_window_between_series_is_set_again_at_arm(
     ],
 )
 def test_a_series_that_was_changed_between_arm_and_trigger_is_a_fault_that_says_so(
-    box: Rig, simulated: SimulatedCamserver, folder: Path, tmp_path: Path, line: str, said: str
-) -> None:
+    box: Rig, simulated: SimulatedCamserver, folder: Path, tmp_path: Path, line: str, said: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(judged, "APPEARS_IN", 10)
     box.arm(0.005, trigger_mode=TriggerMode.SOFTWARE, n_triggers=2, n_frames_per_trigger=2)
     simulated.type_at_window(line.format(tmp_path))
     box.engine.trigger()
@@ -126,15 +132,53 @@ def test_a_series_that_was_changed_between_arm_and_trigger_is_a_fault_that_says_
     assert (len(frames), end.reason) == (2, "complete")
 
 
-def test_a_folder_of_two_names_is_one(box: Rig, folder: Path, tmp_path: Path) -> None:
-    """camserver may say a path as it was given, or as the kernel does."""
+@pytest.mark.parametrize("busy", [False, True])
+def test_a_folder_of_two_names_is_one(
+    box: Rig, folder: Path, tmp_path: Path, busy: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """camserver may say a path as it was given, or as the kernel does; and the first answer of the light
+    streamer may take long, and be from before it has seen the files."""
+    assert isinstance(box.unit, Pilatus)
+    status, asked = box.unit._light.status, Event()
+
+    def slow() -> LightStatus:
+        if current_thread().name not in ("series", "trigger") or asked.is_set():
+            return status()
+        asked.set()
+        Event().wait(0.6)
+        return msgspec.structs.replace(status(), acquired=0)
+
+    if busy:
+        monkeypatch.setattr(box.unit._light, "status", slow)
     link = tmp_path / "link"
     link.symlink_to(folder)
     box.prepare(0.005, n_triggers=2)
-    box.unit._folder = str(link)  # type: ignore[attr-defined]
+    box.unit._folder = str(link)
     done(box.engine.start())
     _, frames, end = box.series()
-    assert (len(frames), end.reason) == (2, "complete")
+    assert (len(frames), end.reason, end.message) == (2, "complete", None)
+    assert asked.is_set() is busy
+
+
+@pytest.mark.parametrize(
+    ("triggers", "images", "arrived", "said"),
+    [
+        (2, 2, [0], "has taken images up to 0, not 1: somebody has changed NImages since Arm, or has ended"),
+        (1, 3, [0], "has taken images up to 0, not 2: somebody has changed NImages since Arm, or has ended"),
+    ],
+    ids=["the first exposure of two", "the only one"],
+)
+def test_fewer_images_end_the_series_at_the_first_exposure_that_lacks_some(
+    box: Rig, simulated: SimulatedCamserver, triggers: int, images: int, arrived: list[int], said: str
+) -> None:
+    box.arm(0.005, trigger_mode=TriggerMode.SOFTWARE, n_triggers=triggers, n_frames_per_trigger=images)
+    simulated.type_at_window("NImages 1")
+    box.engine.trigger()
+    status = box.until_state("idle")
+    assert said in status.message and said in status.ended_by and status.ended_early
+    _, frames, end = box.series()
+    assert ([frame.image.frame for frame in frames], end.reason) == (arrived, "stop")
+    assert said in str(end.message)
 
 
 @pytest.mark.parametrize(
@@ -153,6 +197,8 @@ def test_a_folder_of_two_names_is_one(box: Rig, folder: Path, tmp_path: Path) ->
 def test_what_the_last_image_says(path: str, planned: int, folder: str, said: str) -> None:
     found = last_image.unlike(path, planned, folder)
     assert found.startswith(said) and bool(found) == bool(said)
+    few = last_image.fewer(path, planned)
+    assert few.startswith("has taken images up to 0, not 1") == bool(few) == (path == "/ram/a_00000.cbf")
 
 
 def test_an_image_folder_that_is_gone_keeps_nobody_from_connecting_and_is_set_at_arm(
