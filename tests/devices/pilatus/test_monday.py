@@ -142,7 +142,7 @@ def test_a_folder_of_two_names_is_one(
     status, asked = box.unit._light.status, Event()
 
     def slow() -> LightStatus:
-        if current_thread().name not in ("series", "trigger") or asked.is_set():
+        if current_thread().name not in ("series", "start of the series") or asked.is_set():
             return status()
         asked.set()
         Event().wait(0.6)
