@@ -13,7 +13,7 @@ from penstock.streamer.clock import Clock
 from penstock.streamer.own_stream.contract import BoxLost, StreamingDetector
 from penstock.streamer.protocol import Description
 from penstock.streamer.settings import Parameter, Value
-from penstock.streamer.unit import Unit
+from penstock.streamer.unit import NotAsked, Unit
 
 log = logging.getLogger(__name__)
 
@@ -99,6 +99,8 @@ class Parameters:
             if not parameter.writable or parameter in self._shown:
                 try:
                     readings[parameter.name] = self._camera.read(parameter.name)
+                except NotAsked:
+                    continue
                 except Exception as error:  # a missing temperature ends no series
                     if parameter.name not in self._failed:  # log it once, for models that lack the reading
                         log.warning("%s: %s cannot be read: %s", self._name, parameter.name, error)

@@ -22,6 +22,13 @@ class CameraError(Exception):
     """
 
 
+class NotAsked(CameraError):
+    """A reading is not asked for at present, on purpose: it has no value for now, which nobody is warned of.
+
+    Raised from `read`.
+    """
+
+
 class Overrun(Exception):
     """A frame was lost because no buffer was free: frames are sent more slowly than the camera delivers them.
 

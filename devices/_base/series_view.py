@@ -89,8 +89,8 @@ class SeriesView:
         if not self.series or status.series != self.series:
             return view
         ready = status.ready_for_trigger and status.triggered >= view.triggered
-        # The count must not decrease when the box's counter arrives after the receiver's first frames.
-        acquired = max(view.acquired, status.acquired or 0) if status.peers is None else status.acquired or 0
+        # The count must not decrease when the hardware's arrives after the receiver's first frames.
+        acquired = max(view.acquired, status.acquired or 0)
         return replace(view, acquired=acquired, ready_for_trigger=ready)
 
     def with_receiver(self, status: Status) -> SeriesView:
@@ -108,8 +108,11 @@ class SeriesView:
                 frame_shape=tuple(series.shape) or self.frame_shape,
                 frame_type=series.dtype or self.frame_type,
             )
+        # What is stored was acquired, also when the hardware is gone and its last count is older.
+        acquired = max(self.acquired, status.counts.stored)
         if not self.counts_frames and status.latest_frame is not None:
-            view = replace(view, acquired=max(self.acquired, status.latest_frame + 1))
+            acquired = max(acquired, status.latest_frame + 1)
+        view = replace(view, acquired=acquired)
         return replace(view, counts=status.counts, latest_frame=status.latest_frame, frame_rate=rate)
 
     def without_streamer(self) -> SeriesView:

@@ -16,7 +16,7 @@ from penstock.devices._camserver.client import EXPOSING, IDLE, Camserver
 from penstock.devices._camserver.protocol import Channel, Setup
 from penstock.streamer.own_stream.contract import BoxLost
 from penstock.streamer.settings import Value
-from penstock.streamer.unit import CameraError
+from penstock.streamer.unit import CameraError, NotAsked
 
 log = logging.getLogger(__name__)
 
@@ -73,7 +73,8 @@ class Readings:
         """Return a reading.
 
         Raises:
-            CameraError: there is none, or it is too old.
+            CameraError: there is none.
+            NotAsked: a series runs, and it is too old.
             BoxLost: camserver is lost.
         """
         if name == "DetectorState" and not self._resting():
@@ -83,7 +84,7 @@ class Readings:
             if age >= READ_EVERY and self._resting():
                 self._read()
             elif age > HOLD:
-                raise CameraError(f"{name} is not asked for during a series")
+                raise NotAsked(f"{name} is not asked for during a series")
         found = self._value(name)
         if found is None:
             raise CameraError(f"{self._camserver.address} has no {name}")

@@ -10,7 +10,7 @@ import pytest
 from penstock.streamer.camera import Acquisition, Exposure
 from penstock.streamer.parameters import READ_EVERY, READINGS_HOLD, Parameters
 from penstock.streamer.settings import TriggerMode, Value
-from penstock.streamer.unit import CameraError
+from penstock.streamer.unit import CameraError, NotAsked
 from tests.streamer.rig import DEADLINE, FakeCamera, FakeClock, Rig
 
 Wait = Callable[[Acquisition], bool]
@@ -127,17 +127,24 @@ def test_a_reading_that_could_not_be_taken_for_five_seconds_is_not_shown() -> No
         rig.until(lambda status: status.readings == {"Temperature": 21.5})
 
 
-def test_a_reading_that_a_model_lacks_is_logged_once(
+def test_a_reading_that_a_model_lacks_is_logged_once_and_one_that_is_not_asked_for_never(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def lacks(name: str) -> Value:
         raise CameraError(f"no sensor for {name}")
+
+    def not_asked(name: str) -> Value:
+        raise NotAsked(f"{name} is not asked for during a series")
 
     camera = FakeCamera({})
     monkeypatch.setattr(camera, "read", lacks)
     parameters = Parameters(camera, "tcp://127.0.0.1:1", FakeClock(), lambda: None)
     for _ in range(3):
         parameters.read()
+    camera.read = not_asked  # type: ignore[method-assign]
+    parameters.read()
+    camera.read = lacks  # type: ignore[method-assign]
+    parameters.read()
     assert [record.message for record in caplog.records] == [
         "FakeCamera: Temperature cannot be read: no sensor for Temperature"
     ]

@@ -117,6 +117,20 @@ def test_the_count_never_goes_back_when_the_box_begins_to_count(patient: BoxLoop
     assert loop.control.view.acquired == 3
 
 
+def test_no_more_frames_are_stored_than_acquired_when_the_boxs_counter_is_behind(patient: BoxLoop) -> None:
+    """As when its power is cut: the last count of the box is from before the last frames."""
+    loop = patient
+    loop.control.arm(settings(9))
+    loop.streamer.say(acquired=2)
+    loop.receiver.take(3)
+    loop.streamer.say(state="fault", message="the detector is gone")
+    loop.wait(3.0)
+    loop.receiver.end()
+    loop.wait(5.0)
+    assert loop.state is SeriesState.FAULT
+    assert "3 of 9 frames stored, 6 pending, 3 acquired." in loop.sentence
+
+
 def test_a_short_series_that_is_over_before_anybody_looks_has_been_armed(patient: BoxLoop) -> None:
     loop = patient
     begin = loop.receiver.begin

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from penstock.codecs import cbf
-from penstock.devices._camserver import modes
+from penstock.devices._camserver import modes, readings
 from penstock.devices.pilatus import Pilatus
 from penstock.stins.messages import IndexSource
 from penstock.streamer.camserver.server import SimulatedCamserver
 from penstock.streamer.patterns import frame_number
 from penstock.streamer.settings import TriggerMode
-from penstock.streamer.unit import CameraError
+from penstock.streamer.unit import CameraError, NotAsked
 from tests.devices.pilatus.units import SENSOR, heard, series, unit
 from tests.streamer import rig
 from tests.streamer.camserver.light_process import LightReady
@@ -158,13 +158,18 @@ def test_a_series_of_one_image_has_its_number_too(box: Rig, simulated: Simulated
     assert frame.image.frame == 0
 
 
-def test_nothing_is_asked_during_a_series(box: Rig, simulated: SimulatedCamserver) -> None:
+def test_nothing_is_asked_during_a_series(
+    box: Rig, simulated: SimulatedCamserver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(readings, "HOLD", 0.0)
     box.arm(0.3, n_triggers=4)
     box.until(lambda status: status.acquired == 1)
     simulated.box.heard.clear()
     box.until(lambda status: status.acquired == 3)
     assert not simulated.box.heard
     assert box.unit.read("DetectorState") == "exposing"
+    with pytest.raises(NotAsked, match="Temperature0 is not asked for during a series"):
+        box.unit.read("Temperature0")
     box.until_state("idle")
 
 
