@@ -26,7 +26,7 @@ from penstock.streamer.unit import CameraError, FrameFormat
 log = logging.getLogger(__name__)
 
 BACK_WITHIN = 0.7
-"""Seconds for which Arm waits for a lost camera: until the library has ended its last series, and it answers."""
+"""Seconds for which Arm waits for a lost camera, and for the library, which may still end its last series."""
 FRESH = 0.5
 """Seconds for which a camera that has answered is taken to be there."""
 

@@ -418,7 +418,8 @@ class Detector(Device):
             if not parameter.writable:
                 values[parameter.name] = view.readings.get(parameter.name, Unread(parameter.default))
         for parameter in self._shown.parameters:
-            values[parameter.name] = view.readings.get(parameter.name, Unread(parameter.default))
+            read = view.readings.get(parameter.name, Unread(parameter.default))
+            values[parameter.name] = self.features.newest(parameter.name, read)
         values |= {parameter.name: self._properties[parameter.name] for parameter in self._identity()}
         values[PARAMETERS.name] = self._list
         values |= self._periods()

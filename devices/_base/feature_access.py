@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
+from typing import TypeVar
 
 from penstock.devices._base.arming import ArmRefused
 from penstock.devices._base.series_control import SeriesControl
 from penstock.devices._base.states import ACTIVE, SeriesState
 from penstock.streamer.client import Description, Feature
 from penstock.streamer.settings import Value
+
+READ_WITHIN = 2.0
+"""Seconds within which the streamer's status has a value that was set: it reads all once per second."""
+ValueT = TypeVar("ValueT")
 
 
 class FeatureAccess:
@@ -22,6 +28,8 @@ class FeatureAccess:
     def __init__(self, control: SeriesControl, changed: Callable[[Description], None]) -> None:
         self._control = control
         self._changed = changed
+        self._just_set: dict[str, tuple[Value, float]] = {}
+        """What the camera has made of a value, and until when that is newer than what was read."""
 
     def list(self) -> list[Feature]:
         """Return all features.
@@ -50,8 +58,15 @@ class FeatureAccess:
             raise ArmRefused("not_idle", f"{name} can be set only in the state ON; now: {sentence}")
         streamer = self._control.streamer
         feature = streamer.set_feature(name, value)
+        if feature.value is not None:
+            self._just_set[name] = feature.value, time.monotonic() + READ_WITHIN
         self._changed(streamer.describe())
         return feature
+
+    def newest(self, name: str, read: ValueT) -> Value | ValueT:
+        """Return the value of a feature: what was set just now, or else what the streamer has read."""
+        just_set, until = self._just_set.get(name, (read, 0.0))
+        return just_set if time.monotonic() < until else read
 
     def _refuse_in_series(self) -> None:
         view = self._control.view

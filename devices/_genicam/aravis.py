@@ -308,9 +308,18 @@ class Stream:
             lib.g_object_set(self._stream, b"socket-buffer-size", SOCKET_BUFFER, None)
             _make_room(lib.gv_stream_get_port(self._stream))
         self._addresses: dict[int, int] = {}
+        self._owners: list[object] = []
 
-    def lend(self, address: int, nbytes: int) -> None:
-        """Let the library fill this memory, until it is popped or the stream is closed."""
+    def lend(self, address: int, nbytes: int, owner: object = None) -> None:
+        """Let the library fill this memory, until it is popped or the stream is closed.
+
+        Args:
+            address: of the memory.
+            nbytes: its size.
+            owner: lives as long as the stream; `None` if the caller sees to it.
+        """
+        if owner is not None:
+            self._owners.append(owner)
         handle = self._lib.buffer_new(nbytes, address)
         self._addresses[handle] = address
         self._lib.stream_push_buffer(self._stream, handle)

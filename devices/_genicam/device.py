@@ -25,7 +25,7 @@ BIG_ENDIAN_PIXELS = 0x20000000
 """Its bit "pixel_endianess", bit 2 counted from the most significant one."""
 ARAVIS_FAKE = ("Aravis", "Fake")
 """The fake camera of Aravis says little endian, and sends Mono16 as big endian (arvfakecamera.c)."""
-ANSWER = 0.5
+ANSWER = 0.75
 """Seconds within which a camera answers a question; the library waits for some seconds."""
 SAFE_PACKET_SIZE = 1400
 """Bytes of a packet that every network takes: for cameras that cannot send packets to try."""
@@ -92,6 +92,8 @@ class Device:
         self._silent = False
         """True from a question until the camera answers one."""
         self._question: Thread | None = None
+        self._runs = False
+        """True from the start of a series until the camera was stopped."""
         self._closing: Thread | None = None
         """Closes the stream of a lost camera."""
         self._was_off = False
@@ -208,6 +210,8 @@ class Device:
             CameraError: the camera refuses one, or makes something else of it.
         """
         lib, camera = self.lib, self.camera
+        if self._runs:  # it did not answer at the end of the last series
+            self.stop()
         asked = (
             settings.exposure_time,
             settings.latency_time,
@@ -300,11 +304,13 @@ class Device:
 
     def start(self) -> None:
         """Begin to take frames, or triggers."""
+        self._runs = True
         self.lib.camera_start_acquisition(self.camera)
 
     def stop(self) -> None:
         """End it."""
         self.lib.camera_stop_acquisition(self.camera)
+        self._runs = False
 
     def trigger(self) -> None:
         """Give a software trigger."""

@@ -112,6 +112,8 @@ class Features:
             raise CameraError(f"{name} can only be read, with the camera's present settings")
         if feature.kind == "command":
             self._device.lib.camera_execute_command(self._device.camera, name.encode())
+        elif feature.choices and str(value) not in feature.choices:
+            raise CameraError(f'{name} has no choice "{value}"; choose {", ".join(feature.choices)}')
         else:
             put, kind = self._setter(feature.kind)
             put(self._device.camera, name.encode(), _typed(feature, value, kind))

@@ -86,6 +86,7 @@ class Frames:
         """True as long as the newest id is that of the last frame that the camera has sent."""
         self._heard = self._started = self._next_check = 0.0
         self._arrived = False
+        self._asked_to_stop = self._is_stopped = False
 
     def __enter__(self) -> Frames:
         self._stream = self._device.stream()
@@ -249,7 +250,7 @@ class Frames:
             while len(self._own) < OWN_BUFFERS:
                 memory = np.empty(self._payload, np.uint8)
                 self._own[memory.ctypes.data] = memory
-                self._stream.lend(memory.ctypes.data, memory.nbytes)
+                self._stream.lend(memory.ctypes.data, memory.nbytes, memory)
             return
         while len(self._lent) < MOST_LENT and (lent := self._acquisition.lend()) is not None:
             slot, memory = lent
@@ -299,10 +300,16 @@ class Frames:
         )
 
     def _stop(self) -> None:
-        self._device.ask()
+        """Stop the camera; one that does not answer is asked once, and may go on sending."""
+        if self._is_stopped:
+            return
+        if not self._asked_to_stop:
+            self._asked_to_stop = True
+            self._device.ask()
         try:
             if not self._device.lost:  # or it would be waited for
                 self._device.stop()
+                self._is_stopped = True
         except CameraError as error:
             log.warning("camera %s could not be stopped: %s", self._device.name, error)
 
@@ -311,14 +318,17 @@ class Frames:
         if self._ids.start is Habit.RESTARTS:
             return
         self._stop()
-        due = self._acquisition.now() + self._period + SETTLE
-        self._exact = self._exact and self._period <= LONG
-        while self._exact and not self._acquisition.aborting and self._acquisition.now() < due:
+        quiet = self._period + SETTLE
+        due = self._acquisition.now() + quiet
+        latest = due + quiet
+        self._exact = self._exact and self._period <= LONG and self._is_stopped
+        while self._exact and not self._acquisition.aborting and (now := self._acquisition.now()) < due:
             self._acquisition.proceed()
             if (filled := self._pop(POLL)) is not None:
                 self._index_of(filled)
                 self._stream.give_back(filled)
-                due = self._acquisition.now() + self._period + SETTLE
+                due = now + quiet
+                self._exact = self._exact and due <= latest  # or it has not stopped
 
     def _count(self) -> None:
         self.counts["ResentPackets"] = self._stream.count("n_resent_packets")

@@ -1,7 +1,7 @@
 """What was set by SetFeature, and a camera has lost that was switched off and on.
 
-Arm sets what the attributes of every camera claim. What SetFeature has set nobody sets again: a series without
-it is refused, since a binning that has gone is seen in no picture.
+Arm sets what the attributes of every camera claim. What SetFeature has set nobody sets again: a series
+without it is refused, since a binning that has gone is seen in no picture.
 """
 
 from __future__ import annotations

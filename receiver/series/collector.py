@@ -426,7 +426,7 @@ class Collector:
         """
         outcome = series.close(cause, stopped=stopped)
         self._leave(series)
-        failed = "" if stopped else self._gap_clock.failure(series, outcome)
+        failed = "" if cause or stopped else self._gap_clock.failure(series, outcome)
         self._sink.end(series, outcome, failed)
         if failed:
             raise GapError(failed)

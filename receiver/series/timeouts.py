@@ -123,8 +123,9 @@ class GapClock:
                 raise GapError(f"{sentence}, {POLICY_IS_FAIL}")
 
     def failure(self, series: RunningSeries, outcome: Outcome) -> str:
-        """Return why a series that is over has failed: its end may come before the clock has ended; "" if it
-        has not."""
-        if self._config.policy != "fail" or not series.account.counts().missing:
+        """Return why a series has failed whose end message has come before the clock has ended; "" if it has
+        not. Of one that was given up, by a fault or an abort, frames are missing for that reason."""
+        given_up = series.stopping or (series.end is not None and series.end.reason in ("abort", "fault"))
+        if self._config.policy != "fail" or given_up or not series.account.counts().missing:
             return ""
         return f"{outcome.reason}, {POLICY_IS_FAIL}"

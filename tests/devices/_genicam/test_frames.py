@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import time
 from collections.abc import Iterator, Mapping
 from typing import cast
 
@@ -34,7 +35,7 @@ class ScriptedStream:
         self.closed = False
         self.counters: dict[str, int] = {}
 
-    def lend(self, address: int, nbytes: int) -> None:
+    def lend(self, address: int, nbytes: int, owner: object = None) -> None:
         self.lent.append(address)
 
     def pop(self, timeout: float) -> Filled | None:
@@ -222,6 +223,35 @@ def test_a_camera_without_heartbeat_is_asked_when_it_is_silent(monkeypatch: pyte
         assert end.reason == "fault"
         assert "camera scripted does not answer any more" in (end.message or "")
         assert camera.device.stopped == 0, "it would be waited for"
+
+
+class RunningStream(ScriptedStream):
+    """Gives frames for ever."""
+
+    given = 0
+
+    def pop(self, timeout: float) -> Filled | None:
+        time.sleep(0.01)  # a camera's period
+        self.given += 1
+        self._script[:] = [(self.given, WHOLE, image(self.given))]
+        return super().pop(timeout)
+
+
+def test_a_camera_that_cannot_be_stopped_and_goes_on_sending_ends_its_series(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It has not answered the one question before it was to be stopped."""
+    camera = ScriptedCamera([])
+    camera.stream = RunningStream([], 0)
+    camera.device = ScriptedDevice(camera.stream, 1)
+    camera.device.has_heartbeat = camera.device.dies = True
+    with Rig(camera, buffers=8 * 24) as rig:
+        rig.connect()
+        rig.arm(n_triggers=3)
+        _, frames, end = rig.receive_series()
+        assert ([frame.image.frame for frame in frames], end.reason) == ([0, 1, 2], "complete")
+        assert (camera.device.stopped, camera.device.asked) == (0, 1)
+        assert camera.stream.closed
 
 
 def test_frames_that_do_not_come_because_the_camera_is_away_are_a_fault() -> None:

@@ -93,6 +93,15 @@ def test_a_gap_fails_the_series_also_when_its_end_comes_before_the_clock_has_end
         bench.say(end(series="b", triggered=2, sent=1))
 
 
+@pytest.mark.parametrize("reason", ["abort", "fault"])
+def test_a_series_that_was_given_up_has_not_failed_for_its_missing_frames(reason: str) -> None:
+    bench = Bench(gap={"policy": "fail", "seconds": 2.0})
+    bench.say(start(frames=10), frame(0), frame(2))
+    bench.say(end(reason=reason, triggered=7, sent=3, lost={reason: 4}))
+    assert not bench.running and bench.sink.failed == [False]
+    assert bench.sink.counts.missing > 0
+
+
 def test_what_a_client_stops_has_not_failed_whatever_is_under_way() -> None:
     bench = Bench(gap={"policy": "fail", "seconds": 2.0})
     bench.say(start(frames=3), frame(0), frame(2))
