@@ -274,6 +274,8 @@ class Engine:
                 f"waiting for the receiver to take frames: {used} of {slots} buffers used, "
                 f"{len(peers)} connected"
             )
+            if len(peers) > 1:
+                message += ", of which one may take nothing, and stop the others"
         return StreamerStatus(
             state=state,
             message=message,
@@ -339,11 +341,14 @@ class Engine:
     def _prepare(self, settings: Settings) -> Prepared:
         settings = self._complete(settings)
         try:
-            frames = self._camera.prepare(settings.numbered(self._camera.most_frames()))
-        except CameraError:
+            return self._set_up(settings)
+        except Exception:  # a camera's SDK may raise anything
             if self._machine.state is State.PREPARED:
                 self._machine.fire(Event.CANCEL, "the hardware is no longer set up as prepared before")
             raise
+
+    def _set_up(self, settings: Settings) -> Prepared:
+        frames = self._camera.prepare(settings.numbered(self._camera.most_frames()))
         self._parameters.have_been_set(settings.camera)
         taken = self._camera.as_prepared(settings)
         if remark := differences(settings, taken, self._camera.readout_time()):

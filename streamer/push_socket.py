@@ -157,9 +157,13 @@ class PushSocket:
         return bool(self._socket.poll(int(seconds * 1000), zmq.POLLOUT))
 
     def limit(self, messages: int) -> None:
-        """Let so many messages of 64 kB and more per receiver wait in ZeroMQ from now on, and no more."""
+        """Let so many messages of 64 kB and more per receiver wait in ZeroMQ from now on, and no more.
+
+        It is the sum that is limited: one of several receivers may hold them all if it takes nothing.
+        """
         # Not by SNDHWM: libzmq (4.3.5) lowers that of a connected pipe at once, but its peer gives room again
         # only after half as many messages as before. A series of larger frames would find the pipe full.
+        # And it crashes if it changes the mark while the pipe of a lost peer is being put away.
         self._limit = messages
 
     @property

@@ -37,6 +37,10 @@ NEVER = float("-inf")
 """Time of what has not happened."""
 BY_ANOTHER = "another program has stopped the detector (stopDetector)"
 """Who has ended a series, in words."""
+STOPPED = "STOPPED"
+"""Status of a detector that was stopped, until it is started again."""
+PLANNED = ("frames", "triggers", "period", "exptime")
+"""Settings on which it depends when the detector rests by itself."""
 RX_STOP = 30.0
 """Seconds for slsReceiver to send what it has received: `stopReceiver` returns after the last frame."""
 
@@ -69,8 +73,10 @@ class Acquisition:
         """Seconds from a start until the detector rests by itself, and more."""
         self._begun = NEVER
         """When the detector was last started, once it is; NEVER before."""
-        self._stopped = False
-        """True if the detector was stopped, and by nobody here."""
+        self._planned: list[object] = []
+        """PLANNED, as they were when it was armed."""
+        self._cause = ""
+        """What another program has done that ended the series, or spoils the rest; in words."""
 
     @property
     def is_running(self) -> bool:
@@ -79,8 +85,8 @@ class Acquisition:
 
     @property
     def ended_by(self) -> str:
-        """Who has stopped the detector in the last series, if that was nobody here; "" for nobody."""
-        return BY_ANOTHER if self._stopped else ""
+        """What another program has done that has ended the last series, in words; "" for nothing."""
+        return self._cause
 
     def arm(self, user: UserPart, plan: Plan, least_time: float) -> None:
         """Let slsReceiver listen; in modes with edges, start the detector, too.
@@ -101,11 +107,11 @@ class Acquisition:
         # What a series of ours has left behind, which was not ended here, is nobody's choice.
         is_choice = fpath.startswith("/") and not names.bear_id(self._client)
         self._names = (fpath, fname) if is_choice else names.NO_NAME
-        (number,) = self._client.get("nextframenumber")
+        number, *self._planned = self._client.get("nextframenumber", *PLANNED)
         self._first = max(flat(number))
         self._frames = plan.frames * max(plan.triggers, plan.starts)
         self._starts, self._started, self._acquired = plan.starts, 0, 0
-        self._least_time, self._begun, self._stopped = least_time, NEVER, False
+        self._least_time, self._begun, self._cause = least_time, NEVER, ""
         self._ending.clear()
         begun = time.monotonic()
         start = () if plan.starts else (("call", "startDetector"),)
@@ -126,7 +132,7 @@ class Acquisition:
             seconds: duration of the frames that this starts.
         """
         with self._starting:
-            if self._ending.is_set() or self._stopped:
+            if self._ending.is_set() or self._cause:
                 return
             self._begun, begun = NEVER, time.monotonic()
             self._client.do(("call", "startDetector"))
@@ -136,7 +142,7 @@ class Acquisition:
         while not self._over.wait(QUICK) and not self._ending.is_set():
             (status,) = self._client.get("status")
             if not set(flat(status)) & BUSY:
-                self._note_rest(begun)
+                self._note_rest(begun, status)
                 return
             if time.monotonic() > until:
                 raise CameraError(
@@ -228,21 +234,37 @@ class Acquisition:
         status, receivers = self._client.get("status", "rx_status")
         rests = not set(flat(status)) & BUSY
         if rests:
-            self._note_rest(begun)
+            self._note_rest(begun, status)
         if not set(flat(receivers)) & BUSY:
             return True  # another client has stopped the receiver: nothing more will come
-        return rests and (ending or self._stopped or started >= self._starts)
+        return rests and (ending or bool(self._cause) or started >= self._starts)
 
-    def _note_rest(self, begun: float) -> None:
-        """Note that the detector rests; it was stopped if its frames take longer than that.
+    def _note_rest(self, begun: float, status: object) -> None:
+        """Note that the detector rests; somebody has seen to that if its frames take longer.
 
         Args:
             begun: when it was started; NEVER if that is under way.
+            status: its status.
         """
-        early = time.monotonic() - begun < ON_TIME * self._least_time
+        if time.monotonic() - begun < ON_TIME * self._least_time:
+            self._blame(status)
+
+    def _blame(self, status: object) -> None:
+        """Note what another program has done, unless the series was ended here.
+
+        Raises:
+            CameraError, BoxLost: the detector's settings cannot be read back.
+        """
+        changes = "" if STOPPED in flat(status) else self._changes()
         # In this order: `abort` sets `_ending` first.
-        if early and not self._ending.is_set():
-            self._stopped = True
+        if not self._ending.is_set() and not self._cause:
+            self._cause = changes or BY_ANOTHER
+
+    def _changes(self) -> str:
+        """Return which settings another program has changed since Arm, in words; "" for none."""
+        found = zip(PLANNED, self._planned, self._client.get(*PLANNED), strict=True)
+        changes = [f"{name} was {_number(old)}, is {_number(new)}" for name, old, new in found if old != new]
+        return f"another program has changed the detector since Arm: {', '.join(changes)}" if changes else ""
 
     def _finish(self) -> None:
         """Stop slsReceiver, and count the frames.
@@ -254,9 +276,9 @@ class Acquisition:
         seen = int(max(flat(numbers))) - self._first + 1
         # Frames that were taken, and lost behind the last one that slsReceiver has seen.
         acquired = max(seen, int(max(flat(following))) - self._first)
-        if not self._ending.is_set() and "STOPPED" in flat(status) and acquired < self._frames:
-            self._stopped = True
-        was_stopped = self._ending.is_set() or self._stopped
+        if STOPPED in flat(status) and acquired < self._frames:
+            self._blame(status)
+        was_stopped = self._ending.is_set() or self._cause == BY_ANOTHER
         self._acquired = self._within(seen if was_stopped else acquired)
         try:
             _, numbers = self._client.do(("call", "stopReceiver"), ("get", "rx_frameindex"), seconds=RX_STOP)
@@ -276,3 +298,8 @@ class Acquisition:
             names.clear(self._client, self._names)
         except CameraError as worse:
             log.warning("after %s: %s", error, worse)
+
+
+def _number(value: object) -> str:
+    """Return a setting, or those of the modules, as text."""
+    return ", ".join(dict.fromkeys(f"{each:.9g}" for each in flat(value)))

@@ -124,6 +124,45 @@ def test_a_stop_by_another_client_while_edges_are_awaited_is_named(detector: Bot
     assert (unit.progress().acquired, unit.progress().ended_by) == (3, STOPPED)
 
 
+CHANGED = "another program has changed the detector since Arm: "
+
+
+@pytest.mark.parametrize(
+    ("changes", "lost", "acquired", "said"),
+    [
+        ({"frames": 2}, [], 2, "frames was 20, is 2"),
+        ({"period": 0.0011}, [], 20, "period was 0.101, is 0.0011"),
+        ({"period": 0.0011}, [18, 19], 20, "period was 0.101, is 0.0011"),
+        ({"exptime": 0.0005, "period": 0.002}, [], 20,
+         "period was 0.101, is 0.002, exptime was 0.001, is 0.0005"),
+    ],
+)  # fmt: skip
+def test_what_another_client_has_changed_since_arm_is_named_and_is_no_stop(
+    detector: Both, changes: dict[str, Any], lost: list[int], acquired: int, said: str
+) -> None:
+    unit, running = detector
+    twenty = {"n_triggers": 1, "n_frames_per_trigger": 20, "latency_time": 0.1}
+    prepared(unit, trigger_mode=TriggerMode.SOFTWARE, **twenty)
+    running.lost |= {running.number + index for index in lost}
+    unit.arm(OURS)
+    running.module |= changes
+    unit.trigger()
+    until_idle(unit)
+    assert (unit.progress().acquired, unit.progress().ended_by) == (acquired, CHANGED + said)
+
+
+def test_after_a_change_by_another_client_no_further_trigger_is_given(detector: Both) -> None:
+    unit, running = detector
+    prepared(unit, trigger_mode=TriggerMode.SOFTWARE, n_frames_per_trigger=20, latency_time=0.1)
+    unit.arm(OURS)
+    running.module["frames"] = 2
+    unit.trigger()
+    until_idle(unit)
+    unit.trigger()
+    assert running.calls.count("startDetector") == 1
+    assert (unit.progress().acquired, unit.progress().ended_by) == (2, CHANGED + "frames was 20, is 2")
+
+
 def test_an_end_of_our_own_is_nobody_elses(detector: Both) -> None:
     unit, _ = detector
     for end in (unit.stop, unit.abort, None):

@@ -9,7 +9,7 @@ import pytest
 from penstock.stins.messages import Frame, SeriesEnd, Start
 from penstock.streamer.camera import Acquisition, Exposure
 from penstock.streamer.errors import Refused
-from tests.streamer.rig import FakeClock, Rig, done, settings
+from tests.streamer.rig import DEADLINE, FakeCamera, FakeClock, Rig, done, settings
 
 
 def blocked(rig: Rig) -> None:
@@ -111,3 +111,19 @@ def test_without_a_receiver_the_start_message_is_refused_with_the_endpoint() -> 
         start = rig.receive()
         assert isinstance(start, Start)
         assert start.header.msg_number == 0, "what was not sent has no number"
+
+
+def test_of_several_receivers_one_that_may_take_nothing_is_named_while_frames_wait() -> None:
+    camera = FakeCamera({})
+    camera.shape = (2048, 2048)  # more than the kernel's buffers take
+    with Rig(camera, buffers=16 * 2**23, hwm=1) as rig:
+        rig.connect(rcvhwm=1)
+        first = rig.pull  # kept open
+        rig.connect(rcvhwm=1)
+        assert rig.push.wait_peers(2, DEADLINE)
+        rig.arm(n_triggers=16)
+        told = "2 connected, of which one may take nothing, and stop the others"
+        rig.until(lambda status: told in status.message)
+        done(rig.engine.abort())
+        assert first is not None
+        first.close(0)

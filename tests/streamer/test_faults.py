@@ -123,6 +123,36 @@ def test_after_a_fault_a_new_series_can_be_prepared() -> None:
         assert len(frames) == 4
 
 
+@pytest.mark.parametrize(
+    ("method", "error"),
+    [
+        ("prepare", CameraError("it does not answer")),
+        ("prepare", ZeroDivisionError()),
+        ("as_prepared", CameraError("it does not answer")),
+        ("readout_time", OSError("it does not answer")),
+        ("describe", RuntimeError("it does not answer")),
+    ],
+)
+def test_a_prepare_that_fails_withdraws_the_series_that_was_prepared_before(
+    method: str, error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise error
+
+    with Rig() as rig:
+        done(rig.engine.prepare(settings(exposure_time=0.01)))
+        monkeypatch.setattr(rig.camera, method, fail)
+        with pytest.raises((Refused, type(error))):
+            done(rig.engine.prepare(settings(exposure_time=0.5)))
+        status = rig.engine.status()
+        assert (status.state, status.message) == (
+            "idle",
+            "the hardware is no longer set up as prepared before",
+        )
+        with pytest.raises(Refused, match="announce is not possible"):
+            rig.engine.announce()
+
+
 def test_the_end_of_the_streamer_ends_its_series_as_a_fault() -> None:
     with Rig() as rig:
         rig.camera.script = rig.camera.until_stopped

@@ -224,6 +224,17 @@ def test_no_more_large_messages_wait_than_its_limit(push: PushSocket, connect: C
     assert push.try_send([b"large", blob]) is not None
 
 
+def test_the_limit_is_that_of_each_receiver(push: PushSocket, connect: Connect) -> None:
+    for _ in range(2):
+        connect()
+    blob = memoryview(np.zeros(2**24, np.uint8))
+    push.limit(3)
+    trackers = []
+    while (tracker := push.try_send([b"large", blob])) is not None:
+        trackers.append(tracker)
+    assert sum(not tracker.done for tracker in trackers) == 2 * 3
+
+
 def test_an_address_in_use_is_refused_with_the_address(push: PushSocket) -> None:
     with pytest.raises(OSError, match=push.endpoint):
         PushSocket(push.endpoint)
