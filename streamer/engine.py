@@ -275,7 +275,7 @@ class Engine:
                 f"{len(peers)} connected"
             )
             if len(peers) > 1:
-                message += ", of which one may take nothing, and stop the others"
+                message += "; one that takes nothing stops the others"
         return StreamerStatus(
             state=state,
             message=message,
