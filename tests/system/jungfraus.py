@@ -23,7 +23,7 @@ from penstock.devices._base.stage import Staged, json_line, jungfrau
 from penstock.devices._sls.connection import memory_name
 from penstock.devices._sls.virtual import server_of
 from tests.devices.sls_box import SlsBox
-from tests.system.beamline import FAULT, ON, RUNNING, Beamline, until, wait_state
+from tests.system.beamline import FAULT, MOVING, ON, RUNNING, Beamline, until, wait_state
 from tests.third_party import program_of
 
 FOREIGN = """
@@ -63,7 +63,9 @@ class JungfrauStation:
         return self.receiver.root
 
     def set(self, **values: Any) -> None:
+        """Write attributes by name; a voltage takes its time, in which nothing else can be set."""
         for name, value in values.items():
+            until(lambda: self.detector.State() != MOVING, "set", 60.0)
             self.detector.write_attribute(name, value)
 
     def series(self, mode: str, triggers: int, **values: Any) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ import pytest
 from penstock.devices._base import stage
 from penstock.devices._base.processes import Child, children, free_port
 from penstock.devices._base.stage import Staged, json_line
+from tests.devices._genicam.exposing_camera import PATIENCE
 from tests.devices.sls_box import VENDOR, box
 from tests.system.accounts import file_counts
 from tests.system.beamline import FAULT, ON, Beamline, refusal, until, wait_state
@@ -21,6 +23,8 @@ from tests.system.beamline import FAULT, ON, Beamline, refusal, until, wait_stat
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 MODELS = ("Simulator", "Eiger", "Pilatus", "GenICam", "Jungfrau")
+NUMBERS = itertools.count(1)
+"""Of files."""
 LONG = 60.0
 """Seconds: some are initialised, and one waits for the only fake camera of this computer."""
 
@@ -31,10 +35,13 @@ class MondayStation:
     def __init__(self, beamline: Beamline, model: str, stack: ExitStack) -> None:
         staged = _staged(model, stack)
         for each in staged.stand_ins:
-            stack.enter_context(Child(each.name, each.command, json_line, deadline=LONG))
+            patience = ("--wait", str(PATIENCE)) if model == "GenICam" else ()
+            command = (*each.command, *patience)
+            stack.enter_context(Child(each.name, command, json_line, deadline=LONG + PATIENCE))
         name = model.lower()
         self.beamline = beamline
         self.receiver = beamline.receiver(name, free_port(), source=dict(staged.source), **staged.receiver)
+        stack.callback(self.receiver.stop)
         self.server = f"{model}/monday"
         beamline.register(
             self.server, model, f"{name}/det/1", ReceiverUrl=self.receiver.url, **staged.properties
@@ -42,7 +49,6 @@ class MondayStation:
         stack.callback(lambda: beamline.end(self.server))
         self.process = beamline.serve(self.server)
         self.detector = beamline.device(f"{name}/det/1")
-        self._files = 0
         self.rest()
         self.set(**{name: 64 for name in staged.look if name.startswith("AOI")})
 
@@ -62,8 +68,7 @@ class MondayStation:
 
     def arm(self, frames: int) -> Path:
         """Arm a series at the detector's own pace; its file."""
-        self._files += 1
-        file = self.receiver.root / f"{self.receiver.name}-{self._files}.h5"
+        file = self.receiver.root / f"{self.receiver.name}-{next(NUMBERS)}.h5"
         self.set(TriggerMode="INTERNAL", ExposureTime=0.02, nTriggers=frames, DestinationFilename=str(file))
         self.detector.Arm()
         return file
@@ -83,26 +88,45 @@ def _staged(model: str, stack: ExitStack) -> Staged:
     return stage.MODELS[model]()
 
 
-@pytest.fixture(scope="module")
-def stations(beamline: Beamline) -> Iterator[dict[str, MondayStation]]:
+class Stations(dict[str, MondayStation]):
     """All of them; each is there from its first use on."""
-    with ExitStack() as stack, pytest.MonkeyPatch.context() as patch:
+
+    def __init__(self, beamline: Beamline) -> None:
+        self._beamline = beamline
+        self._stacks: dict[str, ExitStack] = {}
+
+    def __missing__(self, model: str) -> MondayStation:
+        stack = self._stacks[model] = ExitStack()
+        self[model] = MondayStation(self._beamline, model, stack)
+        return self[model]
+
+    def end(self, model: str) -> None:
+        if model in self._stacks:
+            self._stacks.pop(model).close()
+            self.pop(model, None)
+
+    def end_for_others(self) -> None:
+        """End what only one test of this computer can have."""
+        self.end("GenICam")
+
+
+@pytest.fixture(scope="module")
+def stations(beamline: Beamline) -> Iterator[Stations]:
+    with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(VENDOR))  # the fake slsdet
-
-        class Stations(dict[str, MondayStation]):
-            def __missing__(self, model: str) -> MondayStation:
-                self[model] = MondayStation(beamline, model, stack)
-                return self[model]
-
-        yield Stations()
+        stations = Stations(beamline)
+        yield stations
+        for model in MODELS:
+            stations.end(model)
 
 
 @pytest.fixture
-def station(stations: dict[str, MondayStation], model: str) -> MondayStation:
+def station(stations: Stations, model: str) -> Iterator[MondayStation]:
     """At rest."""
     station = stations[model]
     station.rest()
-    return station
+    yield station
+    stations.end_for_others()
 
 
 @pytest.mark.parametrize("how", ["stopped", "killed"])
@@ -133,9 +157,12 @@ def test_a_second_client_is_refused_and_the_first_ones_series_is_whole(station: 
     station.check_whole(file, 50)
 
 
-def test_all_detectors_of_a_beamline_take_a_series_at_once(stations: dict[str, MondayStation]) -> None:
-    for model in MODELS:
-        stations[model].rest()
-    files = {model: stations[model].arm(100) for model in MODELS}
-    for model, file in files.items():
-        stations[model].check_whole(file, 100)
+def test_all_detectors_of_a_beamline_take_a_series_at_once(stations: Stations) -> None:
+    try:
+        for model in MODELS:
+            stations[model].rest()
+        files = {model: stations[model].arm(100) for model in MODELS}
+        for model, file in files.items():
+            stations[model].check_whole(file, 100)
+    finally:
+        stations.end_for_others()
