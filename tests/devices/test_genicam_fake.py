@@ -209,6 +209,7 @@ class TestFake:
             assert rig.camera.describe()["serial_number"] == "GV01"
 
 
+@pytest.mark.slow
 def test_a_camera_that_is_unplugged_is_a_fault_and_can_be_used_when_it_is_back() -> None:
     with fake() as camera, opened() as rig:
         rig.arm(n_triggers=10000, exposure_time=UNITY, camera=SMALL)
@@ -306,6 +307,7 @@ def test_a_second_fake_camera_says_who_has_the_port() -> None:
     assert second.stderr.startswith("port 3956 of 127.0.0.1 is taken: another fake camera is running")
 
 
+@pytest.mark.slow
 def test_a_fake_camera_that_was_stopped_goes_on() -> None:
     with fake() as camera:
         process = psutil.Process(camera.pid)

@@ -172,6 +172,7 @@ def test_a_buffer_may_be_larger_than_its_frame_and_begins_where_sdks_want_it() -
         assert found == [(FRAME + 13, 0)] * SLOTS
 
 
+@pytest.mark.slow
 def test_an_sdk_thread_that_writes_late_still_has_its_buffers() -> None:
     """Until `acquire` has returned: only then another series may have them, or the memory be freed."""
     revoke, hangs, wrote = threading.Event(), threading.Event(), threading.Event()

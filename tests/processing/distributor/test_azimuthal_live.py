@@ -127,6 +127,7 @@ def finish(made: Pipeline, sender: Streamer, name: str, frames: int) -> Any:
     return made.over(name)
 
 
+@pytest.mark.slow
 def test_frames_wait_for_the_geometry_and_none_is_dropped(
     receiver: ReceiverProcess, sender: Streamer, matrices: Matrices
 ) -> None:

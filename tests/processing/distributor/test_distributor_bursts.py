@@ -120,6 +120,7 @@ def test_every_account_of_a_burst_is_exact(
             check(found[str(number) if stored else name], number)
 
 
+@pytest.mark.slow
 def test_a_burst_that_nobody_has_taken_live_is_taken_from_its_files(
     start_receiver: Start, tmp_path: Path, streamer: Streamer
 ) -> None:

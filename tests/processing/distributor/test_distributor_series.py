@@ -144,6 +144,7 @@ def test_a_series_that_an_earlier_pipeline_has_finished_is_shown_as_it_ended(
     assert "2 frames absent" in second.reason
 
 
+@pytest.mark.slow
 def test_frames_of_joined_modules_are_processed_as_one_and_partial_where_one_is_missing(
     tmp_path: Path,
 ) -> None:
