@@ -70,6 +70,7 @@ def test_a_window_without_its_package_is_refused_before_anything_is_started(
         pytest.param(["--panel", "--detector", "jungfrau"], "panel", "panel", marks=pytest.mark.slow),
     ],
 )
+@pytest.mark.slow
 def test_the_window_is_open_while_the_series_is_taken_and_closing_it_ends_the_demo(
     options: list[str], name: str, command: str, tmp_path: Path
 ) -> None:

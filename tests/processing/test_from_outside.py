@@ -137,6 +137,7 @@ def test_a_pipeline_that_is_ended_within_a_series_takes_the_rest_from_the_file_w
     assert results.account()["state"] == "complete" and results.accumulated("mean")[1] == 40
 
 
+@pytest.mark.slow
 def test_a_pipeline_is_named_by_its_file_and_behind_its_receiver_by_its_name(
     start_receiver: Start, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -63,6 +63,7 @@ def test_a_file_that_is_written_in_pieces_is_sent_once_it_is_complete(light: Lig
     assert end.lost is None
 
 
+@pytest.mark.slow
 def test_files_that_never_become_complete_are_lost_and_removed(light: Light) -> None:
     content, prefix = cbf_file(pixels(0)), light.begin(planned=6)
     broken = [b"", content[:100], content[:1500], b"no CBF" * 1000]

@@ -73,6 +73,7 @@ def test_device_without_a_database_names_tango_host_and_the_remedy() -> None:
     assert "penstock database" in done.stderr
 
 
+@pytest.mark.slow
 def test_device_that_is_not_registered_gets_the_command_that_does_it(beamline: Beamline) -> None:
     done = penstock("device", "simulator", "cli", tango_host=beamline.tango_host)
     assert done.returncode == 2

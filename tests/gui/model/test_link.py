@@ -114,6 +114,7 @@ def test_the_sentence_of_a_refused_arm_is_the_devices_own(station: Station, foll
     assert view.check.sentence == view.notice
 
 
+@pytest.mark.slow
 def test_a_killed_server_is_noticed_and_found_again(station: Station, follow: Follow) -> None:
     model = follow("sim/det/1")
     here(model)

@@ -36,6 +36,7 @@ def names(cache: Path) -> list[str]:
     return sorted(path.name for path in (cache / "azimuthal").iterdir())
 
 
+@pytest.mark.slow
 def test_one_matrix_is_made_for_all_and_made_anew_if_it_is_damaged(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -143,6 +143,7 @@ def silenced(
     return check(series, source)
 
 
+@pytest.mark.slow
 def test_six_jittering_channels_are_joined_as_their_times_say(
     receiver: ReceiverProcess, sender: Streamer, recording: Recording
 ) -> None:

@@ -273,6 +273,7 @@ def results_of(series: Series) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "stored", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["file", "live only"]
 )
+@pytest.mark.slow
 def test_what_slow_workers_do_not_take_live_comes_from_the_file(
     start_receiver: Start, tmp_path: Path, streamer: Streamer, stored: bool, tenth: int
 ) -> None:
