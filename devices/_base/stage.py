@@ -147,7 +147,8 @@ def genicam() -> Staged:
     return Staged(
         server="GenICam",
         source={"type": "stins", "endpoints": [f"tcp://{HOST}:{data}"]},
-        properties={"Address": HOST, "DataPort": data},
+        # It shares this computer: one that pauses for 0.2 s would lose the frame that is under way.
+        properties={"Address": HOST, "DataPort": data, "FrameRetention": 5.0},
         stand_ins=(
             StandIn(
                 name="fake GigE Vision camera",

@@ -35,7 +35,8 @@ UNIT: tuple[Parameter, ...] = (
     ),
     Parameter(
         name="FrameRetention", default=0.2, unit="s", limits=Limits(0.001, 60.0),
-        doc="Time after its last packet, after which a frame without all packets is given up. GigE Vision.",
+        doc="Time after its last packet, after which a frame without all packets is given up; "
+        "longer than the pauses of a virtual machine. GigE Vision.",
     ),
     Parameter(
         name="PixelSize", default=0.0, unit="m", limits=Limits(0.0, 1e-3),

@@ -21,13 +21,14 @@ from penstock.streamer.settings import Limits, TriggerMode, Value
 from penstock.streamer.unit import CameraError
 from tests.contract.test_camera_contract import CameraContract
 from tests.devices._genicam.exposing_camera import Bench
+from tests.devices._genicam.turns import turn
 from tests.streamer.rig import Rig, done, settings
 from tests.system.beamline import until
 
 
 @pytest.fixture(scope="module")
 def bench() -> Iterator[Bench]:
-    with Bench() as bench:
+    with turn(), Bench() as bench:
         yield bench
 
 
@@ -36,7 +37,7 @@ class TestGenICam(CameraContract):
 
     camera = GenICam
     library = "libaravis"
-    properties: ClassVar = {"Address": "127.0.0.1"}
+    properties: ClassVar = {"Address": "127.0.0.1", "FrameRetention": 5.0}
     sees_exposures = False
     rounded = (12.6e-6, 12e-6)
     shape = (64, 96)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import h5py
@@ -12,9 +13,16 @@ import pytest
 from penstock.devices._base.demonstration import Demonstration
 from penstock.devices._base.processes import PENSTOCK, Child
 from penstock.devices._base.stage import genicam
+from tests.devices._genicam.turns import turn
 from tests.pages import run
 
 ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _turn() -> Iterator[None]:
+    with turn():
+        yield
 
 
 @pytest.mark.slow

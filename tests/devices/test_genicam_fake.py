@@ -24,6 +24,7 @@ from penstock.streamer.errors import Refused
 from penstock.streamer.settings import Settings, TriggerMode, Value
 from penstock.streamer.unit import CameraError
 from tests.devices._genicam.exposing_camera import PATIENCE
+from tests.devices._genicam.turns import turn
 from tests.streamer import rig as rigs
 from tests.streamer.rig import Rig, done
 from tests.system.beamline import until
@@ -52,6 +53,12 @@ def fake(*options: str) -> Child[bool]:
         [*PYTHON, "-m", "penstock.devices._genicam.fake_camera", "--wait", str(PATIENCE), *options],
         json_line, deadline=PATIENCE + 10,
     )  # fmt: skip
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _turn() -> Iterator[None]:
+    with turn():
+        yield
 
 
 @pytest.fixture(scope="class")
@@ -89,8 +96,9 @@ class TestFake:
             starts = []
             for _ in range(3):
                 rig.arm(n_triggers=2, exposure_time=UNITY, camera=SMALL)
-                starts.append(str(rig.camera.describe()["frame_id_start"]).partition(":")[0])
-                assert [frame.image.frame for frame in rig.receive_series()[1]] == [0, 1]
+                start, frames, _ = rig.receive_series()
+                starts.append(start.metadata["frame_id_start"].partition(":")[0])
+                assert [frame.image.frame for frame in frames] == [0, 1]
                 rig.until_state("idle")
             assert starts == ["uncertain", "uncertain", "certain"]
 

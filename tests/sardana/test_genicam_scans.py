@@ -8,6 +8,7 @@ import pytest
 import tango
 
 from penstock.sardana.laboratory.laboratory import Laboratory, Unit
+from tests.devices._genicam.turns import turn
 from tests.sardana.scan_file import ScanFile
 
 pytestmark = pytest.mark.slow  # it needs a Sardana of its own
@@ -17,7 +18,7 @@ CAMERA = Unit("genicam", model="GenICam")
 
 @pytest.fixture(scope="module")
 def laboratory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laboratory]:
-    with Laboratory(tmp_path_factory.mktemp("genicam"), [CAMERA]) as laboratory:
+    with turn(), Laboratory(tmp_path_factory.mktemp("genicam"), [CAMERA]) as laboratory:
         detector = laboratory.detector("genicam")
         detector.AOIWidth, detector.AOIHeight = 64, 48
         yield laboratory

@@ -16,6 +16,7 @@ from penstock.devices._base import stage
 from penstock.devices._base.processes import Child, children, free_port
 from penstock.devices._base.stage import Staged, json_line
 from tests.devices._genicam.exposing_camera import PATIENCE
+from tests.devices._genicam.turns import turn
 from tests.devices.sls_box import VENDOR, box
 from tests.system.accounts import file_counts
 from tests.system.beamline import FAULT, ON, Beamline, refusal, until, wait_state
@@ -33,6 +34,8 @@ class MondayStation:
     """One simulated detector of any model, with its device and its receiver."""
 
     def __init__(self, beamline: Beamline, model: str, stack: ExitStack) -> None:
+        if model == "GenICam":
+            stack.enter_context(turn())
         staged = _staged(model, stack)
         for each in staged.stand_ins:
             patience = ("--wait", str(PATIENCE)) if model == "GenICam" else ()
@@ -72,6 +75,12 @@ class MondayStation:
         self.set(TriggerMode="INTERNAL", ExposureTime=0.02, nTriggers=frames, DestinationFilename=str(file))
         self.detector.Arm()
         return file
+
+    def stored(self, file: Path) -> int:
+        """Frames stored so far of the series that has this file; 0 before it begins."""
+        status = self.receiver.client.status()
+        is_this = status.series is not None and status.series.filename == str(file)
+        return status.counts.stored if is_this else 0
 
     def check_whole(self, file: Path, frames: int) -> None:
         """Wait for the end of the series, which is whole."""
@@ -136,7 +145,7 @@ def test_a_device_server_that_is_restarted_in_a_series_leaves_its_account_and_ta
 ) -> None:
     planned = 5000
     file = station.arm(planned)
-    until(lambda: station.receiver.client.status().counts.stored >= 2, "some frames", LONG)
+    until(lambda: station.stored(file) >= 2, "some frames", LONG)
     if how == "killed":
         for pid in (*children(station.process.pid), station.process.pid):
             os.kill(pid, signal.SIGKILL)
