@@ -75,6 +75,10 @@ class Parameter(msgspec.Struct, frozen=True, kw_only=True):
     choices: tuple[str, ...] = ()
     writable: bool = True
     memorized: bool = False
+    is_list: bool = False
+    """Of a property that is a text: words separated by blanks, or one per line in Tango's database."""
+    expert: bool = False
+    """Of Tango's display level EXPERT: a text for programs, too long for a field of a panel."""
     format: str = ""
     """printf format for displays; for a writable float "%.Ng" with at least `LEAST_DIGITS` digits."""
 
@@ -142,7 +146,7 @@ STANDARD: tuple[Parameter, ...] = (
     Parameter(name="Fliplr", default=False, memorized=True, doc="Mirror left and right, after Rotation."),
     Parameter(name="Flipud", default=False, memorized=True, doc="Mirror up and down, after Rotation."),
     Parameter(
-        name="Metadata", default="{}",
+        name="Metadata", default="{}", expert=True,
         doc="JSON object written into the file: title, proposal, scan_id, sample, user and so on.",
     ),
     Parameter(

@@ -31,6 +31,11 @@ LIMIT_OPTION: Mapping[str, str] = {"minimum": "min_value", "maximum": "max_value
 NOT_SPECIFIED = "Not specified"
 """Tango's text for the absence of a limit."""
 
+DECIMALS = 9
+"""Decimals of a float that can be set."""
+MOST_DIGITS = 10
+"""Digits before the point of a number without a maximum."""
+
 NO_DISPLAY = 1e-4
 """Relative difference above which two numbers differ, and are not one number displayed with few decimals."""
 
@@ -66,16 +71,33 @@ def attribute_options(parameter: Parameter) -> dict[str, Any]:
         "change_event_implemented": True,
         "change_event_detect": False,
     }
+    if parameter.expert:
+        options["display_level"] = tango.DispLevel.EXPERT
     if parameter.unit:
         options["unit"] = parameter.unit
-    if parameter.shown_as:
-        options["format"] = parameter.shown_as
+    if form := tango_format(parameter):
+        options["format"] = form
     if not parameter.writable:
         return options | {"access": tango.AttrWriteType.READ}
     options["access"] = tango.AttrWriteType.READ_WRITE
     if parameter.memorized:
         options |= {"memorized": True, "hw_memorized": True}
     return options | limit_options(parameter.limits, type(parameter.default))
+
+
+def tango_format(parameter: Parameter) -> str:
+    """Return the printf format of the Tango attribute; "" if there is nothing to format.
+
+    ATK, on which Jive and ATKPanel are built, has a wheel for each digit of a number that can be set: as many
+    as the format is wide, less those behind the point. It knows no other formats than `%W.Pf` and `%Wd`: any
+    other is `%5.2f` to it, and a wheel that lacks digits writes what it shows. The sign has its own place.
+    """
+    kind = type(parameter.default)
+    if not parameter.writable or kind not in (int, float):
+        return parameter.shown_as
+    ends = [abs(end) for end in (parameter.limits.minimum, parameter.limits.maximum) if end is not None]
+    digits = MOST_DIGITS if parameter.limits.maximum is None else len(str(int(max(ends))))
+    return f"%{digits + DECIMALS}.{DECIMALS}f" if kind is float else f"%{digits}d"
 
 
 def limit_options(limits: Limits, kind: type) -> dict[str, float]:
@@ -134,8 +156,8 @@ def check_value(parameter: Parameter, value: Value) -> Value:
 def is_as_displayed(parameter: Parameter, written: Value, value: Value) -> bool:
     """Return whether a client has written the present value as a panel displays it.
 
-    Jive and ATKPanel print a float in the attribute's format; Taurus prints as many decimals as the format
-    has digits. Panels write that text back when Apply is pressed, which must not change the value.
+    Jive, ATKPanel and Taurus print a float with the decimals of the attribute's format, the control panel in
+    the parameter's own. Panels write that text back when Apply is pressed, which must not change the value.
 
     Args:
         parameter: its format is used.
@@ -146,18 +168,14 @@ def is_as_displayed(parameter: Parameter, written: Value, value: Value) -> bool:
         return written == value
     if not math.isclose(written, value, rel_tol=NO_DISPLAY):
         return False
-    return written in (value, float(parameter.shown_as % value), round(value, _digits(parameter)))
+    return written in (value, float(parameter.shown_as % value), round(value, DECIMALS))
 
 
 def as_displayed(parameter: Parameter, value: float) -> float:
     """Return the value rounded as every panel can display it without loss: for computed set points."""
     if not math.isfinite(value):
         return value
-    return round(float(parameter.shown_as % value), _digits(parameter))
-
-
-def _digits(parameter: Parameter) -> int:
-    return int(parameter.shown_as.partition(".")[2].rstrip("g"))
+    return round(float(parameter.shown_as % value), DECIMALS)
 
 
 def _doc(parameter: Parameter) -> str:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import tango
-from tango.server import Device, attribute, command, device_property
+from tango.server import attribute, command
 
 from penstock.devices._base.arming import ArmRefused
 from penstock.devices._base.attributes import (
@@ -26,6 +26,7 @@ from penstock.devices._base.attributes import (
 )
 from penstock.devices._base.checking import Answer, refused
 from penstock.devices._base.clients import Clients
+from penstock.devices._base.device_properties import CheckedProperties, declared
 from penstock.devices._base.faults import as_tango_error
 from penstock.devices._base.feature_access import FeatureAccess
 from penstock.devices._base.live_image import MAX_EDGE, LiveImage
@@ -67,28 +68,40 @@ PERIODS = {parameter.name: parameter for parameter in PERIOD_ATTRIBUTES if param
 """FrameTime and FrameRate, which a client can set although they are derived from other settings."""
 
 
-class Detector(Device):
+PROPERTIES: tuple[Parameter, ...] = (
+    Parameter(
+        name="ReceiverUrl", default="",
+        doc="Address of the receiver's HTTP API, such as http://daq-1:5000.",
+    ),
+    Parameter(
+        name="StreamerControl", default="",
+        doc='Control address of a streamer on another host, tcp://HOST:PORT; "" starts one as a child.',
+    ),
+    Parameter(
+        name="ReceiverTimeout", default=WatchdogLimits.receiver_timeout, unit="s",
+        limits=Limits(0.1, 86400.0),
+        doc="Time without an answer from the receiver that ends a series, unless it is still connected.",
+    ),
+    Parameter(
+        name="LiveImageRate", default=5.0, unit="Hz", limits=Limits(0.01, 100.0),
+        doc="Most updates of LiveImage.",
+    ),
+    Parameter(
+        name="LiveImageSize", default=1024, unit="pixel", limits=Limits(16, MAX_EDGE),
+        doc="Longest edge of LiveImage.",
+    ),
+)  # fmt: skip
+"""Properties of every detector device, beside those of its camera and its streamer."""
+
+
+class Detector(CheckedProperties):
     """The base class of all detector devices; subclasses differ only in their camera."""
 
     camera: ClassVar[type[Unit]]
     parameters: ClassVar[Mapping[str, Parameter]]
     """Parameters that are attributes, by name."""
 
-    ReceiverUrl = device_property(
-        dtype=str, default_value="", doc="Address of the receiver's HTTP API, such as http://daq-1:5000."
-    )
-    StreamerControl = device_property(
-        dtype=str, default_value="",
-        doc='Control address of a streamer on another host, tcp://HOST:PORT; "" starts one as a child.',
-    )  # fmt: skip
-    ReceiverTimeout = device_property(
-        dtype=float, default_value=WatchdogLimits.receiver_timeout,
-        doc="Seconds without an answer from the receiver that end a series, unless it is still connected.",
-    )  # fmt: skip
-    LiveImageRate = device_property(
-        dtype=float, default_value=5.0, doc="Most updates of LiveImage per second."
-    )
-    LiveImageSize = device_property(dtype=int, default_value=1024, doc="Longest edge of LiveImage in pixels.")
+    ReceiverUrl, StreamerControl, ReceiverTimeout, LiveImageRate, LiveImageSize = map(declared, PROPERTIES)
 
     # Life
 
@@ -100,10 +113,9 @@ class Detector(Device):
     def init_device(self) -> None:
         """Read the properties, reset the settings, start the streamer in the background."""
         super().init_device()
-        self._broken = ""
+        self._broken = f"{self.get_name()}: {self.property_problem}" if self.property_problem else ""
         self._properties: dict[str, Value] = {
-            parameter.name: type(parameter.default)(getattr(self, parameter.name))
-            for parameter in self.camera.properties
+            parameter.name: getattr(self, parameter.name) for parameter in self.camera.properties
         }
         self._values: dict[str, Value] = {
             name: parameter.default for name, parameter in self.parameters.items() if parameter.writable
@@ -138,25 +150,15 @@ class Detector(Device):
             monitor=lambda: address_of(self.camera, self._control.record),
         )  # fmt: skip
         self._publisher = Publisher(
-            self, step=self._step, values=self._shown_values, failed=self._on_unexpected,
-            states=self._entered,
+            self, step=self._no_step if self.property_problem else self._step, values=self._shown_values,
+            failed=self._on_unexpected, states=self._entered,
         )  # fmt: skip
         self._show_set_points()
         for name in ("State", "Status"):
             self.set_change_event(name, True, False)
-        if not self.ReceiverUrl:
-            self._broken = (
-                f"{self.get_name()}: the property ReceiverUrl is not set; set it to the receiver's address, "
-                "such as http://127.0.0.1:5000, and call Init."
-            )
-        elif not self.ReceiverTimeout > 0.0:
-            self._broken = (
-                f"{self.get_name()}: the property ReceiverTimeout is {self.ReceiverTimeout:g} s; set a time "
-                "above 0 (30 as shipped), and call Init."
-            )
         self._publisher.start()
         self._live.start()
-        if self.ReceiverUrl:
+        if not self.property_problem:
             self._watch.start()
 
     def delete_device(self) -> None:
@@ -254,8 +256,8 @@ class Detector(Device):
     def Reset(self) -> None:
         """Leave FAULT; restart the streamer if it died (State INIT meanwhile)."""
         with as_tango_error("Reset"):
-            if not self.ReceiverUrl:
-                raise ArmRefused("no_receiver", self._broken)
+            if self.property_problem:
+                raise ArmRefused("broken", self._broken)
             self._broken = ""
             self._control.reset()
             self._wake()
@@ -428,6 +430,9 @@ class Detector(Device):
         for reading in VIEW_ATTRIBUTES:
             values[reading.parameter.name] = reading.value(view)
         return values
+
+    def _no_step(self) -> None:
+        """Do nothing: no streamer is started, and no receiver asked, by wrong properties."""
 
     def _step(self) -> None:
         self._shown.tidy()

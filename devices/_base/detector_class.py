@@ -7,10 +7,10 @@ from typing import Any
 
 import msgspec
 import tango
-from tango.server import device_property
 
 from penstock.devices._base.attributes import declare
-from penstock.devices._base.detector import IDENTITY, Detector
+from penstock.devices._base.detector import IDENTITY, PROPERTIES, Detector
+from penstock.devices._base.device_properties import declared
 from penstock.devices._base.feature_commands import COMMANDS
 from penstock.devices._base.parameter_list import ATTRIBUTE as PARAMETERS
 from penstock.devices._base.series_settings import DEVICE_SETTINGS, PERIOD_ATTRIBUTES
@@ -40,9 +40,8 @@ def detector_class(camera: type[Unit]) -> type[Detector]:
         "parameters": own,
     }
     for parameter in (*camera.properties, *streamer_properties(camera)):
-        body[parameter.name] = device_property(
-            dtype=type(parameter.default), default_value=parameter.default, doc=parameter.doc
-        )
+        body[parameter.name] = declared(parameter)
+    body["checked"] = (*PROPERTIES, *camera.properties, *streamer_properties(camera))
     identity = [
         msgspec.structs.replace(parameter, writable=False)
         for parameter in camera.properties

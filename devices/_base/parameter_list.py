@@ -1,7 +1,8 @@
 """The parameters of a detector in the order of a panel, as a JSON list: the Tango attribute Parameters.
 
-Units, limits, formats and descriptions are in Tango's attribute configuration; this list holds what Tango has
-no place for: the group of a parameter, and the choices of a text.
+Units, limits and descriptions are in Tango's attribute configuration. This list holds what Tango has no place
+for: the group of a parameter, the choices of a text, and how a number that can be set is written for a
+reader, since Tango's own format says how many wheels panels have for it.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from penstock.streamer.checks import ROTATIONS
 from penstock.streamer.settings import STANDARD, Parameter
 
 ATTRIBUTE = Parameter(
-    name="Parameters", default="[]", writable=False,
-    doc="Parameters in the order of a panel, as a JSON list: name, group (series, camera, reading), choices.",
+    name="Parameters", default="[]", writable=False, expert=True,
+    doc="Parameters in the order of a panel, as a JSON list: name, group (series, camera, reading), choices, "
+    "and the format of a float.",
 )  # fmt: skip
 BEFORE_PERIODS = "LatencyTime"
 """It is followed by FrameTime and FrameRate, which set it."""
@@ -45,6 +47,7 @@ def parameter_list(
             "name": parameter.name,
             "group": group,
             "choices": list(narrowed.get(parameter.name, parameter.choices)),
+            **({"format": parameter.shown_as} if parameter.shown_as else {}),
         }
         for group, parameters in (("series", series), ("camera", camera), ("reading", readings))
         for parameter in parameters

@@ -57,7 +57,7 @@ STATUS_ATTRIBUTES: tuple[StatusAttribute[Snapshot], ...] = (
     entry("WaitsFor", "", "What the pipeline waits for.", lambda s: s.status.waits_for),
     entry("LastError", "", "The pipeline's error, or the newest one of a worker.", lambda s: s.last_error),
     entry("Parameters", "{}", "JSON object: parameters in use that differ from the defaults.",
-          lambda s: tango_json(s.status.parameters.values)),
+          lambda s: tango_json(s.status.parameters.values), expert=True),
     entry("ParametersVersion", 0, "Grows by one with every change of the parameters.",
           lambda s: s.status.parameters.version),
     entry("ParametersFromFrame", 0, "First frame of the series that is processed with them.",

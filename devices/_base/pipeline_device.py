@@ -9,12 +9,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import tango
-from tango.server import Device, attribute, command, device_property
+from tango.server import attribute, command
 
 from penstock.devices._base import curve_feed
 from penstock.devices._base.attributes import Unread
 from penstock.devices._base.briefly import briefly
 from penstock.devices._base.configuring_pipeline import Configuring
+from penstock.devices._base.device_properties import CheckedProperties, declared
 from penstock.devices._base.faults import as_tango_error
 from penstock.devices._base.pipeline_attributes import STATUS_ATTRIBUTES
 from penstock.devices._base.pipeline_record import PipelineRecord
@@ -42,21 +43,27 @@ class _Shown(NamedTuple):
     time: float
 
 
-class PenstockPipeline(Device):
+PROPERTIES = (
+    Parameter(
+        name="PipelineUrl", default="", doc="Address of the pipeline's HTTP API, such as http://daq-1:5100."
+    ),
+    Parameter(
+        name="CurveResult", default="",
+        doc="Name of the result that Curve shows, one value of one dimension per frame; empty: the first.",
+    ),
+    Parameter(
+        name="ScalarResults", default="", is_list=True,
+        doc="Names of results that are numbers, one per line, or separated by commas: each becomes an "
+        "attribute of its name.",
+    ),
+)  # fmt: skip
+
+
+class PenstockPipeline(CheckedProperties):
     """A pipeline: State is ON, RUNNING or FAULT for idle, running or error, UNKNOWN without an answer."""
 
-    PipelineUrl = device_property(
-        dtype=str, mandatory=True, doc="Address of the pipeline's HTTP API, such as http://daq-1:5100."
-    )
-    CurveResult = device_property(
-        dtype=str, default_value="",
-        doc="Name of the result that Curve shows, one value of one dimension per frame; empty: the first.",
-    )  # fmt: skip
-    ScalarResults = device_property(
-        dtype=str,
-        default_value="",
-        doc="Names of results that are numbers, separated by commas: each becomes an attribute of its name.",
-    )
+    checked = PROPERTIES
+    PipelineUrl, CurveResult, ScalarResults = map(declared, PROPERTIES)
 
     def init_device(self) -> None:
         """Begin to follow the pipeline."""
@@ -82,8 +89,9 @@ class PenstockPipeline(Device):
         )  # fmt: skip
         self._watch = StatusWatch(client, self._on_pipeline, "pipeline")
         self._publisher.start()
-        self._results.start()
-        self._watch.start()
+        if not self.property_problem:
+            self._results.start()
+            self._watch.start()
 
     def delete_device(self) -> None:
         """Stop following; the threads end by themselves."""
@@ -95,12 +103,16 @@ class PenstockPipeline(Device):
     def dev_state(self) -> tango.DevState:
         """Return the pipeline's state as Tango shows it."""
         snapshot = self._record.snapshot
+        if self.property_problem:
+            return tango.DevState.FAULT
         if self._record.unavailable or snapshot is None:
             return tango.DevState.UNKNOWN
         return getattr(tango.DevState, RECEIVER_TANGO_STATE[snapshot.status.state])
 
     def dev_status(self) -> str:
         """Return the state of the pipeline, in a sentence."""
+        if self.property_problem:
+            return tango_status(f"{self.get_name()}: {self.property_problem}")
         said = [self._record.sentence()]
         if self._configuring.busy:
             said.append("New parameters are being prepared.")
@@ -133,7 +145,10 @@ class PenstockPipeline(Device):
 
     # Results ------------------------------------------------------------------------------------
 
-    @attribute(dtype=str, doc="JSON object: what became of the last Configure.", **EVENTS)
+    @attribute(
+        dtype=str, doc="JSON object: what became of the last Configure.",
+        display_level=tango.DispLevel.EXPERT, **EVENTS,
+    )  # fmt: skip
     def ConfigureOutcome(self) -> str:
         """See `Configuring.outcome`."""
         return tango_json(self._configuring.outcome)

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import tango
-from tango.server import Device, attribute, command, device_property
+from tango.server import attribute, command
 
+from penstock.devices._base.device_properties import CheckedProperties, declared
 from penstock.devices._base.faults import as_tango_error
 from penstock.devices._base.publisher import Publisher
 from penstock.devices._base.states import RECEIVER_TANGO_STATE
@@ -16,6 +17,7 @@ from penstock.devices._base.status_watch import StatusWatch
 from penstock.devices._base.tango_text import tango_status
 from penstock.receiver.client import NoAnswer, ReceiverClient
 from penstock.receiver.models import Status
+from penstock.streamer.settings import Parameter
 
 STATUS_ATTRIBUTES: tuple[StatusAttribute[Status], ...] = (
     entry("DetectorName", "", "Name of the receiver and of the NXdetector group.", lambda s: s.detector),
@@ -69,12 +71,19 @@ STATUS_ATTRIBUTES: tuple[StatusAttribute[Status], ...] = (
 """All status attributes, with their values as functions of the status."""
 
 
-class PenstockReceiver(Device):
+PROPERTIES = (
+    Parameter(
+        name="ReceiverUrl", default="",
+        doc="Address of the receiver's HTTP API, such as http://daq-1:5000.",
+    ),
+)  # fmt: skip
+
+
+class PenstockReceiver(CheckedProperties):
     """A receiver: State is ON, RUNNING or FAULT for idle, running or error, UNKNOWN without an answer."""
 
-    ReceiverUrl = device_property(
-        dtype=str, mandatory=True, doc="Address of the receiver's HTTP API, such as http://daq-1:5000."
-    )
+    checked = PROPERTIES
+    (ReceiverUrl,) = map(declared, PROPERTIES)
 
     def init_device(self) -> None:
         """Begin to follow the receiver."""
@@ -90,7 +99,8 @@ class PenstockReceiver(Device):
             states=lambda: [{"Status": self.dev_status(), "State": self.dev_state()}],
         )  # fmt: skip
         self._publisher.start()
-        self._watch.start()
+        if not self.property_problem:
+            self._watch.start()
 
     def delete_device(self) -> None:
         """Stop following; the threads end by themselves."""
@@ -101,12 +111,16 @@ class PenstockReceiver(Device):
     def dev_state(self) -> tango.DevState:
         """Return the receiver's state as Tango shows it."""
         status = self._status
+        if self.property_problem:
+            return tango.DevState.FAULT
         if self._unavailable or status is None:
             return tango.DevState.UNKNOWN
         return getattr(tango.DevState, RECEIVER_TANGO_STATE[status.state])
 
     def dev_status(self) -> str:
         """Return the state of the receiver, in a sentence."""
+        if self.property_problem:
+            return tango_status(f"{self.get_name()}: {self.property_problem}")
         return tango_status(self._sentence())
 
     def _sentence(self) -> str:
@@ -138,7 +152,7 @@ class PenstockReceiver(Device):
             self._client.stop(f"Stop of the Tango device {self.get_name()}")
 
     @attribute(
-        dtype=int, min_value=1, max_value=1000, access=tango.AttrWriteType.READ_WRITE,
+        dtype=int, min_value=1, max_value=1000, format="%4d", access=tango.AttrWriteType.READ_WRITE,
         doc="Down-sampling of the live view, which shows every n-th row and column.",
     )  # fmt: skip
     def Downsample(self) -> int:

@@ -1,7 +1,7 @@
 """Checks of a beamline's file against the Tango classes of this installation.
 
-Tango takes any text into its database; a server that cannot read it, or whose port is taken, reports that
-only when it is started.
+Tango takes any text into its database; a device that cannot use it, or whose port is taken, reports that only
+when its server is started.
 """
 
 from __future__ import annotations
@@ -9,40 +9,27 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from urllib.parse import urlsplit
-
-import tango
-import tango.server
-from tango.utils import seqStr_2_obj
 
 from penstock.devices._base.beamline_file import PlannedDevice
 from penstock.devices._base.detector import Detector
+from penstock.devices._base.device_properties import (
+    ADDRESSES,
+    CheckedProperties,
+    PropertyRefused,
+    property_value,
+)
 from penstock.devices._base.pipeline_device import PenstockPipeline
 from penstock.devices._base.registry import UnknownCamera
 from penstock.devices._base.server import server_classes, server_names
 from penstock.devices._base.streamer_link import streamer_properties
 from penstock.streamer.loading import CameraFileError
 
-LAST_PORT = 65535
 TANGOS_OWN = (
     "_", "polled_", "non_auto_polled_", "min_poll_period", "poll_", "cmd_", "attr_", "blackbox_depth",
     "logging_",
 )  # fmt: skip
 """Prefixes of the properties that Tango itself uses for any device (cppTango, `Tango::DeviceImpl`)."""
-Kind = type[tango.server.Device]
-KINDS = {
-    tango.CmdArgType.DevLong64: "an integer",
-    tango.CmdArgType.DevDouble: "a number",
-    tango.CmdArgType.DevBoolean: "true or false",
-}
-"""Types of properties, in words."""
-
-
-ADDRESSES = {
-    "ReceiverUrl": ("receiver", "http://daq-1:5000", "its receiver's"),
-    "PipelineUrl": ("pipeline", "http://daq-1:5100", "the pipeline's"),
-}
-"""Properties that are addresses of services: of what, an example, and whose it is."""
+Kind = type[CheckedProperties]
 
 
 @dataclass(frozen=True)
@@ -64,28 +51,18 @@ def needed_address(kind: Kind) -> str:
 
 
 def value_problem(kind: Kind, name: str, values: tuple[str, ...]) -> str:
-    """Return why a property cannot have this value, "" if it can; it would keep the server from starting.
+    """Return why a property cannot have this value, "" if it can: its device would be in FAULT.
 
     Args:
         kind: the Tango class.
         name: name of one of its properties.
         values: the strings of the database.
     """
-    if len(values) != 1:  # no property of our classes is a list
-        return f"{name} has {len(values)} values; it takes one"
-    wanted = kind.TangoClassClass.device_property_list[name][0]
+    (parameter,) = (each for each in kind.checked if each.name == name)
     try:
-        seqStr_2_obj(list(values), wanted)
-    except ValueError:
-        return f'{name}={values[0]}: "{values[0]}" is not {KINDS.get(wanted, wanted)}'
-    declared = {each.name: each for each in kind.camera.properties} if issubclass(kind, Detector) else {}
-    if (one := declared.get(name)) is not None and one.choices and values[0] not in one.choices:
-        return f'{name}="{values[0]}": choose {", ".join(one.choices)}'
-    if name == "DataPort" and not 0 <= int(values[0]) <= LAST_PORT:
-        return f"DataPort={values[0]}: a port is 0 (any free port) to {LAST_PORT}"
-    if name in ADDRESSES and not _is_url(values[0]):
-        of, example, _ = ADDRESSES[name]
-        return f'{name}="{values[0]}" is not the address of a {of}, such as {example}'
+        property_value(parameter, values)
+    except PropertyRefused as refused:
+        return str(refused)
     return ""
 
 
@@ -147,8 +124,9 @@ def _class_of(device: PlannedDevice, warnings: list[str]) -> Kind | None:
 def _refusals(device: PlannedDevice, kind: Kind, values: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
     name = needed_address(kind)
     if not any(values.get(name.lower(), ())):
-        _, example, owner = ADDRESSES[name]
-        yield (f'{device.name} has no {name}; give the address of {owner} HTTP API: "{name}": ["{example}"]')
+        address = ADDRESSES[name]
+        given = f'"{name}": ["{address.example}"]'
+        yield f"{device.name} has no {name}; give the address of {address.of}: {given}"
     for low, name in known_properties(kind).items():
         if low in values and any(values[low]) and (problem := value_problem(kind, name, values[low])):
             yield f"{device.name}: {problem}"
@@ -187,11 +165,3 @@ def _means_this_host(host: str) -> bool:
     except ValueError:
         return host.lower() == "localhost"
     return address.is_loopback or address.is_unspecified
-
-
-def _is_url(text: str) -> bool:
-    try:
-        parts = urlsplit(text)
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        return False

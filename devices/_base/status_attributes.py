@@ -29,10 +29,19 @@ class StatusAttribute(Generic[StatusT]):
 
 
 def entry(
-    name: str, default: Value, doc: str, value: Callable[[StatusT], Value], unit: str = "", format: str = ""
+    name: str,
+    default: Value,
+    doc: str,
+    value: Callable[[StatusT], Value],
+    unit: str = "",
+    format: str = "",
+    *,
+    expert: bool = False,
 ) -> StatusAttribute[StatusT]:
     """Return an attribute; for tables of them."""
-    parameter = Parameter(name=name, default=default, doc=doc, unit=unit, writable=False, format=format)
+    parameter = Parameter(
+        name=name, default=default, doc=doc, unit=unit, writable=False, format=format, expert=expert
+    )
     return StatusAttribute(parameter, value)
 
 

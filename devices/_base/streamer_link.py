@@ -8,7 +8,7 @@ from penstock.devices._base.streamer_process import ChildStreamer, RemoteStreame
 from penstock.stins.addresses import host_port
 from penstock.streamer.loading import CAMERAS
 from penstock.streamer.own_stream.contract import StreamingDetector
-from penstock.streamer.settings import Parameter, Value
+from penstock.streamer.settings import Limits, Parameter, Value
 from penstock.streamer.unit import Unit
 
 _OF_FRAMES: tuple[Parameter, ...] = (
@@ -17,15 +17,20 @@ _OF_FRAMES: tuple[Parameter, ...] = (
         doc="Address of this host that the child streamer's data socket binds to.",
     ),
     Parameter(
-        name="DataPort", default=9999,
+        name="DataPort", default=9999, limits=Limits(0, 65535),
         doc="Port of the child streamer's data socket; 0 lets the system choose.",
     ),
-    Parameter(name="BuffersMB", default=256, doc="Memory of the child streamer's buffer ring."),
     Parameter(
-        name="HighWaterMark", default=0,
+        name="BuffersMB", default=256, unit="MB", limits=Limits(1, 1_000_000),
+        doc="Memory of the child streamer's buffer ring.",
+    ),
+    Parameter(
+        name="HighWaterMark", default=0, limits=Limits(0, 1_000_000),
         doc="ZeroMQ high-water mark in messages; 0 for the streamer's own choice.",
     ),
-    Parameter(name="IoThreads", default=1, doc="ZeroMQ I/O threads of the child streamer."),
+    Parameter(
+        name="IoThreads", default=1, limits=Limits(1, 64), doc="ZeroMQ I/O threads of the child streamer."
+    ),
 )  # fmt: skip
 
 

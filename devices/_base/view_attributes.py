@@ -31,9 +31,16 @@ class ViewAttribute(NamedTuple):
 
 
 def _reading(
-    name: str, default: Value, doc: str, value: Callable[[SeriesView], Value | Unread], unit: str = ""
+    name: str,
+    default: Value,
+    doc: str,
+    value: Callable[[SeriesView], Value | Unread],
+    unit: str = "",
+    *,
+    expert: bool = False,
 ) -> ViewAttribute:
-    return ViewAttribute(Parameter(name=name, default=default, doc=doc, unit=unit, writable=False), value)
+    parameter = Parameter(name=name, default=default, doc=doc, unit=unit, writable=False, expert=expert)
+    return ViewAttribute(parameter, value)
 
 
 def _known(value: float | None) -> float | Unread:
@@ -83,7 +90,7 @@ VIEW_ATTRIBUTES: tuple[ViewAttribute, ...] = (
     _reading("ArmedBy", "", 'Client that armed the running or last series; "" if unknown.',
              lambda view: view.armed_by),
     _reading("LastSeries", "", 'How the last series ended, as a JSON object; "" before the first.',
-             lambda view: view.last_series),
+             lambda view: view.last_series, expert=True),
     _reading("FrameBytes", 0, "Bytes per frame of the running or else the next series; 0 if unknown.",
              lambda view: view.frame_bytes, "B"),
     _reading("FrameRateMeasured", 0.0, "Frame rate of the series at the receiver, over the last second.",

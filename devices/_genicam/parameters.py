@@ -43,9 +43,9 @@ UNIT: tuple[Parameter, ...] = (
         doc="Pixel pitch, for the file; 0: as the camera says, if it does.",
     ),
     Parameter(
-        name="ShownFeatures", default="",
-        doc="Features of the camera that are attributes of this device, separated by commas, such as "
-        "BlackLevel, DeviceLinkSpeed.",
+        name="ShownFeatures", default="", is_list=True,
+        doc="Features of the camera that are attributes of this device, one per line, or separated by "
+        "commas, such as BlackLevel, DeviceLinkSpeed.",
     ),
 )  # fmt: skip
 

@@ -16,19 +16,20 @@ from penstock.streamer.settings import Limits, Parameter, Value
 
 PROPERTIES: tuple[Parameter, ...] = (
     Parameter(
-        name="Host", default="",
-        doc="Modules as HOST or HOST:PORT, separated by blanks, in the order of slsdet's hostname; required.",
+        name="Host", default="", is_list=True,
+        doc="Modules as HOST or HOST:PORT, one per line or separated by blanks, in the order of slsdet's "
+        "hostname; required.",
     ),
     Parameter(
-        name="Receiver", default="127.0.0.1:1954",
+        name="Receiver", default="127.0.0.1:1954", is_list=True,
         doc="Their slsReceivers as HOST:PORT, separated by blanks; the ports of a single one are counted up.",
     ),
     Parameter(
-        name="UdpSource", default="",
+        name="UdpSource", default="", is_list=True,
         doc='Addresses of the modules\' data interfaces, separated by blanks; "" leaves them as they are.',
     ),
     Parameter(
-        name="UdpDestination", default="",
+        name="UdpDestination", default="", is_list=True,
         doc='Address where slsReceiver takes the data, or one per module; "" leaves them as they are.',
     ),
     Parameter(

@@ -51,6 +51,8 @@ class ParameterNote:
     name: str
     group: str = "camera"
     choices: tuple[str, ...] = ()
+    format: str = ""
+    """printf format of a float; "" if Tango's own is meant."""
 
 
 def read_check(text: str) -> Check:

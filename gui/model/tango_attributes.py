@@ -34,6 +34,7 @@ def attribute(info: Any, note: ParameterNote | None) -> Attribute:
         note: its entry in the device's `Parameters`.
     """
     kind = KINDS.get(tango.CmdArgType.values[info.data_type], str)
+    form = note.format if note is not None and note.format else info.format
     group = note.group if note is not None and note.group in ("series", "camera", "reading") else "state"
     return Attribute(
         name=info.name,
@@ -45,7 +46,7 @@ def attribute(info: Any, note: ParameterNote | None) -> Attribute:
         maximum=_number(info.max_value),
         choices=tuple(note.choices) if note is not None else (),
         doc=info.description,
-        format=info.format if kind is float else "",
+        format=form if kind is float else "",
     )
 
 

@@ -121,7 +121,7 @@ def test_device_that_is_not_registered_gets_the_command_that_does_it(beamline: B
         ),
         pytest.param(("--register", "a/b/c", "--class", "Zebra"), "PenstockReceiver", marks=pytest.mark.slow),
         pytest.param(("--property", "ReceiverUrl=x"), "--register", marks=pytest.mark.slow),
-        (("--register", "a/b/c", "--property", "DataPort=abc"), '"abc" is not an integer'),
+        (("--register", "a/b/c", "--property", "DataPort=abc"), 'DataPort is "abc"; give a whole number'),
     ],
 )
 def test_device_refuses_a_wrong_registration(

@@ -50,7 +50,7 @@ def test_a_declaration_reaches_tango_whole() -> None:
     )  # fmt: skip
     assert attribute_options(parameter) == {
         "name": "Threshold", "label": "Threshold", "dtype": tango.CmdArgType.DevDouble, "unit": "eV",
-        "format": "%.7g", "min_value": 2.0, "max_value": 9.0, "doc": "Of the counter.",
+        "format": "%10.9f", "min_value": 2.0, "max_value": 9.0, "doc": "Of the counter.",
         "memorized": True, "hw_memorized": True, "access": tango.AttrWriteType.READ_WRITE,
         "change_event_implemented": True, "change_event_detect": False,
     }  # fmt: skip
@@ -67,7 +67,7 @@ def test_a_format_that_rounds_what_can_be_set_is_refused(form: str) -> None:
 def test_what_any_display_makes_of_a_value_asks_for_no_change(value: float) -> None:
     parameter = Parameter(name="Gain", default=1.0, doc="Of a new camera, without a format.")
     form = attribute_options(parameter)["format"]
-    assert form == "%.9g"
+    assert form == "%19.9f"
     jive, taurus = float(form % value), float(f"{value:.9f}")
     for written in (value, jive, taurus):
         assert attributes.is_as_displayed(parameter, written, value)

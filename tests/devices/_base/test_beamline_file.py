@@ -102,10 +102,13 @@ def device(
     ("properties", "sentence"),
     [
         ({"ReceiverUrl": ""}, 'a/b/c has no ReceiverUrl; give the address of its receiver'),
-        ({"ReceiverUrl": "daq-1:5000"}, 'a/b/c: ReceiverUrl="daq-1:5000" is not the address of a receiver'),
-        ({"DataPort": "x"}, 'a/b/c: DataPort=x: "x" is not an integer'),
-        ({"DataPort": "70000"}, "a/b/c: DataPort=70000: a port is 0 (any free port) to 65535"),
-        ({"LiveImageRate": "fast"}, 'LiveImageRate=fast: "fast" is not a number'),
+        (
+            {"ReceiverUrl": "daq-1:5000"},
+            'a/b/c: the property ReceiverUrl is "daq-1:5000"; set it to the address of its receiver',
+        ),
+        ({"DataPort": "x"}, 'a/b/c: the property DataPort is "x"; give a whole number from 0 to 65535'),
+        ({"DataPort": "70000"}, 'DataPort is "70000"; give a whole number from 0 to 65535, or delete it'),
+        ({"LiveImageRate": "fast"}, 'LiveImageRate is "fast"; give a number from 0.01 to 100 Hz'),
     ],
 )  # fmt: skip
 def test_values_that_would_end_the_server_are_refused(properties: dict[str, str], sentence: str) -> None:
@@ -115,13 +118,16 @@ def test_values_that_would_end_the_server_are_refused(properties: dict[str, str]
 
 def test_a_value_that_is_none_of_the_choices_is_refused() -> None:
     (refusal,) = check([device("a/b/c", "Eiger/lab", "Eiger", Host="dcu", Stream="v3")]).refusals
-    assert refusal == 'a/b/c: Stream="v3": choose v1, v2'
+    assert refusal == 'a/b/c: the property Stream is "v3"; choose v1, v2'
 
 
 def test_several_values_where_one_is_wanted_are_refused() -> None:
     settings = {("", "ReceiverUrl"): ("http://a:1",), ("", "dataport"): ("1", "2")}
     findings = check([PlannedDevice("a/b/c", "Simulator/lab", "Simulator", settings)])
-    assert findings.refusals == ["a/b/c: DataPort has 2 values; it takes one"]
+    assert findings.refusals == [
+        "a/b/c: the property DataPort has 2 lines; give a whole number from 0 to 65535, or delete it for "
+        "9999, in one line"
+    ]
 
 
 def test_the_receivers_device_needs_its_address_too() -> None:
@@ -136,7 +142,8 @@ def test_the_receivers_device_needs_its_address_too() -> None:
         ("", "a/b/c has no PipelineUrl; give the address of the pipeline's HTTP API"),
         (
             "daq-1:5100",
-            'PipelineUrl="daq-1:5100" is not the address of a pipeline, such as http://daq-1:5100',
+            'PipelineUrl is "daq-1:5100"; set it to the address of the pipeline\'s HTTP API, such as '
+            "http://daq-1:5100",
         ),
     ],
 )

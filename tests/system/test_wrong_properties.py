@@ -1,0 +1,104 @@
+"""A mistyped property costs nobody anything but its own device, which says what is right."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import tango
+
+from tests.system.beamline import FAULT, ON, Beamline, refusal, until, wait_state
+
+URL = "http://127.0.0.1:1"
+
+
+def put(beamline: Beamline, device: str, name: str, *lines: str) -> None:
+    """Set a property as Jive does, or delete it."""
+    host, _, port = beamline.tango_host.partition(":")
+    database = tango.Database(host, int(port))
+    if lines:
+        database.put_device_property(device, {name: list(lines)})
+    else:
+        database.delete_device_property(device, name)
+
+
+def says(device: tango.DeviceProxy) -> str:
+    """The device's Status; "" while its server is not there."""
+    try:
+        return str(device.Status())
+    except tango.DevFailed:
+        return ""
+
+
+def test_a_mistyped_property_is_a_fault_of_one_device_which_init_heals(beamline: Beamline) -> None:
+    server = "Simulator/typo"
+    receiver = beamline.receiver("typo", 1)
+    wrong, right = "typo/det/wrong", "typo/det/right"
+    for device in (wrong, right):
+        beamline.register(server, "Simulator", device, ReceiverUrl=receiver.url, DataPort=0)
+    put(beamline, wrong, "DataPort", "abc")
+    put(beamline, wrong, "LiveImageRate", "0")
+    process = beamline.serve(server)
+    try:
+        one, other = beamline.device(wrong), beamline.device(right)
+        sentence = (
+            f'{wrong}: the property LiveImageRate is "0"; give a number from 0.01 to 100 Hz, or delete it '
+            'for 5.0; the property DataPort is "abc"; give a whole number from 0 to 65535, or delete it for '
+            "9999; then call Init."
+        )
+        wait_state(other, ON)
+        assert (one.State(), one.Status()) == (FAULT, sentence)
+        check = json.loads(one.Check())
+        assert (check["ok"], check["sentence"]) == (False, sentence)
+        assert sentence in refusal(one.Arm)
+        assert sentence in refusal(one.Reset)
+        assert one.State() == FAULT and one.ExposureTime == 0.1
+        put(beamline, wrong, "DataPort", "29961.0")
+        one.Init()
+        assert 'DataPort is "29961.0"' in one.Status()
+        put(beamline, wrong, "DataPort", "0", "")
+        put(beamline, wrong, "LiveImageRate")
+        one.Init()
+        wait_state(one, ON)
+        put(beamline, wrong, "ReceiverUrl", "None")
+        one.Init()
+        assert 'the property ReceiverUrl is "None"; set it to the address of' in one.Status()
+        assert one.State() == FAULT
+        admin = beamline.device(f"dserver/{server}")
+        admin.DevRestart(wrong)
+        assert beamline.device(wrong).State() == FAULT
+        put(beamline, wrong, "DataPort", "x")
+        admin.RestartServer()
+        until(lambda: 'DataPort is "x"' in says(one), "devices made anew", 30.0)
+        until(lambda: says(other) == "Ready.", "the other one is ready", 30.0)
+        assert process.pid
+    finally:
+        beamline.end(server)
+
+
+@pytest.mark.parametrize(
+    ("server", "kind", "name", "lines"),
+    [
+        ("Simulator/r", "PenstockReceiver", "ReceiverUrl", ("daq-1:5000",)),
+        ("PenstockPipeline/p", "PenstockPipeline", "PipelineUrl", ("",)),
+        ("Eiger/e", "Eiger", "Port", ("eighty",)),
+        ("Pilatus/p", "Pilatus", "BytesPerPixel", ("",)),
+        ("Jungfrau/j", "Jungfrau", "UdpPort", ("99999999",)),
+        ("GenICam/g", "GenICam", "PacketResend", ("perhaps",)),
+    ],
+)
+def test_one_wrong_value_of_each_class(
+    beamline: Beamline, server: str, kind: str, name: str, lines: tuple[str, ...]
+) -> None:
+    device = f"wrong/{kind.lower()}/1"
+    address = "PipelineUrl" if kind == "PenstockPipeline" else "ReceiverUrl"
+    beamline.register(server, kind, device, **{address: URL})
+    put(beamline, device, name, *lines)
+    beamline.serve(server)
+    try:
+        proxy = beamline.device(device)
+        assert proxy.State() == FAULT
+        assert f"{device}: the property {name} " in proxy.Status()
+        assert proxy.Status().endswith("; then call Init.")
+    finally:
+        beamline.end(server)
