@@ -13,15 +13,19 @@ Examples:
   penstock device Simulator sim -- -v3
       options after -- are passed to Tango
 
-Simulator/sim, as Tango writes it, is accepted, too. The database is that of TANGO_HOST, else of ~/.tangorc or
-/etc/tangorc; `penstock database` runs one. Every server is also a command of its own (Simulator sim), as
-Tango's Starter expects. `penstock register` registers all devices of a file.
+Simulator/sim, as Tango writes it, is accepted, too. The server runs as the command of its name (Simulator
+sim), which Tango's Starter looks for, if there is one; a class of your own has none. The database is that of
+TANGO_HOST, else of ~/.tangorc or /etc/tangorc; `penstock database` runs one. `penstock register` registers
+all devices of a file.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
+import sysconfig
+from importlib.metadata import distribution
 from typing import TYPE_CHECKING
 
 from penstock.cli._tango_database import open_database
@@ -60,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Register a device, or run the server."""
     from penstock.cli.main import UserError
-    from penstock.devices._base.registration import registered
+    from penstock.devices._base.registration import is_known, registered
     from penstock.devices._base.registry import SERVICES, UnknownCamera
     from penstock.devices._base.server import run_server, server_classes
     from penstock.streamer.loading import CameraFileError
@@ -81,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
     if args.property or args.kind or args.move:
         raise UserError("--property, --class and --move need --register DEVICE")
-    if not registered(database, name):
+    if not (registered(database, name) or is_known(database, name)):
         raise UserError(
             f"no device is registered for {name} in the Tango database {host}; "
             f"register one with: penstock device {server} {instance} --register {_example(classes[0])}"
@@ -90,7 +94,20 @@ def run(args: argparse.Namespace) -> int:
         raise UserError(
             f"{name} is already running {where}; stop it first, or register and start another instance"
         )
+    if script := own_script(server):
+        sys.stdout.flush()
+        os.execv(script, [script, instance, *options])
     return run_server(server, [instance, *options])
+
+
+def own_script(server: str) -> str:
+    """Return the path of the console script of a server in this environment; "" if it has none.
+
+    Starter and Astor know a server by the name of its process: a Python script, and its first argument.
+    """
+    scripts = distribution("penstock").entry_points.select(group="console_scripts", name=server)
+    path = os.path.join(sysconfig.get_path("scripts"), server)
+    return path if scripts and os.access(path, os.X_OK) else ""
 
 
 def _example(kind: type[tango.server.Device]) -> str:

@@ -383,6 +383,8 @@ class Status:
     system does not answer. A change of this value alone does not change `version`."""
     latest_frame: int | None = None
     """Index of the newest frame of this series."""
+    downsample: int = 1
+    """The live view's: every n-th row and column, for all who do not say what they want."""
     rois: list[Roi] = field(default_factory=list)
     """Regions of interest of this series, with the values of its newest frame; before the first series, the
     regions that it will have."""

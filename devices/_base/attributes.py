@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import tango
 from tango.server import attribute
 
+from penstock.devices._base import events
 from penstock.streamer.settings import Limits, Parameter, Value
 
 TANGO_TYPE: Mapping[type, tango.CmdArgType] = {
@@ -68,8 +69,7 @@ def attribute_options(parameter: Parameter) -> dict[str, Any]:
         "dtype": TANGO_TYPE[type(parameter.default)],
         "label": parameter.name,
         "doc": _doc(parameter),
-        "change_event_implemented": True,
-        "change_event_detect": False,
+        **events.OPTIONS,
     }
     if parameter.expert:
         options["display_level"] = tango.DispLevel.EXPERT

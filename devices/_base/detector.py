@@ -15,6 +15,7 @@ import numpy as np
 import tango
 from tango.server import attribute, command
 
+from penstock.devices._base import events
 from penstock.devices._base.arming import ArmRefused
 from penstock.devices._base.attributes import (
     Unread,
@@ -49,7 +50,7 @@ from penstock.devices._base.states import ACTIVE, TANGO_STATE, SeriesState
 from penstock.devices._base.status_watch import StatusWatch
 from penstock.devices._base.streamer_link import streamer_link, streamer_properties
 from penstock.devices._base.streamer_process import StreamerLink
-from penstock.devices._base.tango_text import tango_json, tango_status, tango_value
+from penstock.devices._base.tango_text import tango_json, tango_value
 from penstock.devices._base.view_attributes import VIEW_ATTRIBUTES
 from penstock.devices._base.watchdog_limits import WatchdogLimits
 from penstock.receiver.client import ReceiverClient
@@ -84,7 +85,7 @@ PROPERTIES: tuple[Parameter, ...] = (
     ),
     Parameter(
         name="LiveImageRate", default=5.0, unit="Hz", limits=Limits(0.01, 100.0),
-        doc="Most updates of LiveImage.",
+        doc="Most updates of LiveImage; large images come more rarely, with 40 MB/s to each subscriber.",
     ),
     Parameter(
         name="LiveImageSize", default=1024, unit="pixel", limits=Limits(16, MAX_EDGE),
@@ -113,7 +114,6 @@ class Detector(CheckedProperties):
     def init_device(self) -> None:
         """Read the properties, reset the settings, start the streamer in the background."""
         super().init_device()
-        self._broken = f"{self.get_name()}: {self.property_problem}" if self.property_problem else ""
         self._properties: dict[str, Value] = {
             parameter.name: getattr(self, parameter.name) for parameter in self.camera.properties
         }
@@ -150,15 +150,15 @@ class Detector(CheckedProperties):
             monitor=lambda: address_of(self.camera, self._control.record),
         )  # fmt: skip
         self._publisher = Publisher(
-            self, step=self._no_step if self.property_problem else self._step, values=self._shown_values,
+            self, step=self._no_step if self.has_wrong_property else self._step, values=self._shown_values,
             failed=self._on_unexpected, states=self._entered,
         )  # fmt: skip
         self._show_set_points()
         for name in ("State", "Status"):
-            self.set_change_event(name, True, False)
+            events.has_events(self, name)
         self._publisher.start()
         self._live.start()
-        if not self.property_problem:
+        if not self.has_wrong_property:
             self._watch.start()
 
     def delete_device(self) -> None:
@@ -169,20 +169,18 @@ class Detector(CheckedProperties):
         self._control.close()
         super().delete_device()
 
-    def dev_state(self) -> tango.DevState:
+    def followed_state(self) -> tango.DevState:
         """Return the series state as Tango shows it."""
-        if self._broken:
-            return tango.DevState.FAULT
         return _tango_state(self._control.view.state)
 
-    def dev_status(self) -> str:
+    def followed_status(self) -> str:
         """Return the sentence that explains the state."""
-        return tango_status(self._broken or self._control.view.status)
+        return self._control.view.status
 
     def _entered(self) -> list[dict[str, Any]]:
         entered = self._control.record.entered()
-        if self._broken:
-            return [{"Status": self._broken, "State": tango.DevState.FAULT}]
+        if self.broken:
+            return [{"Status": self.broken, "State": tango.DevState.FAULT}]
         return [
             {"LastSeries": view.last_series, "Status": view.status, "State": _tango_state(view.state)}
             for view in entered
@@ -205,8 +203,8 @@ class Detector(CheckedProperties):
         """Return what Arm would answer, and the size of the series, without side effects; in every state."""
         try:
             settings = self._settings()
-            if self._broken:
-                raise ArmRefused("broken", self._broken)
+            if self.broken:
+                raise ArmRefused("broken", self.broken)
         except (ArmRefused, ValueRefused) as error:
             answer = refused(Answer(ok=False, frames=frames_of(self._values)), error)
         else:
@@ -256,9 +254,9 @@ class Detector(CheckedProperties):
     def Reset(self) -> None:
         """Leave FAULT; restart the streamer if it died (State INIT meanwhile)."""
         with as_tango_error("Reset"):
-            if self.property_problem:
-                raise ArmRefused("broken", self._broken)
-            self._broken = ""
+            if self.has_wrong_property:
+                self.refuse_if_broken()
+            self.broken = ""
             self._control.reset()
             self._wake()
 
@@ -266,13 +264,14 @@ class Detector(CheckedProperties):
     def RestartReceiver(self) -> None:
         """Reset the receiver: leave its state Error."""
         with as_tango_error("RestartReceiver"):
+            self.refuse_if_broken()
             self._receiver.reset()
 
     # Attributes that are not parameters
 
     @attribute(
         dtype=(str,), max_dim_x=len(TriggerMode), doc="TriggerMode values that this camera supports.",
-        change_event_implemented=True, change_event_detect=False,
+        **events.OPTIONS,
     )  # fmt: skip
     def TriggerModes(self) -> list[str]:
         """Allowed values of TriggerMode."""
@@ -282,14 +281,14 @@ class Detector(CheckedProperties):
         dtype=(np.int64,), max_dim_x=MOST_DIMENSIONS,
         doc="Shape of one frame as stored, rows and columns last, of the running or else the next series; "
         "empty if unknown.",
-        change_event_implemented=True, change_event_detect=False,
+        **events.OPTIONS,
     )  # fmt: skip
     def FrameShape(self) -> list[int]:
         """Shape of a frame after Rotation and the receiver's transforms."""
         return list(self._control.view.frame_shape)
 
     @attribute(
-        dtype=((np.float32,),), max_dim_x=MAX_EDGE, max_dim_y=MAX_EDGE,
+        dtype=((np.float64,),), max_dim_x=MAX_EDGE, max_dim_y=MAX_EDGE,
         doc="Last frame, down-sampled and rate-limited: for viewing, not for data. While the receiver takes "
         "no series, the newest image of the detector's own monitor, if it has one that is switched on.",
         change_event_implemented=True, change_event_detect=False,
@@ -406,8 +405,7 @@ class Detector(CheckedProperties):
         return settings_of(self._values, [n for n in self._camera_names() if n not in self._unknown])
 
     def _arm(self, settings: Settings) -> None:
-        if self._broken:
-            raise ArmRefused("broken", self._broken)
+        self.refuse_if_broken()
         self._control.arm(settings, self._clients.caller(self))
         self._unmeasured = True  # asked again once the series has ended
 
@@ -448,7 +446,7 @@ class Detector(CheckedProperties):
         self._publisher.wake()
 
     def _on_unexpected(self, error: Exception) -> None:
-        self._broken = f"{self.get_name()} had an internal error ({error!r}); see its log, then call Init."
+        self.broken = f"{self.get_name()} had an internal error ({error!r}); see its log, then call Init."
 
     def _on_connected(self, streamer: StreamerClient, description: Description) -> None:
         """Handle a new connection: send the camera's settings, or read those of a box; take the limits."""

@@ -17,17 +17,23 @@ from urllib.parse import urlsplit
 import tango
 from tango.server import Device, device_property
 
+from penstock.devices._base.tango_text import tango_status
+from penstock.resources.version import version
 from penstock.streamer.settings import Parameter, Value
 
 WORDS: Mapping[str, bool] = {"true": True, "1": True, "false": False, "0": False}
 """What Tango writes of a boolean, in any case."""
 _WHOLE = re.compile(r"[+-]?[0-9]{1,19}")
 _KINDS: Mapping[type, str] = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
+DOCUMENTATION = "docs/reference/tango.md of Penstock's source"
+"""What of it says what our devices do."""
 HEALED_BY = "then call Init"
 
 
 class PropertyRefused(Exception):
     """A property cannot have this value; the sentence says which it can have."""
+
+    kind = "broken"
 
 
 class Address(NamedTuple):
@@ -143,12 +149,16 @@ def _between(parameter: Parameter) -> str:
 
 
 class CheckedProperties(Device):
-    """A Tango device whose properties are read as text: `init_device` never raises because of one."""
+    """A Tango device whose properties are read as text: `init_device` never raises because of one.
+
+    With a wrong one State is FAULT, and Status says what is right, until the next Init.
+    """
 
     checked: ClassVar[tuple[Parameter, ...]] = ()
     """Declarations of all its properties."""
-    property_problem: str
-    """What is wrong with them, and what to do, in a sentence; "" if nothing is."""
+    has_wrong_property = False
+    broken = ""
+    """Why State is FAULT whatever the device follows: the sentence for Status; "" if it is not."""
 
     def get_device_properties(self, ds_class: tango.DeviceClass | None = None) -> None:
         """Read and check the properties; one that cannot be used has its default."""
@@ -160,7 +170,7 @@ class CheckedProperties(Device):
             lines = {}
             problems.append(
                 f"the Tango database does not say this device's properties "
-                f"({error.args[0].desc.strip()}); wait until it answers"
+                f"({' '.join(error.args[0].desc.split())}); wait until it answers"
             )
         else:
             for parameter in self.checked:
@@ -169,7 +179,35 @@ class CheckedProperties(Device):
                 except PropertyRefused as refused:
                     problems.append(str(refused))
         self._tango_properties.update(values)
-        self.property_problem = f"{'; '.join(problems)}; {HEALED_BY}." if problems else ""
+        self.add_version_info("Penstock", version())
+        self.add_version_info("Penstock.documentation", DOCUMENTATION)
+        self.has_wrong_property = bool(problems)
+        self.broken = f"{self.get_name()}: {'; '.join(problems)}; {HEALED_BY}." if problems else ""
+
+    def refuse_if_broken(self) -> None:
+        """Refuse a command.
+
+        Raises:
+            PropertyRefused: State is FAULT because of `broken`.
+        """
+        if self.broken:
+            raise PropertyRefused(self.broken)
+
+    def dev_state(self) -> tango.DevState:
+        """Return FAULT, or the state of what the device follows."""
+        return tango.DevState.FAULT if self.broken else self.followed_state()
+
+    def dev_status(self) -> str:
+        """Return the sentence that explains the state."""
+        return tango_status(self.broken or self.followed_status())
+
+    def followed_state(self) -> tango.DevState:
+        """Return the state of what the device follows."""
+        raise NotImplementedError
+
+    def followed_status(self) -> str:
+        """Return the sentence that explains it."""
+        raise NotImplementedError
 
 
 def _in_database(device: str, names: list[str]) -> Mapping[str, Sequence[str]]:
@@ -186,7 +224,10 @@ def _in_database(device: str, names: list[str]) -> Mapping[str, Sequence[str]]:
 
 def declared(parameter: Parameter) -> device_property:
     """Return the Tango property of a parameter, for the class's list, which wizards show."""
+    address = ADDRESSES.get(parameter.name)
+    required = "Required. " if address and not address.optional else ""
+    unit = f" Unit: {parameter.unit}." if parameter.unit else ""
     return device_property(
         dtype=type(parameter.default), default_value=parameter.default,
-        doc=f"{parameter.doc} Unit: {parameter.unit}." if parameter.unit else parameter.doc,
+        doc=f"{required}{parameter.doc}{unit}",
     )  # fmt: skip

@@ -10,6 +10,7 @@ import tango
 from penstock.devices._base.arming import ArmRefused
 from penstock.devices._base.attributes import ValueRefused
 from penstock.devices._base.configuring_pipeline import ConfigureRefused
+from penstock.devices._base.device_properties import PropertyRefused
 from penstock.devices._base.tango_text import tango_error
 from penstock.processing.client import PipelineRefused, PipelineUnavailable
 from penstock.receiver.client import ReceiverRefused, ReceiverUnavailable
@@ -17,7 +18,7 @@ from penstock.streamer.client import StreamerRefused, StreamerUnavailable
 
 EXPECTED = (
     ArmRefused, ValueRefused, ReceiverRefused, ReceiverUnavailable, StreamerRefused, StreamerUnavailable,
-    ConfigureRefused, PipelineRefused, PipelineUnavailable,
+    ConfigureRefused, PipelineRefused, PipelineUnavailable, PropertyRefused,
 )  # fmt: skip
 """Errors whose text is a sentence for the user."""
 

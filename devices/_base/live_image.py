@@ -20,6 +20,8 @@ log = logging.getLogger(__name__)
 
 MAX_EDGE = 4096
 """Longest edge of the Tango attribute, in pixels."""
+MOST_BYTES = 40e6
+"""Bytes per second that one subscriber gets: larger images come more rarely."""
 PARTIAL = FrameStatus.PARTIAL.name.lower()
 
 
@@ -29,7 +31,7 @@ class LiveImage:
     Args:
         device: device whose attribute `LiveImage` is pushed.
         receiver: client of the receiver, which has the frames.
-        rate: most images per second.
+        rate: most images per second, of those that are not larger than `MOST_BYTES` allows.
         edge: longest edge of the image in pixels; of larger frames every n-th row and column is shown.
         version: value that changes with every new frame; only then is an image fetched for events.
         monitor: address of the image that is shown instead of the receiver's; "" for none.
@@ -41,19 +43,24 @@ class LiveImage:
     ) -> None:  # fmt: skip
         self._device = device
         self._receiver = receiver
-        self._period = 1.0 / rate
+        self._least_period = 1.0 / rate
         self._edge = min(edge, MAX_EDGE)
         self._version = version
         self._monitor = monitor
         self._box = MonitorImage()
         self._lock = threading.Lock()
-        self._image = np.zeros((1, 1), np.float32)
+        self._image = np.zeros((1, 1))
         self._images = 0
         """Number of images shown so far."""
         self._seen: int | None = None
         self._fetched = -1e9
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="live image", daemon=True)
+
+    @property
+    def period(self) -> float:
+        """Least seconds from one image to the next."""
+        return max(self._least_period, self._image.nbytes / MOST_BYTES)
 
     def start(self) -> None:
         """Begin to push events, while there are subscribers."""
@@ -64,13 +71,13 @@ class LiveImage:
         self._stopped.set()
 
     def read(self) -> np.ndarray:
-        """Return the newest image, (rows, cols) float32; it is at most one period out of date.
+        """Return the newest image, (rows, cols) float64; it is at most one period out of date.
 
-        Counts above 2**24 are rounded; pixels without a value are NaN.
+        Pixels without a value are NaN. Not float32, of which `taurus image` makes integers, and of NaN any.
         """
         with self._lock:
             now = time.monotonic()
-            if now - self._fetched >= self._period:
+            if now - self._fetched >= self.period:
                 self._fetched = now
                 address = self._monitor()
                 if address:
@@ -103,7 +110,7 @@ class LiveImage:
 
     def _show(self, image: np.ndarray, rule: PixelRule, *, partial: bool) -> None:
         step = max(1, ceil(max(image.shape) / self._edge))
-        self._image = as_floats(image[::step, ::step], rule, partial=partial)
+        self._image = as_doubles(image[::step, ::step], rule, partial=partial)
         self._images += 1
 
     def _run(self) -> None:
@@ -111,7 +118,7 @@ class LiveImage:
         last: object = None
         pushed = 0
         with tango.EnsureOmniThread():
-            while not self._stopped.wait(self._period):
+            while not self._stopped.wait(self.period):
                 version = self._version()
                 if not attribute.change_event_subscribed() or (version == last and not self._monitor()):
                     continue
@@ -125,14 +132,14 @@ class LiveImage:
                     log.warning("event of LiveImage not pushed: %s", error.args[-1].desc)
 
 
-def as_floats(image: np.ndarray, rule: PixelRule, *, partial: bool = False) -> np.ndarray:
-    """Return the image as float32, with NaN where a pixel has no value.
+def as_doubles(image: np.ndarray, rule: PixelRule, *, partial: bool = False) -> np.ndarray:
+    """Return the image as float64, with NaN where a pixel has no value.
 
     Args:
         image: the image.
         rule: which of its pixels have one.
         partial: a part of it is missing, and has the fill value of its type.
     """
-    floats = np.array(image, np.float32)
-    floats[rule.flags(image, partial=partial) == Flag.INVALID] = np.nan
-    return floats
+    doubles = np.array(image, np.float64)
+    doubles[rule.flags(image, partial=partial) == Flag.INVALID] = np.nan
+    return doubles

@@ -11,7 +11,7 @@ import numpy as np
 import tango
 from tango.server import attribute, command
 
-from penstock.devices._base import curve_feed
+from penstock.devices._base import curve_feed, events
 from penstock.devices._base.attributes import Unread
 from penstock.devices._base.briefly import briefly
 from penstock.devices._base.configuring_pipeline import Configuring
@@ -25,7 +25,7 @@ from penstock.devices._base.shown_attributes import ShownAttributes
 from penstock.devices._base.states import RECEIVER_TANGO_STATE
 from penstock.devices._base.status_attributes import values_of, with_attributes
 from penstock.devices._base.status_watch import StatusWatch
-from penstock.devices._base.tango_text import tango_json, tango_status, tango_text
+from penstock.devices._base.tango_text import tango_json, tango_text
 from penstock.processing.client import NoAnswer, PipelineClient
 from penstock.processing.models import Status
 from penstock.streamer.settings import Parameter
@@ -33,7 +33,6 @@ from penstock.streamer.settings import Parameter
 VALID, INVALID = tango.AttrQuality.ATTR_VALID, tango.AttrQuality.ATTR_INVALID
 MOST_NAMES = 256
 """Result names in the attribute ResultNames."""
-EVENTS: Mapping[str, Any] = {"change_event_implemented": True, "change_event_detect": False}
 
 
 class _Shown(NamedTuple):
@@ -75,7 +74,7 @@ class PenstockPipeline(CheckedProperties):
         self._reads: _Shown | None = None
         self._means = CurveMeans()
         for name in ("State", "Status"):
-            self.set_change_event(name, True, False)
+            events.has_events(self, name)
         self._publisher = Publisher(
             self, step=self._show_numbers, values=self._all_values, failed=self._on_unexpected,
             states=lambda: [{"Status": self.dev_status(), "State": self.dev_state()}],
@@ -89,7 +88,7 @@ class PenstockPipeline(CheckedProperties):
         )  # fmt: skip
         self._watch = StatusWatch(client, self._on_pipeline, "pipeline")
         self._publisher.start()
-        if not self.property_problem:
+        if not self.has_wrong_property:
             self._results.start()
             self._watch.start()
 
@@ -100,33 +99,31 @@ class PenstockPipeline(CheckedProperties):
         self._publisher.stop()
         super().delete_device()
 
-    def dev_state(self) -> tango.DevState:
+    def followed_state(self) -> tango.DevState:
         """Return the pipeline's state as Tango shows it."""
         snapshot = self._record.snapshot
-        if self.property_problem:
-            return tango.DevState.FAULT
         if self._record.unavailable or snapshot is None:
             return tango.DevState.UNKNOWN
         return getattr(tango.DevState, RECEIVER_TANGO_STATE[snapshot.status.state])
 
-    def dev_status(self) -> str:
+    def followed_status(self) -> str:
         """Return the state of the pipeline, in a sentence."""
-        if self.property_problem:
-            return tango_status(f"{self.get_name()}: {self.property_problem}")
         said = [self._record.sentence()]
         if self._configuring.busy:
             said.append("New parameters are being prepared.")
         if not self._record.unavailable and self._results.problem:
             said.append(self._results.problem)
-        return tango_status(" ".join(said))
+        return " ".join(said)
 
     @command(
-        doc_in="JSON object of parameters and values; the others stay as they are",
+        doc_in="JSON object of parameters and values; the others stay as they are. Jive takes it as one text "
+        r'in quotes, with a backslash before those inside: "{\"threshold\": 5, \"method\": \"mean\"}"',
         doc_out="JSON object: done, taken, version, from_frame, acknowledged",
     )
     def Configure(self, parameters: str) -> str:
         """Change parameters; within a second the outcome is returned, a later one is in ConfigureOutcome."""
         with as_tango_error("Configure"):
+            self.refuse_if_broken()
             return tango_json(self._configuring.configure(parameters))
         raise AssertionError("as_tango_error has returned")
 
@@ -134,6 +131,7 @@ class PenstockPipeline(CheckedProperties):
     def Reset(self) -> None:
         """Leave the pipeline's state Error; start its distributor again if it has died."""
         with as_tango_error("Reset"):
+            self.refuse_if_broken()
             briefly(self._client.reset, f"Reset of {self.get_name()}")
 
     @command
@@ -141,13 +139,14 @@ class PenstockPipeline(CheckedProperties):
         """End the running series now, with the results so far; frames that nobody has yet are dropped."""
         name = self.get_name()
         with as_tango_error("Stop"):
+            self.refuse_if_broken()
             briefly(lambda: self._client.stop(f"Stop of the Tango device {name}"), f"Stop of {name}")
 
     # Results ------------------------------------------------------------------------------------
 
     @attribute(
         dtype=str, doc="JSON object: what became of the last Configure.",
-        display_level=tango.DispLevel.EXPERT, **EVENTS,
+        display_level=tango.DispLevel.EXPERT, **events.OPTIONS,
     )  # fmt: skip
     def ConfigureOutcome(self) -> str:
         """See `Configuring.outcome`."""
@@ -157,7 +156,7 @@ class PenstockPipeline(CheckedProperties):
         dtype=(str,),
         max_dim_x=MOST_NAMES,
         doc="Names of the results of the running or last series.",
-        **EVENTS,
+        **events.OPTIONS,
     )
     def ResultNames(self) -> list[str]:
         """Return the names."""
@@ -165,7 +164,8 @@ class PenstockPipeline(CheckedProperties):
 
     @attribute(
         dtype=(float,), max_dim_x=curve_feed.MOST_POINTS, format="%.6g",
-        doc="The curve of one frame, whose index is CurveFrame; both have the same time stamp.", **EVENTS
+        doc="The curve of one frame, whose index is CurveFrame; both have the same time stamp.",
+        **events.OPTIONS,
     )  # fmt: skip
     def Curve(self) -> Any:
         """Return the newest one."""
@@ -174,7 +174,7 @@ class PenstockPipeline(CheckedProperties):
             (np.zeros(0), time.time(), INVALID) if shown is None else (shown.curve.values, shown.time, VALID)
         )
 
-    @attribute(dtype=int, doc="Index of the frame whose curve is shown; -1 for none.", **EVENTS)
+    @attribute(dtype=int, doc="Index of the frame whose curve is shown; -1 for none.", **events.OPTIONS)
     def CurveFrame(self) -> Any:
         """Return the index."""
         shown = self._reads
@@ -183,7 +183,7 @@ class PenstockPipeline(CheckedProperties):
     @attribute(
         dtype=tango.DevEncoded,
         doc="Curve with series and frame in one event: the format is a JSON object, the data are doubles.",
-        **EVENTS,
+        **events.OPTIONS,
     )
     def CurveEncoded(self) -> Any:
         """Return the newest one, `frame` -1 if there is none."""
@@ -192,7 +192,7 @@ class PenstockPipeline(CheckedProperties):
 
     @attribute(
         dtype=(float,), max_dim_x=curve_feed.MOST_POINTS, format="%.6g",
-        doc="Values of the axis of Curve; the index of the point if it has none.", **EVENTS,
+        doc="Values of the axis of Curve; the index of the point if it has none.", **events.OPTIONS,
     )  # fmt: skip
     def CurveAxis(self) -> Any:
         """Return the axis."""
@@ -201,7 +201,7 @@ class PenstockPipeline(CheckedProperties):
     @attribute(
         dtype=(str,), max_dim_x=4,
         doc="Name and unit of Curve, name and unit of its axis; empty where the class does not say.",
-        **EVENTS,
+        **events.OPTIONS,
     )  # fmt: skip
     def CurveMeaning(self) -> list[str]:
         """Return the texts."""
@@ -227,14 +227,14 @@ class PenstockPipeline(CheckedProperties):
         # Tango's time stamps have microseconds: each curve has one of its own.
         now = time.time() if self._curve is None else max(time.time(), self._curve.time + 2e-6)
         self._curve = _Shown(curve, now)
-        self.push_change_event("CurveEncoded", *encoded(curve), now, VALID)
-        self.push_change_event("CurveFrame", curve.frame, now, VALID)
-        self.push_change_event("Curve", curve.values, now, VALID)
+        events.push(self, "CurveEncoded", *encoded(curve), now, VALID)
+        events.push(self, "CurveFrame", curve.frame, now, VALID)
+        events.push(self, "Curve", curve.values, now, VALID)
 
     def _on_means(self, means: CurveMeans) -> None:
         self._means = means
-        self.push_change_event("CurveAxis", means.axis)
-        self.push_change_event("CurveMeaning", self._meaning())
+        events.push(self, "CurveAxis", means.axis)
+        events.push(self, "CurveMeaning", self._meaning())
 
     def _show_numbers(self) -> None:
         if self._numbers_shown:

@@ -10,6 +10,7 @@ from typing import Any
 
 import tango
 
+from penstock.devices._base import events
 from penstock.devices._base.attributes import Unread
 from penstock.devices._base.tango_text import tango_status, tango_value
 
@@ -108,15 +109,15 @@ class Publisher:
                 continue
             if name == "State":
                 self._device.set_state(value)  # Tango pushes the state that was set, not an argument
-                self._device.push_change_event(name)
+                events.push(self._device, name)
             elif name == "Status":
                 self._device.set_status(tango_status(value))
-                self._device.push_change_event(name)
+                events.push(self._device, name)
             elif isinstance(value, Unread):
                 invalid = tango.AttrQuality.ATTR_INVALID
-                self._device.push_change_event(name, value.stands_in, time.time(), invalid)
+                events.push(self._device, name, value.stands_in, time.time(), invalid)
             else:
-                self._device.push_change_event(name, value)
+                events.push(self._device, name, value)
             self._pushed[name] = value
 
 

@@ -8,13 +8,13 @@ from typing import Any
 import tango
 from tango.server import attribute, command
 
+from penstock.devices._base import events
 from penstock.devices._base.device_properties import CheckedProperties, declared
 from penstock.devices._base.faults import as_tango_error
 from penstock.devices._base.publisher import Publisher
 from penstock.devices._base.states import RECEIVER_TANGO_STATE
 from penstock.devices._base.status_attributes import StatusAttribute, entry, values_of, with_attributes
 from penstock.devices._base.status_watch import StatusWatch
-from penstock.devices._base.tango_text import tango_status
 from penstock.receiver.client import NoAnswer, ReceiverClient
 from penstock.receiver.models import Status
 from penstock.streamer.settings import Parameter
@@ -70,7 +70,8 @@ STATUS_ATTRIBUTES: tuple[StatusAttribute[Status], ...] = (
 )  # fmt: skip
 """All status attributes, with their values as functions of the status."""
 
-
+MOST_DOWNSAMPLE = 64
+"""As the receiver takes it."""
 PROPERTIES = (
     Parameter(
         name="ReceiverUrl", default="",
@@ -91,15 +92,16 @@ class PenstockReceiver(CheckedProperties):
         self._status: Status | None = None
         self._unavailable = f"The receiver at {self.ReceiverUrl} has not answered yet."
         self._client = ReceiverClient(self.ReceiverUrl)
+        self._show_set_point(1)
         for name in ("State", "Status"):
-            self.set_change_event(name, True, False)
+            events.has_events(self, name)
         self._watch = StatusWatch(self._client, self._on_receiver, "receiver")
         self._publisher = Publisher(
             self, step=lambda: None, values=self._values, failed=self._on_unexpected,
             states=lambda: [{"Status": self.dev_status(), "State": self.dev_state()}],
         )  # fmt: skip
         self._publisher.start()
-        if not self.property_problem:
+        if not self.has_wrong_property:
             self._watch.start()
 
     def delete_device(self) -> None:
@@ -108,22 +110,15 @@ class PenstockReceiver(CheckedProperties):
         self._publisher.stop()
         super().delete_device()
 
-    def dev_state(self) -> tango.DevState:
+    def followed_state(self) -> tango.DevState:
         """Return the receiver's state as Tango shows it."""
         status = self._status
-        if self.property_problem:
-            return tango.DevState.FAULT
         if self._unavailable or status is None:
             return tango.DevState.UNKNOWN
         return getattr(tango.DevState, RECEIVER_TANGO_STATE[status.state])
 
-    def dev_status(self) -> str:
+    def followed_status(self) -> str:
         """Return the state of the receiver, in a sentence."""
-        if self.property_problem:
-            return tango_status(f"{self.get_name()}: {self.property_problem}")
-        return tango_status(self._sentence())
-
-    def _sentence(self) -> str:
         status = self._status
         if self._unavailable or status is None:
             return self._unavailable
@@ -143,39 +138,50 @@ class PenstockReceiver(CheckedProperties):
     def Reset(self) -> None:
         """Leave the receiver's state Error."""
         with as_tango_error("Reset"):
+            self.refuse_if_broken()
             self._client.reset()
 
     @command
     def Stop(self) -> None:
         """End the running series now; its file is closed as incomplete."""
         with as_tango_error("Stop"):
+            self.refuse_if_broken()
             self._client.stop(f"Stop of the Tango device {self.get_name()}")
 
     @attribute(
-        dtype=int, min_value=1, max_value=1000, format="%4d", access=tango.AttrWriteType.READ_WRITE,
+        dtype=int, min_value=1, max_value=MOST_DOWNSAMPLE, format="%2d",
+        access=tango.AttrWriteType.READ_WRITE, **events.OPTIONS,
         doc="Down-sampling of the live view, which shows every n-th row and column.",
     )  # fmt: skip
     def Downsample(self) -> int:
         """Return the down-sampling for all viewers of this receiver."""
         with as_tango_error("Downsample"):
+            self.refuse_if_broken()
             return self._client.downsample()
 
     @Downsample.setter
     def set_downsample(self, value: int) -> None:
-        """Set the down-sampling in the receiver."""
+        """Set the down-sampling in the receiver; its next status brings the event."""
         with as_tango_error("Downsample"):
+            self.refuse_if_broken()
             self._client.set_downsample(value)
-            self.push_change_event("Downsample", value)
 
     def _values(self) -> Mapping[str, Any]:
-        return values_of(STATUS_ATTRIBUTES, self._status)
+        status = self._status
+        values = values_of(STATUS_ATTRIBUTES, status)
+        return values if status is None else {**values, "Downsample": status.downsample}
 
     def _on_receiver(self, status: Status | NoAnswer) -> None:
         if isinstance(status, NoAnswer):
             self._unavailable = str(status)
         else:
+            self._show_set_point(status.downsample)
             self._status, self._unavailable = status, ""
         self._publisher.wake()
+
+    def _show_set_point(self, downsample: int) -> None:
+        """Pass it to Tango, which panels ask what was set last, by whatever client."""
+        self.get_device_attr().get_w_attr_by_name("Downsample").set_write_value(downsample)
 
     def _on_unexpected(self, error: Exception) -> None:
         self._unavailable = (

@@ -38,6 +38,12 @@ def _is_there(database: tango.Database, server: str, kind: str, device: str) -> 
     return (found.ds_full_name.lower(), found.class_name.lower()) == (server.lower(), kind.lower())
 
 
+def is_known(database: tango.Database, server: str) -> bool:
+    """Return whether the database has the server itself, as the wizards of Jive and Astor enter it before
+    they start it; it may be without devices."""
+    return _is_there(database, server, "DServer", f"dserver/{server}")
+
+
 def registered(database: tango.Database, server: str) -> dict[str, str]:
     """Return the class of each device of a server by device name, without the server's DServer."""
     pairs = list(database.get_device_class_list(server).value_string)

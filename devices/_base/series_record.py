@@ -151,8 +151,9 @@ class SeriesRecord:
             self.ready = self.ready or after is SeriesState.TAKING
             ready = self._view.ready_for_trigger and after is SeriesState.TAKING
             self._view = replace(
-                self._view, state=after, sentence=sentence, waiting="", warning="", ready_for_trigger=ready
-            )
+                self._view, state=after, sentence=sentence, waiting="", warning="", reservation="",
+                ready_for_trigger=ready,
+            )  # fmt: skip
             self._entered = [*self._entered[-MOST_ENTERED:], self._view]
             self._since.clear()
             if after is not before or event is Event.STOP:
@@ -161,13 +162,13 @@ class SeriesRecord:
         log.log(logging.ERROR if bad else logging.INFO, "%s -> %s: %s", before, after, sentence)
         self._changed()
 
-    def warn(self, warning: str) -> None:
-        """Set a warning, which does not change the state; "" clears it."""
+    def warn(self, warning: str, reservation: str = "") -> None:
+        """Set a warning, and why Arm would be refused; neither changes the state, and "" clears each."""
         with self.lock:
             before = self._view.warning
-            if warning == before:
+            if (warning, reservation) == (before, self._view.reservation):
                 return
-            self._view = replace(self._view, warning=warning)
+            self._view = replace(self._view, warning=warning, reservation=reservation)
             self._entered = [*self._entered[-MOST_ENTERED:], self._view]
         if warning and not before:
             log.warning("%s", warning)

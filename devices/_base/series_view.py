@@ -10,6 +10,9 @@ from penstock.stins.texts import plural
 from penstock.streamer.client import StreamerStatus
 from penstock.streamer.settings import Value
 
+READY = "Ready."
+"""With which the sentence of a detector at rest begins."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class SeriesView:
@@ -22,6 +25,9 @@ class SeriesView:
     """How long the series has waited for a trigger; "" if it has not."""
     warning: str = ""
     """Warning while the series continues; "" if there is none."""
+    reservation: str = ""
+    """Why Arm would be refused although the detector is ready, for a sentence "Ready, but ..."; "" if
+    nothing is known."""
     series: str = ""
     filename: str = ""
     """File as the receiver sees it; "" if nothing is written."""
@@ -68,6 +74,8 @@ class SeriesView:
     def status(self) -> str:
         """The whole text for the user."""
         before = self.sentence  # a refusal ends as its author ended it
+        if self.reservation and before.startswith(READY):
+            before = f"{READY[:-1]}, but {self.reservation}{before[len(READY) :]}"
         if (self.waiting or self.warning) and before and not before.endswith("."):
             before += "."
         return " ".join(filter(None, (before, self.waiting, self.warning)))

@@ -110,8 +110,9 @@ class SeriesWatchdog:
         if not self._streamer_lives():
             return
         waits = self._silence.of_streamer() or self._end_left_over()
+        absent = self._silence.of_absent_receiver()
         if not record.own_stream:
-            record.warn(waits or warning_of(record.streamer_status))
+            record.warn(waits or warning_of(record.streamer_status), absent)
             return
         if self._do.is_configuring():
             return
@@ -123,7 +124,7 @@ class SeriesWatchdog:
         elif record.lasts("box busy", state == "configuring") > self._limits.lasting:
             record.move(Event.CONFIGURE, sentence(message or "The detector is being configured"))
         else:
-            record.warn(waits or warning_of(status))
+            record.warn(waits or warning_of(status), absent)
 
     def _end_left_over(self) -> str:
         """End the series of an earlier process of this device; return a sentence about it, "" without one."""

@@ -62,7 +62,8 @@ def run_server(name: str, arguments: Sequence[str]) -> int:
     """
     classes = server_classes(name)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    without = any(argument.startswith(("-nodb", "-file")) for argument in arguments)
+    asks = not arguments or arguments[0].startswith("-")  # -?, which Tango answers with its usage
+    without = asks or any(argument.startswith(("-nodb", "-file")) for argument in arguments)
     if not without and (host := tango_host()):
         log.info("Tango database %s", host)
         _announce(classes)

@@ -14,6 +14,7 @@ from threading import Lock
 import tango
 from tango.server import Device, attribute
 
+from penstock.devices._base import events
 from penstock.devices._base.attributes import TANGO_TYPE, attribute_options, limit_options
 from penstock.streamer.settings import Parameter
 
@@ -68,7 +69,7 @@ class ShownAttributes:
                 methods = self._device.read_shown, self._device.write_shown if parameter.writable else None
                 self._device.add_attribute(attribute(**attribute_options(parameter)), *methods)
             added.add(name)
-            self._device.set_change_event(name, True, False)
+            events.has_events(self._device, name)
             self._describe(parameter)
         except tango.DevFailed as error:
             log.warning(

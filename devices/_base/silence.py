@@ -57,6 +57,12 @@ class Silence:
             f"interrupted? It is given up after {self._limits.streamer_timeout:g} s."
         )
 
+    def of_absent_receiver(self) -> str:
+        """Return a sentence about a receiver that does not answer between series; "" while it does."""
+        silence = self._record.receiver_silence
+        is_away = self._record.lasts("receiver absent", silence is not None) > self._limits.silence_shown
+        return silence or "" if is_away else ""
+
     def unconnected(self) -> str:
         """Return a warning that no receiver is connected to the streamer; "" if one is."""
         status = self._record.own_streamer_status

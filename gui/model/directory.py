@@ -1,7 +1,8 @@
 """The directory of all devices of Penstock in a Tango database, whatever the classes of their cameras.
 
 A device server writes the class property `PenstockInterface` ("detector", "receiver" or "pipeline") when it
-starts.
+starts. A facility may have a class of the same name of others, such as Eiger of LImA: the devices of a server
+that is not named as one of our classes are not ours.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ QUERY = (
     "SELECT device.name, property_class.value, device.class, device.server, device.exported"
     " FROM device, property_class"
     f" WHERE property_class.class = device.class AND property_class.name = '{PROPERTY}'"
-    " ORDER BY device.name"
+    # and the classes, which name the servers; the first may have no device, only its receiver's
+    f" UNION SELECT '', value, class, '', '' FROM property_class WHERE name = '{PROPERTY}'"
+    " ORDER BY 1"
 )
 COLUMNS = 5
 
@@ -84,10 +87,11 @@ def find_devices(database: tango.Database) -> list[DirectoryEntry]:
             f"{error.args[0].desc.strip()}; name the device instead"
         ) from error
     rows = [texts[first : first + COLUMNS] for first in range(0, int(numbers[-2]) * COLUMNS, COLUMNS)]
+    servers = {cls.lower() for name, kind, cls, *_ in rows if not name and kind in get_args(Kind)}
     return [
         DirectoryEntry(name=name, kind=cast(Kind, kind), cls=cls, server=server, exported=exported == "1")
         for name, kind, cls, server, exported in rows
-        if kind in get_args(Kind)
+        if name and kind in get_args(Kind) and server.partition("/")[0].lower() in servers
     ]
 
 

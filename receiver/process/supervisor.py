@@ -84,8 +84,7 @@ class Supervisor(Parent[Snapshot]):
         super().__init__(Snapshot(Status(state="idle", detector=config.detector or name), 0))
         self.name = name
         self.config = config
-        self.step = 1
-        """Down-sampling of the live view: every n-th row and column."""
+        self._step = 1
         *frames, rois = self._shared = last_frame.create(), last_frame.create(), memory.create()
         self.newest, self.requested = map(last_frame.LastFrame, frames)
         """Memory shared with the data process: the newest frame, and the one requested last."""
@@ -138,7 +137,9 @@ class Supervisor(Parent[Snapshot]):
     @property
     def status(self) -> Status:
         """The status in the newest snapshot; a stall is added if the snapshot is old."""
-        status = replace(self._snapshot.status, version=self._version, free_bytes=self._free.value)
+        status = replace(
+            self._snapshot.status, version=self._version, free_bytes=self._free.value, downsample=self._step
+        )
         stalled = self._stalled
         if not stalled:
             return status
@@ -151,6 +152,17 @@ class Supervisor(Parent[Snapshot]):
             return replace(status, stalled=stalled, series=replace(status.series, reason=sentence))
         remedy = " If it stays so, restart the receiver"
         return replace(status, stalled=stalled, state="error", error=sentence + remedy)
+
+    @property
+    def step(self) -> int:
+        """Down-sampling of the live view: every n-th row and column."""
+        return self._step
+
+    @step.setter
+    def step(self, step: int) -> None:
+        self._step = step
+        self._version += 1
+        self._changes.notify()
 
     @property
     def measures(self) -> Measures:

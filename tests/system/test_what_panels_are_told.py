@@ -14,6 +14,7 @@ from typing import Any
 
 import tango
 
+from penstock.resources.version import version
 from tests.system.beamline import FAULT, ON, RUNNING, Station, children, refusal, until, wait_state
 
 INVALID = tango.AttrQuality.ATTR_INVALID
@@ -31,7 +32,7 @@ for _ in sys.stdin:
 
 
 class Events:
-    """The change events of some attributes, in the order in which they came."""
+    """The events of some attributes, in the order in which they came."""
 
     def __init__(self) -> None:
         self.events: list[tuple[str, Any]] = []
@@ -50,10 +51,12 @@ class Events:
 
 
 @contextmanager
-def hearing(device: tango.DeviceProxy, *names: str) -> Iterator[Events]:
+def hearing(
+    device: tango.DeviceProxy, *names: str, kind: tango.EventType = tango.EventType.CHANGE_EVENT
+) -> Iterator[Events]:
     """Subscribe; what a subscription itself delivers is there already."""
     heard = Events()
-    ids = [device.subscribe_event(name, tango.EventType.CHANGE_EVENT, heard.take) for name in names]
+    ids = [device.subscribe_event(name, kind, heard.take) for name in names]
     until(
         lambda: {name for name, _ in list(heard.events)} >= {name.lower() for name in names}, "first values"
     )
@@ -72,7 +75,8 @@ def last(station: Station) -> dict[str, Any]:
 def test_parameters_name_every_setting_with_group_and_choices(station: Station) -> None:
     entries = json.loads(station.detector.Parameters)
     by_name = {entry["name"]: entry for entry in entries}
-    assert all(set(entry) == {"name", "group", "choices"} for entry in entries)
+    assert all({"name", "group", "choices"} <= set(entry) for entry in entries)
+    assert by_name["ExposureTime"]["format"] == "%.9g" and "format" not in by_name["nTriggers"]
     assert [entry["group"] for entry in entries] == sorted(
         (entry["group"] for entry in entries), key=["series", "camera", "reading"].index
     )
@@ -228,3 +232,50 @@ def test_what_nobody_knows_has_no_value(station: Station) -> None:
         station.detector.Reset()
         wait_state(station.detector, ON)
         until(lambda: heard.of("RingFill")[-1] == 0.0, "a ring again")
+
+
+def test_the_receivers_down_sampling_has_a_set_point_and_events(station: Station) -> None:
+    device, client = station.receiver_device, station.receiver.client
+    with hearing(device, "Downsample") as heard:
+        client.set_downsample(3)  # a viewer
+        until(lambda: heard.of("Downsample")[-1] == 3, "the event")
+        assert device.read_attribute("Downsample").w_value == 3
+        device.Downsample = 64
+        until(lambda: heard.of("Downsample")[-1] == 64, "the event")
+        assert (client.downsample(), client.status().downsample) == (64, 64)
+        assert "above the maximum" in refusal(lambda: device.write_attribute("Downsample", 65))
+        client.set_downsample(1)
+        until(lambda: device.read_attribute("Downsample").w_value == 1, "the set point")
+
+
+def test_archivers_get_the_changes_that_their_configuration_lets_through(station: Station) -> None:
+    """Without polling: archive_abs_change, as Jive sets it, suffices."""
+    detector, archive = station.detector, tango.EventType.ARCHIVE_EVENT
+    assert "archive_abs_change" in refusal(lambda: detector.subscribe_event("Distance", archive, print))
+    config = detector.get_attribute_config("Distance")
+    config.events.arch_event.archive_abs_change = "0.5"
+    detector.set_attribute_config(config)
+    station.set(Distance=1.0, DestinationFilename="")
+    try:
+        with hearing(detector, "Distance", "DestinationFilename", "State", kind=archive) as heard:
+            station.set(Distance=1.25)
+            station.set(Distance=2.0)
+            until(lambda: heard.of("Distance")[-1] == 2.0, "the change of 1.0")
+            assert 1.25 not in heard.of("Distance")
+            station.set(DestinationFilename="/data/x.h5")  # no number: each change
+            until(lambda: heard.of("DestinationFilename")[-1] == "/data/x.h5", "the text")
+            station.set(DestinationFilename="")
+            detector.Live()
+            until(lambda: RUNNING in heard.of("State"), "the state")
+            detector.Stop()
+            until(lambda: heard.of("State")[-1] == ON, "the state")
+    finally:
+        config.events.arch_event.archive_abs_change = "Not specified"
+        detector.set_attribute_config(config)
+
+
+def test_a_client_sees_which_penstock_it_is(station: Station) -> None:
+    for device in (station.detector, station.receiver_device):
+        told = device.info().version_info
+        assert told["Penstock"].removesuffix(".dirty") == version().removesuffix(".dirty")
+        assert told["Penstock.documentation"] == "docs/reference/tango.md of Penstock's source"

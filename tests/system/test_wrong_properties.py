@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import json
+import random
 
 import pytest
 import tango
 
+from penstock.devices._base.device_properties import PropertyRefused, property_value
+from penstock.devices._base.server import server_classes, server_names
+from penstock.devices._base.tango_text import tango_status
+from penstock.streamer.settings import Parameter
+from tests.devices._base.test_device_properties import TEXTS
 from tests.system.beamline import FAULT, ON, Beamline, refusal, until, wait_state
 
 URL = "http://127.0.0.1:1"
@@ -28,6 +34,15 @@ def says(device: tango.DeviceProxy) -> str:
         return str(device.Status())
     except tango.DevFailed:
         return ""
+
+
+def refused(parameter: Parameter, lines: list[str]) -> str:
+    """Why a property cannot be this; "" if it can."""
+    try:
+        property_value(parameter, lines)
+    except PropertyRefused as error:
+        return str(error)
+    return ""
 
 
 def test_a_mistyped_property_is_a_fault_of_one_device_which_init_heals(beamline: Beamline) -> None:
@@ -100,5 +115,64 @@ def test_one_wrong_value_of_each_class(
         assert proxy.State() == FAULT
         assert f"{device}: the property {name} " in proxy.Status()
         assert proxy.Status().endswith("; then call Init.")
+        assert proxy.Status() in refusal(proxy.Reset)
+    finally:
+        beamline.end(server)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", server_names())
+def test_no_value_of_any_property_ends_the_server_or_the_device(beamline: Beamline, kind: str) -> None:
+    """As Jive writes them, one after the other, each read by Init; the seed is the class."""
+    server, device = f"{kind}/any", f"any/{kind.lower()}/1"
+    (tango_class, *_) = server_classes(kind)
+    parameters = {each.name: each for each in tango_class.checked}
+    address = "PipelineUrl" if kind == "PenstockPipeline" else "ReceiverUrl"
+    beamline.register(server, kind, device, **{address: URL})
+    values = [(name, [text] if text else ["1", "x"]) for name in parameters for text in TEXTS]
+    process = beamline.serve(server)
+    try:
+        proxy = beamline.device(device)
+        wrong = 0
+        for name, lines in random.Random(kind).sample(values, k=min(25, len(values))):
+            put(beamline, device, name, *lines)
+            proxy.Init()
+            if sentence := refused(parameters[name], lines):
+                wrong += 1
+                assert proxy.State() == FAULT
+                assert proxy.Status() == tango_status(f"{device}: {sentence}; then call Init.")
+            else:
+                assert "the property" not in proxy.Status()
+            put(beamline, device, name, *([URL] if name == address else []))
+        assert wrong >= 3
+        proxy.Init()
+        assert "the property" not in proxy.Status()
+        assert process.exit_status() is None
+    finally:
+        beamline.end(server)
+
+
+@pytest.mark.slow
+def test_an_init_while_the_database_is_away_is_a_fault_which_the_next_heals(beamline: Beamline) -> None:
+    server, name = "Simulator/away", "away/det/1"
+    beamline.register(server, "Simulator", name, ReceiverUrl=URL, DataPort=0)
+    beamline.serve(server)
+    try:
+        device = beamline.device(name)
+        wait_state(device, ON)
+        beamline.database.stop()
+        device.set_timeout_millis(30_000)  # Tango itself asks the database for some seconds
+        device.Init()
+        assert device.State() == FAULT
+        assert "the Tango database does not say this device's properties" in device.Status()
+        assert "wait until it answers; then call Init." in device.Status()
+        beamline.restart_database()
+
+        def is_healed() -> bool:  # Tango's client of the database waits a second between two attempts
+            device.Init()
+            return "the Tango database" not in str(device.Status())
+
+        until(is_healed, "Init finds the database", 20.0)
+        wait_state(device, ON)
     finally:
         beamline.end(server)

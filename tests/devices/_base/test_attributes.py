@@ -53,6 +53,7 @@ def test_a_declaration_reaches_tango_whole() -> None:
         "format": "%10.9f", "min_value": 2.0, "max_value": 9.0, "doc": "Of the counter.",
         "memorized": True, "hw_memorized": True, "access": tango.AttrWriteType.READ_WRITE,
         "change_event_implemented": True, "change_event_detect": False,
+        "archive_event_implemented": True, "archive_event_detect": True,
     }  # fmt: skip
 
 

@@ -48,6 +48,20 @@ def box() -> Remote:
     return Remote(own_stream=True)
 
 
+def test_between_series_a_receiver_that_does_not_answer_is_said_after_two_seconds(
+    loop: Loop, box: Remote
+) -> None:
+    for each in (loop, box):
+        each.receiver.away = True
+        each.wait(1.9)
+        assert each.control.view.status == "Ready."
+        each.wait(0.3)
+        assert each.control.view.status == "Ready, but receiver away"
+        each.receiver.away = False
+        each.wait(0.1)
+        assert each.control.view.status == "Ready."
+
+
 @pytest.mark.parametrize("refused", [False, True])
 def test_a_series_goes_on_while_the_silent_receiver_is_connected(loop: Loop, refused: bool) -> None:
     loop.control.arm(settings(3, TriggerMode.INTERNAL))

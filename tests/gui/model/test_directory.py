@@ -44,11 +44,14 @@ def test_detectors_receivers_and_pipelines_are_found_and_nothing_else(database: 
     register(database, "PenstockReceiver/lab", "PenstockReceiver", "lab/receiver/1", {})
     register(database, "PenstockPipeline/lab", "PenstockPipeline", "lab/pipeline/1", {})
     register(database, "Motor/lab", "Motor", "lab/motor/1", {})
+    register(database, "LimaCCDs/lab", "Simulator", "lab/lima/1", {})  # another program's class of this name
+    register(database, "Eiger/lab", "PenstockReceiver", "lab/receiver/2", {})
+    announce(server_classes("Eiger"), database)
     database.put_class_property("Motor", {PROPERTY: ["something of a later version"]})
     found = find_devices(database)
     assert [(device.name.lower(), device.kind) for device in found] == [
         ("lab/det/1", "detector"), ("lab/det/2", "detector"), ("lab/pipeline/1", "pipeline"),
-        ("lab/receiver/1", "receiver"),
+        ("lab/receiver/1", "receiver"), ("lab/receiver/2", "receiver"),
     ]  # fmt: skip
     assert found[1] == DirectoryEntry("lab/det/2", "detector", "Simulator", "Simulator/lab", False)
 
