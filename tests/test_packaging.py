@@ -90,11 +90,13 @@ def wheel_names(wheel: Path) -> list[str]:
         return archive.namelist()
 
 
+@pytest.mark.slow
 def test_the_wheel_installs_no_module_beside_penstock(wheel_names: list[str]) -> None:
     top = {name.partition("/")[0] for name in wheel_names}
     assert {name for name in top if not name.endswith(".dist-info")} == {"penstock"}
 
 
+@pytest.mark.slow
 def test_the_wheel_holds_every_python_file_of_every_folder(wheel_names: list[str]) -> None:
     here = {
         f"penstock/{path.relative_to(ROOT)}"
@@ -105,11 +107,13 @@ def test_the_wheel_holds_every_python_file_of_every_folder(wheel_names: list[str
     assert here == {name for name in wheel_names if name.endswith(".py")}
 
 
+@pytest.mark.slow
 def test_the_wheel_holds_every_file_that_a_browser_asks_for(wheel_names: list[str]) -> None:
     ours = [asset for asset in ASSETS.values() if asset.package.startswith("penstock.")]
     assert {f"{asset.package.replace('.', '/')}/{asset.name}" for asset in ours} <= set(wheel_names)
 
 
+@pytest.mark.slow
 def test_resources_are_read_from_an_installed_wheel(installed: Path) -> None:
     # -S: without site-packages, so that the editable install cannot answer instead.
     program = (
@@ -138,6 +142,7 @@ def _version(packages: Path, **environment: str) -> str:
     ).stdout  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_wheel_says_which_commit_it_was_built_of(installed: Path, checkout: Path) -> None:
     assert _version(installed) == f"penstock {metadata.version('penstock')}+{_commit(checkout)}\n"
 
@@ -155,6 +160,7 @@ def test_a_checkout_asks_git_and_says_that_files_were_edited(checkout: Path, tmp
     (checkout / "cli" / "main.py").write_text(text)
 
 
+@pytest.mark.slow
 def test_without_git_and_without_the_builds_file_the_version_stands_alone(
     installed: Path, tmp_path: Path
 ) -> None:
@@ -167,6 +173,7 @@ def test_without_git_and_without_the_builds_file_the_version_stands_alone(
     assert _version(tmp_path, PATH="/nowhere") == f"penstock {metadata.version('penstock')}\n"
 
 
+@pytest.mark.slow
 def test_the_source_archive_has_what_a_build_needs_and_no_tests(sources: Path) -> None:
     with tarfile.open(sources) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
@@ -189,6 +196,7 @@ def test_packages_are_listed_once() -> None:
     assert set(folders) == {name for name in packages if name.count(".") == 1}
 
 
+@pytest.mark.slow
 def test_every_console_script_is_installed_and_points_at_a_module_of_the_wheel(
     wheel_names: list[str],
 ) -> None:

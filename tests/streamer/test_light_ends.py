@@ -83,6 +83,7 @@ def test_a_slow_receiver_lets_files_wait_and_zeromq_holds_no_more_than_it_may(
         assert light.files() == []
 
 
+@pytest.mark.slow
 def test_frames_that_no_receiver_takes_any_more_are_lost(light: Light) -> None:
     prefix = light.begin(planned=2)
     light.disconnect()

@@ -167,6 +167,7 @@ def test_files_whose_events_were_lost_are_found(light: Light) -> None:
     assert "inotify lost events" in light.terminate()
 
 
+@pytest.mark.slow
 def test_a_full_ram_disk_costs_the_frames_that_do_not_fit(python: str, tmp_path: Path) -> None:
     content = cbf_file(np.random.default_rng(1).poisson(1000, LARGE).astype("int32"))
     with (
