@@ -2,8 +2,8 @@
 
 Everything that Tango shows of a parameter (type, unit, format, limits, description, memorization) derives
 from its one declaration. The limits declared here are those of the model; a unit's own limits are set per
-device while it runs (`apply_limits`), since attributes belong to the class and two devices of one class would
-otherwise show the limits of the first.
+device while it runs (`facility_limits.py`), since attributes belong to the class and two devices of one class
+would otherwise show the limits of the first.
 """
 
 from __future__ import annotations
@@ -112,32 +112,18 @@ def limit_options(limits: Limits, kind: type) -> dict[str, float]:
     return options
 
 
-def apply_limits(device: tango.server.Device, name: str, limits: Limits, kind: type) -> bool:
-    """Set the limits of one device's attribute, with an attribute-configuration event.
+def limit_texts(limits: Limits, kind: type) -> dict[str, str]:
+    """Return limits as Tango has them, by option.
 
-    Tango has no limits for a single possible value, so that none are set there: the streamer refuses others.
-
-    Returns:
-        Whether anything changed; if not, no event is pushed.
-
-    Raises:
-        tango.DevFailed: Tango does not take the limits, for example because those of its database contradict.
+    Tango has no limits for a single possible value, so that there are none: whoever sets it refuses others.
     """
     least, most = limits.minimum, limits.maximum
     if least is not None and most is not None and kind(least) >= kind(most):
         limits = Limits()
-    wanted = {
+    return {
         option: NOT_SPECIFIED if getattr(limits, field) is None else str(kind(getattr(limits, field)))
         for field, option in LIMIT_OPTION.items()
     }
-    target = device.get_device_attr().get_attr_by_name(name)
-    properties = target.get_properties()
-    if all(_same(getattr(properties, option), text) for option, text in wanted.items()):
-        return False
-    for option, text in wanted.items():
-        setattr(properties, option, text)
-    target.set_properties(properties)
-    return True
 
 
 def check_value(parameter: Parameter, value: Value) -> Value:
@@ -184,7 +170,8 @@ def _doc(parameter: Parameter) -> str:
     return f"{parameter.doc} One of: {', '.join(parameter.choices)}."
 
 
-def _same(shown: str, wanted: str) -> bool:
+def same_number(shown: str, wanted: str) -> bool:
+    """Return whether two texts are the same number, or the same text."""
     if shown == wanted:
         return True
     try:

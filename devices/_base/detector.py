@@ -20,7 +20,6 @@ from penstock.devices._base.arming import ArmRefused
 from penstock.devices._base.attributes import (
     Unread,
     ValueRefused,
-    apply_limits,
     as_displayed,
     check_value,
     is_as_displayed,
@@ -28,9 +27,11 @@ from penstock.devices._base.attributes import (
 from penstock.devices._base.checking import Answer, refused
 from penstock.devices._base.clients import Clients
 from penstock.devices._base.device_properties import CheckedProperties, declared
+from penstock.devices._base.facility_limits import FacilityLimits
 from penstock.devices._base.faults import as_tango_error
 from penstock.devices._base.feature_access import FeatureAccess
 from penstock.devices._base.live_image import MAX_EDGE, LiveImage
+from penstock.devices._base.memorized import Memorized
 from penstock.devices._base.monitor_image import address_of
 from penstock.devices._base.parameter_list import ATTRIBUTE as PARAMETERS
 from penstock.devices._base.parameter_list import parameter_list
@@ -45,6 +46,7 @@ from penstock.devices._base.series_settings import (
     periods,
     settings_of,
 )  # fmt: skip
+from penstock.devices._base.series_view import SeriesView
 from penstock.devices._base.shown_attributes import ShownAttributes
 from penstock.devices._base.states import ACTIVE, TANGO_STATE, SeriesState
 from penstock.devices._base.status_watch import StatusWatch
@@ -120,7 +122,12 @@ class Detector(CheckedProperties):
         self._values: dict[str, Value] = {
             name: parameter.default for name, parameter in self.parameters.items() if parameter.writable
         }
-        self._shown = ShownAttributes(self)
+        writable = [parameter for parameter in self.parameters.values() if parameter.writable]
+        self._limits = FacilityLimits(self, [*writable, *PERIODS.values()])
+        self._limits.begin()
+        self._memorized = Memorized(self, writable, self._values)
+        self._shown = ShownAttributes(self, self._limits)
+        self._said: list[str] = []
         modes = tuple(str(mode) for mode in self.camera.trigger_modes)
         self._unknown = set(self._camera_names()) if self._box else set()
         """Values of a box's own parameters before the box has been read."""
@@ -129,7 +136,6 @@ class Detector(CheckedProperties):
         self._readout = 0.0
         self._obtained: dict[str, tuple[Value, Value]] = {}
         """By setting what a client has requested, and what the box of the detector has made of it."""
-        self._refused_limits: dict[str, Limits] = {}
         self._set_points: dict[str, Value] = {}
         self._unmeasured = True
         """True if a setting was written or a series ended since the frame format was last asked for."""
@@ -153,6 +159,7 @@ class Detector(CheckedProperties):
             self, step=self._no_step if self.has_wrong_property else self._step, values=self._shown_values,
             failed=self._on_unexpected, states=self._entered,
         )  # fmt: skip
+        self._memorized.restore(self._limits.rows, self._limits.check_shown, self._write_parameter)
         self._show_set_points()
         for name in ("State", "Status"):
             events.has_events(self, name)
@@ -175,14 +182,28 @@ class Detector(CheckedProperties):
 
     def followed_status(self) -> str:
         """Return the sentence that explains the state."""
-        return self._control.view.status
+        return self._status(self._control.view)
+
+    def _status(self, view: SeriesView) -> str:
+        said = self._notices()
+        before = view.status
+        if said and not before.endswith("."):
+            before += "."
+        return " ".join([before, *said])
+
+    def _notices(self) -> list[str]:
+        """Return what is not as the facility has set it, or as it was memorized."""
+        return [*self._memorized.sentences(), *self._limits.sentences()]
 
     def _entered(self) -> list[dict[str, Any]]:
         entered = self._control.record.entered()
         if self.broken:
             return [{"Status": self.broken, "State": tango.DevState.FAULT}]
+        if not entered and self._said != self._notices():
+            entered = [self._control.view]
+        self._said = self._notices()
         return [
-            {"LastSeries": view.last_series, "Status": view.status, "State": _tango_state(view.state)}
+            {"LastSeries": view.last_series, "Status": self._status(view), "State": _tango_state(view.state)}
             for view in entered
         ]
 
@@ -205,6 +226,7 @@ class Detector(CheckedProperties):
             settings = self._settings()
             if self.broken:
                 raise ArmRefused("broken", self.broken)
+            self._check_limits()
         except (ArmRefused, ValueRefused) as error:
             answer = refused(Answer(ok=False, frames=frames_of(self._values)), error)
         else:
@@ -319,7 +341,7 @@ class Detector(CheckedProperties):
 
     def write_value(self, name: str, value: Value) -> None:
         """Apply a value that a client has written."""
-        with as_tango_error(name):
+        with as_tango_error(name), self._memorized.writing(name, value):
             if name in PERIODS:
                 self._write_period(name, float(value))
             else:
@@ -346,6 +368,7 @@ class Detector(CheckedProperties):
             raise ValueRefused(f"Rotation {value} is not a multiple of 90; choose 0, 90, 180 or 270")
         if name == "Metadata":
             parse_metadata(str(value))
+        self._limits.check(parameter, value)
         if self._box and name in self._camera_names():
             self._control.box.set({name: value})  # the box then shows the value that it has set
             return
@@ -358,6 +381,7 @@ class Detector(CheckedProperties):
             raise ValueRefused(f"{name} must be above 0 and finite, not {value:g}")
         if is_as_displayed(PERIODS[name], value, self._periods()[name]):
             return
+        self._limits.check(PERIODS[name], value)
         self._obtained.pop("LatencyTime", None)
         period = value if name == "FrameTime" else 1.0 / value
         self._values["LatencyTime"] = latency_for(period, float(self._values["ExposureTime"]), self._readout)
@@ -380,7 +404,7 @@ class Detector(CheckedProperties):
                 self._set_points[name] = values[name]
                 try:
                     attributes.get_w_attr_by_name(name).set_write_value(values[name])
-                except tango.DevFailed as error:  # outside of limits in Tango's database
+                except tango.DevFailed as error:  # outside of limits that the facility has set
                     log.warning("%s: %s", self.get_name(), error.args[0].desc)
 
     def write_allowed(self, name: str) -> bool:
@@ -406,8 +430,15 @@ class Detector(CheckedProperties):
 
     def _arm(self, settings: Settings) -> None:
         self.refuse_if_broken()
+        self._check_limits()
         self._control.arm(settings, self._clients.caller(self))
         self._unmeasured = True  # asked again once the series has ended
+
+    def _check_limits(self) -> None:
+        """Refuse a series with values outside the facility's limits, which may be newer than the values."""
+        asked = {name: requested for name, (requested, _) in self._obtained.items()}
+        values = {name: value for name, value in self._values.items() if name not in self._unknown}
+        self._limits.check_all(values | asked | self._periods())
 
     def _shown_values(self) -> dict[str, Any]:
         """Return the present values of all attributes but LiveImage; `Unread` for those that are unknown."""
@@ -433,6 +464,8 @@ class Detector(CheckedProperties):
         """Do nothing: no streamer is started, and no receiver asked, by wrong properties."""
 
     def _step(self) -> None:
+        self._memorized.step()
+        self._limits.step()
         self._shown.tidy()
         self._control.step()
         if self._unmeasured or self._control.next_frames.outdated():
@@ -467,7 +500,9 @@ class Detector(CheckedProperties):
                 # An outdated memorized value must not prevent the detector from starting.
                 default = self.parameters[name].default
                 log.warning("%s: %s; it is reset to its default %s", name, error, default)
+                self._memorized.refused(name, self._values[name], str(error))
                 self._values[name] = default
+        self._show_set_points()  # Tango takes no limits that exclude a memorized set point
         self._take_limits(streamer.describe())
         self._unmeasured = True
 
@@ -494,23 +529,8 @@ class Detector(CheckedProperties):
 
     def _take_limits(self, description: Description) -> None:
         self._readout = description.readout_time
-        for name, limits in description.limits.items():
-            parameter = self.parameters.get(name)
-            if parameter is not None and parameter.writable and type(parameter.default) in (int, float):
-                self._apply_limits(parameter, limits)
+        self._limits.take(description.limits)
         self._show_set_points()  # Tango compares them with the limits
-
-    def _apply_limits(self, parameter: Parameter, limits: Limits) -> None:
-        try:
-            apply_limits(self, parameter.name, limits.within(parameter.limits), type(parameter.default))
-        except tango.DevFailed as error:
-            if self._refused_limits.get(parameter.name) != limits:  # once, not each time they are read
-                log.warning(
-                    "%s: Tango does not take the detector's limits %s of %s, which hold all the same; see "
-                    "its properties in the database: %s",
-                    self.get_name(), limits, parameter.name, error.args[0].desc,
-                )  # fmt: skip
-            self._refused_limits[parameter.name] = limits
 
 
 def _tango_state(state: SeriesState) -> tango.DevState:

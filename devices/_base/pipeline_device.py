@@ -16,6 +16,7 @@ from penstock.devices._base.attributes import Unread
 from penstock.devices._base.briefly import briefly
 from penstock.devices._base.configuring_pipeline import Configuring
 from penstock.devices._base.device_properties import CheckedProperties, declared
+from penstock.devices._base.facility_limits import FacilityLimits
 from penstock.devices._base.faults import as_tango_error
 from penstock.devices._base.pipeline_attributes import STATUS_ATTRIBUTES
 from penstock.devices._base.pipeline_record import PipelineRecord
@@ -81,7 +82,7 @@ class PenstockPipeline(CheckedProperties):
         )  # fmt: skip
         self._configuring = Configuring(client, self._publisher.wake)
         names = self.ScalarResults.replace(",", " ").split()
-        self._scalars, self._numbers_shown = ShownAttributes(self), False
+        self._scalars, self._numbers_shown = ShownAttributes(self, FacilityLimits(self, [])), False
         self._results = PipelineResults(
             client, self.CurveResult.strip(), names,
             on_curve=self._on_curve, on_means=self._on_means, on_change=self._publisher.wake,

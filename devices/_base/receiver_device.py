@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,7 +10,9 @@ import tango
 from tango.server import attribute, command
 
 from penstock.devices._base import events
+from penstock.devices._base.attributes import attribute_options
 from penstock.devices._base.device_properties import CheckedProperties, declared
+from penstock.devices._base.facility_limits import FacilityLimits
 from penstock.devices._base.faults import as_tango_error
 from penstock.devices._base.publisher import Publisher
 from penstock.devices._base.states import RECEIVER_TANGO_STATE
@@ -17,7 +20,7 @@ from penstock.devices._base.status_attributes import StatusAttribute, entry, val
 from penstock.devices._base.status_watch import StatusWatch
 from penstock.receiver.client import NoAnswer, ReceiverClient
 from penstock.receiver.models import Status
-from penstock.streamer.settings import Parameter
+from penstock.streamer.settings import Limits, Parameter
 
 STATUS_ATTRIBUTES: tuple[StatusAttribute[Status], ...] = (
     entry("DetectorName", "", "Name of the receiver and of the NXdetector group.", lambda s: s.detector),
@@ -80,6 +83,12 @@ PROPERTIES = (
 )  # fmt: skip
 
 
+DOWNSAMPLE = Parameter(
+    name="Downsample", default=1, limits=Limits(1, MOST_DOWNSAMPLE),
+    doc="Down-sampling of the live view, which shows every n-th row and column.",
+)  # fmt: skip
+
+
 class PenstockReceiver(CheckedProperties):
     """A receiver: State is ON, RUNNING or FAULT for idle, running or error, UNKNOWN without an answer."""
 
@@ -92,12 +101,15 @@ class PenstockReceiver(CheckedProperties):
         self._status: Status | None = None
         self._unavailable = f"The receiver at {self.ReceiverUrl} has not answered yet."
         self._client = ReceiverClient(self.ReceiverUrl)
+        self._limits = FacilityLimits(self, [DOWNSAMPLE])
+        self._limits.begin()
+        self._limits.take({})
         self._show_set_point(1)
         for name in ("State", "Status"):
             events.has_events(self, name)
         self._watch = StatusWatch(self._client, self._on_receiver, "receiver")
         self._publisher = Publisher(
-            self, step=lambda: None, values=self._values, failed=self._on_unexpected,
+            self, step=self._limits.step, values=self._values, failed=self._on_unexpected,
             states=lambda: [{"Status": self.dev_status(), "State": self.dev_state()}],
         )  # fmt: skip
         self._publisher.start()
@@ -119,6 +131,9 @@ class PenstockReceiver(CheckedProperties):
 
     def followed_status(self) -> str:
         """Return the state of the receiver, in a sentence."""
+        return " ".join([self._sentence(), *self._limits.sentences()])
+
+    def _sentence(self) -> str:
         status = self._status
         if self._unavailable or status is None:
             return self._unavailable
@@ -148,11 +163,7 @@ class PenstockReceiver(CheckedProperties):
             self.refuse_if_broken()
             self._client.stop(f"Stop of the Tango device {self.get_name()}")
 
-    @attribute(
-        dtype=int, min_value=1, max_value=MOST_DOWNSAMPLE, format="%2d",
-        access=tango.AttrWriteType.READ_WRITE, **events.OPTIONS,
-        doc="Down-sampling of the live view, which shows every n-th row and column.",
-    )  # fmt: skip
+    @attribute(**attribute_options(DOWNSAMPLE))
     def Downsample(self) -> int:
         """Return the down-sampling for all viewers of this receiver."""
         with as_tango_error("Downsample"):
@@ -164,6 +175,7 @@ class PenstockReceiver(CheckedProperties):
         """Set the down-sampling in the receiver; its next status brings the event."""
         with as_tango_error("Downsample"):
             self.refuse_if_broken()
+            self._limits.check(DOWNSAMPLE, value)
             self._client.set_downsample(value)
 
     def _values(self) -> Mapping[str, Any]:
@@ -181,7 +193,8 @@ class PenstockReceiver(CheckedProperties):
 
     def _show_set_point(self, downsample: int) -> None:
         """Pass it to Tango, which panels ask what was set last, by whatever client."""
-        self.get_device_attr().get_w_attr_by_name("Downsample").set_write_value(downsample)
+        with contextlib.suppress(tango.DevFailed):  # outside of limits that the facility has set
+            self.get_device_attr().get_w_attr_by_name("Downsample").set_write_value(downsample)
 
     def _on_unexpected(self, error: Exception) -> None:
         self._unavailable = (

@@ -15,7 +15,8 @@ import tango
 from tango.server import Device, attribute
 
 from penstock.devices._base import events
-from penstock.devices._base.attributes import TANGO_TYPE, attribute_options, limit_options
+from penstock.devices._base.attributes import TANGO_TYPE, attribute_options
+from penstock.devices._base.facility_limits import FacilityLimits
 from penstock.streamer.settings import Parameter
 
 log = logging.getLogger(__name__)
@@ -30,10 +31,12 @@ class ShownAttributes:
 
     Args:
         device: has the methods `read_shown` and `write_shown`, which take a tango.Attribute.
+        limits: the limits of the device's attributes.
     """
 
-    def __init__(self, device: Device) -> None:
+    def __init__(self, device: Device, limits: FacilityLimits) -> None:
         self._device = device
+        self._limits = limits
         self._tidy = False
         self.parameters: tuple[Parameter, ...] = ()
         """Those that are shown now."""
@@ -51,7 +54,7 @@ class ShownAttributes:
             added = _added.setdefault(type(self._device).__name__, set())
             for name in added - wanted.keys():
                 if self._attribute(name) is not None:
-                    self._device.remove_attribute(name)
+                    self._remove(name)
             self.parameters = tuple(each for each in wanted.values() if self._add(each, added))
 
     def _add(self, parameter: Parameter, added: set[str]) -> bool:
@@ -63,7 +66,7 @@ class ShownAttributes:
             return False
         try:
             if there is not None and not _same(there, parameter):
-                self._device.remove_attribute(name)
+                self._remove(name)
                 there = None
             if there is None:
                 methods = self._device.read_shown, self._device.write_shown if parameter.writable else None
@@ -79,17 +82,16 @@ class ShownAttributes:
             return False
         return True
 
+    def _remove(self, name: str) -> None:
+        self._limits.forget(name)
+        self._device.remove_attribute(name, clean_db=False)  # what the facility has set for it is kept
+
     def _describe(self, parameter: Parameter) -> None:
         """Give this device's attribute its own texts and limits, and its set point."""
         target = self._attribute(parameter.name)
         if target is None:
             return
-        properties = target.get_properties()
-        properties.description, properties.unit = parameter.doc, parameter.unit
-        for option, limit in limit_options(parameter.limits, type(parameter.default)).items():
-            if parameter.writable:
-                setattr(properties, option, str(limit))
-        target.set_properties(properties)
+        self._limits.add(parameter)
         if parameter.writable:
             target.set_write_value(parameter.default)
 

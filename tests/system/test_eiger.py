@@ -18,7 +18,7 @@ from penstock.streamer import patterns
 from penstock.streamer.simplon.control_unit import ControlUnit
 from penstock.streamer.triggers import TriggerSource
 from tests import rings
-from tests.system.beamline import ON, Beamline, until, wait_state
+from tests.system.beamline import ON, Beamline, refusal, until, wait_state
 from tests.system.eigers import EigerStation
 
 STREAMS = {"v1": "legacy", "v2": "cbor"}
@@ -140,6 +140,31 @@ def test_two_thresholds_are_two_datasets_each_with_its_energy(beamline: Beamline
                 assert found[f"{name}_channel/threshold_energy"][()] == energy
             first, second = found["threshold_1"][1], found["threshold_2"][1]
         assert (second[1:] == first[1:] // 2).all(), "a higher threshold counts fewer photons"
+
+
+def test_the_limits_of_the_box_are_not_in_tangos_database_and_the_facilitys_are(eiger: Line) -> None:
+    detector = eiger.station.detector
+    database, device = detector.get_device_db(), detector.dev_name()
+    names = list(detector.get_attribute_list())
+
+    def rows() -> dict[str, dict[str, str]]:
+        found = database.get_device_attribute_property(device, names)
+        return {name: {key: row[0] for key, row in each.items()} for name, each in found.items() if each}
+
+    assert rows() == {}
+    config = detector.get_attribute_config("Energy")
+    assert (config.min_value, config.max_value) == ("5000.0", "40000.0")
+    config.max_value = "20000"
+    detector.set_attribute_config(config)
+    for energy in (9000.0, 12000.0):  # the box then says its limits again
+        eiger.station.set(Energy=energy)
+        wait_state(detector, ON)
+        assert detector.get_attribute_config("Energy").max_value == "20000"
+        refusal(lambda: detector.write_attribute("Energy", 20001.0))
+        assert rows() == {"Energy": {"max_value": "20000"}}
+    config.max_value = "40000"
+    detector.set_attribute_config(config)
+    database.delete_device_attribute_property(device, {"Energy": ["max_value"]})
 
 
 def test_what_the_model_lacks_has_no_value_and_is_refused(eiger: Line) -> None:

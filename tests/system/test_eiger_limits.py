@@ -1,4 +1,4 @@
-"""Limits of a control unit that Tango cannot take: the device is ON all the same, and says so once."""
+"""Limits of a control unit that contradict those of Tango's database: they hold, and Status says so."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from penstock.streamer.simplon.control_unit import ControlUnit
 from tests.system.beamline import ON, Beamline, refusal, wait_state
 from tests.system.eigers import EigerStation
 
-CONTRADICTING = {"min_value": ["50000"], "max_value": ["60000"]}
+WRITTEN = {
+    "Energy": {"min_value": ["50000"], "max_value": ["60000"]},
+    "Threshold": {"min_value": ["70000"]},
+    "Threshold2": {"max_value": ["7"]},
+}
 
 
 @pytest.mark.slow
 def test_limits_of_the_database_that_contradict_and_a_single_possible_value(beamline: Beamline) -> None:
     database = tango.Database(*beamline.tango_host.split(":"))
-    for name, properties in (
-        ("Energy", CONTRADICTING),
-        ("Threshold", {"min_value": ["70000"]}),
-        ("Threshold2", {"max_value": ["7"]}),
-    ):
+    for name, properties in WRITTEN.items():
         database.put_device_attribute_property("limits/det/1", {name: properties})
     with ControlUnit(sensor=(16, 24)) as box:
         box.box.command("initialize")
@@ -38,6 +38,14 @@ def test_limits_of_the_database_that_contradict_and_a_single_possible_value(beam
         wait_state(station.detector, ON)
         said = [line for line in station.process.tail if "limits/det/1" in line]
         assert len(said) <= 3, said
+        for name, limits in (
+            ("Energy", "min_value 50000 and max_value 60000"), ("Threshold", "min_value 70000"),
+            ("Threshold2", "max_value 7"),
+        ):  # fmt: skip
+            assert f"{name}: {limits} in Tango's database cannot be used" in station.detector.Status()
+        for name in station.detector.get_attribute_list():
+            rows = database.get_device_attribute_property("limits/det/1", name)[name]
+            assert {key: list(row) for key, row in rows.items()} == WRITTEN.get(name, {}), name
         assert not any("not pushed" in line for line in said)
         beamline.end(station.server)
         station.receiver.stop()

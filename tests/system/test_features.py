@@ -62,6 +62,12 @@ def feature(device: tango.DeviceProxy, name: str) -> dict[str, Any]:
     return found
 
 
+def rows(device: tango.DeviceProxy, *names: str) -> dict[str, dict[str, str]]:
+    """What Tango's database has of these attributes."""
+    found = device.get_device_db().get_device_attribute_property(device.dev_name(), list(names))
+    return {name: {key: row[0] for key, row in each.items()} for name, each in found.items() if each}
+
+
 def test_each_device_has_the_attributes_of_its_own_list(station: Station) -> None:
     assert shown(station.one) == set(SHOWN[ONE])
     assert shown(station.two) == set(SHOWN[TWO])
@@ -91,6 +97,7 @@ def test_writing_one_sets_the_feature_of_its_own_camera_with_an_event(station: S
     assert (feature(station.two, "BlackLevel")["value"], station.two.BlackLevel) == (4.0, 4.0)
     with pytest.raises(tango.DevFailed):  # Tango's own limits
         station.one.BlackLevel = 11.0
+    assert rows(station.one, *SHOWN[ONE]) == {}, "neither limits nor texts are in the database"
 
 
 def test_features_are_listed_with_limits_and_choices(station: Station) -> None:
@@ -134,6 +141,27 @@ def test_in_a_series_features_wait_and_their_values_are_in_its_file(station: Sta
         features = written["entry/instrument/featurecamera/features"]
         assert features["BlackLevel"][()] == 3.25
         assert features["Level"][()] == 7.5
+
+
+@pytest.mark.slow
+def test_limits_and_texts_of_the_facility_are_kept(station: Station) -> None:
+    config = station.one.get_attribute_config("BlackLevel")
+    config.max_value, config.min_value, config.unit = "6.0", "-1.0", "LSB"
+    station.one.set_attribute_config(config)
+    kept = {"BlackLevel": {"max_value": "6.0", "min_value": "-1.0", "unit": "LSB"}}
+    try:
+        assert rows(station.one, *SHOWN[ONE]) == kept
+        station.one.Init()
+        wait_state(station.one, ON)
+        until(lambda: shown(station.one) == set(SHOWN[ONE]), "shown")
+        config = station.one.get_attribute_config("BlackLevel")
+        assert (config.unit, config.min_value, config.max_value) == ("LSB", "0.0", "6.0")
+        with pytest.raises(tango.DevFailed):
+            station.one.BlackLevel = 7.0
+        assert rows(station.one, *SHOWN[ONE]) == kept
+    finally:
+        names = {"BlackLevel": ["max_value", "min_value", "unit"]}
+        station.one.get_device_db().delete_device_attribute_property(ONE, names)
 
 
 @pytest.mark.slow

@@ -412,3 +412,28 @@ def test_a_property_that_names_no_such_result_is_said(
     until(lambda: says in device.Status(), says)
     assert device.State() is tango.DevState.ON, "the rest works"
     beamline.end("PenstockPipeline/wrong")
+
+
+@pytest.mark.slow
+def test_units_that_the_facility_gives_to_numbers_are_kept(made: Setup) -> None:
+    made.take(3)
+    until(lambda: "mean" in made.device.get_attribute_list(), "shown")
+    database = made.device.get_device_db()
+
+    def rows() -> dict[str, dict[str, list[str]]]:
+        found = database.get_device_attribute_property(DEVICE, ["number", "mean"])
+        return {name: {key: list(row) for key, row in each.items()} for name, each in found.items() if each}
+
+    assert rows() == {}
+    config = made.device.get_attribute_config("mean")
+    config.unit = "counts"
+    made.device.set_attribute_config(config)
+    try:
+        made.device.Init()
+        made.take(3)
+        until(lambda: "mean" in made.device.get_attribute_list(), "shown again")
+        assert made.device.get_attribute_config("mean").unit == "counts"
+        assert made.device.get_attribute_config("mean").description == "Newest mean of a frame."
+        assert rows() == {"mean": {"unit": ["counts"]}}
+    finally:
+        database.delete_device_attribute_property(DEVICE, {"mean": ["unit"]})

@@ -12,6 +12,7 @@ from penstock.devices._base.processes import free_port
 from tests.system.beamline import ON, Beamline, refusal, until, wait_state
 
 
+@pytest.mark.slow
 def test_each_device_has_its_own_limits_values_and_events(beamline: Beamline) -> None:
     server = "Simulator/pair"
     units = {
