@@ -153,7 +153,7 @@ def _register(
     from penstock.cli.main import UserError
     from penstock.devices._base.interface import announce
     from penstock.devices._base.registration import register
-    from penstock.devices._base.registration_checks import known_properties, value_problem
+    from penstock.devices._base.registration_checks import known_properties, missing, value_problem
     from penstock.devices._base.registration_plan import registered_as, same
 
     kinds = {kind.__name__.lower(): kind for kind in classes}
@@ -176,7 +176,7 @@ def _register(
             )
         properties[known[name.lower()]] = value
         if problem := value_problem(kind, known[name.lower()], (value,)):
-            raise UserError(f"--property {problem}")
+            raise UserError(problem)
     has_now = registered_as(database, args.register)
     if has_now is not None and not args.move and not same(has_now, (server, kind.__name__)):
         raise UserError(
@@ -187,6 +187,9 @@ def _register(
     announce(classes, database)
     given = ", ".join(f"{name}={value}" for name, value in properties.items()) or "no properties"
     print(f"registered {args.register}, class {kind.__name__}, in {server}: {given}")
+    there = database.get_device_property_list(args.register, "*").value_string
+    for sentence in missing(kind, there):
+        print(f"it will be in FAULT: {sentence}")
     if where := _runs_at(database, f"dserver/{server}"):
         print(
             f"{server} is running {where}: changed properties are read by the device's command Init; a new "

@@ -101,7 +101,10 @@ class PipelineClient(HttpClient):
     def status(self, seen: int | None = None, wait: float = 0.0) -> Status:
         """Return the pipeline's status; with `seen`, wait up to `wait` seconds for another version."""
         fields = {} if seen is None else {"seen": str(seen), "wait": str(wait)}
-        return self._json(Status, "GET", "/status", fields=fields, wait=wait)
+        status = self._json(Status, "GET", "/status", fields=fields, wait=wait)
+        if not status.pipeline:  # a receiver's, which has all that is required of a status
+            raise self._foreign("/status", "its status names no pipeline")
+        return status
 
     def results(self, *, series: str | None = None) -> list[Result]:
         """Return what results the running or last series has by now, or one of the last hundred by its id.

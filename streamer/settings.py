@@ -75,6 +75,8 @@ class Parameter(msgspec.Struct, frozen=True, kw_only=True):
     choices: tuple[str, ...] = ()
     writable: bool = True
     memorized: bool = False
+    required: bool = False
+    """Of a property without which no device can work; `doc` says then what to set it to."""
     is_list: bool = False
     """Of a property that is a text: words separated by blanks, or one per line in Tango's database."""
     expert: bool = False

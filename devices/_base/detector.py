@@ -73,7 +73,7 @@ PERIODS = {parameter.name: parameter for parameter in PERIOD_ATTRIBUTES if param
 
 PROPERTIES: tuple[Parameter, ...] = (
     Parameter(
-        name="ReceiverUrl", default="",
+        name="ReceiverUrl", default="", required=True,
         doc="Address of the receiver's HTTP API, such as http://daq-1:5000.",
     ),
     Parameter(

@@ -8,6 +8,8 @@ what is wrong with one is the sentence of the device's FAULT, and the same sente
 
 from __future__ import annotations
 
+import difflib
+import logging
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -21,6 +23,10 @@ from penstock.devices._base.tango_text import tango_status
 from penstock.resources.version import version
 from penstock.streamer.settings import Parameter, Value
 
+log = logging.getLogger(__name__)
+
+NEAR = 0.8
+"""Likeness, 0 to 1, of a name to one of ours, from which it is taken for a slip of the keyboard."""
 WORDS: Mapping[str, bool] = {"true": True, "1": True, "false": False, "0": False}
 """What Tango writes of a boolean, in any case."""
 _WHOLE = re.compile(r"[+-]?[0-9]{1,19}")
@@ -43,13 +49,12 @@ class Address(NamedTuple):
     """What is there."""
     example: str
     schemes: tuple[str, ...] = ("http", "https")
-    optional: bool = False
 
 
 ADDRESSES: Mapping[str, Address] = {
     "ReceiverUrl": Address("its receiver's HTTP API", "http://daq-1:5000"),
     "PipelineUrl": Address("the pipeline's HTTP API", "http://daq-1:5100"),
-    "StreamerControl": Address("a streamer on another host", "tcp://dcu-1:9998", ("tcp",), optional=True),
+    "StreamerControl": Address("a streamer on another host", "tcp://dcu-1:9998", ("tcp",)),
 }
 """By the name of the property."""
 
@@ -67,7 +72,7 @@ def property_value(parameter: Parameter, lines: Sequence[str]) -> Value:
     name = parameter.name
     texts = [text for line in lines if (text := line.strip())]
     if not lines:
-        if name in ADDRESSES and not ADDRESSES[name].optional:
+        if parameter.required:
             raise PropertyRefused(f"the property {name} is not set; {_right(parameter)}")
         return parameter.default
     if len(texts) > 1 and not parameter.is_list:
@@ -105,6 +110,8 @@ def _is_right(parameter: Parameter, value: Value) -> bool:
     if isinstance(value, str):
         if parameter.choices and value not in parameter.choices:
             return False
+        if not value:
+            return not parameter.required
         address = ADDRESSES.get(parameter.name)
         return address is None or is_address(value, address)
     least, greatest = parameter.limits.minimum, parameter.limits.maximum
@@ -113,8 +120,6 @@ def _is_right(parameter: Parameter, value: Value) -> bool:
 
 def is_address(text: str, address: Address) -> bool:
     """Return whether a text can be such an address."""
-    if not text:
-        return address.optional
     try:
         parts = urlsplit(text)
         has_port = parts.port != 0 and (parts.port is not None or "tcp" not in address.schemes)
@@ -126,8 +131,10 @@ def is_address(text: str, address: Address) -> bool:
 def _right(parameter: Parameter) -> str:
     """Return what would be right, as a request."""
     if address := ADDRESSES.get(parameter.name):
-        otherwise = ', or "" for none' if address.optional else ""
+        otherwise = "" if parameter.required else ', or "" for none'
         return f"set it to the address of {address.of}, such as {address.example}{otherwise}"
+    if parameter.required:
+        return f"set it to the {parameter.doc[:1].lower()}{parameter.doc[1:].rstrip('.')}"
     if parameter.choices:
         return f"choose {', '.join(parameter.choices)}"
     kind = type(parameter.default)
@@ -166,6 +173,7 @@ class CheckedProperties(Device):
         problems = []
         try:
             lines = _in_database(self.get_name(), list(values))
+            self._warn_of_misspelt(list(values))
         except tango.DevFailed as error:
             lines = {}
             problems.append(
@@ -183,6 +191,21 @@ class CheckedProperties(Device):
         self.add_version_info("Penstock.documentation", DOCUMENTATION)
         self.has_wrong_property = bool(problems)
         self.broken = f"{self.get_name()}: {'; '.join(problems)}; {HEALED_BY}." if problems else ""
+        if problems:
+            log.error("%s", self.broken)
+
+    def _warn_of_misspelt(self, names: list[str]) -> None:
+        """Warn in the log of properties in the database that nobody reads, if one of ours may be meant."""
+        if not tango.Util._UseDb or tango.Util._FileDb:
+            return
+        database = tango.Util.instance().get_database()
+        for given in database.get_device_property_list(self.get_name(), "*").value_string:
+            known = {name.lower(): name for name in names}
+            near = difflib.get_close_matches(given.lower(), known, n=1, cutoff=NEAR)
+            if given.lower() not in known and near:
+                log.warning(
+                    "%s: there is no property %s; perhaps %s is meant", self.get_name(), given, known[near[0]]
+                )
 
     def refuse_if_broken(self) -> None:
         """Refuse a command.
@@ -224,8 +247,7 @@ def _in_database(device: str, names: list[str]) -> Mapping[str, Sequence[str]]:
 
 def declared(parameter: Parameter) -> device_property:
     """Return the Tango property of a parameter, for the class's list, which wizards show."""
-    address = ADDRESSES.get(parameter.name)
-    required = "Required. " if address and not address.optional else ""
+    required = "Required. " if parameter.required else ""
     unit = f" Unit: {parameter.unit}." if parameter.unit else ""
     return device_property(
         dtype=type(parameter.default), default_value=parameter.default,

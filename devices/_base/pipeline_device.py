@@ -45,7 +45,8 @@ class _Shown(NamedTuple):
 
 PROPERTIES = (
     Parameter(
-        name="PipelineUrl", default="", doc="Address of the pipeline's HTTP API, such as http://daq-1:5100."
+        name="PipelineUrl", default="", required=True,
+        doc="Address of the pipeline's HTTP API, such as http://daq-1:5100.",
     ),
     Parameter(
         name="CurveResult", default="",

@@ -214,6 +214,9 @@ class PipelineResults:
         try:
             value = self._client.latest(name).value
         except PipelineRefused as refused:
+            if refused.kind == "no_such_result" and name not in self.names:
+                there = ", ".join(self.names) or "none"
+                return None, f"There is no result {name} (ScalarResults) yet; results: {there}."
             return None, "" if refused.kind in NOT_YET else f"{name}: {refused}"
         if isinstance(value, bool | int | float):
             return float(value), ""

@@ -77,7 +77,7 @@ MOST_DOWNSAMPLE = 64
 """As the receiver takes it."""
 PROPERTIES = (
     Parameter(
-        name="ReceiverUrl", default="",
+        name="ReceiverUrl", default="", required=True,
         doc="Address of the receiver's HTTP API, such as http://daq-1:5000.",
     ),
 )  # fmt: skip

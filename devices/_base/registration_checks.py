@@ -46,8 +46,18 @@ def known_properties(kind: Kind) -> dict[str, str]:
 
 
 def needed_address(kind: Kind) -> str:
-    """Return the name of the one property without which a device of this class cannot work."""
+    """Return the name of the one property that is the address of what a device of this class follows."""
     return "PipelineUrl" if issubclass(kind, PenstockPipeline) else "ReceiverUrl"
+
+
+def missing(kind: Kind, there: Iterable[str]) -> list[str]:
+    """Return what is wrong where required properties of a class are not among these names, in sentences."""
+    names = {name.lower() for name in there}
+    return [
+        value_problem(kind, each.name, ())
+        for each in kind.checked
+        if each.required and each.name.lower() not in names
+    ]
 
 
 def value_problem(kind: Kind, name: str, values: tuple[str, ...]) -> str:
@@ -127,6 +137,9 @@ def _refusals(device: PlannedDevice, kind: Kind, values: Mapping[str, tuple[str,
         address = ADDRESSES[name]
         given = f'"{name}": ["{address.example}"]'
         yield f"{device.name} has no {name}; give the address of {address.of}: {given}"
+    there = [low for low, texts in values.items() if any(texts)]
+    for sentence in missing(kind, [*there, name]):
+        yield f"{device.name}: {sentence}"
     for low, name in known_properties(kind).items():
         if low in values and any(values[low]) and (problem := value_problem(kind, name, values[low])):
             yield f"{device.name}: {problem}"

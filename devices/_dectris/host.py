@@ -7,7 +7,7 @@ import re
 from penstock.streamer.settings import Parameter
 from penstock.streamer.unit import CameraError
 
-HOST = Parameter(name="Host", default="", doc="Name or address of the control unit; required.")
+HOST = Parameter(name="Host", default="", required=True, doc="Name or address of the control unit.")
 _PATTERN = re.compile(r"[\w.%:-]+")
 """Of host names and addresses."""
 

@@ -16,9 +16,9 @@ from penstock.streamer.settings import Limits, Parameter, Value
 
 PROPERTIES: tuple[Parameter, ...] = (
     Parameter(
-        name="Host", default="", is_list=True,
+        name="Host", default="", is_list=True, required=True,
         doc="Modules as HOST or HOST:PORT, one per line or separated by blanks, in the order of slsdet's "
-        "hostname; required.",
+        "hostname.",
     ),
     Parameter(
         name="Receiver", default="127.0.0.1:1954", is_list=True,

@@ -29,6 +29,8 @@ class Unavailable(NoAnswer):
         foreign: whether somebody answers there, but not what was asked for.
     """
 
+    kind = "unavailable"
+
     def __init__(self, message: str, *, refused: bool = False, foreign: bool = False) -> None:
         super().__init__(message)
         self.refused = refused

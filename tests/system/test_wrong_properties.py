@@ -36,6 +36,15 @@ def says(device: tango.DeviceProxy) -> str:
         return ""
 
 
+def host_of(kind: str) -> dict[str, str]:
+    """What a class requires beside the address of its receiver: where nobody is."""
+    return (
+        {}
+        if kind in ("Simulator", "GenICam", "PenstockReceiver", "PenstockPipeline")
+        else {"Host": "127.0.0.1:1"}
+    )
+
+
 def refused(parameter: Parameter, lines: list[str]) -> str:
     """Why a property cannot be this; "" if it can."""
     try:
@@ -107,7 +116,7 @@ def test_one_wrong_value_of_each_class(
 ) -> None:
     device = f"wrong/{kind.lower()}/1"
     address = "PipelineUrl" if kind == "PenstockPipeline" else "ReceiverUrl"
-    beamline.register(server, kind, device, **{address: URL})
+    beamline.register(server, kind, device, **{address: URL}, **host_of(kind))
     put(beamline, device, name, *lines)
     beamline.serve(server)
     try:
@@ -128,7 +137,8 @@ def test_no_value_of_any_property_ends_the_server_or_the_device(beamline: Beamli
     (tango_class, *_) = server_classes(kind)
     parameters = {each.name: each for each in tango_class.checked}
     address = "PipelineUrl" if kind == "PenstockPipeline" else "ReceiverUrl"
-    beamline.register(server, kind, device, **{address: URL})
+    properties = {address: URL, **host_of(kind)}
+    beamline.register(server, kind, device, **properties)
     values = [(name, [text] if text else ["1", "x"]) for name in parameters for text in TEXTS]
     process = beamline.serve(server)
     try:
@@ -143,7 +153,7 @@ def test_no_value_of_any_property_ends_the_server_or_the_device(beamline: Beamli
                 assert proxy.Status() == tango_status(f"{device}: {sentence}; then call Init.")
             else:
                 assert "the property" not in proxy.Status()
-            put(beamline, device, name, *([URL] if name == address else []))
+            put(beamline, device, name, *([properties[name]] if name in properties else []))
         assert wrong >= 3
         proxy.Init()
         assert "the property" not in proxy.Status()
