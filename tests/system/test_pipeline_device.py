@@ -396,6 +396,7 @@ def test_a_pipeline_that_is_away_is_said(made: Setup) -> None:
         ({"CurveResult": "gone"}, "There is no result gone (CurveResult) yet; curves: curve, other."),
         ({"CurveResult": "number"}, "CurveResult is number, which is no curve"),
         ({"ScalarResults": "curve"}, "curve (ScalarResults) is no number."),
+        ({"ScalarResults": "gone"}, "There is no result gone (ScalarResults) yet; results: curve"),
     ],
 )
 def test_a_property_that_names_no_such_result_is_said(

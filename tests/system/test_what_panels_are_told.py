@@ -12,8 +12,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import pytest
 import tango
 
+from penstock.processing.client import PipelineClient, PipelineUnavailable
 from penstock.resources.version import version
 from tests.system.beamline import FAULT, ON, RUNNING, Station, children, refusal, until, wait_state
 
@@ -279,3 +281,8 @@ def test_a_client_sees_which_penstock_it_is(station: Station) -> None:
         told = device.info().version_info
         assert told["Penstock"].removesuffix(".dirty") == version().removesuffix(".dirty")
         assert told["Penstock.documentation"] == "docs/reference/tango.md of Penstock's source"
+
+
+def test_a_receiver_is_not_taken_for_a_pipeline(station: Station) -> None:
+    with pytest.raises(PipelineUnavailable, match="not as a Penstock pipeline does .its status names no"):
+        PipelineClient(station.receiver.url).status()
