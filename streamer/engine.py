@@ -27,7 +27,7 @@ from penstock.streamer.header import header_of, metadata_of
 from penstock.streamer.jobs import Jobs
 from penstock.streamer.orientation import rotated_shape
 from penstock.streamer.parameters import READ_EVERY, Parameters
-from penstock.streamer.protocol import Checked, Description, Prepared, StreamerStatus
+from penstock.streamer.protocol import TOLD_TO_END, Checked, Description, Prepared, StreamerStatus
 from penstock.streamer.push_socket import PushSocket
 from penstock.streamer.ring import Ring
 from penstock.streamer.series import ENDINGS, Series
@@ -301,7 +301,7 @@ class Engine:
             return self._parameters.trouble or self._remark
         return self._parameters.trouble or self._camera.remark() if state is State.IDLE else ""
 
-    def close(self, reason: str = "the streamer was told to end", patience: float = 2.0) -> None:
+    def close(self, reason: str = TOLD_TO_END, patience: float = 2.0) -> None:
         """End a running series as a fault; close camera and socket."""
         self._closing = True
         series = self._series

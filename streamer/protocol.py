@@ -20,6 +20,8 @@ LEASE = 5.0
 MAX_REQUEST_BYTES = 4 * 2**20
 PUBLISH_EVERY = 0.5
 """Seconds between two snapshots if nothing changes."""
+TOLD_TO_END = "the streamer was told to end"
+"""Why a series has failed whose streamer, or the device server above it, was ended."""
 
 
 Ident = Annotated[int, msgspec.Meta(ge=0, lt=2**53)]

@@ -30,6 +30,7 @@ from penstock.devices._base.device_properties import CheckedProperties, declared
 from penstock.devices._base.facility_limits import FacilityLimits
 from penstock.devices._base.faults import as_tango_error
 from penstock.devices._base.feature_access import FeatureAccess
+from penstock.devices._base.life import Life, ended_by
 from penstock.devices._base.live_image import MAX_EDGE, LiveImage
 from penstock.devices._base.memorized import Memorized
 from penstock.devices._base.monitor_image import address_of
@@ -141,9 +142,11 @@ class Detector(CheckedProperties):
         """True if a setting was written or a series ended since the frame format was last asked for."""
         self._clients = Clients()
         self._receiver = ReceiverClient(self.ReceiverUrl)
+        self._life = life = Life(self.get_name())
         self._control = SeriesControl(
-            self._link(), self._receiver, clock=time.monotonic, connected=self._on_connected,
-            prepared=self._on_prepared, changed=self._wake,
+            self._link(), self._receiver, clock=time.monotonic, connected=life.guarded(self._on_connected),
+            prepared=life.guarded(self._on_prepared), changed=life.guarded(self._wake),
+            may_connect=life.may_connect,
             limits=WatchdogLimits(receiver_timeout=self.ReceiverTimeout),
             armed_limit=lambda: float(self._values["ArmedTimeLimit"]),
             trigger_limit=lambda: float(self._values["TriggerTimeLimit"]),
@@ -159,6 +162,7 @@ class Detector(CheckedProperties):
             self, step=self._no_step if self.has_wrong_property else self._step, values=self._shown_values,
             failed=self._on_unexpected, states=self._entered,
         )  # fmt: skip
+        self._life.may_connect(self._control.record)  # what a former life has left is shown at once
         self._memorized.restore(self._limits.rows, self._limits.check_shown, self._write_parameter)
         self._show_set_points()
         for name in ("State", "Status"):
@@ -169,11 +173,11 @@ class Detector(CheckedProperties):
             self._watch.start()
 
     def delete_device(self) -> None:
-        """End a running series; the threads end by themselves, since they may wait for this very call."""
-        self._publisher.stop()
+        """End a running series as Abort does, without waiting: threads may wait for this very call."""
         self._live.stop()
-        self._watch.stop()
-        self._control.close()
+        self._life.end(
+            ended_by(self.get_name()), self._control, self._publisher, (self._watch, self._receiver)
+        )
         super().delete_device()
 
     def followed_state(self) -> tango.DevState:

@@ -9,6 +9,9 @@ from penstock.devices._base.series_view import SeriesView
 from penstock.devices._base.tango_text import tango_json
 from penstock.receiver.models import Series
 
+PROCESS_END = "the end of the device server"
+"""What ends a series where the whole process ends."""
+
 
 def last_series(view: SeriesView, series: Series | None, verdict: str, started: float) -> str:
     """Return the JSON object of a series that has just ended.

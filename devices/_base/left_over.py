@@ -9,6 +9,9 @@ from __future__ import annotations
 from penstock.devices._base.series_record import SeriesRecord
 from penstock.receiver.models import Series
 
+RESTARTED = "the device server was restarted during the series, and nothing more came"
+"""Why such a series is ended."""
+
 
 class LeftOver:
     """The search for such a series, once after each connection to a streamer.

@@ -67,8 +67,9 @@ class LiveImage:
         self._thread.start()
 
     def stop(self) -> None:
-        """Ask the thread to end."""
+        """Ask the thread to end; close the connections to the box."""
         self._stopped.set()
+        self._box.close()
 
     def read(self) -> np.ndarray:
         """Return the newest image, (rows, cols) float64; it is at most one period out of date.

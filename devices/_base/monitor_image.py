@@ -32,6 +32,10 @@ class MonitorImage:
         self._http = urllib3.PoolManager(retries=False, timeout=PATIENCE)
         self._last = b""
 
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.clear()
+
     def newer(self, address: str) -> np.ndarray | None:
         """Return the image at this address, (rows, cols) as in the box; `None` if it is the last one again.
 

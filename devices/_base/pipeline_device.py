@@ -96,9 +96,10 @@ class PenstockPipeline(CheckedProperties):
 
     def delete_device(self) -> None:
         """Stop following; the threads end by themselves."""
-        self._watch.stop()
+        self._watch.close()
         self._results.stop()
         self._publisher.stop()
+        self._client.close()
         super().delete_device()
 
     def followed_state(self) -> tango.DevState:

@@ -68,6 +68,10 @@ class Publisher:
         self._stopped.set()
         self._wake.set()
 
+    def join(self, seconds: float) -> None:
+        """Wait for the end of the thread; not from a command, whose device it may be waiting for."""
+        self._thread.join(seconds)
+
     def _run(self) -> None:
         with tango.EnsureOmniThread():
             while not self._stopped.wait(PACE):
@@ -77,7 +81,8 @@ class Publisher:
                     return
                 try:
                     self._step()
-                    self._push()
+                    if not self._stopped.is_set():  # else the states are those of the device's next life
+                        self._push()
                 except tango.DevFailed as error:
                     # The monitor was held longer than Tango waits; the next round pushes the rest.
                     log.warning("%s: event not pushed: %s", self._device.get_name(), error.args[-1].desc)

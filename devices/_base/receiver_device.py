@@ -118,8 +118,9 @@ class PenstockReceiver(CheckedProperties):
 
     def delete_device(self) -> None:
         """Stop following; the threads end by themselves."""
-        self._watch.stop()
+        self._watch.close()
         self._publisher.stop()
+        self._client.close()
         super().delete_device()
 
     def followed_state(self) -> tango.DevState:

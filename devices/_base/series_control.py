@@ -15,6 +15,7 @@ from penstock.devices._base.arm_streamer import NO_RECEIVER, NO_STREAMER, Stream
 from penstock.devices._base.arming import ArmRefused
 from penstock.devices._base.checking import Answer, Checker
 from penstock.devices._base.configuring import Configuring
+from penstock.devices._base.earlier_series import EarlierSeries
 from penstock.devices._base.next_frames import NextFrames
 from penstock.devices._base.series_record import SeriesRecord
 from penstock.devices._base.series_view import SeriesView
@@ -48,6 +49,7 @@ class SeriesControl:
         prepared: called while it is being armed, with the series as its box will take it.
         changed: called after every change that requires a `step`; must return at once.
         limits: time limits of the watchdog.
+        may_connect: returns whether the streamer may be opened; called often until it may.
         armed_limit: see `TriggerWaits`.
         trigger_limit: see `TriggerWaits`.
     """
@@ -57,8 +59,10 @@ class SeriesControl:
         connected: Callable[[StreamerClient, Description], None] = lambda streamer, description: None,
         prepared: Callable[[Prepared], None] = lambda prepared: None,
         changed: Callable[[], None] = lambda: None, limits: WatchdogLimits | None = None,
+        may_connect: Callable[[SeriesRecord], bool] = lambda record: True,
         armed_limit: Callable[[], float] = lambda: 0.0, trigger_limit: Callable[[], float] = lambda: 0.0,
     ) -> None:  # fmt: skip
+        self._may_connect = may_connect
         self._link = link
         self._receiver = receiver
         self._clock = clock
@@ -72,6 +76,7 @@ class SeriesControl:
             TriggerWaits(self.record, armed_limit, trigger_limit), remote=not link.restartable,
         )  # fmt: skip
         self.box = Configuring(self.record, lambda: self.streamer, connected, changed)
+        self._earlier = EarlierSeries(self.record)
         self._arm_streamer = StreamerArming(self.record, receiver, link.died, self)
         self._arm_box = BoxArming(self.record, receiver, self, prepared, self._on_armed, armed_limit)
         self._box_changed = False
@@ -181,9 +186,13 @@ class SeriesControl:
         doing = sentence(cause or "the running frame is finished")
         self._end(f"Stopping: {doing}", aborted=False, cause=cause)
 
-    def abort(self) -> None:
-        """Drop queued frames and mark the file as aborted; without effect if no series is running."""
-        self._end("Aborting: queued frames are dropped.", aborted=True)
+    def abort(self, by: str = "") -> None:
+        """Drop queued frames and mark the file as aborted; without effect if no series is running.
+
+        Args:
+            by: what ends the series, if not a client's Abort, such as "Init".
+        """
+        self._end("Aborting: queued frames are dropped.", aborted=True, cause=by)
 
     def reset(self) -> None:
         """Leave FAULT: at once, or after the streamer has been restarted (state OFFLINE).
@@ -229,8 +238,10 @@ class SeriesControl:
         if self._closed:
             return
         if self.view.state is SeriesState.OFFLINE:
-            self._connect()
+            if self._may_connect(self.record):
+                self._connect()
         elif not self._in_arm:
+            self._earlier.look()
             self._watchdog.check()
             if self._box_changed and self.connected:
                 self._box_changed = False
@@ -366,7 +377,8 @@ class SeriesControl:
                 return
             if state is SeriesState.STOPPING and (record.aborted or not aborted):
                 return
-            record.aborted, record.stopped_by = aborted, cause
+            record.aborted = aborted
+            record.stopped_by = f"ended by {cause}" if aborted and cause else cause
             record.move(Event.STOP, doing)
             streamer = self._streamer
         word = "Abort" if aborted else "Stop"

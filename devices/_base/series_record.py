@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from penstock.devices._base.last_series import last_series
-from penstock.devices._base.series_view import SeriesView, without_pending
+from penstock.devices._base.series_view import SeriesView, account_sentence, without_pending
 from penstock.devices._base.states import ACTIVE, Event, SeriesState, next_state
 from penstock.receiver.client import NoAnswer, ReceiverUnavailable
 from penstock.receiver.models import Counts, Series, SeriesCheckResult, Status
@@ -195,8 +195,8 @@ class SeriesRecord:
             self._before = self._view
             counts = Counts(planned=settings.planned, pending=settings.planned or 0)
             self._view = replace(
-                self._view, series="", filename="", dataset="", planned=settings.planned or 0, acquired=0,
-                unplanned=settings.planned is None,
+                self._view, note="", series="", filename="", dataset="", planned=settings.planned or 0,
+                acquired=0, unplanned=settings.planned is None,
                 ready_for_trigger=False, triggered=0, counts=counts, latest_frame=None,
             )  # fmt: skip
 
@@ -274,8 +274,32 @@ class SeriesRecord:
             self._view, series=before.series, filename=before.filename, dataset=before.dataset,
             planned=before.planned, unplanned=before.unplanned, acquired=before.acquired,
             triggered=before.triggered, counts=before.counts, latest_frame=before.latest_frame,
-            armed_by=before.armed_by,
+            armed_by=before.armed_by, note=before.note,
         )  # fmt: skip
+
+    def given_up(self, why: str) -> str:
+        """Return LastSeries of the running series, with its counts so far: it is no longer waited for."""
+        with self.lock:
+            where = f" in {self._view.filename}" if self._view.filename else ""
+            verdict = f"{account_sentence(self._view, where)}: {why}."
+            return last_series(self._view, self.own_receiver_series, verdict, self._named_at)
+
+    def remember(self, last_series: str, note: str) -> None:
+        """Take over how a series of an earlier device object, or of an earlier process, has ended.
+
+        Args:
+            last_series: LastSeries, as JSON.
+            note: see `SeriesView.note`.
+        """
+        with self.lock:
+            before = self._view
+            self._view = replace(before, last_series=last_series, note=note)
+            if self._view == before:
+                return
+            # In place of a view that nobody has seen: a device begins with what it takes over, not without.
+            earlier = [view for view in self._entered if view is not before]
+            self._entered = [*earlier[-MOST_ENTERED:], self._view]
+        self._changed()
 
     def amend(self, verdict: str) -> None:
         """Change LastSeries: the receiver has ended the series since."""

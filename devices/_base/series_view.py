@@ -21,6 +21,9 @@ class SeriesView:
     state: SeriesState = SeriesState.OFFLINE
     sentence: str = ""
     """Explanation of the state for a beamline scientist."""
+    note: str = ""
+    """How the last series ended, if a restart of the device, or of its server, has ended it; "" otherwise,
+    and from the next Arm on."""
     waiting: str = ""
     """How long the series has waited for a trigger; "" if it has not."""
     warning: str = ""
@@ -76,9 +79,9 @@ class SeriesView:
         before = self.sentence  # a refusal ends as its author ended it
         if self.reservation and before.startswith(READY):
             before = f"{READY[:-1]}, but {self.reservation}{before[len(READY) :]}"
-        if (self.waiting or self.warning) and before and not before.endswith("."):
+        if (self.note or self.waiting or self.warning) and before and not before.endswith("."):
             before += "."
-        return " ".join(filter(None, (before, self.waiting, self.warning)))
+        return " ".join(filter(None, (before, self.note, self.waiting, self.warning)))
 
     @property
     def planned_now(self) -> int:
@@ -180,3 +183,12 @@ def account_sentence(view: SeriesView, where: str = "") -> str:
         if number:
             parts.append(f"{number:,} {words}")
     return ", ".join(parts)
+
+
+def beyond_counts(reason: str, view: SeriesView) -> str:
+    """Return the receiver's reason without the counts with which it begins."""
+    counts = view.counts
+    good = counts.stored + counts.delivered + counts.discarded
+    if reason.startswith(f"{good:,} of {plural(view.planned_now, 'frame')}: "):
+        return reason.partition("; ")[2]
+    return reason

@@ -13,9 +13,9 @@ from typing import Protocol
 
 from penstock.devices._base import expected
 from penstock.devices._base.early_end import reason_of
-from penstock.devices._base.left_over import LeftOver
+from penstock.devices._base.left_over import RESTARTED, LeftOver
 from penstock.devices._base.series_record import SeriesRecord
-from penstock.devices._base.series_view import SeriesView, account_sentence
+from penstock.devices._base.series_view import account_sentence, beyond_counts
 from penstock.devices._base.silence import Silence
 from penstock.devices._base.states import Event, SeriesState
 from penstock.devices._base.trigger_waits import TriggerWaits
@@ -131,7 +131,7 @@ class SeriesWatchdog:
         record, series = self._record, self.left_over.found()
         if record.lasts("left over", series is not None) > self._limits.left_over:
             record.lasts("left over", False)
-            self._do.stop_receiver("the device server was restarted during the series, and nothing more came")
+            self._do.stop_receiver(RESTARTED)
         if series is None:
             return ""
         file = f" ({series.filename})" if series.filename else ""
@@ -276,7 +276,7 @@ class SeriesWatchdog:
             where = f" in {view.filename}" if view.filename else ""
             explained = series.reason and not series.complete
             by = record.stopped_by  # which is the receiver's reason too
-            why = _beyond_counts(series.reason, view) if explained and not by else ""
+            why = beyond_counts(series.reason, view) if explained and not by else ""
             more = f" {record.other_consumers}" if record.other_consumers else ""
             account = f"{account_sentence(view, where)}{f' ({why})' if why else ''}"
             first = f"Ready. {_capital(sentence(by))}" if by else "Ready."
@@ -412,15 +412,6 @@ class SeriesWatchdog:
 def warning_of(status: StreamerStatus | None) -> str:
     """Return what the streamer warns of, as a sentence; "" for nothing."""
     return sentence(status.warning) if status is not None and status.warning else ""
-
-
-def _beyond_counts(reason: str, view: SeriesView) -> str:
-    """Return the receiver's reason without the counts with which it begins."""
-    counts = view.counts
-    good = counts.stored + counts.delivered + counts.discarded
-    if reason.startswith(f"{good:,} of {plural(view.planned_now, 'frame')}: "):
-        return reason.partition("; ")[2]
-    return reason
 
 
 def _capital(text: str) -> str:

@@ -57,7 +57,7 @@ class StatusWatch(Generic[StatusT]):
         """Begin to follow."""
         self._thread.start()
 
-    def stop(self) -> None:
+    def close(self) -> None:
         """Stop following; the running poll ends by itself."""
         self._stop.set()
 

@@ -73,6 +73,12 @@ class HttpClient:
         # A connection that the service closed while it was idle costs one retry, not an error.
         # Nothing else is retried, since the caller's time is bounded.
         self._http = urllib3.PoolManager(retries=False, maxsize=4)
+        self._closed = False
+
+    def close(self) -> None:
+        """Close its connections: one that is in use with its answer. Further calls raise `Unavailable`."""
+        self._closed = True
+        self._http.clear()
 
     def _json(
         self, kind: type[T], method: str, path: str, *, fields: Mapping[str, str] | None = None,
@@ -95,6 +101,8 @@ class HttpClient:
         self, method: str, path: str, *, fields: Mapping[str, str] | None = None, body: Any = None,
         wait: float = 0.0, also: tuple[int, ...] = (),
     ) -> urllib3.BaseHTTPResponse:  # fmt: skip
+        if self._closed:
+            raise self.unavailable(f"the client of the {self.what} at {self.url} was closed")
         url = self.url + path
         if fields:
             url += f"?{urlencode(fields)}"
@@ -109,6 +117,9 @@ class HttpClient:
                 "and is this the address that it printed?",
                 refused=isinstance(error.__cause__, ConnectionRefusedError),
             ) from error
+        finally:
+            if self._closed:  # since the call began, perhaps just before it has made a connection
+                self._http.clear()
         if answer.status >= 400 and answer.status not in also:
             try:
                 refusal = msgspec.json.decode(answer.data, type=Refusal)

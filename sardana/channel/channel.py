@@ -70,7 +70,7 @@ class Channel:
         self._due = self._given = self._acquired = 0
         self._progress = self._clock()
         self._skipped = 0
-        self._trigger_waits = self._stopped = self._cut = False
+        self._trigger_waits = self._stopped = self._cut = self._restarted = False
         self._series, self._learned = "", False
         self._sentence = ""
 
@@ -281,11 +281,10 @@ class Channel:
         self._learn(snapshot)
         if snapshot.state == "FAULT":
             self._fail(snapshot.status)
-        elif snapshot.series != self._series:
-            self._fail(
-                f"{self._detector.name} has lost the series: its server was restarted, or somebody else has "
-                f"armed it since. It says: {snapshot.status}"
-            )
+        elif snapshot.state == "INIT":
+            self._restarted = True  # by Init or the like: it says how the series has ended once it is ON
+        elif self._restarted or snapshot.series != self._series:
+            self._fail(self._lost(snapshot))
         elif snapshot.state in ACTIVE:
             self._note_progress(snapshot)
             if self.phase is Phase.EXPOSING:
@@ -294,6 +293,16 @@ class Channel:
             self._closed()
         else:
             self._fail(snapshot.status)
+
+    def _lost(self, snapshot: Snapshot) -> str:
+        """Return what became of a series that the detector no longer has."""
+        verdict = self._detector.verdict()
+        if self._series and verdict.series == self._series:
+            return f"{self._name()}: {verdict.sentence}"
+        return (
+            f"{self._detector.name} has lost the series: its server was restarted, or somebody else has "
+            f"armed it since. It says: {snapshot.status}"
+        )
 
     def _note_progress(self, snapshot: Snapshot) -> None:
         if snapshot.acquired != self._acquired or snapshot.state == "MOVING":

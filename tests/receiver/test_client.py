@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 
@@ -158,3 +159,36 @@ def test_a_server_that_hangs_in_its_answer_does_not_hang_the_client(
         assert time.monotonic() - began < 5.0
     finally:
         release.set()
+
+
+def test_a_closed_client_leaves_no_connection_not_even_of_a_call_under_way(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(BaseHTTPRequestHandler, "protocol_version", "HTTP/1.1")  # so that they are kept
+    delay = threading.Event()
+    with contextlib.closing(Answers(200, b"{}", delay, X="1")) as server:
+        client = ReceiverClient(server.url, timeout=10.0)
+        call = threading.Thread(target=client.reset)
+        call.start()
+        _until(lambda: _connections_to(server.url) == 1)
+        client.close()
+        delay.set()
+        call.join()
+        _until(lambda: _connections_to(server.url) == 0)
+        with pytest.raises(ReceiverUnavailable, match="was closed"):
+            client.reset()
+        assert _connections_to(server.url) == 0
+
+
+def _until(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + 10.0
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.002)
+
+
+def _connections_to(url: str) -> int:
+    """Connections that this process has made to the server and not closed."""
+    port = f":{int(url.rpartition(':')[2]):04X}"
+    lines = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    return sum(line[2].endswith(port) and line[3] in ("01", "08") for line in lines)

@@ -5,6 +5,7 @@ The usual ones are in `test_scans.py`.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -123,3 +124,21 @@ def test_the_last_triggers_lost_end_the_scan_too(laboratory: Laboratory) -> None
     channel = laboratory.device("sim")
     assert [reference.index for reference in points(laboratory.data / "scan.h5")] == list(range(10))
     assert channel.Warning.endswith("indices 8 to 9 missing")
+
+
+def test_init_of_a_detector_fails_the_scan_with_what_became_of_the_series(laboratory: Laboratory) -> None:
+    detector = laboratory.detector()
+    before = detector.SeriesId
+    run = laboratory.door.start("ascanct", "mot01", "0", "1", "400", "0.01", "0.05")
+    laboratory.door.wait(run, until=lambda: detector.SeriesId != before and detector.nFramesAcquired >= 3)
+    detector.Init()
+    laboratory.door.wait(run, timeout=60.0)
+    verdict = json.loads(detector.LastSeries)["verdict"]
+    assert " of 401 frames stored in " in verdict and verdict.endswith(": ended by Init.")
+    assert run.ending == "exception", run.said()
+    assert f"sim: {verdict}" in run.said()
+    laboratory.device(FLY_GROUP).Stop()
+    for unit in laboratory.units:
+        laboratory.detector(unit).Abort()
+        laboratory.recover(unit)
+    scan(laboratory, "ascanct", "mot01", "0", "1", "6", "0.01", "0.05")

@@ -291,3 +291,21 @@ def test_a_process_that_dies_fails_the_scan_with_a_sentence(
     laboratory.restart(process)
     laboratory.recover()
     works(laboratory)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("exposure", ["0.05", "60"], ids=["between points", "in a long exposure"])
+def test_init_of_the_detector_fails_the_point_with_what_became_of_the_series(
+    laboratory: Laboratory, exposure: str
+) -> None:
+    run = begun(laboratory, "ascan", "mot01", "0", "1", "200", exposure, frames=0 if exposure == "60" else 3)
+    detector = laboratory.detector()
+    detector.Init()
+    laboratory.door.wait(run, timeout=20.0)
+    assert run.ending == "exception"
+    verdict = json.loads(detector.LastSeries)["verdict"]
+    assert " of 201 frames stored in " in verdict and verdict.endswith(": ended by Init.")
+    assert f"sim: {verdict}" in run.said(), "Sardana's report has the channel's status"
+    laboratory.device("mntgrp").Stop()
+    laboratory.recover()
+    works(laboratory)

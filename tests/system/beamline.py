@@ -259,3 +259,13 @@ def refusal(call: Callable[[], object]) -> str:
         assert time.monotonic() - begun < 2.7, "a refusal must come before a client's time-out"
         return str(error.args[0].desc)
     raise AssertionError("nothing was refused")
+
+
+def connections(pid: int) -> int:
+    """TCP connections of a process that are established, or that only the other side has closed."""
+    sockets = set()
+    for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            sockets.add(os.readlink(descriptor))
+    lines = [line.split() for line in Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]]
+    return sum(f"socket:[{line[9]}]" in sockets and line[3] in ("01", "08") for line in lines)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import queue
 import shutil
+import signal
 import time
 
 import h5py
@@ -14,8 +16,20 @@ import tango
 
 from penstock.cli.main import main
 from penstock.streamer.triggers import TriggerSource
-from tests.system.accounts import check_account
-from tests.system.beamline import FAULT, MOVING, ON, RUNNING, Station, refusal, until, wait_state
+from tests.system.accounts import check_account, file_counts
+from tests.system.beamline import (
+    FAULT,
+    INIT,
+    MOVING,
+    ON,
+    RUNNING,
+    Station,
+    children,
+    connections,
+    refusal,
+    until,
+    wait_state,
+)
 
 
 def test_an_internal_series_runs_from_arm_to_a_closed_file(station: Station) -> None:
@@ -390,16 +404,40 @@ def test_the_receivers_device_can_stop_the_series(station: Station) -> None:
     check_account(station, file, 5, stored=1)
 
 
-def test_init_ends_a_series_and_begins_anew(station: Station) -> None:
+def test_init_ends_a_series_as_abort_does_and_is_on_once_the_file_is_closed(station: Station) -> None:
+    detector, receiver = station.detector, station.receiver
+    assert receiver.child is not None
+    (data_process,) = children(receiver.child.pid)
     file = station.software_series(4)
     station.trigger()
-    until(lambda: station.detector.nFramesReceived == 1, "frame received")
-    begun = time.monotonic()
-    station.detector.Init()
-    assert time.monotonic() - begun < 2.5, "Init must return before a client's time-out"
-    wait_state(station.detector, ON)
-    until(lambda: station.receiver.client.status().state == "idle", "receiver idle")
-    counts = station.receiver.client.status().counts
-    assert counts.stored == 1
-    assert counts.stored + counts.missing + counts.not_triggered + counts.corrupt == 4
-    assert file.exists()
+    until(lambda: detector.nFramesReceived == 1, "frame received")
+    os.kill(data_process, signal.SIGSTOP)
+    try:
+        begun = time.monotonic()
+        detector.Init()
+        assert time.monotonic() - begun < 2.5, "Init must return before a client's time-out"
+        while time.monotonic() - begun < 1.5:
+            assert detector.State() == INIT, "the receiver has not closed the file"
+            assert f"Init is ending the series; the receiver closes {file}." in detector.Status()
+    finally:
+        os.kill(data_process, signal.SIGCONT)
+    wait_state(detector, ON)
+    assert receiver.client.status().state == "idle"
+    verdict = f"1 of 4 frames stored in {file}, 3 not triggered: ended by Init."
+    assert detector.Status() == f"Ready. Last series: {verdict}"
+    assert json.loads(detector.LastSeries)["verdict"] == verdict
+    assert json.loads(detector.LastSeries)["complete"] is False
+    counts = file_counts(file, 4)
+    assert (counts["stored"], counts["not_triggered"]) == (1, 3)
+
+    connected = connections(station.process.pid)
+    for _ in range(20):
+        detector.Init()
+        station.receiver_device.Init()
+    wait_state(detector, ON)
+    wait_state(station.receiver_device, ON)
+    assert detector.Status() == f"Ready. Last series: {verdict}"
+    until(lambda: connections(station.process.pid) <= connected, "no connection of a former life stays open")
+    station.software_series(1)
+    assert "Init" not in detector.Status()
+    assert json.loads(detector.LastSeries)["verdict"] == verdict

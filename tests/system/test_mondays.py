@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import signal
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
+import tango
 
 from penstock.devices._base import stage
 from penstock.devices._base.processes import Child, children, free_port
+from penstock.devices._base.registry import camera_class
 from penstock.devices._base.stage import Staged, json_line
+from penstock.streamer.own_stream.contract import StreamingDetector
 from tests.devices._genicam.exposing_camera import PATIENCE
 from tests.devices._genicam.turns import turn
 from tests.devices.sls_box import VENDOR, box
 from tests.system.accounts import file_counts
-from tests.system.beamline import FAULT, ON, Beamline, refusal, until, wait_state
+from tests.system.beamline import FAULT, INIT, MOVING, ON, Beamline, refusal, until, wait_state
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -41,6 +46,7 @@ class MondayStation:
             patience = ("--wait", str(PATIENCE)) if model == "GenICam" else ()
             command = (*each.command, *patience)
             stack.enter_context(Child(each.name, command, json_line, deadline=LONG + PATIENCE))
+        self.model = model
         name = model.lower()
         self.beamline = beamline
         self.receiver = beamline.receiver(name, free_port(), source=dict(staged.source), **staged.receiver)
@@ -152,8 +158,64 @@ def test_a_device_server_that_is_restarted_in_a_series_leaves_its_account_and_ta
     station.beamline.end(station.server)
     station.process = station.beamline.serve(station.server)
     station.rest()
-    assert 2 <= file_counts(file, planned)["stored"] < planned
+    stored = file_counts(file, planned)["stored"]
+    assert 2 <= stored < planned
+    until(lambda: station.detector.LastSeries, "the receiver says how it has ended")
+    last = json.loads(station.detector.LastSeries)
+    assert (last["file"], last["complete"], last["counts"]["stored"]) == (str(file), False, stored)
+    assert station.detector.Status().endswith(f"Last series of the receiver: {last['verdict']}")
     station.check_whole(station.arm(3), 3)
+    assert "of the receiver" not in station.detector.Status()
+
+
+@pytest.mark.parametrize(
+    ("model", "how"),
+    [
+        *((model, "Init") for model in MODELS),
+        *itertools.product(("Simulator", "Eiger"), ("DevRestart", "RestartServer")),
+    ],
+)
+def test_a_device_that_is_restarted_in_a_series_says_how_it_ended_once_the_file_is_closed(
+    station: MondayStation, how: str
+) -> None:
+    planned = 5000
+    station.set(ArmedTimeLimit=1234.5)
+    file = station.arm(planned)
+    until(lambda: station.stored(file) >= 2, "some frames", LONG)
+    name = station.detector.dev_name()
+    admin = station.beamline.device(f"dserver/{station.server}")
+    begun = time.monotonic()
+    {
+        "Init": station.detector.Init,
+        "DevRestart": lambda: admin.DevRestart(name),
+        "RestartServer": admin.RestartServer,
+    }[how]()
+    assert time.monotonic() - begun < 2.5
+    until(lambda: is_back(station), "ON")
+    last = json.loads(station.detector.LastSeries)
+    stored = file_counts(file, planned)["stored"]
+    assert (last["file"], last["complete"], last["counts"]["stored"]) == (str(file), False, stored)
+    assert 2 <= stored < planned
+    assert last["verdict"].startswith(f"{stored} of 5,000 frames stored in {file}, ")
+    assert last["verdict"].endswith(f": ended by {how}.")
+    assert station.detector.Status() == f"Ready. Last series: {last['verdict']}"
+    assert station.detector.ArmedTimeLimit == 1234.5, "memorized"
+    station.check_whole(station.arm(3), 3)
+
+
+def is_back(station: MondayStation) -> bool:
+    """Whether State is ON; then the file is closed. Until then it is INIT, or no device is there; a box is
+    reached after that."""
+    try:
+        state = station.detector.State()
+    except tango.DevFailed:
+        return False
+    if state != ON:
+        reached = (INIT, MOVING)[: 1 + issubclass(camera_class(station.model), StreamingDetector)]
+        assert state in reached, f"{state}: {station.detector.Status()}"
+        return False
+    assert station.receiver.client.status().state == "idle"
+    return True
 
 
 @pytest.mark.parametrize("model", MODELS)

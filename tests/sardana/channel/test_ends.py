@@ -171,6 +171,38 @@ def test_a_server_that_was_restarted_is_a_fault(channel: Channel, detector: Stan
     assert "has lost the series" in sentence
 
 
+@pytest.mark.parametrize("synchronization", ["SoftwareTrigger", "HardwareTrigger"])
+@pytest.mark.parametrize("series", ["series 1", ""])
+def test_a_detector_in_init_is_waited_for_and_its_verdict_fails_the_point(
+    channel: Channel, detector: StandIn, synchronization: str, series: str
+) -> None:
+    channel.prepare(synchronization, 0.1, 1, 0.0, 3)
+    channel.start()
+    detector.state, detector.series, detector.acquired = "INIT", "", 0
+    detector.status = "Init is ending the series."
+    assert channel.state() == ("Moving", "Init is ending the series.")
+    detector.series = series
+    detector.close_file(complete=False, sentence="0 of 3 frames stored in x.h5: ended by Init.")
+    detector.series = ""
+    state, sentence = channel.state()
+    assert state == "Fault"
+    known = series == "series 1"
+    assert sentence == "sim: 0 of 3 frames stored in x.h5: ended by Init." if known else "lost" in sentence
+
+
+def test_init_while_slow_hardware_is_armed_for_the_first_series_fails_the_point(
+    channel: Channel, detector: StandIn
+) -> None:
+    detector.slow_arm = True
+    channel.prepare("SoftwareTrigger", 0.1, 1, 0.0, 3)
+    channel.start()
+    detector.state, detector.status = "INIT", "Init is ending the series."
+    assert channel.state()[0] == "Moving"
+    detector.state, detector.status = "ON", "Ready. Init has ended the last Arm."
+    state, sentence = channel.state()
+    assert state == "Fault" and sentence.endswith("It says: Ready. Init has ended the last Arm.")
+
+
 def test_somebody_who_stops_a_step_scan_at_the_panel_fails_it(channel: Channel, detector: StandIn) -> None:
     channel.prepare("SoftwareTrigger", 0.1, 1, 0.0, 3)
     channel.start()
