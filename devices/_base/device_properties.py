@@ -30,6 +30,8 @@ NEAR = 0.8
 WORDS: Mapping[str, bool] = {"true": True, "1": True, "false": False, "0": False}
 """What Tango writes of a boolean, in any case."""
 _WHOLE = re.compile(r"[+-]?[0-9]{1,19}")
+_HOST = re.compile(r"[0-9A-Za-z_](?:[0-9A-Za-z_.-]*[0-9A-Za-z_])?|[0-9A-Fa-f:.%a-z]*:[0-9A-Fa-f:.%a-z]*")
+"""A name, an address of IPv4, or one of IPv6."""
 _KINDS: Mapping[type, str] = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
 DOCUMENTATION = "docs/reference/tango.md of Penstock's source"
 """What of it says what our devices do."""
@@ -123,7 +125,8 @@ def is_address(text: str, address: Address) -> bool:
     try:
         parts = urlsplit(text)
         has_port = parts.port != 0 and (parts.port is not None or "tcp" not in address.schemes)
-        return parts.scheme in address.schemes and bool(parts.hostname) and has_port
+        is_bare = not (parts.query or parts.fragment) and bool(_HOST.fullmatch(parts.hostname or ""))
+        return parts.scheme in address.schemes and is_bare and has_port
     except ValueError:
         return False
 

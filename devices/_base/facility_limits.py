@@ -16,13 +16,13 @@ import tango
 from penstock.devices._base.attributes import LIMIT_OPTION, limit_texts, same_number
 from penstock.devices._base.limits_in_words import (
     Facility,
+    Usable,
     facility_of,
     has_limits,
-    is_above,
     narrower,
     number_of,
-    range_of,
     refuse_outside,
+    usable,
 )
 from penstock.devices._base.own_configuration import OwnConfiguration, Rows
 from penstock.streamer.settings import Limits, Parameter, Value
@@ -134,11 +134,9 @@ class FacilityLimits:
         if name in self._left and self._present(name) != self._left[name]:
             self._show([name])  # a client has just changed them
         refuse_outside(parameter, value, parameter.limits, "", rounded)
-        if not self._problem(name):
-            facility = self._facility.get(name, Facility())
-            refuse_outside(
-                parameter, value, facility.limits, ", as the attribute's {} in Tango says", rounded
-            )
+        refuse_outside(
+            parameter, value, self._usable(name).limits, ", as the attribute's {} in Tango says", rounded
+        )
 
     def check_all(self, values: Mapping[str, Value]) -> None:
         """Refuse present values outside the facility's limits, which may be newer.
@@ -207,28 +205,21 @@ class FacilityLimits:
         present = self._present(name)
         if present is None:
             return {}
-        facility = self._facility.get(name, Facility())
-        own = self._unit[name] if self._problem(name) else narrower(self._unit[name], facility.limits)
+        own = narrower(self._unit[name], self._usable(name).limits)
         wanted = limit_texts(own, type(self._parameters[name].default))
         return {each: text for each, text in wanted.items() if not same_number(present[each], text)}
 
-    def _problem(self, name: str) -> str:
-        """Return why the facility's limits of an attribute are not used; "" if they are."""
+    def _usable(self, name: str) -> Usable:
         if name not in self._parameters or name not in self._facility:
-            return ""
-        parameter, unit, facility = self._parameters[name], self._unit[name], self._facility[name]
-        both = narrower(unit, facility.limits)
-        if facility.numbers and not is_above(both.minimum, both.maximum):
-            return ""
-        said = " and ".join(f"{option} {text}" for option, text in facility.texts.items())
-        why = (
-            f"the detector takes {range_of(unit, parameter.unit)}"
-            if facility.numbers
-            else "this is no number"
-        )
-        return (
-            f"{name}: {said} in Tango's database cannot be used, since {why}; correct or delete "
-            "it in Jive, then call Init."
+            return Usable()
+        return usable(self._facility[name], self._unit[name], self._parameters[name].unit)
+
+    def _problem(self, name: str) -> str:
+        """Return which of the facility's limits of an attribute are not used, and why; "" if all are."""
+        return " ".join(
+            f"{name}: {option} {self._facility[name].texts[option]} in Tango's database cannot be used, "
+            f"since {why}; correct or delete it in Jive, then call Init."
+            for option, why in self._usable(name).problems.items()
         )
 
     def _present(self, name: str) -> dict[str, str] | None:

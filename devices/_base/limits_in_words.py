@@ -14,10 +14,17 @@ class Facility(NamedTuple):
     """What the facility has set for one attribute."""
 
     limits: Limits = Limits()
+    """Those that are numbers."""
     texts: Mapping[str, str] = {}
     """The limits as they were written, by option of the attribute."""
-    numbers: bool = True
-    """True if all of them are numbers."""
+
+
+class Usable(NamedTuple):
+    """What of the facility's limits can be used beside the unit's."""
+
+    limits: Limits = Limits()
+    problems: Mapping[str, str] = {}
+    """Why a limit cannot be used, by option of the attribute."""
 
 
 def narrower(one: Limits, other: Limits) -> Limits:
@@ -36,7 +43,29 @@ def facility_of(rows: Mapping[str, list[str]]) -> Facility:
             texts[option] = text
     numbers = {option: number_of(text) for option, text in texts.items()}
     limits = Limits(numbers.get("min_value"), numbers.get("max_value"))
-    return Facility(limits, texts, None not in numbers.values())
+    return Facility(limits, texts)
+
+
+def usable(facility: Facility, unit: Limits, in_unit: str) -> Usable:
+    """Return which limits can be used; each end is judged for itself.
+
+    Args:
+        facility: what the facility has set.
+        unit: limits of the unit, which hold in any case.
+        in_unit: unit of the values, for the sentences.
+    """
+    least, most = facility.limits.minimum, facility.limits.maximum
+    numbers = {"min_value": least, "max_value": most}
+    problems = {each: "this is no number" for each in facility.texts if numbers[each] is None}
+    takes = f"the detector takes {range_of(unit, in_unit)}"
+    if is_above(least, unit.maximum):
+        problems["min_value"], least = takes, None
+    if is_above(unit.minimum, most):
+        problems["max_value"], most = takes, None
+    if is_above(least, most):
+        problems |= dict.fromkeys(numbers, "the least is above the greatest")
+        least = most = None
+    return Usable(Limits(least, most), problems)
 
 
 def refuse_outside(parameter: Parameter, value: float, limits: Limits, whose: str, rounded: bool) -> None:

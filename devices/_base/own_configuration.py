@@ -8,12 +8,14 @@ meanwhile, the next one puts the rows back.
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias
 
+import msgspec
 import tango
+
+from penstock.devices._base.attributes import same_number
 
 log = logging.getLogger(__name__)
 
@@ -22,8 +24,8 @@ UNFINISHED = "LimitsBeingSet"
 
 Rows: TypeAlias = dict[str, dict[str, list[str]]]
 """Rows of the database: lines by property, by attribute."""
-Unfinished: TypeAlias = dict[str, dict[str, list[str] | None]]
-"""Likewise; `None` for a row that was not there."""
+Unfinished: TypeAlias = dict[str, dict[str, tuple[list[str] | None, str]]]
+"""The row before, `None` if there was none, and what is set, by property, by attribute."""
 Texts: TypeAlias = Mapping[str, str]
 """Texts by property."""
 
@@ -52,18 +54,13 @@ class OwnConfiguration:
         if not lines:
             return set()
         try:
-            self._unfinished = dict(json.loads("".join(lines)))
-        except ValueError:
-            log.warning("%s: its property %s cannot be read", self._device.get_name(), UNFINISHED)
+            self._unfinished = msgspec.json.decode("".join(lines), type=Unfinished)
+        except msgspec.MsgspecError as error:
+            log.warning("%s: its property %s is ignored: %s", self._device.get_name(), UNFINISHED, error)
         names = set(self._unfinished)
-        self.finish()
+        with tango.EnsureOmniThread(), tango.AutoTangoMonitor(self._device):
+            self._put_back()
         return names
-
-    def finish(self) -> None:
-        """Put back rows that could not be put back before, if there are any; see `begin`."""
-        if self._unfinished:
-            with tango.EnsureOmniThread(), tango.AutoTangoMonitor(self._device):
-                self._put_back()
 
     def rows(self, names: Iterable[str]) -> Rows:
         """Return the rows of attributes; those of the device before those of its class.
@@ -107,9 +104,10 @@ class OwnConfiguration:
                 return self._set_all(changes)
             before = self._device_rows(changes)
             self._unfinished = {
-                name: {each: before[name].get(each) for each in texts} for name, texts in changes.items()
+                name: {each: (before[name].get(each), text) for each, text in texts.items()}
+                for name, texts in changes.items()
             }
-            note = {UNFINISHED: [json.dumps(self._unfinished)]}
+            note = {UNFINISHED: [msgspec.json.encode(self._unfinished).decode()]}
             _database().put_device_property(self._device.get_name(), note)
             try:
                 return self._set_all(changes)
@@ -134,12 +132,17 @@ class OwnConfiguration:
         now = self._device_rows(self._unfinished)
         put: Rows = {}
         for name, properties in self._unfinished.items():
-            foreign = [each for each, row in properties.items() if row is None and each in now[name]]
+            foreign = []
+            for each, (row, ours) in properties.items():
+                found = now[name].get(each)
+                if found == row or (found is not None and not same_number(" ".join(found), ours)):
+                    continue  # right, or the facility has written it since
+                if row is None:
+                    foreign.append(each)
+                else:
+                    put.setdefault(name, {})[each] = row
             if foreign:
                 database.delete_device_attribute_property(device, {name: foreign})
-            rows = {each: row for each, row in properties.items() if row is not None}
-            if any(now[name].get(each) != row for each, row in rows.items()):
-                put[name] = rows
         if put:
             database.put_device_attribute_property(device, put)
         database.delete_device_property(device, UNFINISHED)
@@ -156,4 +159,5 @@ def _database() -> Any:
 
 
 def _lists(rows: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
-    return {each: [str(line) for line in lines] for each, lines in rows.items()}
+    """Return rows as lists, by their names in small letters: Tango and its database take them in any case."""
+    return {each.lower(): [str(line) for line in lines] for each, lines in rows.items()}

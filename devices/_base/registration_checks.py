@@ -137,11 +137,15 @@ def _refusals(device: PlannedDevice, kind: Kind, values: Mapping[str, tuple[str,
         address = ADDRESSES[name]
         given = f'"{name}": ["{address.example}"]'
         yield f"{device.name} has no {name}; give the address of {address.of}: {given}"
+    # Of those that are required it was said already.
+    empty = {each.name.lower() for each in kind.checked if each.required} - {
+        low for low, texts in values.items() if any(texts)
+    }
     there = [low for low, texts in values.items() if any(texts)]
     for sentence in missing(kind, [*there, name]):
         yield f"{device.name}: {sentence}"
     for low, name in known_properties(kind).items():
-        if low in values and any(values[low]) and (problem := value_problem(kind, name, values[low])):
+        if low in values and low not in empty and (problem := value_problem(kind, name, values[low])):
             yield f"{device.name}: {problem}"
 
 

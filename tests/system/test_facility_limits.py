@@ -33,18 +33,24 @@ ROWS: dict[str, dict[str, dict[str, str]]] = {
     },
     TWO: {
         "ExposureTime": {"max_value": "1e-06"},
-        "AOILeft": {"min_value": "many"},
+        "AOILeft": {"min_value": "many", "max_value": "100"},
         "ArmedTimeLimit": {"max_value": "-5", "__value": "77"},
         "TriggerTimeLimit": {"max_value": "60", "__value": "61"},
         "TargetSensorTemperature": {"__value": "-39"},
         "Rotation": {"__value": "45"},
-        # As a server leaves them that is killed while it sets the first; the second has changed since.
+        # As a server leaves them that is killed while it sets these; the third was set by the facility since.
         "AOITop": {"max_value": "8"},
         "AOIHeight": {"max_value": "9"},
+        "LatencyTime": {"max_value": "300"},
+        "Distance": {"MAX_VALUE": "2.5"},
     },
     RECEIVER: {"Downsample": {"max_value": "10"}},
 }
-UNFINISHED_TWO = '{"AOITop": {"max_value": null}, "AOIHeight": {"max_value": ["200"]}}'
+UNFINISHED_TWO = (
+    '{"AOITop": {"max_value": [null, "8"]}, "AOIHeight": {"max_value": [["200"], "9.0"]}, '
+    '"LatencyTime": {"max_value": [["40"], "50"]}}'
+)
+OF_CLASS = {"AOITop": {"max_value": ["400"]}}
 SHOWN = {
     (ONE, "ExposureTime"): ("1e-05", "1.0"),
     (ONE, "AOIWidth"): ("8", "1024"),
@@ -52,8 +58,11 @@ SHOWN = {
     (ONE, "TargetSensorTemperature"): ("-40.0", "30"),
     (ONE, "LatencyTime"): ("0.0", "1000000.0"),
     (TWO, "ExposureTime"): ("1e-05", "3600.0"),
-    (TWO, "AOILeft"): ("0", "1023"),
-    (TWO, "AOITop"): ("0", "511"),
+    (TWO, "AOILeft"): ("0", "100"),
+    (ONE, "AOITop"): ("0", "400"),
+    (TWO, "AOITop"): ("0", "400"),
+    (TWO, "LatencyTime"): ("0.0", "300"),
+    (TWO, "Distance"): ("0.0", "2.5"),
     (TWO, "AOIHeight"): ("0", "200"),
     (TWO, "ArmedTimeLimit"): ("0.0", "Not specified"),
     (TWO, "TriggerTimeLimit"): ("0.0", "60"),
@@ -89,7 +98,7 @@ class Site(NamedTuple):
         names = self.beamline.device(device).get_attribute_list()
         found = self.database.get_device_attribute_property(device, names)
         return {
-            name: {key: "\n".join(lines) for key, lines in properties.items()}
+            name: {key.lower(): "\n".join(lines) for key, lines in properties.items()}
             for name, properties in found.items() if properties
         }  # fmt: skip
 
@@ -116,10 +125,12 @@ def site(beamline: Beamline) -> Iterator[Site]:
         database.put_device_attribute_property(
             device, {name: {key: [text] for key, text in row.items()} for name, row in rows.items()}
         )
+    database.put_class_attribute_property("Simulator", OF_CLASS)
     database.put_device_property(TWO, {UNFINISHED: [UNFINISHED_TWO]})
     made = Site(beamline, receiver, database, *(beamline.device(name) for name in ROWS))
     made.serve()
     yield made
+    database.delete_class_attribute_property("Simulator", {"AOITop": ["max_value"]})
     beamline.end(SERVER)
     receiver.stop()
 
@@ -136,7 +147,8 @@ def test_the_narrower_limit_holds_the_database_keeps_the_facilitys_and_status_sa
     site: Site,
 ) -> None:
     two = {name: row for name, row in ROWS[TWO].items() if name != "AOITop"}
-    kept = {ONE: ROWS[ONE], TWO: two | {"AOIHeight": {"max_value": "200"}}, RECEIVER: ROWS[RECEIVER]}
+    two |= {"AOIHeight": {"max_value": "200"}, "Distance": {"max_value": "2.5"}}
+    kept = {ONE: ROWS[ONE], TWO: two, RECEIVER: ROWS[RECEIVER]}
     admin = tango.DeviceProxy(site.one.adm_name())
     for again in (
         lambda device: None,

@@ -110,3 +110,28 @@ def test_a_server_may_die_at_each_request(monkeypatch: pytest.MonkeyPatch) -> No
     assert (refused, database.rows, database.properties) == ({}, FACILITY, {})
     assert foreign >= 4, "the database has had limits of the unit"
     assert UNFINISHED not in database.properties
+
+
+@pytest.mark.parametrize(
+    "note", ["null", "junk", "[1, 2]", '"x"', '{"Low": 5}', '{"Low": {"max_value": null}}']
+)
+def test_a_note_that_cannot_be_read_is_ignored(monkeypatch: pytest.MonkeyPatch, note: str) -> None:
+    monkeypatch.setattr(tango, "AutoTangoMonitor", lambda _: contextlib.nullcontext())
+    database = Database()
+    monkeypatch.setattr(own_configuration, "_database", lambda: database)
+    database.properties = {UNFINISHED: [note]}
+    assert OwnConfiguration(device(database)).begin() == set()
+    assert (database.rows, database.properties) == (FACILITY, {})
+
+
+def test_what_the_facility_has_written_since_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tango, "AutoTangoMonitor", lambda _: contextlib.nullcontext())
+    database = Database()
+    monkeypatch.setattr(own_configuration, "_database", lambda: database)
+    note = '{"Low": {"max_value": [["7"], "5"]}, "Both": {"max_value": [["9.50"], "8"], "unit": [null, "m"]}}'
+    database.properties = {UNFINISHED: [note]}
+    database.rows = {
+        "Low": {"max_value": ["6"]}, "Both": {"max_value": ["8.0"], "unit": ["m"]}, "None": {}
+    }  # fmt: skip
+    OwnConfiguration(device(database)).begin()
+    assert database.rows == {"Low": {"max_value": ["6"]}, "Both": {"max_value": ["9.50"]}, "None": {}}
