@@ -103,8 +103,7 @@ class Life:
         self._lasts = False
         publisher.stop()
         if not how:  # threads would not outlive this call
-            if control.record.own_stream:  # no end message of a box says why
-                control.abort(PROCESS_END)
+            control.announce_end(PROCESS_END)
             self._close(control, closing)
             return
         view = control.view

@@ -194,6 +194,18 @@ class SeriesControl:
         """
         self._end("Aborting: queued frames are dropped.", aborted=True, cause=by)
 
+    def announce_end(self, by: str) -> None:
+        """Tell the receiver that the series of a box ends before its time: no end message of a box says why.
+        `close` ends it.
+
+        Args:
+            by: what ends the series.
+        """
+        with self.record.lock:
+            runs = self.view.state in (SeriesState.TAKING, SeriesState.STOPPING)
+        if runs and self.record.own_stream and self.record.ready:
+            self._announce_end(f"ended by {by}", failed=True)
+
     def reset(self) -> None:
         """Leave FAULT: at once, or after the streamer has been restarted (state OFFLINE).
 

@@ -105,4 +105,5 @@ class TangoSource(TangoDetector):
     def _error(self, error: NoAnswer) -> SourceError:
         if isinstance(error, PipelineUnavailable):
             self._client = None  # its address may be another one by now
+            return SourceError("away", str(error))
         return SourceError(getattr(error, "kind", "away"), str(error))
