@@ -57,7 +57,7 @@ def _ours() -> set[str]:
     return {script.name for script in entry_points(group="console_scripts")} | {"python"}
 
 
-@pytest.mark.parametrize("what", ["tests", "docs"])
+@pytest.mark.parametrize("what", [pytest.param("tests", marks=pytest.mark.slow), "docs"])
 def test_each_program_that_a_test_calls_is_there_or_is_installed(what: str) -> None:
     called: dict[str, Path] = {}
     for path in [*(ROOT / what).rglob("*.py"), *(ROOT / what).rglob("*.md")]:

@@ -71,6 +71,7 @@ OTHERS = {"pvaccess", "pvapy", "stempy"}
 """Imported where somebody has installed them, and in environments that `make judges` makes."""
 
 
+@pytest.mark.slow
 def test_every_package_that_is_imported_anywhere_has_an_extra_that_brings_it() -> None:
     imported: set[str] = set()
     for folder in (

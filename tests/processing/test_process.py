@@ -453,10 +453,11 @@ def test_a_file_that_cannot_be_processed_is_told_with_the_reason_and_the_frames_
             "spots.py imports nothing_here, which is not here",
             marks=pytest.mark.slow,
         ),
-        (
+        pytest.param(
             SPOTS.replace("def process(", STARTS),
             [],
             "Spots.start: ValueError: no such series (spots.py, line 9",
+            marks=pytest.mark.slow,
         ),
     ],
     ids=["parameters", "package", "start"],

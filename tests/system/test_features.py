@@ -15,6 +15,8 @@ import tango
 from penstock.devices._base.processes import PYTHON, Child, free_port
 from tests.system.beamline import ON, RUNNING, Beamline, refusal, until, wait_state
 
+pytestmark = pytest.mark.slow  # it has a server of two devices of its own
+
 ROOT = Path(__file__).resolve().parents[2]
 SERVER = "FeatureCamera/test"
 ONE, TWO = "feature/camera/1", "feature/camera/2"
@@ -143,7 +145,6 @@ def test_in_a_series_features_wait_and_their_values_are_in_its_file(station: Sta
         assert features["Level"][()] == 7.5
 
 
-@pytest.mark.slow
 def test_limits_and_texts_of_the_facility_are_kept(station: Station) -> None:
     config = station.one.get_attribute_config("BlackLevel")
     config.max_value, config.min_value, config.unit = "6.0", "-1.0", "LSB"
@@ -164,7 +165,6 @@ def test_limits_and_texts_of_the_facility_are_kept(station: Station) -> None:
         station.one.get_device_db().delete_device_attribute_property(ONE, names)
 
 
-@pytest.mark.slow
 def test_init_takes_another_list(station: Station) -> None:
     """And a feature that the other device shows with another type is left out, not the whole list."""
     station.two.put_property({"ShownFeatures": ["Level, ReverseX"]})

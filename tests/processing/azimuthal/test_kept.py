@@ -84,6 +84,7 @@ def test_a_matrix_whose_entries_are_in_no_bin_is_made_anew(
         np.testing.assert_array_equal(found.counts, matrix.counts)
 
 
+@pytest.mark.slow
 def test_whoever_asks_for_it_may_be_killed_and_others_wait_for_what_is_being_made(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -105,6 +105,7 @@ def test_packed_frames_and_frames_of_two_channels_and_partial_ones(
             assert np.flatnonzero(column(file, "partial")).tolist() == [4]
 
 
+@pytest.mark.slow
 def test_the_same_on_a_file(receiver: ReceiverProcess, sender: Streamer) -> None:
     raw = receiver.root / "a.h5"
     name = send(sender, raw, [*range(30), *range(35, 50)], frames=50)

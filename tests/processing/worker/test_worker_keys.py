@@ -22,7 +22,7 @@ def test_with_the_key_of_the_pipeline_a_worker_takes_part(tmp_path: Path) -> Non
     router.close()
 
 
-@pytest.mark.parametrize("has_key", [True, False])
+@pytest.mark.parametrize("has_key", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_with_another_key_a_worker_is_refused_once_and_says_why(has_key: bool, tmp_path: Path) -> None:
     for name in ("key", "other"):
         keys.make(tmp_path / name)
