@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import difflib
 import logging
-import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar, NamedTuple
@@ -19,6 +18,7 @@ from urllib.parse import urlsplit
 import tango
 from tango.server import Device, device_property
 
+from penstock.devices._base.limits_in_words import number_of
 from penstock.devices._base.tango_text import tango_status
 from penstock.resources.version import version
 from penstock.streamer.settings import Parameter, Value
@@ -92,18 +92,10 @@ def _whole(text: str) -> int | None:
     return int(text) if _WHOLE.fullmatch(text) else None
 
 
-def _number(text: str) -> float | None:
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return value if math.isfinite(value) else None
-
-
 _VALUES: Mapping[type, Callable[[str], Value | None]] = {
     bool: lambda text: WORDS.get(text.lower()),
     int: _whole,
-    float: _number,
+    float: number_of,
     str: str,
 }
 

@@ -111,7 +111,7 @@ def is_above(least: float | None, most: float | None) -> bool:
 
 
 def number_of(text: str) -> float | None:
-    """Return a limit as Tango writes it; `None` if it is no number."""
+    """Return a number as Tango's database has it; `None` if it is none, or not finite."""
     try:
         number = float(text)
     except ValueError:

@@ -259,11 +259,15 @@ def test_archivers_get_the_changes_that_their_configuration_lets_through(station
     detector.set_attribute_config(config)
     station.set(Distance=1.0, DestinationFilename="")
     try:
-        with hearing(detector, "Distance", "DestinationFilename", "State", kind=archive) as heard:
-            station.set(Distance=1.25)
-            station.set(Distance=2.0)
-            until(lambda: heard.of("Distance")[-1] == 2.0, "the change of 1.0")
-            assert 1.25 not in heard.of("Distance")
+        with (
+            hearing(detector, "Distance") as changes,
+            hearing(detector, "Distance", "DestinationFilename", "State", kind=archive) as heard,
+        ):
+            for value in (4.0, 4.25, 5.0, 5.25, 5.45, 5.75):
+                station.set(Distance=value)
+                until(lambda v=value: changes.of("Distance")[-1] == v, "pushed")  # type: ignore[misc]
+            until(lambda: heard.of("Distance")[-1] == 5.75, "a change of 0.75 since 5.0")
+            assert heard.of("Distance")[-3:] == [4.0, 5.0, 5.75]
             station.set(DestinationFilename="/data/x.h5")  # no number: each change
             until(lambda: heard.of("DestinationFilename")[-1] == "/data/x.h5", "the text")
             station.set(DestinationFilename="")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable
 
 import pytest
 
@@ -16,6 +15,7 @@ from penstock.devices._base.states import SeriesState
 from tests.devices._base.beamside import HeldClock
 from tests.devices._base.test_arm_box import BoxLoop
 from tests.devices._base.test_series_control import Loop, settings
+from tests.system.beamline import until
 
 DEVICE = "Lab/Det/1"
 ENDED = "1 of 3 frames stored in /data/x.h5, 2 not triggered: ended by Init."
@@ -69,13 +69,6 @@ class Ending:
     @property
     def may_connect(self) -> bool:
         return self.next_life.may_connect(self.next)
-
-
-def until(condition: Callable[[], bool], what: str) -> None:
-    end = time.monotonic() + 10.0
-    while not condition():
-        assert time.monotonic() < end, what
-        time.sleep(0.002)
 
 
 @pytest.fixture(autouse=True)
