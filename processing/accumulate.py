@@ -35,7 +35,7 @@ class Accumulated:
 
 class Sum(Accumulated):
     """The sum over the frames: uint64 or int64 of integers, exact; float64 as soon as one of the values is a
-    floating-point number."""
+    floating-point number, or 64 bits might not hold the sum."""
 
     __slots__ = ()
     kind = "sum"
@@ -101,6 +101,8 @@ class Total:
         accumulated, and in how many of the frames each element did not count."""
         self.value: np.ndarray[Any, Any] = np.array(value, total_type(kind, value.dtype), order="C")
         """The sum, of a mean too; or the greatest or least values."""
+        self._bound = _bound(value, n)
+        """Of a sum of integers: what no element is above, with or without its sign."""
         if without is not None:
             self._have_planes()
             self.value[0].reshape(-1)[without] = _nothing(kind, self.value.dtype)
@@ -121,7 +123,7 @@ class Total:
         """
         if masked or without is not None:
             self._have_planes()
-        dtype = merged_type(self.kind, self.value.dtype, value.dtype)
+        dtype = self._wide_enough(merged_type(self.kind, self.value.dtype, value.dtype), value, n)
         if dtype != self.value.dtype:
             self.value = self.value.astype(dtype)
         total = self.value[0] if self.masked else self.value
@@ -136,6 +138,16 @@ class Total:
             total.reshape(-1)[without] = before
             self.value[1].reshape(-1)[without] += 1
         self.n += n
+
+    def _wide_enough(self, dtype: np.dtype[Any], value: np.ndarray[Any, Any], n: int) -> np.dtype[Any]:
+        """Return a type for the sum with another value: float64 where 64 bits might not hold it."""
+        if self.kind not in ("sum", "mean") or dtype.kind == "f":
+            return dtype
+        more, most = _bound(value, n), np.iinfo(dtype).max
+        self._bound += more
+        if self._bound > most:  # perhaps only since no frame has had values as large as its type allows
+            self._bound = _largest(self.value) + more
+        return dtype if self._bound <= most else _SUMS["f"]
 
     def _have_planes(self) -> None:
         if not self.masked:
@@ -177,6 +189,18 @@ def shown_form(
 ) -> tuple[np.dtype[Any], tuple[int, ...]]:
     """Return type and shape of what `shown` returns for a value of such a type and shape."""
     return np.dtype("<f8" if masked or kind == "mean" else dtype), shape[1:] if masked else shape
+
+
+def _bound(value: np.ndarray[Any, Any], n: int) -> int:
+    """Return what no element of a sum of n such values is above, with or without its sign; 0 of
+    floating-point numbers."""
+    if value.dtype.kind not in "iu":
+        return n
+    return _largest(value) if value.dtype.itemsize == 8 else n << 8 * value.dtype.itemsize
+
+
+def _largest(value: np.ndarray[Any, Any]) -> int:
+    return max(abs(int(value.max())), abs(int(value.min()))) if value.size else 0
 
 
 def _nothing(kind: str, dtype: np.dtype[Any]) -> Any:

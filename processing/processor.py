@@ -40,11 +40,25 @@ class Frame:
         pool: buffers for unpacked pixels.
     """
 
-    __slots__ = ("__weakref__", "_image", "_parts", "_pixels", "_pool", "_replaced", "channels", "index")
+    __slots__ = (
+        "__weakref__",
+        "_image",
+        "_parts",
+        "_pixels",
+        "_pool",
+        "_replaced",
+        "channels",
+        "gap",
+        "index",
+    )
 
     def __init__(self, index: int, parts: Parts | Callable[[], Parts], pool: Pool) -> None:
         self.index = index
         """Index in the series, from 0."""
+        self.gap = 0
+        """Frames between the last one that this worker has had of the series and this one: they were skipped
+        (dropped, lost, absent), or others have them. Of an `ordered` class one worker has all, and this says
+        what a rolling mean lacks. 0 for a frame that comes behind later ones."""
         self.channels: Mapping[str, float] = NO_CHANNELS
         """Values of the channels in `needs`, by name; NaN where there is none."""
         self._parts: Parts | Callable[[], Parts] | None = parts

@@ -82,13 +82,13 @@ class Answers:
         )  # fmt: skip
 
     def refused(self, message: wire.Refused) -> None:
-        """Take that a worker's classes do not take a series: its frames fail there."""
+        """Take that a worker's classes do not take a series: others get its frames, if there are any."""
         run = self.runs.get(message.series)
-        if run is not None and message.why not in run.said:
+        if run is not None and message.why not in run.refusals:
             run.is_refused = True
             if not self._is_quiet:
                 log.error("series %s: %s", run.name, message.why)
-            run.said.append(message.why)
+            run.refusals.append(message.why)
 
     def done(self, member: Member, message: wire.Done, parts: Sequence[Any], now: float) -> None:
         """Take the results of a bunch.

@@ -21,7 +21,17 @@ class Room:
         """Who waits longest is first."""
         self.preparing: set[tuple[int, int]] = set()
         """Worker and series, of workers that have been told of a series, and have not begun with it."""
+        self.refusing: dict[int, set[int]] = {}
+        """By series: workers whose classes have refused to start it."""
         self._spare: int | None = None
+
+    def takes(self, number: int, series: int) -> bool:
+        """Return whether a worker gets frames of a series: it has begun with it. One that has refused it gets
+        none, unless all have: then its frames fail."""
+        if (number, series) in self.preparing:
+            return False
+        refusing = self.refusing.get(series)
+        return not refusing or number not in refusing or refusing.issuperset(self._workers)
 
     def place(self, worker: Worker) -> None:
         """Put a worker among those with as many bunches, as the last one."""
@@ -33,12 +43,15 @@ class Room:
     def leave(self, number: int) -> None:
         """Forget a worker."""
         self.preparing = {pair for pair in self.preparing if pair[0] != number}
+        for refusing in self.refusing.values():
+            refusing.discard(number)
         for found in self._by_bunches:
             found.pop(number, None)
 
     def end(self, series: int) -> None:
         """Forget a series."""
         self.preparing = {pair for pair in self.preparing if pair[1] != series}
+        self.refusing.pop(series, None)
 
     def spare(self, alone: Collection[int], *, ordered: bool) -> int | None:
         """Return the worker that gets no other frames while some are to be tried alone, so that it has none
@@ -54,7 +67,7 @@ class Room:
         able = {
             number: worker
             for number, worker in list(self._workers.items())[: 1 if ordered else None]
-            if any((number, series) not in self.preparing for series in alone)
+            if any(self.takes(number, series) for series in alone)
         }
         if self._spare not in able:
             self._spare = min(able, key=lambda number: len(able[number].work), default=None)
@@ -67,17 +80,15 @@ class Room:
 
         Args:
             series: whose frames it is to get.
-            ordered: whether only the first of all workers gets frames.
+            ordered: whether only the first of all workers that take the series gets frames.
             most: bunches that it may have.
             spare: number of a worker that gets none.
         """
-        first = next(iter(self._workers), None) if ordered else None
+        refusing = self.refusing.get(series, set())
+        able = (number for number in self._workers if number not in refusing)
+        first = next(able, next(iter(self._workers), None)) if ordered else None
         for found in self._by_bunches[: most + 1]:
             for number in found:
-                if (
-                    number != spare
-                    and (number, series) not in self.preparing
-                    and (number == first or first is None)
-                ):
+                if number != spare and self.takes(number, series) and (number == first or first is None):
                     return self._workers[number]
         return None

@@ -68,7 +68,7 @@ class Schedule(Queues):
         return any(
             len(queue)
             and series not in held_back
-            and any((worker, series) not in self.preparing for worker in self.workers)
+            and any(self._room.takes(worker, series) for worker in self.workers)
             for series, queue in self._queues.items()
         )
 
@@ -132,8 +132,14 @@ class Schedule(Queues):
         self.preparing.add((worker, series))
 
     def started(self, worker: int, series: int) -> None:
-        """A worker has started a series, or has refused to: its frames fail there."""
+        """A worker has started a series."""
         self.preparing.discard((worker, series))
+
+    def refused(self, worker: int, series: int) -> None:
+        """The classes of a worker have refused a series: others get its frames, if there are any."""
+        self.preparing.discard((worker, series))
+        if series in self._queues:
+            self._room.refusing.setdefault(series, set()).add(worker)
 
     # -- work ------------------------------------------------------------------------------------------
 

@@ -78,6 +78,8 @@ class Run:
         """Whether it was stopped: only what workers have is processed."""
         self.said: list[str] = []
         """What is not as it should be; sentences."""
+        self.refusals: list[str] = []
+        """Why workers have refused to start it; sentences. Others may have processed all frames."""
         self.is_complete = False
         """Whether its result file was completed here."""
         self.finished: str | None = None
@@ -261,6 +263,7 @@ class Run:
         # Frames that only the raw file lacks have their results.
         if lacks and (bad or counts.done != self.announced):
             lacking = [f"the series is incomplete: {lacks}"]
+        self.said += self.refusals if counts.failed or not counts.done else []
         reason = "; ".join([*self.said, *([", ".join(bad)] if bad else []), *lacking])
         self.phase = Phase.OVER
         is_vain = not counts.done and not counts.lost and (self.is_refused or not counts.failed)

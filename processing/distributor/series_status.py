@@ -31,9 +31,11 @@ def status(run: Run, receiver: str, prepares: str = "") -> models.Series:
         prepares: what its workers prepare before its first frame; a sentence, or "".
     """
     waits = waits_for(run, receiver)
-    reason = "; ".join(run.said[-3:]) or (f"waits for {waits}" if waits else prepares)
+    is_open = run.phase is not Phase.OVER
+    said = [*run.said, *(run.refusals if is_open else [])]
+    reason = "; ".join(said[-3:]) or (f"waits for {waits}" if waits else prepares)
     return models.Series(
-        id=run.name, active=run.phase is not Phase.OVER, file=run.file, planned=run.account.planned,
+        id=run.name, active=is_open, file=run.file, planned=run.account.planned,
         rows=run.account.reach, counts=run.account.counts, from_file=run.rest.queued,
         reason=reason[:500], result_file=run.store.path or run.finished,
         whole_error=run.whole_error[:500],

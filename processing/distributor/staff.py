@@ -196,7 +196,7 @@ class Staff:
             return
         member.last_error = message.why
         if message.what == "start":
-            self.schedule.started(member.number, message.series)
+            self.schedule.refused(member.number, message.series)
         if message.what != "start":
             member.state = "refused"
 

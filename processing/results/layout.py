@@ -103,6 +103,11 @@ def grow(file: Any, column: Column, rows: int) -> None:
     """
     found = file[column.path]
     attributes = dict(found.attrs)
+    if not column.row_bytes:  # HDF5 has no virtual dataset of nothing
+        del file[column.path]
+        anew = Column(column.path, column.dtype, column.shape)
+        add(file, anew, column.rows + rows).attrs.update(attributes)
+        return
     if not found.is_virtual and column.rows:
         keep(file, column)
     else:
@@ -150,6 +155,8 @@ def hide(file: Any, column: Column, rows: int, shown: Sequence[tuple[int, int]])
         rows: how many it has now.
         shown: (first, behind the last) of those that it shows.
     """
+    if not column.row_bytes:
+        return
     found = file[column.path]
     attributes = dict(found.attrs)
     if found.is_virtual:
@@ -225,6 +232,8 @@ def find(file: Any) -> dict[str, Column]:
             column.segments.sort()
         elif (offset := node.id.get_offset()) is not None:
             column.segments.append(Segment(0, 1 if lone else len(node), int(offset)))
+        elif node.shape and not column.row_bytes:  # of arrays of size 0, whose rows take no bytes
+            column.segments.append(Segment(0, 1 if lone else len(node), 0))
         found[column.path] = column
 
     file.visititems(look)

@@ -100,6 +100,15 @@ def check_channels(names: str, needs: Sequence[str], channels: Sequence[str]) ->
             )
 
 
+def said_by(error: BaseException) -> str:
+    """Return the text of an exception in one line, whatever it is: user code may have made it."""
+    try:
+        text = str(error)
+    except Exception as another:
+        return f"its text cannot be made: {type(another).__name__}"
+    return " ".join(text.encode(errors="replace").decode().split())
+
+
 def sentence(error: BaseException, files: Collection[str]) -> str:
     """Return the last line of an exception's traceback, with the line of the user's code that it came from.
 
@@ -107,7 +116,7 @@ def sentence(error: BaseException, files: Collection[str]) -> str:
         error: the exception.
         files: names of the user's files; if it came from none of them, the line where it was raised is named.
     """
-    name, said = type(error).__name__, " ".join(str(error).split())
+    name, said = type(error).__name__, said_by(error)
     if isinstance(error, CannotProcess):
         return said
     text = f"{name}: {said}" if said else name

@@ -147,6 +147,8 @@ class Results:
         elif isinstance(given, Events):
             kind, value = "events", given.value
         array = value if isinstance(value, np.ndarray) else _array(name, value)
+        if not array.size:
+            array = array.copy()  # NumPy does not see that it is a view of the pixels, which it holds
         if array.dtype.kind not in NUMBERS:
             raise ResultError(f"result {name} is {_what(array)}; results are numbers or arrays of numbers")
         if kind == "events" and not array.ndim:
@@ -270,7 +272,9 @@ def _what(array: np.ndarray[Any, Any]) -> str:
 
 
 def _unlike(name: str, form: Form, known: Form) -> ResultError:
-    return ResultError(f"result {name} is {form}; its first value was {known}, and all have to be alike")
+    varies = form.kind == known.kind == "value" and form.shape[1:] == known.shape[1:]
+    how = "; arrays whose length varies are Events" if varies and form.shape and known.shape else ""
+    return ResultError(f"result {name} is {form}; its first value was {known}, and all have to be alike{how}")
 
 
 def _fits(form: Form, known: Form, array: np.ndarray[Any, Any]) -> bool:

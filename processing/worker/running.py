@@ -69,9 +69,14 @@ class Run:
         self._steps = steps
         self._results = Results()
         self._held: list[int] = []
+        self._next = 0
+        """Index behind the last frame that was here."""
 
     def process(self, jobs: Sequence[Job]) -> list[Bunch]:
         """Process frames, together if there are several; return the bunches that are complete now."""
+        for job in jobs:
+            job.frame.gap = max(0, job.frame.index - self._next)
+            self._next = max(self._next, job.frame.index + 1)
         began = time.perf_counter()
         if self.broken:
             for job in jobs:
@@ -153,6 +158,8 @@ class Run:
                     self._results.check(result, memory(job.frame), job.values, whose)
                 except ResultError as error:
                     job.error = str(error)
+                except Exception as error:  # what was returned is of a class that raises when it is read
+                    job.error = f"{whose}: {self._chain.sentence(error)}"
 
     def _end(self, job: Job) -> None:
         """End a frame: it is failed, unread, or its results are taken."""

@@ -43,6 +43,27 @@ def test_after_too_many_failures_in_a_row_the_pipeline_is_in_error_until_reset(
         assert made.over(name).counts.done == 20 and made.status.state == "idle"
 
 
+def test_a_start_that_raises_in_one_worker_costs_no_frame(
+    receiver: ReceiverProcess, sender: Streamer, tmp_path: Path
+) -> None:
+    source = f"""
+    class Mine(Processor):
+        def start(self, series):
+            open({str(tmp_path / "one")!r}, "x")  # there is one seat, and two want it
+        def process(self, frame):
+            return {{"number": frame.index}}
+    """
+    (tmp_path / "one").touch()
+    with pipeline(source, receiver, workers=2, errors=0) as made:
+        made.wait(lambda status: [each.state for each in status.workers] == ["ready", "ready"])
+        (tmp_path / "one").unlink()
+        name = send(sender, receiver.root / "a.h5", range(200), frames=200)
+        sender.end(reason="complete", triggered=200, sent=200)
+        series = made.over(name)
+        assert (series.counts.done, series.counts.failed, series.reason) == (200, 0, "")
+        assert any("FileExistsError" in worker.last_error for worker in made.status.workers)
+
+
 def test_a_class_that_cannot_be_loaded_is_said_and_a_start_that_raises_fails_the_frames(
     receiver: ReceiverProcess, sender: Streamer
 ) -> None:

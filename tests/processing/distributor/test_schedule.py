@@ -496,6 +496,38 @@ def test_a_worker_gets_no_frame_of_a_series_before_it_has_started_it() -> None:
     assert account.counts.in_work == 2
 
 
+def workers_of(schedule: Schedule, series: int) -> set[int]:
+    """Who gets frames of a series that has more than all can take."""
+    return {bunch.worker for bunch in given(schedule) if bunch.series == series}
+
+
+def test_a_worker_that_refuses_a_series_gets_none_of_it_unless_all_have_refused() -> None:
+    schedule, account = scheduled(workers=3)
+    schedule.begin(2, Account(1000))
+    for worker in (1, 2, 3):
+        schedule.prepares(worker, 1)
+    schedule.refused(1, 1)
+    schedule.come(1, items(*range(1000)))
+    assert workers_of(schedule, 1) == set(), "the others may take it"
+    schedule.started(2, 1)
+    assert workers_of(schedule, 1) == {2}
+    schedule.come(2, items(*range(1000)))
+    assert workers_of(schedule, 2) == {1, 3}, "another series"
+    schedule.refused(3, 1)
+    schedule.drop(2)
+    schedule.leave(2)
+    assert workers_of(schedule, 1) == {1, 3}, "its frames fail there"
+    assert account.counts.in_work > 0
+
+
+def test_in_an_ordered_pipeline_the_next_worker_takes_what_the_first_refuses() -> None:
+    schedule, _ = scheduled(workers=3)
+    schedule.ordered = True
+    schedule.refused(1, 1)
+    schedule.come(1, items(*range(1000)))
+    assert workers_of(schedule, 1) == {2}
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_while_workers_are_killed_frames_wait_no_longer_than_others_need_for_a_bunch(seed: int) -> None:
     """1,000 frames per second, of 2 ms each, for three workers, one of which is killed every half second, and

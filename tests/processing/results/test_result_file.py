@@ -613,3 +613,24 @@ def test_what_a_kill_has_left_of_a_file_without_its_name_is_removed_by_the_next_
     (tmp_path / ".x.spots.h5.begun").write_text("left")
     ResultFile.create(tmp_path / "x.spots.h5", begun(tmp_path / "x.h5", 10), overwrite=True).close()
     assert names_in(tmp_path) == {"x.spots.h5"}
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 2), (3, 0)])
+def test_arrays_of_size_0_are_rows_like_others(tmp_path: Path, shape: tuple[int, ...]) -> None:
+    results = created(tmp_path, planned=None)
+    frames = 2 * FIRST_ROWS + 1  # so that the file has to grow twice
+    for first in range(0, frames, FIRST_ROWS):
+        indices = np.arange(first, min(frames, first + FIRST_ROWS))
+        n = len(indices)
+        spots = Array(name="spots", dtype="<f8", shape=(n, *shape))
+        events = Array(name="hits", dtype="<f8", shape=(0, *shape), kind="events", counts=(0,) * n)
+        total = Array(name="total", dtype="<f8", shape=shape, kind="sum", n=first + n)
+        results.rows(spots, indices, np.zeros(spots.shape))
+        results.rows(events, indices, np.zeros(events.shape))
+        results.accumulated([total], [np.zeros(shape)], indices)
+    assert finish(results, frames) == ""
+    with h5py.File(tmp_path / "x.spots.h5") as file:
+        assert file["entry/spots/spots"].shape == (frames, *shape)
+        assert file["entry/hits/hits"].shape == (0, *shape)
+        assert file["entry/accumulated/total"].shape == shape
+        assert file["entry/account/frame_status"][...].tolist() == [DONE] * frames

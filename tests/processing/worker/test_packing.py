@@ -87,6 +87,11 @@ def test_accumulated_values_of_unlike_types_get_a_type_that_holds_both(kind: Any
     [
         (1, 1.5, r"result a is float64; its first value was int64, and all have to be alike"),
         (np.zeros(3), np.zeros(4), r"result a is float64 \[4\]; its first value was float64 \[3\]"),
+        (
+            np.zeros((0, 2)),
+            np.zeros((3, 2)),
+            r"result a is float64 \[3, 2\].*alike; arrays whose length varies are Events",
+        ),
         (Sum(1), Mean(1), r"result a is mean of int64; its first value was sum of int64"),
         (Sum(1), 1, r"result a is int64; its first value was sum of int64"),
         (Sum(1), Sum([1, 2]), r"result a is sum of int64 \[2\]; its first value was sum of int64"),
@@ -243,3 +248,29 @@ def test_results_of_a_whole_series_are_numbers_and_arrays() -> None:
         whole(alike({"a": Sum(1)}))
     with pytest.raises(ResultError, match="Spots.finish has returned int; return a dict of values by name"):
         whole(alike(1))
+
+
+@pytest.mark.parametrize(
+    ("values", "dtype", "total"),
+    [
+        ([np.uint64(2**63), np.uint64(2**63 - 1)], "<u8", 2**64 - 1),
+        ([np.uint64(2**63), np.uint64(2**63)], "<f8", 2.0**64),
+        ([np.int64(2**62)] * 2, "<f8", 2.0**63),
+        ([np.int64(-(2**62))] * 3, "<f8", -3 * 2.0**62),
+        ([np.int64(2**61), np.int64(-(2**61)), np.int64(5)], "<i8", 5),
+        ([np.uint64(2**63), np.int64(-1)], "<f8", 2.0**63 - 1),
+        ([np.uint8(255)] * 3, "<u8", 765),
+    ],
+)
+def test_a_sum_that_64_bits_do_not_hold_is_a_floating_point_number(
+    values: list[Any], dtype: str, total: float
+) -> None:
+    made = Total("sum", np.asarray(values[0]))
+    for value in values[1:]:
+        made.add(np.asarray(value))
+    assert (made.value.dtype.str, made.value.item()) == (dtype, total)
+    merged = Total("sum", np.asarray(values[0]))  # what another worker has accumulated
+    for value in values[1:]:
+        other = Total("sum", np.asarray(value))
+        merged.add(other.value, other.n)
+    assert (merged.value.dtype.str, merged.value.item()) == (dtype, total)

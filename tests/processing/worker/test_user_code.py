@@ -46,6 +46,39 @@ def test_an_exception_fails_its_frame_with_file_and_line_of_the_users_code(route
         assert done.arrays[0].places == (0, 3) and arrays["index"].tolist() == [0, 3]
 
 
+def test_whatever_is_wrong_with_an_exception_or_a_result_fails_its_frame(router: Router) -> None:
+    source = """
+        class Silent(Exception):
+            def __str__(self):
+                raise RuntimeError("never")
+        class Odd:
+            def __array__(self, *args, **kwargs):
+                raise Silent
+        class Mine(Processor):
+            def process(self, frame):
+                if frame.index == 0:
+                    raise Silent
+                if frame.index == 1:
+                    raise ValueError("cut: " + chr(0xDC80))
+                if frame.index == 2:
+                    return {"odd": Odd()}
+                return {"spots": np.zeros((frame.index - 3, 2))}
+        """
+    with worker(router):
+        router.welcome(step(source))
+        router.begin()
+        router.work([frame(PIXELS, index) for index in range(5)])
+        done, arrays = router.done()
+        assert done.errors == {
+            0: "Silent: its text cannot be made: RuntimeError (mine.py, line 12, in process)",
+            1: "ValueError: cut: ? (mine.py, line 14, in process)",
+            2: "Mine.process: Silent: its text cannot be made: RuntimeError (mine.py, line 8, in __array__)",
+            4: "result spots is float64 [1, 2]; its first value was float64 [0, 2], and all have to be "
+            "alike; arrays whose length varies are Events",
+        }
+        assert arrays["spots"].shape == (1, 0, 2)
+
+
 KEPT = """
     class Mine(Processor):
         def start(self, series):
@@ -58,7 +91,9 @@ KEPT = """
                 lambda: pixels.copy(), lambda: pixels + 1, lambda: pixels[pixels > 3], lambda: frame,
             ]
             self.kept.append(keep[frame.index]())
-            return {"view": pixels[::-1, 1:], "same": Max(pixels), "sum": Sum(pixels.T)}
+            return {
+                "view": pixels[::-1, 1:], "same": Max(pixels), "sum": Sum(pixels.T), "nothing": pixels[:0]
+            }
     """
 """Keeps the pixels in each form: 7 that are views, and 4 that are none."""
 
@@ -87,10 +122,29 @@ def test_a_view_that_is_kept_fails_its_frame_and_one_that_is_returned_does_not(
         assert all("keep frame.pixels.copy()" in sentence for sentence in done.errors.values())
         good = np.stack([PIXELS + index for index in range(7, 11)])
         assert np.array_equal(arrays["view"], good[:, ::-1, 1:])
+        assert arrays["nothing"].shape == (4, 0, PIXELS.shape[1])
         router.say(wire.HandOver(series=1))
         arrays = router.handed_over()[1]
         assert np.array_equal(arrays["same"], PIXELS + 10)
         assert np.array_equal(arrays["sum"], good.sum(0).T)
+
+
+def test_a_frame_says_how_many_were_skipped_before_it(router: Router) -> None:
+    source = """
+        class Mine(Processor):
+            def process(self, frame):
+                if frame.index == 4:
+                    raise ValueError("but it was here")
+                return {"gap": frame.gap}
+        """
+    with worker(router):
+        router.welcome(step(source))
+        router.begin()
+        gaps = []
+        for first, frames in ((2, 4), (9, 1), (7, 1), (10, 1)):
+            router.work([frame(PIXELS, first + number) for number in range(frames)], first=first)
+            gaps += router.done()[1]["gap"].tolist()
+        assert gaps == [2, 0, 0, 3, 0, 0]  # of 2, 3, 5, 9, 7 and 10
 
 
 def test_pixels_cannot_be_written_and_are_not_there_when_the_frame_is_over(router: Router) -> None:
