@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from penstock.processing.channels.join import Floats, Places
+from penstock.processing.channels.recording import ENDED
 
 MOST = 1_000_000
 """Values that are kept of a channel (24 MB): those of 17 minutes at 1,000/s."""
@@ -38,7 +39,7 @@ class History:
 
     @property
     def numbers(self) -> Places:
-        """Of the frames to which they belong; -1 where they do not say so."""
+        """Of their frames; `NO_NUMBER` where they do not say so, `ENDED` of what is no value."""
         return self.since(-np.inf)[2]
 
     @property
@@ -55,7 +56,7 @@ class History:
         begin, end = self._end, self._end + count
         for column, new in zip(self._columns, (times, values, numbers), strict=True):
             column[begin:end] = new
-        self._end, self.total = end, self.total + count
+        self._end, self.total = end, self.total + int(np.count_nonzero(numbers != ENDED))
         earliest = float(times.min())
         is_late = begin > self._first and earliest < self._columns[0][begin - 1]
         if is_late or bool((np.diff(times) < 0).any()):

@@ -17,6 +17,7 @@ import numpy as np
 from penstock.processing.channels import join
 from penstock.processing.channels.history import History
 from penstock.processing.channels.join import Floats, Places, Rule
+from penstock.processing.channels.recording import ENDED
 from penstock.processing.config.pipeline_config import ChannelConfig
 
 TOLERANCES = {"exact": 1e-6, "nearest": 0.1, "hold": np.inf}
@@ -50,7 +51,11 @@ class Channel:
     def places(self, indices: Places, times: Floats, started: float) -> tuple[Places, Floats]:
         """Return the place of each frame's value, and the values among which it is."""
         if self.rule is not None:
-            return join.by_time(self.rule, times, self.history.times), self.history.values
+            recorded, values, said = self.history.since(-np.inf)
+            places = join.by_time(self.rule, times, recorded)
+            if self.rule.how == "hold" and len(said):
+                places[said[places] == ENDED] = join.NONE
+            return places, values
         numbers, values = self._numbered(started)
         return join.by_frame(indices, numbers), values
 

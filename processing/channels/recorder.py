@@ -42,6 +42,8 @@ class Settings(msgspec.Struct, frozen=True):
 
     places: Places
     channels: tuple[ChannelConfig, ...]
+    ended: float | None = None
+    """Since when values that hold are over, because an earlier process that recorded them has died."""
 
 
 class Unsuitable(Exception):
@@ -55,9 +57,10 @@ class Listener(Thread):
         place: of the channel in the pipeline's file.
         config: of the channel.
         writer: of the recording.
+        ended: see `Settings`.
     """
 
-    def __init__(self, place: int, config: ChannelConfig, writer: Writer) -> None:
+    def __init__(self, place: int, config: ChannelConfig, writer: Writer, ended: float | None = None) -> None:
         super().__init__(name=config.name, daemon=True)
         self._place = place
         self._config = config
@@ -68,6 +71,11 @@ class Listener(Thread):
         self._since = ""
         """Since when it does not answer."""
         self._last: tuple[Any, ...] = ()
+        self._holds = config.by == "time" and config.how == "hold"
+        self._alive = -np.inf
+        """When it was last known to answer."""
+        self._ended = np.inf if ended is None else ended
+        """Since when it has no value; inf as long as it has one."""
         name, mark, rest = config.attribute.partition("#")  # "#dbase=no": without a database
         device, _, self._attribute = name.rpartition("/")
         self._name = f"{device}{mark}{rest}"
@@ -81,6 +89,7 @@ class Listener(Thread):
             except Unsuitable as error:
                 self._say(str(error))
             except tango.DevFailed as error:
+                self._end(self._alive)
                 self._since = self._since or _now()
                 self._say(f"{self._config.attribute} does not answer since {self._since}: {_reason(error)}")
             time.sleep(RETRY_SECONDS)
@@ -119,6 +128,7 @@ class Listener(Thread):
             self._say("")
             while True:
                 device.ping()
+                self._alive = time.time()
                 time.sleep(PING_SECONDS)
         finally:
             device.unsubscribe_event(subscription)
@@ -145,15 +155,17 @@ class Listener(Thread):
                     "channel %s: Tango has lost events of %s", self._config.name, self._config.attribute
                 )
             elif not self._since:
+                self._end(time.time())
                 self._say(f"{self._config.attribute} says: {_first_line(event.errors[0].desc)}")
         except Exception:  # which Tango would print and forget
             log.exception("channel %s", self._config.name)
 
     def _take(self, found: tango.DeviceAttribute) -> None:
-        """Record a value, unless it is invalid, or the last one once more."""
-        if found.value is None or found.quality == tango.AttrQuality.ATTR_INVALID:
-            return
+        """Record a value, unless it is the last one once more; an invalid one ends what it was before."""
         moment, number = found.time.totime(), NO_NUMBER
+        if found.value is None or found.quality == tango.AttrQuality.ATTR_INVALID:
+            self._end(moment or time.time())
+            return
         if self._config.by == "frame" and np.ndim(found.value):
             pair = np.asarray(found.value).ravel()
             if len(pair) < 2:
@@ -161,9 +173,20 @@ class Listener(Thread):
             number, value = int(pair[0]), float(pair[1])
         else:
             value = float(found.value)
+        self._alive = time.time()
+        if self._ended < np.inf:  # back, if with a value that was taken before it was away
+            moment, self._last = moment if moment > self._ended else self._alive, ()
+            self._ended = np.inf
         if (moment, value, number) != self._last:  # a subscription begins with the value that is known
             self._last = moment, value, number
             self._writer.value(self._place, moment, value, number)
+
+    def _end(self, moment: float) -> None:
+        """Let no value hold from a time on."""
+        if self._holds and self._ended == np.inf:
+            self._ended = max(moment, self._last[0] if self._last else moment)
+            if self._last:
+                self._writer.ends(self._place, self._ended)
 
     def _check(self, device: tango.DeviceProxy) -> None:
         """Refuse what is no number.
@@ -210,7 +233,7 @@ def main() -> None:
     settings = msgspec.json.decode(sys.argv[1], type=Settings)
     writer = Writer(settings.places)
     for place, config in enumerate(settings.channels):
-        Listener(place, config, writer).start()
+        Listener(place, config, writer, settings.ended).start()
     sys.stdin.buffer.read()
     os._exit(0)  # Tango's threads, which may wait for devices, end with it
 

@@ -21,6 +21,9 @@ RECORD = np.dtype([("channel", "<i8"), ("number", "<i8"), ("time", "<f8"), ("val
 """Place of the channel in the pipeline's file, and of the value: number of its frame, time in s, value."""
 NO_NUMBER = -1
 """Of a value that does not say to which frame it belongs."""
+ENDED = -2
+"""Of what is no value: from its time on there is none, since the device says so, or is away. Only of channels
+whose values hold."""
 KEPT = 2**20 * RECORD.itemsize
 """Bytes of the newest values of all channels that a new reader finds at least."""
 _PUNCH_HOLE, _KEEP_SIZE = 2, 1
@@ -78,6 +81,10 @@ class Writer:
     def value(self, channel: int, time: float, value: float, number: int = NO_NUMBER) -> None:
         """Write one value of a channel."""
         self.values(np.array([(channel, number, time, value)], RECORD))
+
+    def ends(self, channel: int, time: float) -> None:
+        """Write that a channel has no value from a time on, until there is another one."""
+        self.value(channel, time, np.nan, ENDED)
 
     def values(self, records: Records) -> None:
         """Write values, in the order in which they were recorded."""

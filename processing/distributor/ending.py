@@ -47,7 +47,7 @@ class Ending:
             if run.phase is Phase.ENDED and run.over is not None:
                 self._settle(run)
             if run.phase is Phase.REST:
-                run.fill()
+                self._fill(run)
                 if self._waits_for_held(run):
                     self._collect(run)
                 if run.is_settled and (run.broken or run.joining is None or not run.joining.waits):
@@ -102,6 +102,12 @@ class Ending:
         self._series.channels.after_end(run, time.monotonic())
         try:
             absent_and_others(run, pairs)
+        except ResultError as error:
+            self._series.break_off(run, str(error))
+
+    def _fill(self, run: Run) -> None:
+        try:
+            run.fill()
         except ResultError as error:
             self._series.break_off(run, str(error))
 

@@ -50,8 +50,9 @@ class Flow:
         )
         self.schedule = Schedule(retry=config.retry)
         self.staff = Staff(
-            connections, self.schedule, self.versions, config.name, setup.steps, config.hand_over_seconds
-        )
+            connections, self.schedule, self.versions, config.name, setup.steps, config.hand_over_seconds,
+            config.frame_seconds,
+        )  # fmt: skip
         self.series = SeriesList(setup, self.schedule, self.staff)
         self.giving = Giving(self.series)
         self.ending = Ending(self.series)

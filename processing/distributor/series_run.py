@@ -14,6 +14,7 @@ Each wait is for somebody who is alive, or whose death is noticed; none is for a
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from enum import Enum
 from typing import Any
@@ -29,6 +30,7 @@ from penstock.processing.distributor.receiver_news import Over
 from penstock.processing.distributor.schedule import Schedule
 from penstock.processing.distributor.series_parts import Part
 from penstock.processing.distributor.store import Store
+from penstock.processing.results.errors import ResultError
 from penstock.receiver.reader import ReaderError
 from penstock.stins.messages import SeriesEnd
 from penstock.stins.texts import plural
@@ -219,11 +221,16 @@ class Run:
             self.said.append(f"frames that were not taken live cannot be taken from the file: {error}")
 
     def fill(self) -> None:
-        """Queue more frames of the file."""
+        """Queue more frames of the file.
+
+        Raises:
+            ResultError: the result file of a series that was stopped cannot be written.
+        """
         if self.broken:
             gone = self.rest.give_up()
             self.account.happens(Event.DROPPED, gone)
-            self.store.final(gone, State.DROPPED)
+            with contextlib.suppress(ResultError):  # that may be the reason
+                self.store.final(gone, State.DROPPED)
         elif self.is_stopped:  # the receiver may have taken frames back that workers had
             self.store.final(self._drop_pending(), State.DROPPED)
         else:

@@ -59,11 +59,12 @@ class Staff:
         pipeline: its name.
         steps: what workers run.
         hand_over_seconds: longest time for which they keep accumulated values.
+        frame_seconds: longest time for one frame; `None`: any.
     """
 
     def __init__(
         self, connections: Connections, schedule: Schedule, versions: Versions, pipeline: str,
-        steps: Sequence[wire.Step], hand_over_seconds: float,
+        steps: Sequence[wire.Step], hand_over_seconds: float, frame_seconds: float | None = None,
     ) -> None:  # fmt: skip
         self.connections = connections
         self.schedule = schedule
@@ -84,6 +85,7 @@ class Staff:
         self._pipeline = pipeline
         self._steps = tuple(steps)
         self._hand_over_seconds = hand_over_seconds
+        self._frame_seconds = frame_seconds
         self._numbers: dict[Peer, int] = {}
         self._mark = os.urandom(8).hex()
         """By which workers of this distributor are told from those of an earlier one."""
@@ -154,6 +156,7 @@ class Staff:
             pipeline=self._pipeline, steps=steps, version=self.versions.version,
             parameters=self.versions.values, shared=self.shared(),
             channels=self.channels, hand_over_seconds=self._hand_over_seconds,
+            frame_seconds=self._frame_seconds,
             mark=f"{self._mark}-{member.number}",
         )  # fmt: skip
         self.say(member, welcome)

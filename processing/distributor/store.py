@@ -118,25 +118,21 @@ class Store:
         failed: dict[int, str] = {}
         if self.file is None or not arrays:
             return failed
-        if len(arrays) > 1:
-            try:
-                self.file.prepare(arrays)  # all that are new in one go
-            except ResultError as error:
-                if error.kind != "unlike":
-                    raise
+        unlike: dict[str, str | ResultError] = dict(self.file.prepare(arrays))
+        unlike |= {
+            array.name: f"result {array.name} has the name of a channel; rename one"
+            for array in arrays
+            if array.name in self.channel_names
+        }
+        alike: dict[tuple[int, ...] | None, list[Array]] = {}
         for array in arrays:
-            if array.name in self.channel_names:
+            if array.name in unlike:
                 places = range(len(bunch.items)) if array.places is None else array.places
-                failed |= dict.fromkeys(places, f"result {array.name} has the name of a channel; rename one")
-                continue
-            indices = bunch.indices if array.places is None else bunch.indices[list(array.places)]
-            try:
-                self.file.rows(array, indices, values[array.name])
-            except ResultError as error:
-                if error.kind != "unlike":
-                    raise
-                places = range(len(bunch.items)) if array.places is None else array.places
-                failed |= dict.fromkeys(places, str(error))
+                failed |= dict.fromkeys(places, str(unlike[array.name]))
+            else:
+                alike.setdefault(array.places, []).append(array)
+        for at, group in alike.items():
+            self.file.rows_of(group, bunch.indices if at is None else bunch.indices[list(at)], values)
         return failed
 
     def settled(
@@ -182,7 +178,9 @@ class Store:
                 self.file.accumulated(self.totals.arrays, self.totals.values, indices)
             elif self.file is not None:
                 self.file.status(indices, State.DONE)
-        except Unlike as error:
+        except (Unlike, ResultError) as error:
+            if isinstance(error, ResultError) and error.kind != "unlike":
+                raise
             if self.file is not None:
                 for index in indices.tolist():
                     self.file.error(index, str(error))

@@ -51,6 +51,39 @@ class _Publisher:
         self.outputs.append(_values(pv_object))
 
 
+class _NotHere:
+    """Stands for what PvaPy gives a class and is not here: whoever uses it is told so.
+
+    Many classes catch exceptions, so that the use is remembered, too.
+
+    Args:
+        what: it is, and the remedy; a sentence.
+    """
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+        self.is_used = False
+
+    def refuse(self, *_args: Any) -> Any:
+        """Say that it is not here.
+
+        Raises:
+            CannotProcess: always.
+        """
+        self.is_used = True
+        raise CannotProcess(self.what)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self.refuse()
+
+    __iter__ = __len__ = __contains__ = __getitem__ = refuse
+
+    def __bool__(self) -> bool:
+        return True
+
+
 class PvapyProcessor(Processor):
     """A processor of PvaPy behind our interface; `adapted` derives one for each class."""
 
@@ -79,10 +112,21 @@ class PvapyProcessor(Processor):
         made.processorId = os.getpid()
         made.objectIdField = ID_FIELD
         made.inputChannel = made.outputChannel = CHANNEL
-        made.pvaServer = None
+        name = self.wraps.__name__
+        made.pvaServer, made.metadataQueueMap = self._not_here = (
+            _NotHere(
+                f"{name} uses pvaServer, and there is no server and no channel of PvaPy: publish by "
+                "updateOutputChannel, whose objects are results"
+            ),
+            _NotHere(
+                f"{name} uses metadataQueueMap, and there are no metadata channels of PvaPy: list their "
+                "values as channels in the pipeline's file, which are stored beside the results of each "
+                "frame, and take that out of the class"
+            ),
+        )
         made.dataPublisher = self._publisher
-        made.metadataQueueMap = {}
         made.start()
+        self._check_use()
 
     def process(self, frame: Frame) -> Result:
         """Let the class process one NTNDArray; return what it has published.
@@ -101,6 +145,7 @@ class PvapyProcessor(Processor):
         publisher.outputs = outputs
         given = self._object(frame, image)
         returned = self._made.process(given)
+        self._check_use()
         publisher.outputs = []  # memory that is free again at once is still in the processor's cache
         # PvaPy does not publish what is returned; but who returns a new object means it as a result.
         if not outputs and returned is not None and returned is not given:
@@ -124,6 +169,16 @@ class PvapyProcessor(Processor):
         if stats := self._made.getStats():
             log.info("%s: %s", self.wraps.__name__, stats)
         self._made.stop()
+
+    def _check_use(self) -> None:
+        """Refuse a class that has used what is not here, and has caught what it was told.
+
+        Raises:
+            CannotProcess: it has.
+        """
+        for each in self._not_here:
+            if each.is_used:
+                raise CannotProcess(each.what)
 
     def _object(self, frame: Frame, image: np.ndarray[Any, Any]) -> Any:
         """Return an NTNDArray of a frame: one of its own, which the class may keep."""

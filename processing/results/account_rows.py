@@ -46,7 +46,12 @@ class AccountRows:
         return int(self._open.read(f"{layout.ACCOUNT}/worker").max(initial=0))
 
     def status(self, indices: np.ndarray[Any, Any], code: int) -> None:
-        """Write the final state of frames, after their rows; see `layout.CODES`."""
+        """Write the final state of frames, after their rows; see `layout.CODES`.
+
+        Raises:
+            ResultError: it cannot be written, or the file is not there any more ("gone").
+        """
+        self._open.check_is_there()
         self._each(layout.STATUS, indices, code)
         if code == layout.DONE and len(indices):
             self._take_name()

@@ -20,6 +20,9 @@ from penstock.processing import accumulate
 from penstock.processing.results.place import draft_of
 from penstock.processing.wire import Array
 
+MOST_NAMED = 10
+"""Names that a sentence has at most."""
+
 
 class Totals(NamedTuple):
     """All accumulated values of a series, merged, as on the wire; of a mean, the sum."""
@@ -83,4 +86,7 @@ def read(path: Path) -> Totals | None:
 
 def named(arrays: Sequence[Array]) -> str:
     """Return the names of arrays, for sentences."""
-    return ", ".join(array.name for array in arrays)
+    names = [array.name for array in arrays]
+    if len(names) > MOST_NAMED:
+        names[MOST_NAMED:] = [f"{len(names) - MOST_NAMED:,} more"]
+    return ", ".join(names)

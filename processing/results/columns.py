@@ -67,7 +67,12 @@ class Column:
             OSError: they cannot be written.
             IndexError: there is no place for them.
         """
-        content = values.reshape(-1).view(np.uint8).data if values.size else b""
+        if len(self.segments) == 1 and first >= 0 and first + len(values) <= self.segments[0].rows:
+            if nbytes := values.nbytes:  # the usual case, and often there are thousands of small ones
+                at = self.segments[0].offset + first * (nbytes // len(values))
+                pwrite_all(descriptor, values, at)
+            return
+        content = values.reshape(-1).view(np.uint8).data if values.size else memoryview(b"")
         size = self.row_bytes
         for begin, stop, offset in self.pieces(first, first + len(values)):
             pwrite_all(descriptor, content[(begin - first) * size : (stop - first) * size], offset)
@@ -113,7 +118,10 @@ def pwrite_all(descriptor: int, content: Any, offset: int) -> None:
     Raises:
         OSError: they could not be written.
     """
-    rest = memoryview(content)
-    while len(rest):
+    written = os.pwrite(descriptor, content, offset)
+    if written == content.nbytes:
+        return
+    rest = memoryview(content).cast("B")
+    while len(rest := rest[written:]):
+        offset += written
         written = os.pwrite(descriptor, rest, offset)
-        rest, offset = rest[written:], offset + written

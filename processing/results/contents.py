@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,7 @@ from penstock.processing.results.layout import (
     iso,
     parameters_text,
     place_of,
+    say,
     stored,
     text_type,
     total_paths,
@@ -79,13 +81,16 @@ def create(path: Path, target: Path, begun: Begun) -> None:
         _links(entry, target, begun)
 
 
-def add_result(file: Any, array: Array, rows: int) -> None:
-    """Create what a name needs whose first values have come.
+def add_result(file: Any, array: Array, rows: int) -> list[Column]:
+    """Create what a name needs whose first values have come; see also `set_default`.
 
     Args:
         file: h5py file, open for writing.
         array: as on the wire: its name, type, shape and kind.
         rows: frames for which there is a place.
+
+    Returns:
+        The columns.
     """
     dtype = np.dtype(array.dtype)
     if array.kind not in ("value", "events"):
@@ -94,39 +99,45 @@ def add_result(file: Any, array: Array, rows: int) -> None:
         for each in (path, count):
             if each in file:  # of a type that cannot hold what has come now
                 del file[each]
-        made = add(file, Column(path, kind, form), 1, lone=True, about=f"{array.kind} over frames")
-        made.attrs["result"] = array.name
-        if len(form) == 2:
-            made.attrs["interpretation"] = "image"
-        about = "frames in the value; 0 while it is written"
-        add(file, Column(count, np.dtype("<u8")), 1, lone=True, about=about)
-        return
+        columns = [Column(path, kind, form), Column(count, np.dtype("<u8"))]
+        made = add(file, columns[0], 1, lone=True, about=f"{array.kind} over frames")
+        say(made, result=array.name, **({"interpretation": "image"} if len(form) == 2 else {}))
+        add(file, columns[1], 1, lone=True, about="frames in the value; 0 while it is written")
+        return columns
     where, signal = place_of(array.name)
-    shape, entry = array.shape[1:], file[ENTRY]
+    values = Column(signal, dtype, array.shape[1:])
     if array.kind == "events":
-        events = group(file, where, "NXcollection")
-        events.attrs.update({"result": array.name, "kind": "events"})
-        add(file, Column(signal, dtype, shape), FIRST_ROWS, about="events of all frames, as they came")
+        say(group(file, where, "NXcollection"), result=array.name, kind="events")
+        add(file, values, FIRST_ROWS, about="events of all frames, as they came")
         first, count = index_paths(where)
-        add(file, Column(first, np.dtype("<u8")), rows, about="place of a frame's first event")
-        add(file, Column(count, np.dtype("<u4")), rows, about="events of a frame")
-        return
+        columns = [values, Column(first, np.dtype("<u8")), Column(count, np.dtype("<u4"))]
+        add(file, columns[1], rows, about="place of a frame's first event")
+        add(file, columns[2], rows, about="events of a frame")
+        return columns
     data = group(file, where, "NXdata")
-    short = signal.rpartition("/")[2]
-    data.attrs.update({"signal": short, "result": array.name, "kind": "value"})
-    made = add(file, Column(signal, dtype, shape), rows, about=array.name)
-    if shape:
-        made.attrs["interpretation"] = {1: "spectrum", 2: "image"}.get(len(shape), "scaler")
-    about = f"1 where a frame has a value of {array.name}"
-    add(file, Column(valid_path(array.name), np.dtype("u1")), rows, about=about)
-    # The first curve is shown; before there is one, the first number of the classes'.
+    say(data, signal=signal.rpartition("/")[2], result=array.name, kind="value")
+    made = add(file, values, rows, about=array.name)
+    if values.shape:
+        say(made, interpretation={1: "spectrum", 2: "image"}.get(len(values.shape), "scaler"))
+    columns = [values, Column(valid_path(array.name), np.dtype("u1"))]
+    add(file, columns[1], rows, about=f"1 where a frame has a value of {array.name}")
+    return columns
+
+
+def set_default(file: Any, new: Sequence[Array]) -> None:
+    """Let viewers show the first curve; before there is one, the first number of the classes'.
+
+    Args:
+        file: h5py file, open for writing.
+        new: results that have just been added.
+    """
+    entry, values = file[ENTRY], [array for array in new if array.kind == "value"]
     shown = entry.get(str(entry.attrs.get("default", "")))
-    if (
-        shown is None
-        or "channel" in shown.attrs
-        or (shape and "signal" in shown.attrs and shown[shown.attrs["signal"]].ndim == 1)
-    ):
-        entry.attrs["default"] = where.rpartition("/")[2]
+    is_free = shown is None or "channel" in shown.attrs
+    is_number = not is_free and "signal" in shown.attrs and shown[shown.attrs["signal"]].ndim == 1
+    curves = [array for array in values if len(array.shape) > 1] if is_free or is_number else []
+    for array in curves[:1] or (values[:1] if is_free else []):
+        entry.attrs["default"] = place_of(array.name)[0].rpartition("/")[2]
 
 
 def add_whole(file: Any, array: Array, value: np.ndarray[Any, Any]) -> None:
@@ -226,7 +237,9 @@ def _channels(file: Any, begun: Begun) -> None:
             channel.create_dataset(key, data=value, track_times=False)
         # At once, since every series has them, and to add them later takes a copy of the file.
         for column, dtype in ((name, "<f8"), (f"{name}_matched", "|u1")):
-            add_result(file, Array(name=column, dtype=dtype, shape=(0,)), rows)
+            added = Array(name=column, dtype=dtype, shape=(0,))
+            add_result(file, added, rows)
+            set_default(file, (added,))
             file[place_of(column)[0]].attrs["channel"] = name
     if begun.channels:
         group(file, f"{PROCESS}/channels", "NXcollection")

@@ -23,8 +23,9 @@ class ResultError(Exception):
     """Results cannot be stored, or read; the sentence says why, and the remedy.
 
     `kind` is stable: name_taken, not_writable (full disks, too), not_a_result_file, finished,
-    being_written, other_class (begun with another text of the class), unlike (a value that is unlike the
-    earlier ones of its name), no_such_result, bad_value.
+    being_written, gone (deleted, moved or replaced while it is written), other_class (begun with another
+    text of the class), unlike (a value that is unlike the earlier ones of its name), no_such_result,
+    bad_value.
     """
 
     def __init__(self, kind: str, sentence: str) -> None:

@@ -21,6 +21,25 @@ class KnownResults:
     def __init__(self, opened: OpenResult) -> None:
         self._open = opened
         self._names: dict[str, str] = {}  # of results, by path in the file
+        self._found: dict[tuple[str, str, tuple[int, ...]], tuple[Column, Column]] = {}
+        self._of: object = None  # the columns of which those are
+
+    def columns(self, array: Array) -> tuple[Column, Column] | None:
+        """Return the columns of a value per frame, and of which frames have one, `None` if there are none
+        yet. It is asked for each name of each bunch, so that what was found is kept.
+
+        Raises:
+            ResultError: as `has` does.
+        """
+        if self._of is not self._open.columns:
+            self._found.clear()
+            self._of = self._open.columns
+        key = array.name, array.dtype, array.shape[1:]
+        if (found := self._found.get(key)) is None and self.has(array):
+            columns = self._open.columns
+            found = columns[layout.place_of(array.name)[1]], columns[layout.valid_path(array.name)]
+            self._found[key] = found
+        return found
 
     def has(self, array: Array) -> bool:
         """Return whether there is a dataset for an array; an accumulated value of another type is made anew.

@@ -15,7 +15,7 @@ from typing import Any
 import h5py
 import msgspec
 import numpy as np
-from h5py import h5d, h5p, h5s, h5t
+from h5py import h5a, h5d, h5p, h5s, h5t
 
 from penstock.processing.results.columns import Column, Segment
 
@@ -54,6 +54,7 @@ SETS = 64
 """Sets of parameters for which there is room at first."""
 WORKERS = 1024
 """Workers whose names are kept."""
+_TEXT = h5py.string_dtype()
 COUNTS = ("planned", "done", "failed", "lost", "dropped", "absent")
 
 
@@ -71,12 +72,11 @@ def add(file: Any, column: Column, rows: int, *, lone: bool = False, about: str 
 
     Args:
         file: h5py file, open for writing.
-        column: its path, type, and shape of a row.
+        column: its path, type, and shape of a row; gets its segment.
         rows: number of rows.
         lone: it is one value, and not a row of several.
         about: what it is, for people.
     """
-    parent, _, name = column.path.rpartition("/")
     early = h5p.create(h5p.DATASET_CREATE)
     early.set_alloc_time(h5d.ALLOC_TIME_EARLY)
     early.set_fill_time(h5d.FILL_TIME_NEVER)
@@ -87,10 +87,21 @@ def add(file: Any, column: Column, rows: int, *, lone: bool = False, about: str 
         else h5s.create_simple(column.shape if lone else (rows, *column.shape))
     )
     kind = h5t.py_create(column.dtype, logical=True)
-    made = h5py.Dataset(h5d.create(file.require_group(parent).id, name.encode(), kind, space, dcpl=early))
+    between = h5p.create(h5p.LINK_CREATE)
+    between.set_create_intermediate_group(True)
+    made = h5py.Dataset(h5d.create(file.id, column.path.encode(), kind, space, early, lcpl=between))
+    column.segments = [Segment(0, 1 if lone else rows, made.id.get_offset() or 0)]
     if about:
-        made.attrs["long_name"] = about
+        say(made, long_name=about)
     return made
+
+
+def say(made: Any, **texts: str) -> None:
+    """Add attributes that an object does not have yet: `attrs` of h5py takes five times as long, and there
+    may be thousands of results."""
+    kind, space = h5t.py_create(_TEXT, logical=True), h5s.create(h5s.SCALAR)
+    for name, text in texts.items():
+        h5a.create(made.id, name.encode(), kind, space).write(np.array(text, _TEXT))
 
 
 def grow(file: Any, column: Column, rows: int) -> None:
@@ -283,7 +294,10 @@ def areas(columns: Iterable[Column]) -> list[tuple[int, int]]:
 def group(file: Any, path: str, nx_class: str) -> Any:
     """Return a NeXus group, which is created if it is not there."""
     made = file.require_group(path)
-    made.attrs["NX_class"] = nx_class
+    if "NX_class" in made.attrs:
+        made.attrs["NX_class"] = nx_class
+    else:
+        say(made, NX_class=nx_class)
     return made
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -106,7 +106,7 @@ class OpenResult:
 
     def remake(
         self,
-        change: Callable[[Any], None],
+        change: Callable[[Any], Sequence[Column] | None],
         what: str,
         *,
         keep_space: bool = True,
@@ -115,7 +115,8 @@ class OpenResult:
         """Change the structure: of a copy, which takes the file's place once it is complete.
 
         Args:
-            change: is given the copy, an h5py file open for writing.
+            change: is given the copy, an h5py file open for writing. It may return the columns that it has
+                added, if it has moved none: they are not looked for then, which takes long if they are many.
             what: what the change adds, for the sentence of an error.
             keep_space: reserve the space of all rows, as is right while rows are still to come.
             moved: columns whose datasets the change makes anew, and how many rows are copied into each.
@@ -124,11 +125,16 @@ class OpenResult:
             ResultError: there is no space; the file is as it was.
         """
         place, descriptor = self.place, -1
+        self.check_is_there()
         try:
             place.copy(self.descriptor, layout.areas(self.columns[path] for path in moved))
             with h5py.File(place.draft, "r+") as file:
-                change(file)
-            descriptor, columns = _opened(place.draft)
+                added = change(file)
+            if added is None:
+                descriptor, columns = _opened(place.draft)
+            else:
+                descriptor = os.open(place.draft, os.O_RDWR | os.O_CLOEXEC)
+                columns = self.columns | {column.path: column for column in added}
             made = OpenResult(place, descriptor, columns)
             if keep_space:
                 made._prepare(self.columns)
@@ -138,13 +144,31 @@ class OpenResult:
                     size, (_, _, to) = new.row_bytes, next(new.pieces(begin, stop))
                     copy_data(self.descriptor, descriptor, offset, (stop - begin) * size, to)
             os.rename(place.draft, place.at)
-        except (OSError, RuntimeError, ValueError) as error:
+        except (OSError, RuntimeError, ValueError, TypeError, OverflowError) as error:
             if descriptor >= 0:
                 os.close(descriptor)
             place.drop_draft()
             raise not_written(place.path, what, error) from error
         os.close(self.descriptor)
         self.descriptor, self.columns = descriptor, columns
+
+    def check_is_there(self) -> None:
+        """Check that the file still has its name: what is written into another one, nobody ever sees.
+
+        Raises:
+            ResultError: it was deleted, moved, or replaced by another file.
+        """
+        try:
+            is_there = os.path.samestat(os.fstat(self.descriptor), os.stat(self.place.at))
+        except OSError:
+            is_there = False
+        if not is_there:
+            raise ResultError(
+                "gone",
+                f"{self.place.at} was deleted, moved or replaced while results were written into it: no more "
+                "of this series is stored. Once it has ended, process its file: penstock process PIPELINE "
+                "FILE",
+            )
 
     def reach(self, end: int) -> None:
         """Make room for frames below `end`.

@@ -19,7 +19,8 @@ from penstock.processing.results.account_rows import AccountRows
 from penstock.processing.results.accumulated import Totals
 from penstock.processing.results.begun import Begun, Code
 from penstock.processing.results.beyond import Beyond
-from penstock.processing.results.errors import ResultError
+from penstock.processing.results.columns import Column, runs
+from penstock.processing.results.errors import ResultError, not_written
 from penstock.processing.results.known_results import KnownResults
 from penstock.processing.results.open_result import OpenResult
 from penstock.processing.wire import Array
@@ -108,30 +109,45 @@ class ResultFile(AccountRows):
 
     # -- results -------------------------------------------------------------------------------------
 
-    def prepare(self, arrays: Iterable[Array]) -> None:
+    def prepare(self, arrays: Iterable[Array]) -> dict[str, ResultError]:
         """Add the datasets of names that are new, all in one go: each time the file is made anew.
 
         Args:
             arrays: as in a message of a worker.
 
+        Returns:
+            By name: an array is unlike the earlier ones of its name ("unlike"); all others have a place.
+
         Raises:
-            ResultError: an array is unlike the earlier ones of its name ("unlike"), and nothing was added; or
-                there is no space.
+            ResultError: there is no space.
         """
-        new = [array for array in arrays if not self._known.has(array)]
+        new, unlike = [], dict[str, ResultError]()
+        for array in arrays:
+            try:
+                if array.kind == "value":
+                    is_there = self._known.columns(array) is not None
+                else:
+                    is_there = self._known.has(array)
+            except ResultError as error:
+                unlike[array.name] = error
+            else:
+                if not is_there:
+                    new.append(array)
         if not new:
-            return
+            return unlike
         rows = self._open.rows
 
-        def change(file: Any) -> None:
-            for array in new:
-                contents.add_result(file, array, rows)
+        def change(file: Any) -> list[Column]:
+            added = [column for array in new for column in contents.add_result(file, array, rows)]
+            contents.set_default(file, new)
             described.add(file, self._plots, self._notes)
+            return added
 
         self._open.remake(change, f"room for {accumulated.named(new)}")
         for array in new:
             if array.kind == "events":
                 self._events[array.name] = 0
+        return unlike
 
     def describe(self, plots: Sequence[Plot], notes: Sequence[str] = ()) -> None:
         """Take what results mean: their axes and attributes, and notes, are written with them, or at once if
@@ -159,22 +175,47 @@ class ResultFile(AccountRows):
             values: (frames, *shape), or the events of all frames one after the other.
 
         Raises:
-            ResultError: as `prepare` does.
+            ResultError: it is unlike the earlier ones of its name ("unlike"), or there is no space.
         """
-        self._make(array, indices)
-        if array.kind == "events":
-            self._add_events(array, indices, values)
-            return
-        _, path = layout.place_of(array.name)
+        for error in self.prepare((array,)).values():
+            raise error
+        self.rows_of((array,), indices, {array.name: values})
 
-        def write() -> None:
-            opened = self._open
-            column = opened.columns[path]
-            column.write_at(opened.descriptor, indices, np.ascontiguousarray(values, column.dtype))
-            valid = opened.columns[layout.valid_path(array.name)]
-            valid.write_at(opened.descriptor, indices, np.ones(len(indices), np.uint8))
+    def rows_of(
+        self,
+        arrays: Sequence[Array],
+        indices: np.ndarray[Any, Any],
+        values: Mapping[str, np.ndarray[Any, Any]],
+    ) -> None:
+        """Write the values of several names of the same frames; see `rows`.
 
-        self._do(f"rows of {array.name}", write)
+        Args:
+            arrays: as in a message of a worker; all were in `prepare`, which has no error for them.
+            indices: of the frames that have these values.
+            values: of each name.
+
+        Raises:
+            ResultError: there is no space.
+        """
+        if len(indices):
+            self._open.reach(int(indices.max()) + 1)
+        places, ones = runs(indices), np.ones(len(indices), np.uint8)
+        for array in arrays:
+            if array.kind == "events":
+                self._add_events(array, indices, values[array.name])
+                continue
+            found = self._known.columns(array)
+            assert found is not None
+            column, valid = found
+            descriptor = self._open.descriptor
+            content = np.ascontiguousarray(values[array.name], column.dtype)
+            try:
+                for begin, stop in places:
+                    first = int(indices[begin])
+                    column.write(descriptor, first, content[begin:stop])
+                    valid.write(descriptor, first, ones[begin:stop])
+            except OSError as error:
+                raise not_written(self.path, f"rows of {array.name}", error) from error
 
     def accumulated(
         self, arrays: Sequence[Array], values: Sequence[np.ndarray[Any, Any]], indices: np.ndarray[Any, Any]
@@ -185,8 +226,12 @@ class ResultFile(AccountRows):
             arrays: of all names, merged; `n` says how many frames are in each.
             values: of each, as on the wire: of a mean, the sum.
             indices: of these frames, int64; their rows are written already.
+
+        Raises:
+            ResultError: an array is unlike the earlier ones of its name ("unlike"); or there is no space.
         """
-        self.prepare(arrays)
+        for error in self.prepare(arrays).values():
+            raise error
         self._take_name()  # an older file is resumed from totals of its own
         totals = Totals(tuple(arrays), tuple(values), np.asarray(indices, np.int64))
         self._do("accumulated values", lambda: accumulated.write(self._open.place.totals, totals))
@@ -219,6 +264,8 @@ class ResultFile(AccountRows):
         frames = sum(counts.get(name, 0) for name in layout.COUNTS if name != "planned")
         beyond = beyond or Beyond(frames, frames, layout.PENDING)
 
+        self._open.check_is_there()
+
         def write() -> str:
             if raw_stored is not None:
                 known = min(len(raw_stored), self._open.rows)
@@ -247,11 +294,6 @@ class ResultFile(AccountRows):
         self._open.close()
 
     # -- within --------------------------------------------------------------------------------------
-
-    def _make(self, array: Array, indices: np.ndarray[Any, Any]) -> None:
-        self.prepare((array,))
-        if len(indices):
-            self._open.reach(int(indices.max()) + 1)
 
     def _add_events(self, array: Array, indices: np.ndarray[Any, Any], values: np.ndarray[Any, Any]) -> None:
         where, path = layout.place_of(array.name)

@@ -33,17 +33,13 @@ class LocalWorkers:
         threads: of the numerical libraries in each.
         key: file with the pipeline's key, or "".
         has_worked: whether the worker with this process id has processed a frame.
-        once: whether one that has ended well is not started again: the pipeline is on a file.
     """
 
-    def __init__(
-        self, count: int, threads: int, key: str, has_worked: Callable[[int], bool], *, once: bool
-    ) -> None:
+    def __init__(self, count: int, threads: int, key: str, has_worked: Callable[[int], bool]) -> None:
         self._count = count
         self._threads = threads
         self._key = key
         self._has_worked = has_worked
-        self._once = once
         self._leaving = False
         self._address = ""
         self._running: dict[int, subprocess.Popen[bytes]] = {}
@@ -61,7 +57,7 @@ class LocalWorkers:
             return
         self._address = address
         for worker in self._running.values():
-            worker.send_signal(signal.SIGTERM)  # it waits for a distributor that is gone
+            lifelines.tell(worker, signal.SIGTERM)  # it waits for a distributor that is gone
         if not self._tasks:
             loop = asyncio.get_running_loop()
             self._tasks = [loop.create_task(self._keep(number)) for number in range(1, self._count + 1)]
@@ -75,7 +71,7 @@ class LocalWorkers:
         """Kill a worker that hangs, if it is one of these: another one is started in its place."""
         for worker in self._running.values():
             if worker.pid == pid:
-                worker.kill()
+                lifelines.tell(worker, signal.SIGKILL)
 
     def leave(self) -> None:
         """Start none again from now on: they are about to be ended."""
@@ -88,9 +84,12 @@ class LocalWorkers:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         left = list(self._running.values())
         for worker in left:
-            worker.send_signal(signal.SIGTERM)
+            lifelines.tell(worker, signal.SIGTERM)
         await asyncio.gather(
-            *(asyncio.to_thread(lifelines.end, each, "a worker", LEAVE_SECONDS) for each in left)
+            *(
+                asyncio.to_thread(lifelines.end, each, "a worker", LEAVE_SECONDS, has_group=True)
+                for each in left
+            )
         )
         self._running.clear()
 
@@ -100,9 +99,9 @@ class LocalWorkers:
         while True:
             address = self._address
             worker = self._running[number] = self._start(number, address)
-            status = await lifelines.ended(worker)
+            status = await lifelines.ended(worker, has_group=True)
             del self._running[number]
-            if self._leaving or (self._once and status == 0):
+            if self._leaving:
                 return
             if address != self._address:
                 continue

@@ -7,6 +7,7 @@ import logging
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 
 import msgspec
@@ -69,11 +70,10 @@ class Recorder:
 
     async def _keep(self) -> None:
         loop, pause = asyncio.get_running_loop(), FIRST_PAUSE
-        writer = Writer(self.places)
+        writer, settings = Writer(self.places), {"places": self.places, "channels": self._channels}
         try:
             while True:
                 began = loop.time()
-                settings = {"places": self.places, "channels": self._channels}
                 self._process = process = subprocess.Popen(
                     [sys.executable, "-P", "-m", self._module, msgspec.json.encode(settings).decode()],
                     stdin=subprocess.PIPE, start_new_session=True,
@@ -82,8 +82,11 @@ class Recorder:
                 how = ending(await lifelines.ended(process))
                 pause = FIRST_PAUSE if loop.time() - began > LONGEST_PAUSE else pause
                 log.error("the recorder of channels ended %s; it is started again in %g s", how, pause)
-                for place in range(len(self._channels)):
+                settings["ended"] = ended = time.time()
+                for place, channel in enumerate(self._channels):
                     writer.say(News(place, problem=f"the process that records it ended {how}"))
+                    if channel.by == "time" and channel.how == "hold":
+                        writer.ends(place, ended)
                 await asyncio.sleep(pause)
                 pause = min(LONGEST_PAUSE, 2 * pause)
         finally:

@@ -63,7 +63,7 @@ class Supervisor(Commands):
         # Of a file the past would be wanted, which nobody has recorded.
         self._recorder = Recorder(config.channels) if config.channels and not file else None
         self.workers = LocalWorkers(
-            config.workers, config.threads, config.key, lambda pid: pid in self._worked, once=bool(file)
+            config.workers, config.threads, config.key, lambda pid: pid in self._worked
         )
         """Those of this machine."""
 

@@ -54,6 +54,8 @@ class Welcome(FromDistributor, frozen=True, kw_only=True, omit_defaults=True):
     """Names of the pipeline's channels."""
     hand_over_seconds: float = 1.0
     """Accumulated values are handed over after this time at the latest."""
+    frame_seconds: float | None = None
+    """Time for one frame, after which the worker ends itself; `None`: it has all the time."""
 
 
 class Begin(FromDistributor, frozen=True, kw_only=True, omit_defaults=True):

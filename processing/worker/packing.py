@@ -7,6 +7,7 @@ done (`Results.take`): a failed frame is in no sum.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from math import prod
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -18,6 +19,10 @@ from penstock.processing.wire import Array, of_total
 
 NUMBERS = "biuf"
 """Kinds of NumPy types that results can have: bool, integers, floating-point numbers."""
+MOST_DIMENSIONS = 30
+"""Of a value. HDF5 takes 32 (H5S_MAX_RANK): one is that of frames, one that of the two planes of `Total`."""
+MOST_BYTES = 2**31
+"""Of a value, and of one of `Events`."""
 
 Parts: TypeAlias = "tuple[tuple[Array, ...], list[np.ndarray[Any, Any]]]"
 """Descriptions of arrays, and the arrays, in C order and little endian: the raw parts of a message."""
@@ -156,6 +161,7 @@ class Results:
         array, masked = _unmasked(name, kind, array)
         form = Form(kind, array.dtype.newbyteorder("<"), array.shape[1:] if kind == "events" else array.shape)
         if known is None:
+            _check_storable(name, form)
             known = form
         elif form != known and not _fits(form, known, array):
             raise _unlike(name, form, known)
@@ -229,6 +235,23 @@ def totals(values: Mapping[str, np.ndarray[Any, Any]], described: tuple[Array, .
     return {
         array.name: shown(array.kind, values[array.name], array.n, masked=array.masked) for array in described
     }
+
+
+def _check_storable(name: str, form: Form) -> None:
+    """Check that a result file can have values of this form.
+
+    Raises:
+        ResultError: it cannot.
+    """
+    if form.dtype.itemsize > 8:
+        raise ResultError(f"result {name} is {form}; the largest type of results is float64: .astype(float)")
+    if len(form.shape) > MOST_DIMENSIONS:
+        raise ResultError(
+            f"result {name} has {len(form.shape)} dimensions; results have at most {MOST_DIMENSIONS}: "
+            ".reshape(…)"
+        )
+    if (nbytes := prod(form.shape) * form.dtype.itemsize) > MOST_BYTES:
+        raise ResultError(f"result {name} is {form}, {nbytes:,} bytes; a result has at most {MOST_BYTES:,}")
 
 
 def _array(name: str, value: Any) -> np.ndarray[Any, Any]:

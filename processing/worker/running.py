@@ -10,6 +10,7 @@ from penstock.processing.processor import Frame, Processor, end, memory
 from penstock.processing.wire import Done
 from penstock.processing.worker import packing
 from penstock.processing.worker.chain import Chain, is_batch
+from penstock.processing.worker.frame_watch import FrameWatch
 from penstock.processing.worker.packing import Checked, Parts, ResultError, Results, Rows
 from penstock.stins.texts import plural
 
@@ -57,9 +58,12 @@ class Run:
         number: the distributor's number of the series.
         chain: the steps.
         steps: their instances.
+        watch: on the time for a frame; `None` if it may take any.
     """
 
-    def __init__(self, number: int, chain: Chain, steps: Sequence[Processor]) -> None:
+    def __init__(
+        self, number: int, chain: Chain, steps: Sequence[Processor], watch: FrameWatch | None = None
+    ) -> None:
         self.number = number
         self.broken = ""
         """Why no frame of this series can be processed; a sentence."""
@@ -67,6 +71,7 @@ class Run:
         """Monotonic time of the first bunch that went into accumulated values that are still here."""
         self._chain = chain
         self._steps = steps
+        self._watch = watch
         self._results = Results()
         self._held: list[int] = []
         self._next = 0
@@ -78,6 +83,8 @@ class Run:
             job.frame.gap = max(0, job.frame.index - self._next)
             self._next = max(self._next, job.frame.index + 1)
         began = time.perf_counter()
+        if self._watch is not None:
+            self._watch.begin(jobs[0].frame.index, len(jobs))
         if self.broken:
             for job in jobs:
                 job.error = self.broken
@@ -89,6 +96,8 @@ class Run:
                 size = type(step).batch if is_batch(type(step)) else 1
                 for first in range(0, len(jobs), size):
                     self._step(step, jobs[first : first + size])
+        if self._watch is not None:
+            self._watch.end()
         for job in jobs:
             self._end(job)
         seconds = (time.perf_counter() - began) / len(jobs)

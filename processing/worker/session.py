@@ -23,6 +23,7 @@ from penstock.processing.worker import loading, packing
 from penstock.processing.worker.chain import Chain
 from penstock.processing.worker.configuring import Refusal
 from penstock.processing.worker.frame_source import FrameSource
+from penstock.processing.worker.frame_watch import FrameWatch
 from penstock.processing.worker.loading import LoadingError
 from penstock.processing.worker.packing import ResultError
 from penstock.processing.worker.parameter_changes import ParameterChanges
@@ -83,6 +84,7 @@ class Session:
         """Numbers of bunches that are not answered yet."""
         self._wake = wake
         self._changes: ParameterChanges | None = None
+        self._watch: FrameWatch | None = None
 
     def take(self, parts: Parts) -> None:
         """Take a message.
@@ -108,6 +110,8 @@ class Session:
 
     def forget(self) -> None:
         """Let user code end: nothing comes any more."""
+        if self._watch is not None:
+            self._watch.close()
         if self._chain is not None:
             self._chain.leave()
 
@@ -148,6 +152,8 @@ class Session:
             return
         self._changes = ParameterChanges(chain, self._send, self._wake)
         self._hand_over_seconds = message.hand_over_seconds
+        if message.frame_seconds is not None:
+            self._watch = FrameWatch(message.frame_seconds, chain.files)
         self._waiting = Waiting(chain.batch, chain.batch_seconds)
         self.state = State.WORKING
         self._send(
@@ -173,10 +179,10 @@ class Session:
             steps = chain.begin(number, series)
             plots, axes = descriptions.texts(chain.describe(steps))
         except (Refusal, ValueError) as error:
-            self._runs[number] = run = Run(number, chain, steps)
+            self._runs[number] = run = Run(number, chain, steps, self._watch)
             self._break(run, str(error))
             return
-        self._runs[number] = Run(number, chain, steps)
+        self._runs[number] = Run(number, chain, steps, self._watch)
         remark = " ".join(step._remark for step in steps if step._remark)
         notes = [raw_words.note(series.metadata, series.header.type)]
         notes += [note for step in steps for note in step._notes]

@@ -301,6 +301,32 @@ def test_a_class_is_tried_on_a_file_first(
     assert f"{results} is a result file, which has no frames: give the raw file, {raw}\n" in said
 
 
+@pytest.mark.slow
+def test_a_class_that_ends_its_worker_on_a_file_loses_that_frame_and_its_children_end_with_it(
+    receiver: ReceiverProcess, sender: Streamer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    raw = receiver.root / "a.h5"
+    receiver.ended(sender.series_of(str(raw), 10))
+    children = tmp_path / "children.txt"
+    source = SPOTS.replace(
+        "        bright =",
+        "        import os, subprocess\n"
+        "        if frame.index in (2, 9):\n"
+        f"            child = subprocess.Popen(['sleep', '1000'])\n"
+        f"            open({str(children)!r}, 'a').write(f'{{child.pid}}\\n')\n"
+        "        if frame.index == 2:\n"
+        "            os._exit(0)\n"
+        "        bright =",
+    )
+    file = pipeline_file(tmp_path, source, workers=1)
+    assert main(["process", str(file), str(raw)]) == 1
+    assert "9 done, 1 lost" in capfd.readouterr().out
+    pids = [int(line) for line in children.read_text().split()]
+    assert len(pids) == 4  # three attempts at frame 2, and frame 9
+    for pid in pids:
+        wait_until(lambda pid=pid: gone(pid), f"child {pid} is gone")  # type: ignore[misc]
+
+
 def test_of_a_file_that_is_still_being_written_this_is_said(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -49,6 +49,11 @@ class Motor(Device):  # type: ignore[misc]
             self._position = float(value)
             self.push_change_event("position", float(value), float(moment), AttrQuality.ATTR_VALID)
 
+    @command(dtype_in=float)  # type: ignore[untyped-decorator]
+    def Invalid(self, moment: float) -> None:
+        """Push that `position` has no value at a time."""
+        self.push_change_event("position", 0.0, moment, AttrQuality.ATTR_INVALID)
+
     @command(dtype_in=(float,))  # type: ignore[untyped-decorator]
     def Say(self, pair: Any) -> None:
         """Push a value of `said`: frame and value."""

@@ -9,13 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.processing.channels.join import NONE, Rule, by_frame, by_time, is_decided
+from penstock.processing.channels.joining import Channel
+from penstock.processing.channels.recording import ENDED, NO_NUMBER
+from penstock.processing.config.pipeline_config import ChannelConfig
 
 EPOCH = 1_790_000_000.0
 TIMES = st.one_of(
     # On a grid, so that times are equal and windows end at them; with an epoch's rounding, too.
     st.integers(-20, 20).map(lambda n: n / 8),
     st.integers(-20, 20).map(lambda n: EPOCH + n / 1000),
-    st.floats(-3, 3),
+    st.floats(-3, 3).map(lambda time: round(time, 9)),  # the loop rounds differences of smaller ones away
 )
 FRAMES = st.lists(st.one_of(TIMES, st.just(math.nan)), max_size=12)
 RULES = st.builds(
@@ -83,3 +86,13 @@ def test_a_value_with_an_offset_belongs_to_the_frame_that_was_taken_so_much_earl
     recorded = np.array([0.0, 1.0, 2.0])
     found = by_time(Rule("nearest", 0.1, offset=1.0), np.array([0.0, 1.0, 2.0]), recorded)
     assert found.tolist() == [1, 2, NONE]
+
+
+def test_what_holds_is_over_where_it_was_said_to_end_until_the_next_value() -> None:
+    held = Channel(ChannelConfig(name="x", attribute="a/b/c/d", how="hold"))
+    times, values = np.array([10.0, 12.0, 14.0]), np.array([1.5, np.nan, 2.5])
+    held.history.add(times, values, np.array([NO_NUMBER, ENDED, NO_NUMBER]))
+    assert held.history.total == 2
+    frames = np.array([9.9, 10.0, 11.9, 12.0, 13.9, 14.0, 20.0])
+    places, found = held.places(np.arange(7), frames, 0.0)
+    assert places.tolist() == [NONE, 0, 0, NONE, NONE, 2, 2] and found[2] == 2.5

@@ -17,7 +17,7 @@ import tango
 from penstock.devices._base.embedded_database import start_database
 from penstock.devices._base.registration import register
 from penstock.processing.channels.recorder import Settings
-from penstock.processing.channels.recording import News, Reader, Recording
+from penstock.processing.channels.recording import ENDED, NO_NUMBER, News, Reader, Recording
 from penstock.processing.config.pipeline_config import ChannelConfig
 from tests.system.beamline import until as until_it_is
 
@@ -149,6 +149,37 @@ def test_values_are_recorded_with_the_time_of_the_device_and_who_is_silent_is_sa
     )
     laboratory.device.Move([time.time(), 42.0])
     until(lambda: laboratory.has(0, known + 1) and laboratory.values[0][-1][2] == 42.0)
+
+
+@pytest.mark.slow
+def test_a_value_that_holds_ends_when_it_is_invalid_or_its_device_is_away(laboratory: Laboratory) -> None:
+    laboratory.record(
+        channel("held", "position", how="hold"), channel("polled", "counter", how="hold"),
+        channel("near", "position"),
+    )  # fmt: skip
+    until(lambda: all(laboratory.has(place, 1) for place in (0, 1, 2)))
+    begin, now = time.time() - 10, time.time()
+    laboratory.device.Move([begin, 1.5])
+    laboratory.device.Invalid(begin + 1)
+    laboratory.device.Invalid(begin + 2)  # it is over already
+    laboratory.device.Move([begin + 3, 2.5])
+    until(lambda: laboratory.has(0, 4) and laboratory.has(2, 3))
+    numbers, moments, values = zip(*laboratory.values[0][1:], strict=True)
+    assert numbers == (NO_NUMBER, ENDED, NO_NUMBER) and (values[0], values[2]) == (1.5, 2.5)
+    assert moments == pytest.approx([begin, begin + 1, begin + 3], abs=2e-6)
+    assert [value for _, _, value in laboratory.values[2][1:]] == [1.5, 2.5]
+
+    assert laboratory.motor is not None
+    laboratory.motor.kill()
+    laboratory.motor.wait()
+    until(lambda: laboratory.read() or all(laboratory.values[place][-1][0] == ENDED for place in (0, 1)))
+    assert all(now < laboratory.values[place][-1][1] < time.time() for place in (0, 1))  # the last answer
+    known = [len(laboratory.values[place]) for place in (0, 1)]
+    laboratory.start_motor()
+    until(lambda: all(laboratory.has(place, n + 1) for place, n in enumerate(known)))
+    for place in (0, 1):
+        (_, ended, _), (number, moment, _) = laboratory.values[place][known[place] - 1 : known[place] + 1]
+        assert number == NO_NUMBER and moment > ended
 
 
 def test_where_no_database_is_named_it_is_said_how_to_name_one_and_none_is_asked() -> None:

@@ -21,6 +21,7 @@ import pytest
 
 from penstock.processing.models import Counts, Series, Status
 from tests.processing.distributor.pipelines import (
+    DEADLINE,
     NUMBER,
     SUM,
     Pipeline,
@@ -176,6 +177,26 @@ def test_a_worker_that_is_asked_to_leave_takes_no_frame_with_it_even_without_ret
 def _working(made: Pipeline) -> set[int]:
     status = made.wait(lambda status: any(each.state == "working" for each in status.workers))
     return {each.pid for each in status.workers if each.state == "working"}
+
+
+def test_a_result_file_that_is_deleted_while_it_is_written_is_an_error_and_the_next_series_is_not(
+    receiver: ReceiverProcess, sender: Streamer
+) -> None:
+    deleted = threading.Event()
+    keys: dict[str, Any] = {"before_end": lambda: deleted.wait(DEADLINE)}
+    with pipeline(NUMBER, receiver, workers=1) as made:
+        with sending(sender, str(receiver.root / "a.h5"), 200, 500, **keys) as name:
+            made.wait(partial(has_processed, name, 10))
+            assert made.status.series is not None and made.status.series.result_file is not None
+            Path(made.status.series.result_file).unlink()
+            deleted.set()
+        status = made.wait(lambda status: status.state == "error")
+        assert "a.mine.h5 was deleted, moved or replaced while results were written into it" in status.error
+        assert not (receiver.root / "a.mine.h5").exists()
+        made.until(made.say("reset"))
+        with sending(sender, str(receiver.root / "b.h5"), 20, 500) as name:
+            pass
+        assert made.over(name).counts.done == 20
 
 
 def test_a_frame_that_kills_its_worker_is_the_only_one_that_is_lost(

@@ -17,6 +17,7 @@ import pytest
 from penstock.cli.main import main
 from penstock.processing.config.built_in import PVAPY_ADAPTER
 from penstock.processing.results.read import Results
+from penstock.processing.worker.configuring import Refusal
 from penstock.processing.worker.loading import LoadingError
 from tests.processing.processors.built_in import begun
 from tests.receiver.processes import ReceiverProcess
@@ -72,6 +73,22 @@ class Much(UserDataProcessor):
     def process(self, pvObject):
         for _ in range(17):
             self.updateOutputChannel(pvObject)
+
+
+class Associates(UserDataProcessor):
+    def process(self, pvObject):
+        try:
+            for channel, queue in self.metadataQueueMap.items():
+                queue.get(0)
+        except Exception:
+            pass
+        self.updateOutputChannel(pvObject)
+
+
+class Serves(UserDataProcessor):
+    def start(self):
+        if self.pvaServer is not None:
+            self.pvaServer.addRecord("mine", None)
 
 
 class Neither:
@@ -151,6 +168,22 @@ def test_fields_of_any_object_are_results_and_text_is_none(pvapy: Path, tmp_path
         LoadingError, match="mine.py: class Neither is no processor of PvaPy: it derives from"
     ):
         begun(f"pvapy:{path}:Neither")
+
+
+@pytest.mark.slow
+def test_who_uses_metadata_channels_or_the_server_of_pvapy_is_told_that_there_are_none(
+    pvapy: Path, tmp_path: Path
+) -> None:
+    path = written(tmp_path, NUMBERS)
+    made = begun(f"pvapy:{path}:Associates").take(IMAGES[:2])
+    assert set(made.errors) == {0, 1} and "image" not in made.values
+    assert made.errors[0].startswith(
+        "Associates uses metadataQueueMap, and there are no metadata channels of"
+    )
+    with pytest.raises(
+        Refusal, match="Serves uses pvaServer, and there is no server and no channel of PvaPy"
+    ):
+        begun(f"pvapy:{path}:Serves")
 
 
 @pytest.mark.slow

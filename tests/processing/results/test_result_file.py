@@ -7,16 +7,20 @@ import os
 import resource
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import h5py
 import msgspec
 import numpy as np
 import pytest
 
+from penstock.processing.distributor.bunches import Bunch, Item
+from penstock.processing.distributor.store import Store
 from penstock.processing.results import finish as finishing
 from penstock.processing.results.beyond import Beyond
 from penstock.processing.results.errors import ResultError
 from penstock.processing.results.layout import DONE, FIRST_ROWS, MOST_LISTED, PENDING
+from penstock.processing.results.open_result import OpenResult
 from penstock.processing.results.place import path_for
 from penstock.processing.results.read import Results
 from penstock.processing.results.result_file import ResultFile
@@ -323,9 +327,35 @@ def test_names_with_dots_and_those_of_the_file_are_stored_under_others(tmp_path:
     reader = Results(tmp_path / "x.spots.h5")
     assert {each.name for each in reader.names()} == {"fit.x", "account", "end_time"}
     assert [int(reader.rows(name, 0, 1).values[0]) for name in ("fit.x", "account", "end_time")] == [5] * 3
-    with pytest.raises(ResultError, match="fit_x and fit.x would have one name in the file"):
-        results.prepare((Array(name="fit_x", dtype="<i8", shape=(1,)),))
+    unlike = results.prepare((Array(name="fit_x", dtype="<i8", shape=(1,)),))
+    assert str(unlike["fit_x"]).startswith("results fit_x and fit.x would have one name in the file")
     results.close()
+
+
+def test_thousands_of_names_are_added_in_one_copy_of_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copies: list[str] = []
+    remake = OpenResult.remake
+
+    def counted(self: OpenResult, change: Any, what: str, **keys: Any) -> None:
+        copies.append(what)
+        remake(self, change, what, **keys)
+
+    monkeypatch.setattr(OpenResult, "remake", counted)
+    store = Store(created(tmp_path, 4))
+    bunch = Bunch(1, 1, 1, tuple(Item(index, None, 1) for index in (1, 2)), np.array([1, 2]), True)
+    names = [f"v{number}" for number in range(300)]
+    arrays = [Array(name=name, dtype="<f8", shape=(2,)) for name in (*names, "v.0", "v_0")]
+    values = {array.name: np.array([0.5, number]) for number, array in enumerate(arrays)}
+    failed = store.rows(bunch, arrays, values)
+    assert copies == ["room for v0, v1, v2, v3, v4, v5, v6, v7, v8, v9, 291 more"]
+    assert failed == dict.fromkeys((0, 1), "results v_0 and v.0 would have one name in the file: rename one")
+    store.settled(bunch, 1, "w", 1, {}, (), held=False)
+    assert store.rows(bunch, arrays[:300], values) == {} and len(copies) == 1
+    store.close()
+    found = Results(tmp_path / "x.spots.h5").rows("v299", 0, 4)
+    assert found.values[1:3].tolist() == [0.5, 299.0] and found.has.tolist() == [False, True, True, False]
 
 
 @pytest.mark.parametrize("name", ["count", "first"])
@@ -634,3 +664,32 @@ def test_arrays_of_size_0_are_rows_like_others(tmp_path: Path, shape: tuple[int,
         assert file["entry/hits/hits"].shape == (0, *shape)
         assert file["entry/accumulated/total"].shape == shape
         assert file["entry/account/frame_status"][...].tolist() == [DONE] * frames
+
+
+@pytest.mark.parametrize("how", ["deleted", "moved", "replaced"])
+@pytest.mark.parametrize("what", ["status", "prepare", "finish"])
+def test_a_file_that_is_gone_while_it_is_written_is_said_and_what_replaced_it_is_untouched(
+    tmp_path: Path, how: str, what: str
+) -> None:
+    results = created(tmp_path, 10)
+    fill(results, 0, 5)
+    path = results.path
+    if how == "deleted":
+        path.unlink()
+    else:
+        path.rename(tmp_path / "moved.h5")
+    if how == "replaced":
+        path.write_text("of somebody else")
+    acts = {
+        "status": lambda: results.status(np.array([5]), DONE),
+        "prepare": lambda: results.prepare((HITS,)),
+        "finish": lambda: finish(results, 10),
+    }
+    with pytest.raises(ResultError, match="x.spots.h5 was deleted, moved or replaced while") as caught:
+        acts[what]()
+    assert caught.value.kind == "gone"
+    results.close()
+    expected = {"deleted": set(), "moved": {"moved.h5"}, "replaced": {"moved.h5", path.name}}[how]
+    assert names_in(tmp_path) - {".x.spots.h5.lock"} == expected
+    if how == "replaced":
+        assert path.read_text() == "of somebody else"

@@ -48,6 +48,24 @@ def test_values_of_several_frames_are_one_array(values: tuple[Any, ...], dtype: 
     assert np.array_equal(array, np.stack([np.asarray(value) for value in values]))
 
 
+@pytest.mark.parametrize("kind", [lambda value: value, Events, Sum, Mean, Max])
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        (np.ones(3, np.longdouble), r"longdouble|float128|.*\.astype\(float\)"),
+        (np.ones((1,) * 32), "has 3[12] dimensions; results have at most 30"),
+        (np.ones((1,) * 64), "has 6[34] dimensions; results have at most 30"),
+        (np.ones((0, 2**40)), "8,796,093,022,208 bytes; a result has at most"),
+    ],
+)
+def test_what_no_file_can_store_is_refused(kind: Any, value: np.ndarray, says: str) -> None:
+    if value.shape[0] == 0 and kind is not Events:
+        assert packed({"a": value})["a"][1].shape == (1, 0, 2**40)  # it takes no bytes
+        return
+    with pytest.raises(ResultError, match=says):
+        packed({"a": kind(value)})
+
+
 def test_frames_without_a_value_are_left_out_by_their_places() -> None:
     found = packed(None, {"a": 1}, {"a": None, "b": 5}, {"a": 3})
     assert found["a"][0].places == (1, 3) and found["a"][1].tolist() == [1, 3]
