@@ -111,18 +111,19 @@ def costs(
     for frames in cases:
         with ExitStack() as processes:
             progress(f"{frames.name}: receivers and pipelines start")
-            there = {kind: _started(kind, folder, frames, processes) for kind in KINDS}
+            there = {kind: started(kind, folder, frames, processes) for kind in KINDS}
             found = Cost(frames=frames)
             for number in range(1, rounds + 1):
                 for kind, (receiver, consumer) in there.items():
                     progress(f"{frames.name}, {kind}, round {number} of {rounds}")
-                    _turn(kind, receiver, consumer, found)
+                    turn(kind, receiver, consumer, found)
         yield found
 
 
-def _started(
+def started(
     kind: str, folder: Path, frames: Frames, processes: ExitStack
 ) -> tuple[Receiver, Loop | Pipeline | None]:
+    """Return a receiver for frames, and its consumer."""
     if kind == "none":
         return Receiver(folder, frames, None, processes), None
     if kind == "by reference":
@@ -136,7 +137,13 @@ def _started(
     return receiver, Pipeline(folder, receiver, NOTHING, 2, processes)
 
 
-def _turn(kind: str, receiver: Receiver, consumer: Loop | Pipeline | None, found: Cost) -> None:
+def turn(kind: str, receiver: Receiver, consumer: Loop | Pipeline | None, found: Cost) -> None:
+    """Let a receiver take one series, and take note of what was spent.
+
+    Raises:
+        RuntimeError: frames were dropped.
+    """
+
     def seconds() -> dict[str, float]:
         return receiver.seconds() | ({} if consumer is None else consumer.seconds())
 

@@ -29,9 +29,10 @@ from penstock.bench.processing import (
 )
 from penstock.bench.processing_kills import EVERY, PAUSE_BAR, WORKERS, Kills, kills
 from penstock.bench.processing_others import Events
+from penstock.bench.processing_paced import DELAY_BAR, PACED_BAR, PACED_KINDS, Paced, paced
 from penstock.bench.processing_pvapy import Chain, Spent, chains
 
-PARTS = ("cost", "sharing", "kills", "dranspose", "pvapy")
+PARTS = ("cost", "paced", "sharing", "kills", "dranspose", "pvapy")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,6 +73,8 @@ def report(folder: Path | None, rounds: int, as_json: bool, only: Sequence[str] 
             match part:
                 case "cost":
                     found[part] = list(costs(place, rounds, tell))
+                case "paced":
+                    found[part] = list(paced(place, rounds, tell))
                 case "sharing":
                     found[part] = [sharing(place, rounds, tell)]
                 case "kills":
@@ -80,7 +83,7 @@ def report(folder: Path | None, rounds: int, as_json: bool, only: Sequence[str] 
                     found[part] = processing_others.dranspose(place, rounds, tell, others)
                 case "pvapy":
                     found[part] = chains(place, rounds, tell, others)
-    for part, table in (("cost", _costs), ("dranspose", _events), ("pvapy", _chains)):
+    for part, table in (("cost", _costs), ("paced", _paced), ("dranspose", _events), ("pvapy", _chains)):
         if found.get(part):
             console.print(table(found[part]))
     missing = [part for part in ("dranspose", "pvapy") if part in found and not found[part]]
@@ -100,6 +103,7 @@ def report(folder: Path | None, rounds: int, as_json: bool, only: Sequence[str] 
 def verdicts_of(found: Mapping[str, list[Any]]) -> Iterator[Verdict]:
     """Say of each bar of the parts that were measured whether it is reached."""
     yield from cost_verdicts(found.get("cost", []))
+    yield from paced_verdicts(found.get("paced", []))
     for each in found.get("sharing", []):
         yield from sharing_verdicts(each)
     for each in found.get("kills", []):
@@ -117,6 +121,15 @@ def cost_verdicts(found: list[Cost]) -> Iterator[Verdict]:
     if found:
         text = f"{found[0].frames.name}: receiver with frames by reference, times without a consumer"
         yield Verdict(text=text, found=found[0].receiver_ratio, bar=RECEIVER_BAR)
+
+
+def paced_verdicts(found: list[Paced]) -> Iterator[Verdict]:
+    """Say which bars at the rate of a detector are reached: of the smallest frames, others are reported."""
+    for each in found[:1]:
+        name = each.cost.frames.name
+        text = f"{name}, by reference: added time, times that of a PULL loop"
+        yield Verdict(text=text, found=each.ratio, bar=PACED_BAR)
+        yield Verdict(text=f"{name}: ms from frame to result, of 99 in 100", found=each.delay, bar=DELAY_BAR)
 
 
 def sharing_verdicts(found: Sharing) -> Iterator[Verdict]:
@@ -152,22 +165,15 @@ def chain_verdicts(found: list[Chain]) -> Iterator[Verdict]:
         yield Verdict(text=text, found=each.ratio, bar=each.bar)
 
 
-def _costs(found: list[Cost]) -> Table:
+def _costs(found: list[Cost], kinds: Sequence[str] = KINDS) -> Table:
     table = Table(title="µs of processor time per frame (medians)")
     columns = (
-        "frames",
-        "consumer",
-        "receiver",
-        "loop, or distributor",
-        "workers",
-        "added",
-        "times loop",
-        "dropped",
-    )
+        "frames", "consumer", "receiver", "loop, or distributor", "workers", "added", "times loop", "dropped",
+    )  # fmt: skip
     for column in columns:
         table.add_column(column, justify="left" if column in ("frames", "consumer") else "right")
     for each in found:
-        for kind in KINDS:
+        for kind in kinds:
             times = (
                 each.median(kind, *names) for names in (("receiver",), ("loop", "distributor"), ("workers",))
             )
@@ -177,6 +183,15 @@ def _costs(found: list[Cost]) -> Table:
                 each.frames.name, kind, *(f"{time:,.0f}" for time in times), added, ratio,
                 f"{each.dropped[kind]:,}",
             )  # fmt: skip
+    return table
+
+
+def _paced(found: list[Paced]) -> Table:
+    table = _costs([each.cost for each in found], PACED_KINDS)
+    table.caption = "; ".join(
+        f"{each.cost.frames.name}: {each.usual:.1f} ms from frame to result, {each.delay:.1f} ms (99 %)"
+        for each in found
+    )
     return table
 
 

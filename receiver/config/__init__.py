@@ -136,7 +136,7 @@ class ForwardConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """Folder of that memory, which has to be a RAM disk."""
     shared_group: str = ""
     """Group whose members may read and free that memory; if not given, only the receiver's own user may."""
-    gather_seconds: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.005
+    gather_seconds: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.025
     """References are sent once there are 64 of them, or after this time."""
     page: str = ""
     """Address of the consumer's own page, such as "http://daq-1:5100/" of a pipeline: the receiver's page

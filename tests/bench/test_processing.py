@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from penstock.bench import processing, processing_kills, processing_others, processing_pvapy
+from penstock.bench import processing, processing_kills, processing_others, processing_paced, processing_pvapy
 from penstock.bench.contenders import process_seconds
 from penstock.bench.pipeline import Frames
 from penstock.bench.processing import CASES, KINDS, WAITERS, Cost, Sharing
 from penstock.bench.processing_kills import FRAMES, Kills
 from penstock.bench.processing_others import DRANSPOSE, EVENT_CASES, Events
+from penstock.bench.processing_paced import Paced
 from penstock.bench.processing_pvapy import Chain
 from penstock.bench.processing_report import (
     Verdict,
@@ -23,6 +24,7 @@ from penstock.bench.processing_report import (
     cost_verdicts,
     event_verdicts,
     kill_verdicts,
+    paced_verdicts,
     sharing_verdicts,
     verdicts_of,
 )
@@ -89,6 +91,15 @@ def test_rates_have_a_least_and_times_a_most() -> None:
     assert not Verdict(text="", found=0.9, bar=1.0, least=True).reached
 
 
+def test_at_a_rate_the_smallest_frames_have_bars_and_the_others_are_reported() -> None:
+    delays = [10.0] * 98 + [60.0] * 2
+    small, large = (Paced(cost=cost(FRAMES, pipeline), delays=delays) for pipeline in (32.0, 90.0))
+    added, delay = paced_verdicts([small, large])
+    # Added by the loop: 60 + 10 - 20; by reference: 24 + 32 + 6 - 20.
+    assert added.found == pytest.approx(42 / 50) and added.reached
+    assert delay.found == 60.0 and not delay.reached
+
+
 def test_of_parts_that_were_not_measured_nothing_is_said() -> None:
     (verdict,) = verdicts_of({"kills": [Kills(frames=10_000, kills=16, longest_pause=0.2)], "dranspose": []})
     assert [verdict] == list(kill_verdicts(Kills(frames=10_000, kills=16, longest_pause=0.2)))
@@ -122,6 +133,13 @@ def test_receivers_loop_and_pipelines_are_measured(tmp_path: Path) -> None:
         ((spent,), dropped) = found.spent[kind], found.dropped[kind]
         assert dropped == 0 and spent["receiver"] > 0
         assert all(spent[name] > 0 for name in processes)
+
+
+@pytest.mark.slow
+def test_costs_and_delays_at_a_rate_are_measured(tmp_path: Path) -> None:
+    (found,) = processing_paced.paced(tmp_path, 1, silent, (replace(processing_paced.CASES[0], count=600),))
+    assert len(found.delays) == 600 and 0 < found.usual <= found.delay < 10_000
+    assert found.cost.spent["by reference"][0]["workers"] > 0 and found.cost.dropped["by reference"] == 0
 
 
 @pytest.mark.slow
