@@ -1,4 +1,7 @@
-"""A double click selects all of a number: to Qt, 0.018 is two words, and 12,345 as well."""
+"""Fields for numbers: a double click selects all of one, and it is written as everywhere else.
+
+To Qt, 0.018 is two words, and 12,345 as well.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,17 @@ import re
 
 from silx.gui import qt
 
+from penstock.gui.number_locale import LOCALE
+
 _PART = re.compile(r"[^\s,;]+")
 
 
 def select_whole(field: qt.QLineEdit | qt.QAbstractSpinBox) -> None:
-    """Have a double click select the whole number of this field, without prefix and suffix."""
+    """Have a double click select the whole number of this field, without prefix and suffix.
+
+    The field writes it with a decimal point, also in a window of another program.
+    """
+    field.setLocale(LOCALE)
     line = field.lineEdit() if isinstance(field, qt.QAbstractSpinBox) else field
     line.installEventFilter(_Whole(field))
 

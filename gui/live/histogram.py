@@ -8,6 +8,7 @@ from silx.gui import qt
 from penstock.gui import theme
 from penstock.gui.live.levels import Histogram, Levels, Scale
 from penstock.gui.live.look import Look
+from penstock.gui.number_locale import read
 from penstock.gui.whole_number import select_whole
 
 WIDTH = 72
@@ -58,11 +59,8 @@ class LevelsTool(qt.QWidget):
     def _take_typed(self) -> None:
         if not (self.low.isModified() or self.high.isModified()):
             return
-        try:
-            low, high = (float(field.text().replace(",", "")) for field in (self.low, self.high))
-        except ValueError:
-            low, high = np.nan, np.nan
-        if np.isfinite([low, high]).all() and low < high:
+        low, high = (read(field.text()) for field in (self.low, self.high))
+        if low is not None and high is not None and np.isfinite([low, high]).all() and low < high:
             self._look.set_levels(low, high)
         self._show_levels(also_edited=True)
 
@@ -107,6 +105,17 @@ class Bins(qt.QWidget):
     def range(self) -> tuple[float, float]:
         """Return the counts at its lower and its upper end."""
         return self._axis()[1:]
+
+    def beyond(self) -> tuple[str, str]:
+        """Return what is said of the greatest and the least count: "" where the bins go so far."""
+        found = self._histogram
+        if found is None:
+            return "", ""
+        (least, most), slack = found.ends, 1e-6 * (abs(found.low) + abs(found.high))
+        return (
+            f"▴ {most:,.6g}" if most > found.high + slack else "",
+            f"▾ {least:,.6g}" if least < found.low - slack else "",
+        )
 
     def row(self, value: float) -> float:
         """Return where a count is, in pixels from the top."""
@@ -177,6 +186,9 @@ class Bins(qt.QWidget):
                     within = top - 1 <= (lower + upper) / 2 <= bottom + 1
                     ink = qt.QColor(colours.accent if within else colours.disabled)
                     painter.fillRect(qt.QRectF(2, upper, max(1.0, length), lower - upper + 0.5), ink)
+        painter.setPen(qt.QColor(colours.muted))
+        for said, where in zip(self.beyond(), (qt.Qt.AlignTop, qt.Qt.AlignBottom), strict=True):
+            painter.drawText(self.rect().adjusted(0, 1, -3, -1), where | qt.Qt.AlignRight, said)
         pen = qt.QPen(qt.QColor(colours.text))
         pen.setWidth(2)
         painter.setPen(pen)

@@ -15,7 +15,7 @@ from silx.gui.plot.items import Curve
 
 from penstock.gui import theme
 from penstock.gui.live.drawing.items import FrameItem, PictureItem
-from penstock.gui.live.drawing.picture import Picture, Port, draw
+from penstock.gui.live.drawing.picture import Picture, Port, draw, levels_of
 from penstock.gui.live.drawing.span import span
 from penstock.gui.live.drawing.whole import Whole
 from penstock.gui.live.levels import Scale
@@ -149,6 +149,14 @@ class ImagePlot(PlotWidget):
         """Return the image on the screen, whole; `None` before the first, and of a spectrum."""
         return self._shown
 
+    def take_levels(self) -> None:
+        """Take the levels from what is on the screen now; they stay until they follow each frame again."""
+        picture, look = self._picture.picture(), self.look
+        if picture is not None and picture.seen is not None and not self._is("spectrum"):
+            levels = levels_of(picture.seen, picture.whole, look.scale(), look.percentiles())
+            if levels is not None:
+                look.set_levels(*levels)
+
     def port(self) -> Port | None:
         """Return what of the frame is in sight; `None` if nothing is."""
         if self._whole is None:
@@ -160,6 +168,29 @@ class ImagePlot(PlotWidget):
         across = span((left, right), (first[0] * ratio, last[0] * ratio), columns, self._whole.scale)
         along = span((top, bottom), (first[1] * ratio, last[1] * ratio), rows, self._whole.row_scale)
         return None if across is None or along is None else Port(along, across)
+
+    def home(self) -> tuple[int, int]:
+        """Return the rows and columns of the screen that the frame has when all of it is on show."""
+        if self._whole is None:
+            return 1, 1
+        (left, right), (top, bottom) = self.getGraphXLimits(), self.getGraphYLimits()
+        ratio = self.getWidgetHandle().devicePixelRatioF()
+        first, last = (self.dataToPixel(*at, check=False) for at in ((left, top), (right, bottom)))
+        edges = (first[0] * ratio, last[0] * ratio), (first[1] * ratio, last[1] * ratio)
+        rows, columns = self._whole.shape
+        wide, high = self._home_limits(*self.getPlotBoundsInPixels()[2:])  # by which silx keeps pixels square
+        across = span(wide, edges[0], columns, self._whole.scale)
+        along = span(high, edges[1], rows, self._whole.row_scale)
+        return (1 if along is None else along.size), (1 if across is None else across.size)
+
+    def _home_limits(self, width: float, height: float) -> tuple[tuple[float, float], tuple[float, float]]:
+        """Return the limits of x and y where all is on show, on so many pixels of the screen."""
+        rows, columns = self._extent()
+        if not self.isKeepDataAspectRatio() or width <= 0 or height <= 0:
+            return (0.0, columns), (0.0, rows)
+        step = max(columns / width, rows / height)
+        wide, high = (step * width - columns) / 2, (step * height - rows) / 2
+        return (-wide, columns + wide), (-high, rows + high)
 
     def show_frame(self, frame: LastFrame) -> None:
         """Put `frame` in the place of the one on show; the zoom stays unless the extent changes."""
@@ -238,7 +269,9 @@ class ImagePlot(PlotWidget):
     def _order(self) -> None:
         self._order_due.stop()
         if self._whole is not None and not self._is("spectrum"):
-            self._painter.ask("picture", partial(draw, self._whole, self.port(), self.look.style()))
+            self._painter.ask(
+                "picture", partial(draw, self._whole, self.port(), self.look.style(), self.home())
+            )
 
     def _is(self, kind: str) -> bool:
         """Return whether the frame on show is an "image", a "spectrum" or an "rgba-image"."""

@@ -12,7 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 SAMPLES = 250_000
-"""Pixels looked at: enough for these percentiles, and 16 million would cost more than the drawing."""
+"""Pixels that the histogram is made of: 16 million would cost more than the drawing."""
+MOST_COUNTED = 1 << 16
+"""Whole numbers up to here are counted, which takes a fifth of what it takes to sort them."""
 BINS = 128
 FARTHEST = 1e37
 """Greatest level: a picture's values are single precision, and silx' ticks need room beyond."""
@@ -57,17 +59,26 @@ _VALUES: dict[Scale, Callable[[float], Any]] = {
 }  # fmt: skip
 
 
+Ends = tuple[float, float]
+"""Least and greatest count of the good pixels of a frame."""
+
+
 class Percentiles(NamedTuple):
-    """Shares of the valid pixels, in per cent, that are below the first and the last colour."""
+    """Shares of what is drawn, in per cent, that are below the first and the last colour.
+
+    0 and 100 are the least and the greatest good pixel.
+    """
 
     low: float
     high: float
 
 
-DEFAULT = Percentiles(1.0, 99.5)
-"""Hot pixels and the beam stop's edge do not decide about the picture."""
+DEFAULT = Percentiles(1.0, 99.9)
+"""Some hundred hot pixels, or the beam stop's edge, do not decide about the picture, and some ten spots are
+not lost in the noise."""
 CHOICES = (
-    DEFAULT, Percentiles(0.0, 100.0), Percentiles(0.1, 99.9), Percentiles(1.0, 99.0), Percentiles(5.0, 95.0),
+    DEFAULT, Percentiles(0.0, 100.0), Percentiles(0.1, 99.9), Percentiles(1.0, 99.5), Percentiles(1.0, 99.0),
+    Percentiles(5.0, 95.0),
 )  # fmt: skip
 
 
@@ -87,6 +98,8 @@ class Histogram:
     """Value at the lower edge of the first bin."""
     high: float
     counts: npt.NDArray[np.intp]
+    ends: Ends
+    """Least and greatest value, which may be beyond its bins."""
 
 
 def stride(shape: tuple[int, ...]) -> int:
@@ -96,22 +109,57 @@ def stride(shape: tuple[int, ...]) -> int:
     return max(1, int(np.sqrt(size / SAMPLES))) | 1 if size > SAMPLES else 1
 
 
-def autoscale(values: Values, scale: Scale = Scale.LIN, percentiles: Percentiles = DEFAULT) -> Levels | None:
-    """Return levels at the percentiles of these counts; `None` if there are none.
+def autoscale(
+    values: Values, scale: Scale = Scale.LIN, percentiles: Percentiles = DEFAULT, *, whole: bool = False,
+    ends: Ends | None = None,
+) -> Levels | None:  # fmt: skip
+    """Return levels at the percentiles of these values; `None` if there are none.
+
+    Of whole numbers many may be equal: the levels are those below which the share is, no less of the last
+    colour, so that it is never what most of the picture has, unless nothing is greater.
 
     Args:
-        values: (n,), those of good pixels.
+        values: (n,), those of good blocks of pixels.
         scale: logarithmic ones leave out zeros, which have no logarithm.
         percentiles: shares below the two.
+        whole: whether the values are whole numbers.
+        ends: least and greatest count of all good pixels, which no percentile of blocks tells; by default
+            those of the values.
     """
     if scale is Scale.LOG:
         values = values[values > 0]
     if values.size == 0:
         return None
-    low, high = (float(value) for value in np.percentile(values, percentiles))
-    if values.dtype.kind in "ui":
-        low, high = float(np.floor(low)), float(np.ceil(high))
-    return possible(low, high, scale)
+    least, most = (float(values.min()), float(values.max())) if ends is None else ends
+    if scale is Scale.LOG and least <= 0:
+        least = float(values.min())
+    low, high = _at(values, percentiles, whole and least >= 0 and most < MOST_COUNTED)
+    if whole:
+        low, high = math.floor(low), min(math.floor(high) + 1, most)
+    return possible(
+        least if percentiles.low <= 0 else low, most if percentiles.high >= 100 else high, scale
+    )  # fmt: skip
+
+
+def _at(values: Values, percentiles: Percentiles, countable: bool) -> tuple[float, float]:
+    """Return the least values up to which there are these shares."""
+    size = values.size
+    first, last = (min(max(math.ceil(size * each / 100) - 1, 0), size - 1) for each in percentiles)
+    if countable:
+        places = np.cumsum(np.bincount(values.astype(np.uint16)))
+        low, high = np.searchsorted(places, (first, last), side="right")
+        return float(low), float(high)
+    ordered = np.sort(values)  # faster than a partition, which NumPy does without vectors
+    return float(ordered[first]), float(ordered[last])
+
+
+def with_ends(values: Values, ends: Ends | None) -> Values:
+    """Return some of a frame's counts, (n,), and its least and greatest one, for a histogram of all of it."""
+    if ends is None or not values.size:
+        return values
+    more = [end for end, there in zip(ends, (values.min(), values.max()), strict=True) if end != there]
+    exact = values.dtype.kind in "ui" and all(isinstance(end, int) for end in more)
+    return np.append(values, np.array(more, values.dtype if exact else None)) if more else values
 
 
 def possible(low: float, high: float, scale: Scale) -> Levels:
@@ -143,7 +191,8 @@ def histogram(values: Values, levels: Levels, scale: Scale = Scale.LIN) -> Histo
     whole = scale is Scale.LIN and values.dtype.kind in "ui"
     bins = _bins_of_whole_numbers(most - least) if whole else BINS
     counts, _ = np.histogram(scale.place(values), bins, (least, most))
-    return Histogram(scale, scale.value_at(least), scale.value_at(most), counts)
+    ends = values.min().item(), values.max().item()
+    return Histogram(scale, scale.value_at(least), scale.value_at(most), counts, ends)
 
 
 def _bins_of_whole_numbers(span: float) -> int:

@@ -90,11 +90,11 @@ class Look(qt.QObject):
         self.changed.emit()
 
     def percentiles(self) -> Percentiles:
-        """Return the shares of the valid pixels between which levels follow each frame."""
+        """Return the shares of what is drawn between which levels follow each frame."""
         return self._percentiles
 
     def set_percentiles(self, percentiles: Percentiles) -> None:
-        """Have the levels follow each frame, between these shares of its valid pixels."""
+        """Have the levels follow each frame, between these shares of what is drawn."""
         self._percentiles, self._autoscale = percentiles, True
         self.changed.emit()
 

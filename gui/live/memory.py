@@ -13,6 +13,16 @@ from penstock.gui.live import colours
 from penstock.gui.live.drawing.blocks import Reduction
 from penstock.gui.live.levels import Percentiles, Scale
 from penstock.gui.live.look import Look
+from penstock.gui.live.snapshot import Snapshot
+
+
+def foreign_images(snapshot: Snapshot) -> str:
+    """Return which images of a file are on show that Penstock has not written, else "": what others call
+    "data" is not always of one detector."""
+    series = snapshot.status.series if snapshot.status is not None else None
+    if not snapshot.is_file or series is None or series.active or series.complete is not None:
+        return ""
+    return f"{snapshot.url}::{series.dataset}"
 
 
 class Memory:
@@ -27,15 +37,26 @@ class Memory:
         self._form = form
         self._settings = settings or qt.QSettings("Penstock", "view")
         self._detector = ""
+        self._file = ""
 
     @property
     def detector(self) -> str:
         """The detector that is remembered now; "" while none is known."""
         return self._detector
 
-    def begin(self, detector: str) -> None:
-        """Remember this detector from now on."""
-        self._detector = detector
+    def is_of(self, detector: str, file: str = "") -> bool:
+        """Return whether this is what is remembered now; for arguments see `begin`."""
+        return (detector, file) == (self._detector, self._file)
+
+    def begin(self, detector: str, file: str = "") -> None:
+        """Remember this detector from now on.
+
+        Args:
+            detector: its name.
+            file: of a file whose images may be anything by that name, which images they are: levels that
+                somebody has set for others are not theirs.
+        """
+        self._detector, self._file = detector, file
 
     def keep(self, look: Look, tools: Mapping[str, qt.QAction], size: qt.QSize | None) -> None:
         """Keep what is chosen now; without effect while no detector is known."""
@@ -48,7 +69,7 @@ class Memory:
             "percentile_high": look.percentiles().high, "autoscale": look.is_autoscale(),
         }  # fmt: skip
         if not look.is_autoscale():  # else they are those of the frame
-            values |= {"low": low, "high": high}
+            values |= {"low": low, "high": high, "levels_of": self._file}
         for name, action in tools.items():
             values[f"{self._form}/{name}"] = action.isChecked()
         if size is not None:
@@ -65,8 +86,11 @@ class Memory:
         """Return the folder for files of this detector, which may not exist yet."""
         return Path(self._settings.fileName()).with_suffix("") / self._key("").rstrip("/")
 
-    def restore(self, look: Look, tools: Mapping[str, qt.QAction]) -> qt.QSize | None:
-        """Choose what was kept, and return the size. What was not kept, or makes no sense, stays as it is."""
+    def restore(self, look: Look, tools: Mapping[str, qt.QAction], *, first: bool = True) -> qt.QSize | None:
+        """Choose what was kept, and return the size. What was not kept, or makes no sense, stays as it is.
+
+        But levels that were not kept follow each frame where this is not the `first` that is on show.
+        """
         for scale in Scale:
             if self.text("scale") == scale.label:
                 look.set_scale(scale)
@@ -80,11 +104,13 @@ class Memory:
             look.set_percentiles(Percentiles(low, high))
         look.set_mask_shown(self.flag("mask", look.is_mask_shown()))
         low, high = self.number("low"), self.number("high")
-        if not self.flag("autoscale", True):
+        if not self.flag("autoscale", True) and self.text("levels_of") == self._file:
             if low is not None and high is not None and low < high:
                 look.set_levels(low, high)
             else:
                 look.set_autoscale(False)
+        elif not first:  # those of what was on show before
+            look.set_autoscale(True)
         for name, action in tools.items():
             action.setChecked(self.flag(f"{self._form}/{name}", action.isChecked()))
         size = self._settings.value(self._key(f"{self._form}/size"))

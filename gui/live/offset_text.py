@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import re
+
 from silx.gui.plot import PlotWidget
 from silx.gui.plot.backends.BackendMatplotlib import BackendMatplotlib
 from silx.gui.utils.matplotlib import DefaultTickFormatter
 
+_WHOLE_PART = re.compile(r"\d+")
 _FORMULA = "$\\mathdefault{", "}$"
 
 
 class _Plain(DefaultTickFormatter):
-    """The same numbers as text: silx has each set as a formula, which takes matplotlib much longer."""
+    """The same numbers as text, with commas between thousands: silx has each set as a formula, which takes
+    matplotlib much longer."""
 
     def __call__(self, x: float, pos: int | None = None) -> str:
         """Return the text of a tick."""
         begin, end = _FORMULA
-        return str(super().__call__(x, pos)).removeprefix(begin).removesuffix(end)
+        text = str(super().__call__(x, pos)).removeprefix(begin).removesuffix(end)
+        return _WHOLE_PART.sub(lambda found: f"{int(found[0]):,}", text, count=1)
 
 
 def use_plain(plot: PlotWidget) -> None:

@@ -114,7 +114,7 @@ class StatusLine(qt.QStatusBar):
 def _words(pixel: Pixel | None) -> str:
     if pixel is None:
         return "Point at the picture to read a pixel"
-    where = f"row {pixel.row}   column {pixel.column}"
+    where = f"row {pixel.row:,}   column {pixel.column:,}"
     if pixel.value is None:
         return f"{where}   transferred in blocks: no value"
     value = f"{pixel.value:,}" if isinstance(pixel.value, int) else f"{pixel.value:,.6g}"

@@ -17,6 +17,7 @@ from penstock.gui.banner import StateBanner
 from penstock.gui.live.actions.copy_picture import CopyPicture
 from penstock.gui.live.actions.draw_rectangle import DrawRectangle
 from penstock.gui.live.actions.figures import Figures
+from penstock.gui.live.actions.levels_in_sight import LevelsInSight
 from penstock.gui.live.actions.open_file import OpenFile
 from penstock.gui.live.actions.reload import Reload
 from penstock.gui.live.actions.save import SaveFrame, Shown
@@ -33,7 +34,7 @@ from penstock.gui.live.forms import Form, Forms
 from penstock.gui.live.histogram import LevelsTool
 from penstock.gui.live.image_plot import ImagePlot, Pixel
 from penstock.gui.live.measure.dock import MeasureDock
-from penstock.gui.live.memory import Memory
+from penstock.gui.live.memory import Memory, foreign_images
 from penstock.gui.live.pages import Pages
 from penstock.gui.live.past.bar import PastBar
 from penstock.gui.live.past.past import Past
@@ -114,6 +115,7 @@ class LiveView(TakesFiles):
         self.draw_rectangle = DrawRectangle(self.measure.rectangle, self)
         self.save = SaveFrame(self._what_is_shown, self)
         self.copy = CopyPicture(self.picture, self)
+        self.levels_in_sight = LevelsInSight(self.plot.take_levels, self)
         self.open = OpenFile(lambda path: self.opens(path), self._file_on_show, self)
         self.reload = Reload(self._reload, self)
         if compact:  # in the window around it these keys mean something else: F5 arms
@@ -125,7 +127,7 @@ class LiveView(TakesFiles):
             self.plot.look, self._feed, self,
             picture=(tools.whole, tools.zoom, tools.pan, self.draw_rectangle, self.save),
             parts=(self.show_measure, self.show_regions, self.show_histogram, self.figures),
-            rare=(self.open, self.reload, self.copy),
+            rare=(self.open, self.reload, self.copy, self.levels_in_sight),
         )  # fmt: skip
         self._tools: dict[str, qt.QAction] = {
             "figures": self.figures, "regions": self.show_regions, "measure": self.show_measure,
@@ -353,6 +355,8 @@ class LiveView(TakesFiles):
         """Say of the frame on the screen which it is."""
         self._trouble = ""
         self.readings.show_frame(frame)
+        if frame.interpretation != "image":
+            self.readings.show_counts(None)
         self.measure.show_frame(frame)
         self.past.shown(frame)
         self._show_caption()
@@ -363,6 +367,7 @@ class LiveView(TakesFiles):
 
     def _show_drawn(self, picture: Picture) -> None:
         self.levels.show_histogram(picture.histogram)
+        self.readings.show_counts(picture.every)
 
     def _show_caption(self) -> None:
         shown = self.frame_on_show()
@@ -419,19 +424,19 @@ class LiveView(TakesFiles):
 
     def _remember(self, detector: str) -> None:
         """Choose what was kept for this detector, as soon as it is known."""
-        if self._memory is None or not detector or detector == self._memory.detector:
+        file = foreign_images(self._snapshot)
+        if self._memory is None or not (detector or file) or self._memory.is_of(detector, file):
             return
         memory, self._memory = self._memory, None  # nothing is kept while it restores
-        memory.begin(detector)
-        size = memory.restore(self.plot.look, self._tools)
+        first = memory.is_of("")
+        memory.begin(detector, file)
+        size = memory.restore(self.plot.look, self._tools, first=first)
         if size is not None and not self._compact and self.keeps_size:
             window = self.window()  # it may have tabs around this
             room = window.screen().availableSize()  # it was perhaps kept at a larger one
             window.resize((window.size() + size - self.size()).boundedTo(room.expandedTo(window.size())))
         self._memory = memory
-        series = self._snapshot.status.series if self._snapshot.status is not None else None
-        recorded = series is not None and (series.active or series.complete is not None)
-        if recorded or not self._snapshot.is_file:  # what others call "data" is not always one detector
+        if not file:
             self.measure.kept.begin(memory)
         self.restored.emit()
 
@@ -516,7 +521,7 @@ class LiveView(TakesFiles):
         for action in (
             self.picture_tools.whole, controls.pause, controls.log_colours, controls.autoscale,
             controls.show_mask, self.show_regions, self.show_histogram, self.show_measure,
-            self.draw_rectangle,
+            self.draw_rectangle, self.levels_in_sight,
             self.open, self.reload, self.save, self.copy,
         ):  # fmt: skip
             # Beside other widgets a key is meant for the view only when the view has the focus.

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from silx.gui import qt
 
-from penstock.gui import theme
+from penstock.gui import number_locale, theme
 from penstock.gui.model.detector import DetectorModel
 from penstock.gui.model.fleet import Fleet
 from penstock.gui.model.fleet_row import ASKING
@@ -59,6 +59,7 @@ def run(
     """
     application = qt.QApplication.instance() or qt.QApplication(["penstock panel"])
     theme.apply(application, theme.of_name(options.theme, application))
+    number_locale.use()
     # A picture is the same whatever the user of this machine has moved.
     layout = None if options.screenshot is not None else qt.QSettings("Penstock", "panel")
     fleet = Fleet()

@@ -15,8 +15,9 @@ class Autoscale(qt.QAction):
         super().__init__("Autoscale", parent)
         self.setIcon(icon("fa5s.adjust"))
         self.setToolTip(
-            "Levels follow each frame (A), between the chosen percentiles of its valid pixels; off, they "
-            "stay as they are. Dragging a level on the histogram switches it off"
+            "Levels follow each frame (A), between the chosen percentiles of the whole frame as this window "
+            "draws it, whatever is zoomed to; off, they stay as they are. Dragging a level on the histogram "
+            "switches it off"
         )
         self.setShortcut("A")
         self.setCheckable(True)

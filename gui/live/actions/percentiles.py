@@ -1,4 +1,4 @@
-"""The shares of the pixels between which levels follow each frame."""
+"""The shares of what is drawn between which levels follow each frame."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from penstock.gui.live.actions.choice import choice
 from penstock.gui.live.levels import CHOICES
 from penstock.gui.live.look import Look
 
-TIP = "Levels follow each frame: so much of its valid pixels is below the first and the last colour"
+TIP = (
+    "Levels follow each frame: so much of the whole frame, as this window draws it, is below the first and "
+    "the last colour. 0 – 100 %: from the least to the greatest valid pixel"
+)
 
 
 def percentiles_choice(look: Look, parent: qt.QWidget | None = None) -> qt.QComboBox:

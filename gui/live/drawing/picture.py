@@ -9,14 +9,23 @@ import numpy as np
 import numpy.typing as npt
 from silx.math.colormap import cmap
 
-from penstock.gui.live.drawing.blocks import Reduction, greatest_colours, reduce
+from penstock.gui.live.drawing.blocks import Blocks, Reduction, greatest_colours
 from penstock.gui.live.drawing.span import Span
 from penstock.gui.live.drawing.whole import Whole
-from penstock.gui.live.levels import Histogram, Levels, Percentiles, Scale, autoscale, histogram
+from penstock.gui.live.levels import (
+    Histogram,
+    Levels,
+    Percentiles,
+    Scale,
+    autoscale,
+    histogram,
+    with_ends,
+)
 from penstock.receiver.validity.pixels import Flag
 
 MARK = 10
 """Pixels of the screen that the mark of a row is wide."""
+_NOTHING = np.zeros((0, 0, 4), np.uint8)
 Colour = tuple[int, int, int, int]
 """Red, green, blue, alpha."""
 
@@ -57,35 +66,67 @@ class Picture:
     """(rows, cols, 4): one for each pixel of the screen, from the top."""
     levels: Levels
     histogram: Histogram | None
+    seen: Blocks | None = None
+    """What the colours were made of; `None` of colours as received."""
+    every: Blocks | None = None
+    """The same of the whole frame, as large as the window shows it."""
 
 
-def draw(whole: Whole, port: Port | None, style: Style) -> Picture:
-    """Return the picture of a frame."""
+def draw(whole: Whole, port: Port | None, style: Style, home: tuple[int, int]) -> Picture:
+    """Return the picture of a frame.
+
+    Args:
+        whole: the frame.
+        port: what of it is in sight.
+        style: how counts become colours.
+        home: rows and columns of the screen that the whole frame has when all of it is in sight.
+    """
     levels = style.levels
-    if style.percentiles is not None and not whole.has_colours:
-        levels = autoscale(whole.sample, style.scale, style.percentiles) or levels
-    found = None if whole.has_colours else histogram(whole.sample, levels, style.scale)
-    if port is None:
-        return Picture(whole, None, np.zeros((0, 0, 4), np.uint8), levels, found)
     if whole.has_colours:
-        colours = np.full((port.rows.size, port.columns.size, 4), 255, np.uint8)
-        colours[..., :3] = greatest_colours(whole.colours, port.rows, port.columns)
-        return Picture(whole, port, colours, levels, None)
-    values, flags = reduce(
-        whole.drawn, port.rows, port.columns,
-        reduction=style.reduction, rule=whole.drawn_rule, partial=whole.drawn_is_partial, gaps=whole.gaps,
-        counts=whole.has_counts,
-    )  # fmt: skip
+        return Picture(whole, port, _colours_of(whole, port), levels, None)
+    seen = None if port is None else whole.reduced(port.rows, port.columns, style.reduction)
+    every = whole.on_screen(*home, style.reduction)
+    if style.percentiles is not None:
+        levels = levels_of(every, whole, style.scale, style.percentiles) or levels
+    found = histogram(with_ends(whole.sample, every.ends), levels, style.scale)
+    if port is None or seen is None:
+        return Picture(whole, None, _NOTHING, levels, found, None, every)
+    colours = _coloured(whole, port, seen, style, levels)
+    return Picture(whole, port, colours, levels, found, seen, every)
+
+
+def levels_of(blocks: Blocks, whole: Whole, scale: Scale, percentiles: Percentiles) -> Levels | None:
+    """Return levels for blocks of a frame, at percentiles of the blocks; `None` if none has a count.
+
+    Where several pixels make a block, percentiles of the pixels would be too low: of Poisson noise with a
+    mean of 2, more than half of the greatest of 40 are among the greatest half per cent.
+    """
+    single = blocks.values.shape == whole.shape
+    counts = whole.image.dtype.kind in "ui" and (single or blocks.reduction is Reduction.GREATEST)
+    return autoscale(blocks.good(), scale, percentiles, whole=counts, ends=blocks.ends)
+
+
+def _colours_of(whole: Whole, port: Port | None) -> npt.NDArray[np.uint8]:
+    if port is None:
+        return _NOTHING
+    colours = np.full((port.rows.size, port.columns.size, 4), 255, np.uint8)
+    colours[..., :3] = greatest_colours(whole.colours, port.rows, port.columns)
+    return colours
+
+
+def _coloured(whole: Whole, port: Port, seen: Blocks, style: Style, levels: Levels) -> npt.NDArray[np.uint8]:
+    flags = seen.flags
     if whole.marked_rows is not None:
+        flags = flags.copy()
         flags[_mostly_empty(whole.empty_rows, port.rows)] = Flag.INVALID
     # Also of what has no logarithm, or no value.
-    np.maximum(values, levels.low, out=values)
-    colours = cmap(values, style.table, *levels, style.scale.value)
+    values = np.maximum(seen.values, np.float32(levels.low))
+    colours = np.asarray(cmap(values, style.table, *levels, style.scale.value))
     for flag, colour in style.marks.items():
         colours[flags == flag] = colour
     if whole.marked_rows is not None and style.row_mark is not None:
         colours[_with_marks(whole.marked_rows, port.rows), :MARK] = style.row_mark
-    return Picture(whole, port, colours, levels, found)
+    return colours
 
 
 def _mostly_empty(empty: npt.NDArray[np.bool_], rows: Span) -> npt.NDArray[np.bool_]:

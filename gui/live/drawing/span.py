@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,6 +31,11 @@ class Span:
     step: float
     """Pixels of the frame in one pixel of the screen."""
 
+    def is_all(self, pixels: int) -> bool:
+        """Return whether it is all of so many pixels of the frame, none of them on several of the screen:
+        then `size` says which blocks there are."""
+        return self.start == 0 and self.stop == pixels >= self.size and self.step >= 1
+
     def blocks(self) -> tuple[Places, Places]:
         """Return for each pixel of the screen the first pixel of the frame in it, and one behind the last.
 
@@ -48,6 +54,13 @@ class Span:
         return places, places + 1
 
 
+def all_of(pixels: int, size: int) -> Span:
+    """Return a whole axis of so many pixels of the frame on `size` of the screen, or as many where that is
+    fewer: nothing is repeated."""
+    size = min(size, pixels)
+    return Span(0, pixels, 0, size, 0.0, pixels / size)
+
+
 def span(
     limits: tuple[float, float], edges: tuple[float, float], pixels: int, scale: float = 1.0
 ) -> Span | None:
@@ -63,9 +76,14 @@ def span(
     if high <= low or edges[1] <= edges[0]:
         return None
     step = (limits[1] - limits[0]) / (edges[1] - edges[0])
-    first = round(edges[0] + (low - limits[0]) / step)
-    size = max(1, round(edges[0] + (high - limits[0]) / step) - first)
+    first = _nearest(edges[0] + (low - limits[0]) / step)
+    size = max(1, _nearest(edges[0] + (high - limits[0]) / step) - first)
     start = min(int(np.floor(low / scale + _SLACK)), pixels - 1)
     stop = max(start + 1, min(int(np.ceil(high / scale - _SLACK)), pixels))
     origin = (limits[0] + (first - edges[0]) * step) / scale
     return Span(start, stop, first, size, origin, step / scale)
+
+
+def _nearest(place: float) -> int:
+    """Return the whole number next to a place; a half goes up, whatever the arithmetic was off by."""
+    return math.floor(place + 0.5 + _SLACK)

@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from penstock.gui.live import pixels
+from penstock.gui.live.drawing.blocks import Blocks, Reduction, reduce
+from penstock.gui.live.drawing.span import Span, all_of
 from penstock.gui.live.levels import stride
 from penstock.gui.live.pixels import as_bytes, as_numbers
 from penstock.receiver.client import LastFrame
@@ -39,6 +41,7 @@ class Whole:
         self.scale = float(frame.downsample)
         self.extent = columns * frame.downsample, rows * frame.downsample
         """Columns and rows of one image, in detector pixels."""
+        self._kept: tuple[tuple[int, int, Reduction], Blocks] | None = None
 
     @property
     def row_scale(self) -> float:
@@ -123,6 +126,33 @@ class Whole:
         part = self.image[::every, ::every]
         gaps = None if self.gaps is None else self.gaps[::every, ::every]
         return np.asarray(part[self._flags(part, gaps) == Flag.GOOD])
+
+    def reduced(self, rows: Span, columns: Span, reduction: Reduction) -> Blocks:
+        """Return what is in sight as one value for each pixel of the screen.
+
+        That of the whole frame is kept: it is asked for once for the picture and once for the levels.
+
+        Args:
+            rows: rows in sight.
+            columns: columns in sight.
+            reduction: what a block becomes.
+        """
+        key = rows.size, columns.size, reduction
+        whole = rows.is_all(self.shape[0]) and columns.is_all(self.shape[1])
+        if whole and self._kept is not None and self._kept[0] == key:
+            return self._kept[1]
+        found = reduce(
+            self.drawn, rows, columns, reduction=reduction, rule=self.drawn_rule,
+            partial=self.drawn_is_partial, gaps=self.gaps, counts=self.has_counts,
+        )  # fmt: skip
+        if whole:
+            self._kept = key, found
+        return found
+
+    def on_screen(self, rows: int, columns: int, reduction: Reduction) -> Blocks:
+        """Return all of it, reduced to so many rows and columns of the screen at most; for arguments see
+        `reduced`."""
+        return self.reduced(all_of(self.shape[0], rows), all_of(self.shape[1], columns), reduction)
 
     def flag(self, row: int, column: int) -> Flag:
         """Return the flag of one pixel."""

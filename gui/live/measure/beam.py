@@ -171,8 +171,8 @@ def visible(line: Line, extent: tuple[int, int]) -> list[Line]:
 def sentence(place: Place) -> str:
     """Return what is known of a place, for the status bar; "" if nothing is."""
     parts: Sequence[tuple[float | None, str]] = (
-        (place.millimetres, "{:.2f} mm"),
-        (place.pixels if place.millimetres is None else None, "{:.1f} pixels from the beam"),
+        (place.millimetres, "{:,.2f} mm"),
+        (place.pixels if place.millimetres is None else None, "{:,.1f} pixels from the beam"),
         (place.two_theta, "2θ {:.3f}°"),
         (place.d, "d {:.4g} Å"),
         (place.q, "q {:.4g} Å⁻¹"),

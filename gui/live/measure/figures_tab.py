@@ -60,6 +60,7 @@ class FiguresTab(qt.QWidget):
         select_whole(self.allowed)
         self.allowed.setAccessibleName("Saturated pixels without a warning")
         self.allowed.setRange(0, MOST)
+        self.allowed.setGroupSeparatorShown(True)
         self.allowed.setValue(ALLOWED)
         self.allowed.setKeyboardTracking(False)
         self.allowed.setToolTip("A banner warns when more pixels than these are saturated")
@@ -178,9 +179,9 @@ def _text(row: str, figures: Figures) -> str:
         return f"▲ {figures.saturated:,}" if figures.saturated else "0"
     if row == "At":
         place = figures.place
-        return NOTHING if place is None else f"row {place[0]}, column {place[1]}"
+        return NOTHING if place is None else f"row {place[0]:,}, column {place[1]:,}"
     if row == "Centroid":
         centre = figures.centroid
-        return NOTHING if centre is None else f"x {centre[0]:.2f}, y {centre[1]:.2f}"
+        return NOTHING if centre is None else f"x {centre[0]:,.2f}, y {centre[1]:,.2f}"
     value = {"Sum": figures.sum, "Mean": figures.mean, "Maximum": figures.maximum}[row]
     return number(value if figures.pixels else None)

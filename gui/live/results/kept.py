@@ -42,8 +42,9 @@ class Kept(qt.QObject):
         if self._memory is None or not pipeline or pipeline == self._memory.detector:
             return
         memory, self._memory = self._memory, None  # nothing is kept while it restores
+        first = not memory.detector
         memory.begin(pipeline)
-        size = memory.restore(self._look, self._tools)
+        size = memory.restore(self._look, self._tools, first=first)
         self._memory = memory
         self.restored.emit(size)
 

@@ -145,6 +145,12 @@ class ResultPlot(ImagePlot):
             if not 0.4 * room <= rows <= room:
                 self.resetZoom()
 
+    def _home_limits(self, width: float, height: float) -> tuple[tuple[float, float], tuple[float, float]]:
+        rows, columns = self._extent()
+        if self._rows_are_frames:
+            return (0.0, columns), (0.0, self._room(rows))
+        return super()._home_limits(width, height)
+
     def _room(self, frames: float) -> float:
         """Return for how many frames there is room on the axis."""
         room = float(LEAST)

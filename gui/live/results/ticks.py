@@ -68,7 +68,7 @@ def number(axis: Any, places: Places | None) -> None:
         axis.set_major_formatter(FuncFormatter(lambda at, _: f"{at:,.0f}"))
         return
     axis.set_major_locator(Ticks(places))
-    axis.set_major_formatter(FuncFormatter(lambda at, _: f"{places.value(at):.6g}"))
+    axis.set_major_formatter(FuncFormatter(lambda at, _: f"{places.value(at):,.6g}"))
 
 
 def axes(backend: Any) -> tuple[Any, Any] | None:

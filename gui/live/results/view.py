@@ -7,6 +7,7 @@ from silx.gui import qt
 from penstock.gui.banner import StateBanner
 from penstock.gui.elided import BriefLabel
 from penstock.gui.live.actions.copy_picture import CopyPicture
+from penstock.gui.live.actions.levels_in_sight import LevelsInSight
 from penstock.gui.live.actions.open_file import OpenFile
 from penstock.gui.live.caption import CaptionLine
 from penstock.gui.live.forms import Form
@@ -65,9 +66,11 @@ class ResultsView(Following):
         self.save = SaveResult(self._what_is_shown, self)
         self.copy = CopyPicture(self.picture, self)
         self.open = OpenFile(lambda path: self.opens(path), self._file_on_show, self)
+        self.levels_in_sight = LevelsInSight(self.plots.image.take_levels, self)
         self.tools = Tools(
-            self.plots.curve, self.plots.image, self.plots.numbers, self, (self.open, self.save, self.copy)
-        )
+            self.plots.curve, self.plots.image, self.plots.numbers, self,
+            (self.open, self.save, self.copy, self.levels_in_sight),
+        )  # fmt: skip
         self._whole = qt.QWidget(self)
         self.bar = PastBar(self._whole, saturated=False, parent=self)
         self.steps = Steps(self.bar, self)
@@ -85,7 +88,7 @@ class ResultsView(Following):
                 status=self._status,
             ),
         )  # fmt: skip
-        for action in (*self.tools.keys(), self.open, self.save, self.copy):
+        for action in (*self.tools.keys(), self.open, self.save, self.copy, self.levels_in_sight):
             # Beside other widgets a key is meant for the view only when the view has the focus.
             action.setShortcutContext(qt.Qt.WidgetWithChildrenShortcut)
             self.addAction(action)

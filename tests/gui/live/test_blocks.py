@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from penstock.gui.live.drawing.blocks import Reduction, greatest_colours, reduce
+from penstock.gui.live.drawing import blocks
+from penstock.gui.live.drawing.blocks import Reduction, greatest_colours
 from penstock.gui.live.drawing.span import Span, span
 from penstock.receiver.validity.pixels import Flag, PixelRule
 
@@ -20,6 +21,12 @@ def whole(rows: int, columns: int) -> tuple[Span, Span]:
     along, across = span((0, SHAPE[0]), (0, rows), SHAPE[0]), span((0, SHAPE[1]), (0, columns), SHAPE[1])
     assert along is not None and across is not None
     return along, across
+
+
+def reduce(image: np.ndarray[Any, Any], rows: Span, columns: Span, **keys: Any) -> tuple[Any, Any]:
+    """The values of the screen's pixels, and their flags."""
+    found = blocks.reduce(image, rows, columns, **keys)
+    return found.values, found.flags
 
 
 def frame(dtype: str) -> np.ndarray[Any, Any]:
@@ -110,6 +117,11 @@ def test_a_block_is_its_greatest_count_or_its_mean_and_its_flag_is_that_of_its_p
             expected[y, x] = counts.astype(float).mean()
     good = ~np.isnan(expected)
     np.testing.assert_allclose(mean[good], expected[good], rtol=1e-6)
+    counts = image[known == Flag.GOOD]
+    ends = blocks.reduce(
+        image, rows, columns, rule=rule, partial=partial, gaps=without if gaps else None
+    ).ends
+    assert ends == ((counts.min(), counts.max()) if counts.size else None), "exact, and of good pixels only"
 
 
 @pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "float32"])

@@ -81,7 +81,7 @@ def test_a_frame_that_cannot_be_drawn_is_said_and_the_next_one_is_asked_for(
     viewer = show(receiver.url)
     receiver.run()
     receiver.frame(IMAGE + 0.5j, 5)
-    qtbot.waitUntil(lambda: "frame 5 cannot be drawn (TypeError" in viewer.caption.text(), timeout=DEADLINE)
+    qtbot.waitUntil(lambda: "frame 5 cannot be drawn (ValueError" in viewer.caption.text(), timeout=DEADLINE)
     receiver.frame(IMAGE, 6)
     qtbot.waitUntil(lambda: viewer.caption.text().startswith("frame 6"), timeout=DEADLINE)
 

@@ -17,6 +17,7 @@ from penstock.gui.live.levels import (
     histogram,
     possible,
     stride,
+    with_ends,
 )
 
 TABLE = np.zeros((256, 4), np.uint8)
@@ -28,9 +29,39 @@ def test_levels_are_percentiles_of_the_good_pixels_only() -> None:
     good = np.ones(image.shape, bool)
     good[0, :2] = False
 
-    levels = autoscale(image[good])
+    levels = autoscale(image[good], percentiles=Percentiles(1, 99.5), whole=True)
 
-    assert levels == (np.floor(np.percentile(image[good], 1)), np.ceil(np.percentile(image[good], 99.5)))
+    # 999 different counts from 2 to 1000: 9 are below 11, and 995 below 997.
+    assert levels == (11, 997)
+
+
+@pytest.mark.parametrize(
+    ("counts", "percentiles", "expected"),
+    [
+        # (count, how many); percentiles; levels. Of 1000 blocks, 995 are to be below the last colour.
+        ([(5, 990), (8, 7), (9, 3)], (1, 99.5), (5, 9)),
+        ([(5, 990), (8, 4), (9, 6)], (1, 99.5), (5, 9)),  # 994 below 9, and nothing above it
+        ([(0, 600), (1, 395), (3, 5)], (1, 99.5), (0, 2)),
+        ([(0, 5), (2, 15), (7, 980)], (1, 99.5), (2, 7)),
+        ([(0, 600), (70_000, 395), (80_000, 5)], (1, 99.5), (0, 70_001)),  # too great to be counted
+        ([(-3, 600), (4, 395), (6, 5)], (1, 99.5), (-3, 5)),
+        ([(5, 990), (8, 10)], (0, 100), (0, 900)),
+        ([(5, 990), (8, 10)], (0, 99), (0, 6)),
+    ],
+)
+def test_no_more_than_the_share_of_whole_numbers_has_the_last_colour(
+    counts: list[tuple[int, int]], percentiles: tuple[float, float], expected: tuple[float, float]
+) -> None:
+    values = np.repeat(*np.transpose(counts)).astype(np.float32)
+    ends = (0, 900) if 0 in percentiles else (int(values.min()), int(values.max()))
+    assert autoscale(values, percentiles=Percentiles(*percentiles), whole=True, ends=ends) == expected
+
+
+def test_a_least_and_a_greatest_count_that_the_sample_lacks_are_in_the_histogram() -> None:
+    found = histogram(with_ends(np.full(50, 7, np.uint16), (2, 9)), Levels(2, 9))
+    assert found is not None
+    assert (found.low, found.high, found.ends) == (2, 9, (2, 9))
+    assert found.counts.tolist() == [1, 0, 0, 0, 0, 50, 0, 1]
 
 
 def test_logarithmic_levels_leave_zeros_out() -> None:
@@ -61,12 +92,11 @@ def test_of_a_large_image_a_sample_is_looked_at_and_gives_nearly_the_same() -> N
     assert image.size > SAMPLES
 
     every = stride(image.shape)
-    levels = autoscale(image[::every, ::every].ravel())
 
     assert every > 1
-    assert levels is not None
-    assert levels.low == pytest.approx(np.percentile(image, 1), abs=2)
-    assert levels.high == pytest.approx(np.percentile(image, 99.5), abs=2)
+    assert np.percentile(image[::every, ::every], [1, 50, 99.5]) == pytest.approx(
+        np.percentile(image, [1, 50, 99.5]), abs=2
+    )
 
 
 def test_the_percentiles_are_chosen() -> None:

@@ -35,8 +35,9 @@ def test_of_a_file_only_what_it_has_is_shown(qtbot: Any, tmp_path: Path, show: C
     texts = seen(viewer)
 
     assert texts[:7] == ["FRAME ON SHOW", "Number", "0", "Size", "20 × 30", "Type", "uint16"]
-    assert texts[7:11] == ["SERIES", "File", "others.h5", "Folder"]
-    assert texts[12:14] == ["RATES", "Drawn here"] and len(texts) == 15
+    assert texts[7:9] == ["Counts", "1 to 1"]
+    assert texts[9:13] == ["SERIES", "File", "others.h5", "Folder"]
+    assert texts[14:16] == ["RATES", "Drawn here"] and len(texts) == 17
 
     write_series(tmp_path / "ours.h5", 9, lost=(2, 3))
     viewer.open_file(str(tmp_path / "ours.h5"))

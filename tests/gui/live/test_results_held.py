@@ -208,7 +208,7 @@ def test_a_gap_is_seen_also_where_several_rows_share_a_pixel_of_the_screen() -> 
         table=np.zeros((256, 4), np.uint8), scale=Scale.LIN, levels=Levels(0.0, 2.0), percentiles=None,
         reduction=Reduction.GREATEST, marks={Flag.INVALID: (9, 9, 9, 255)}, row_mark=(7, 7, 7, 255),
     )  # fmt: skip
-    drawn = draw(whole, Port(rows, Span(0, 4, 0, 40, 0.0, 0.1)), style).colours
+    drawn = draw(whole, Port(rows, Span(0, 4, 0, 40, 0.0, 0.1)), style, (50, 40)).colours
     assert np.flatnonzero((drawn[:, -1] == 9).any(-1)).tolist() == [5], "of 12 and 50 the neighbour is seen"
     assert np.flatnonzero((drawn[:, 0] == 7).any(-1)).tolist() == [4, 5, 6, 7, 24, 25, 26], "but marked"
 
