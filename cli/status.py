@@ -139,7 +139,7 @@ def describe(status: Status, receiver: str = "") -> Iterator[str]:
     if status.error:
         yield f"  it takes no series until it is reset: penstock reset{receiver}"
     for connection in status.connections:
-        yield f"  {_connection(connection)}"
+        yield f"  {_connection(connection, has_left=_is_well(status))}"
     if status.waits_for:
         yield f"  {status.waits_for}"
     if status.stalled:
@@ -183,7 +183,19 @@ def _reason(status: Status) -> str:
     return "" if reason == status.error else reason
 
 
-def _connection(connection: Connection) -> str:
+def _is_well(status: Status) -> bool:
+    """Return whether the last series has ended as it should have: a streamer may leave after that."""
+    series = status.series
+    has_ended = series is not None and series.taken and not series.active
+    return has_ended and not (status.error or status.refused or status.lacks)
+
+
+def _connection(connection: Connection, *, has_left: bool) -> str:
+    if not connection.connections and has_left:
+        return (
+            f"not connected to {connection.endpoint}: the streamer has left after the last series, and the "
+            "next one begins once it is back"
+        )
     if not connection.connections:
         return f"NOT connected to {connection.endpoint}: is that the streamer's address, and is it running?"
     sockets = f" by {plural(connection.connections, 'socket')}" if connection.connections > 1 else ""

@@ -57,7 +57,8 @@ class PipelineRecord:
         status = self.snapshot.status
         if status.state == "error":
             return f"{status.error} Correct this and call Reset."
-        waits = f" Waiting: {status.waits_for}" if status.waits_for else ""
+        waits = f" {status.waits_for[:1].upper()}{status.waits_for[1:]}" if status.waits_for else ""
+        waits += "." if waits and waits[-1] not in ".?!" else ""
         series = status.series
         if series is None:
             return f"Idle; no series yet.{waits}"

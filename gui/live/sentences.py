@@ -232,8 +232,9 @@ def _idle(status: Status, *, kept: bool) -> Message:
         after = "" if counted else f" after {progress(status.counts)}"
         why = _sentence(series.reason or "no reason given", capital=False)
         return Message("notice", "IDLE", f"{name_of(series)} is incomplete{after}: {why}")
-    if status.connections and not any(each.connections for each in status.connections):
-        ends = ", ".join(each.endpoint for each in status.connections)
+    ends = ", ".join(each.endpoint for each in status.connections)
+    is_alone = bool(ends) and not any(each.connections for each in status.connections)
+    if is_alone and series is None:
         return Message("idle", "IDLE", f"Ready, but no streamer answers at {ends}; is it running?")
     if series is None:
         old = " The picture is from before its restart." if kept else ""
@@ -241,9 +242,9 @@ def _idle(status: Status, *, kept: bool) -> Message:
     end = (
         f"complete, {progress(status.counts)}" if series.complete is not False else f"ended: {series.reason}"
     )
-    return Message(
-        "idle", "IDLE", f"Ready for the next series. Last: {name_of(series)}, {_sentence(end, capital=False)}"
-    )
+    back = f", once the streamer at {ends} is back" if is_alone else ""  # which may leave after a series
+    last = f"Last: {name_of(series)}, {_sentence(end, capital=False)}"
+    return Message("idle", "IDLE", f"Ready for the next series{back}. {last}")
 
 
 def name_of(series: Series) -> str:

@@ -29,12 +29,13 @@ class Answers:
         errors: failed frames in a row after which the pipeline is in Error; 0: never.
         fail: puts the pipeline in Error, with a sentence.
         break_off: processes no more of a series, for a reason.
+        version_of: version of parameters by its number in messages.
         is_quiet: whether the reason of a series is said at its end, and not in the log, too.
     """
 
     def __init__(
         self, schedule: Schedule, errors: int, fail: Callable[[str], None],
-        break_off: Callable[[Run, str], None], *, is_quiet: bool = False,
+        break_off: Callable[[Run, str], None], version_of: Callable[[int], int], *, is_quiet: bool = False,
     ) -> None:  # fmt: skip
         self.runs: dict[int, Run] = {}
         """Series by the numbers of their parts."""
@@ -44,6 +45,7 @@ class Answers:
         self._errors = errors
         self._fail = fail
         self._break_off = break_off
+        self._version_of = version_of
         self._is_quiet = is_quiet
         self._in_a_row = 0
 
@@ -100,6 +102,10 @@ class Answers:
         if bunch is None:
             return
         run = self.runs[message.series]
+        try:
+            version = self._version_of(message.version)
+        except KeyError as error:
+            raise wire.WireError(f"no change {message.version} of the parameters was taken") from error
         values = arrays_of(message.arrays, parts)
         failed = dict(message.errors)
         try:
@@ -116,7 +122,7 @@ class Answers:
         )
         try:
             run.store.settled(
-                bunch, member.number, member.name, message.version, failed, message.unread, message.held
+                bunch, member.number, member.name, version, failed, message.unread, message.held
             )
         except ResultError as error:
             self._break_off(run, str(error))

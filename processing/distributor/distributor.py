@@ -21,7 +21,7 @@ from penstock.processing.distributor.connections import CannotListen, Connection
 from penstock.processing.distributor.flow import Flow
 from penstock.processing.distributor.link import Command, Link, Setup
 from penstock.processing.distributor.pipeline_status import status
-from penstock.processing.distributor.receiver_news import Begun, Entry, Forgotten, Over, Silent
+from penstock.processing.distributor.receiver_news import Begun, Entry, Forgotten, Over, Running, Silent
 from penstock.processing.distributor.receiver_stream import ReceiverStream
 from penstock.processing.distributor.receiver_watch import Watch
 from penstock.processing.models import Changed, Status
@@ -72,7 +72,7 @@ class Distributor:
         if setup.file:
             self._flow.series.process_file(setup.file)
         else:
-            self._watch = Watch(setup.config.receiver, setup.config.consumer, setup.since)
+            self._watch = Watch(setup.config.receiver, setup.config.consumer, setup.since, setup.over)
             self._flow.series.ask, self._flow.series.ask_end = self._watch.ask, self._watch.ask_end
             self._poller.register(self._watch.fileno, zmq.POLLIN)
 
@@ -110,7 +110,11 @@ class Distributor:
             self._tell(now)
 
     def _tell(self, now: float) -> None:
-        self._link.send(self._status(), now, finished=self._is_finished, hanging=tuple(self._flow.given_up))
+        past = self._flow.series.past
+        over = past.untold
+        is_finished, hanging = self._is_finished, tuple(self._flow.given_up)
+        if self._link.send(self._status(), now, finished=is_finished, hanging=hanging, over=over):
+            past.told(over)
 
     def _status(self) -> Status:
         return status(self._flow, self._silent)
@@ -135,6 +139,8 @@ class Distributor:
                     self._flow.series.is_forgotten(series)
                 case Entry():
                     self._stream.connect(news)
+                case Running():
+                    self._flow.unheard.take(news, time.monotonic())
                 case Silent(why):
                     self._silent = why
 

@@ -38,6 +38,7 @@ class Ending:
 
     def step(self) -> None:
         """Let every series go on to its next phase if what it waits for is there."""
+        self._series.from_files.step()
         for run in list(self._series.runs.values()):
             if run.phase is Phase.LIVE and (
                 run.end is not None or (run.over is not None and not run.expects_more)
@@ -68,6 +69,8 @@ class Ending:
             series: id of the series; "" for all that are not over.
             why: a sentence, which is the reason in the result file.
         """
+        if not series:
+            self._series.from_files.drop(why)
         for run in self._series.runs.values():
             is_ending = run.is_stopped or run.phase in (Phase.FINISHING, Phase.OVER)
             if series in ("", run.name) and not is_ending:

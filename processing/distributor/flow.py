@@ -22,6 +22,7 @@ from penstock.processing.distributor.link import Setup
 from penstock.processing.distributor.schedule import Schedule
 from penstock.processing.distributor.series_list import SeriesList
 from penstock.processing.distributor.staff import Member, Staff
+from penstock.processing.distributor.unheard import Unheard
 from penstock.processing.distributor.versions import Versions
 from penstock.processing.models import Changed
 from penstock.processing.results.errors import ResultError
@@ -56,6 +57,8 @@ class Flow:
         self.series = SeriesList(setup, self.schedule, self.staff)
         self.giving = Giving(self.series)
         self.ending = Ending(self.series)
+        self.unheard = Unheard()
+        """The receiver's running series, if nothing of it is live."""
         self.from_frame = 0
         """First frame with the parameters in use, of the newest series."""
         self.departed: deque[tuple[Member, float, Departure]] = deque(maxlen=DEPARTURES)
@@ -192,9 +195,9 @@ class Flow:
         names = {member.number: member.name for member in self.staff.members.values()}
         said = [names[number] for number in change.acknowledged if number in names]
         refused = {names.get(number, "a worker that is gone"): why for number, why in change.refused.items()}
-        taken = self.versions.version == change.version
+        taken = self.versions.number == change.number
         if taken:
-            self.staff.say_all(wire.Use(version=change.version))
+            self.staff.say_all(wire.Use(version=change.number))
             latest = self.series.latest
             self.from_frame = 0 if latest is None else latest.next_frame
             for run in self.series.runs.values():

@@ -15,7 +15,7 @@ import msgspec
 
 from penstock.processing.channels.recording import Places
 from penstock.processing.config.pipeline_config import PipelineConfig
-from penstock.processing.models import Changed, Parameters, Status
+from penstock.processing.models import Changed, Parameters, Series, Status
 from penstock.processing.wire import Step
 from penstock.receiver.service.datagrams import Datagrams
 
@@ -40,6 +40,10 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
     """Where the values of channels are; `None` if there are none."""
     parameters: Parameters | None = None
     """Those in use when an earlier distributor died; `None`: those of the configuration."""
+    over: bytes = b""
+    """Marks of the series that earlier distributors have brought to their end: they stay closed."""
+    shown: tuple[Series, ...] = ()
+    """What is said of the last of these, the one that began last first."""
 
 
 class Command(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,6 +73,8 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     """Of a pipeline on a file: all is done, and the distributor ends."""
     hanging: tuple[int, ...] = ()
     """Process ids of the last workers on this machine that were given up: they do not end by themselves."""
+    over: bytes = b""
+    """Marks of series that have come to their end since the snapshot before."""
 
 
 class Link:
@@ -108,29 +114,38 @@ class Link:
         return now - self._told_at >= LEAST or self.handled != self._told_handled
 
     def send(
-        self, status: Status, now: float, *, finished: bool = False, hanging: tuple[int, ...] = ()
-    ) -> None:
-        """Send a snapshot if something has changed or the last one is old.
+        self,
+        status: Status,
+        now: float,
+        *,
+        finished: bool = False,
+        hanging: tuple[int, ...] = (),
+        over: bytes = b"",
+    ) -> bool:
+        """Send a snapshot if something has changed or the last one is old; return whether it was sent.
 
         Args:
             status: without a version.
             now: monotonic seconds.
             finished: see `Snapshot`.
             hanging: see `Snapshot`.
+            over: see `Snapshot`.
         """
         content = msgspec.json.encode((status, self.handled, self.changed, finished, hanging))
-        if content == self._told and now - self._told_at < HEARTBEAT:
-            return
+        if content == self._told and not over and now - self._told_at < HEARTBEAT:
+            return False
         if content != self._told:
             self._version += 1
         told = replace(status, version=self._version)
         snapshot = Snapshot(
-            status=told, handled=self.handled, changed=self.changed, finished=finished, hanging=hanging
+            status=told, handled=self.handled, changed=self.changed, finished=finished, hanging=hanging,
+            over=over,
         )  # fmt: skip
         try:
             self._datagrams.send(snapshot, cut=True, wait=finished)
         except BlockingIOError:
-            return  # the parent is slow: it gets the next snapshot
+            return False  # the parent is slow: it gets the next snapshot
         except ConnectionError:
-            return  # `commands` notices
+            return False  # `commands` notices
         self._told, self._told_at, self._told_handled = content, now, self.handled
+        return True

@@ -6,7 +6,7 @@ from importlib.metadata import version
 from itertools import islice
 
 from penstock.processing import models
-from penstock.processing.distributor import series_status
+from penstock.processing.distributor import series_status, waits
 from penstock.processing.distributor.flow import Flow
 from penstock.processing.distributor.series_run import Phase, Run
 from penstock.processing.distributor.staff import Member
@@ -18,12 +18,12 @@ MOST_CHARACTERS = 300
 """Of a sentence of a worker's."""
 
 
-def status(flow: Flow, waits_for: str = "") -> models.Status:
+def status(flow: Flow, silent: str = "") -> models.Status:
     """Return the status, without a version.
 
     Args:
         flow: the distributor's state.
-        waits_for: what its sockets wait for; a sentence, or "".
+        silent: why nothing is heard of the receiver; a sentence, or "".
     """
     receiver = flow.config.receiver
     running = [
@@ -41,7 +41,7 @@ def status(flow: Flow, waits_for: str = "") -> models.Status:
             version=flow.versions.version, values=flow.versions.values, from_frame=flow.from_frame
         ),
         channels=flow.series.channels.status(),
-        waits_for=waits_for or _waits_for(flow), deaths=flow.staff.deaths,
+        waits_for=silent or waits.waits_for(flow), deaths=flow.staff.deaths,
         gone=[
             models.Gone(
                 name=member.name, host=member.host, noticed=noticed, frames=departure.frames,
@@ -51,24 +51,9 @@ def status(flow: Flow, waits_for: str = "") -> models.Status:
         ],
         refused_connections=flow.staff.connections.refused, stray=flow.schedule.stray,
         duplicates=flow.schedule.duplicates, queue_bytes=flow.series.answers.value_bytes,
-        totals=flow.series.totals, longest_pause=round(flow.giving.longest_pause, 3),
-        penstock=VERSION,
+        totals=flow.series.past.totals(flow.series.runs.values()),
+        longest_pause=round(flow.giving.longest_pause, 3), penstock=VERSION,
     )  # fmt: skip
-
-
-def _waits_for(flow: Flow) -> str:
-    members = flow.staff.members.values()
-    if not flow.staff.ready:
-        refused = next((member for member in members if member.state == "refused"), None)
-        if refused is not None:
-            return f"waits for a worker that takes the code; {refused.name} says: {refused.last_error}"
-        if not members:
-            return f"waits for a worker; `penstock worker {flow.staff.connections.address}` starts one"
-        return "waits for its workers, which load the code"
-    for run in flow.series.runs.values():
-        if waits := series_status.waits_for(run, flow.config.receiver):
-            return f"waits for {waits}"
-    return ""
 
 
 def _prepares(flow: Flow, run: Run) -> str:

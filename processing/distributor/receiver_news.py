@@ -42,6 +42,15 @@ class Forgotten(msgspec.Struct, frozen=True):
     series: str
 
 
+class Running(msgspec.Struct, frozen=True):
+    """The series that the receiver has now."""
+
+    series: str
+    """Its id; "" if there is none."""
+    file: str | None
+    """Its raw file; `None` if there is none."""
+
+
 class Entry(msgspec.Struct, frozen=True):
     """The receiver's forward entry for this pipeline, as it is now."""
 
@@ -58,4 +67,4 @@ class Silent(msgspec.Struct, frozen=True):
     why: str
 
 
-News: TypeAlias = Begun | Over | Forgotten | Entry | Silent
+News: TypeAlias = Begun | Over | Forgotten | Running | Entry | Silent

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from penstock.processing.distributor.receiver_news import Entry, News, Silent
+from penstock.processing.distributor.receiver_news import Entry, News, Running, Silent
 from penstock.processing.distributor.receiver_word import Word
 from penstock.receiver.client import NoAnswer, ReceiverClient
 from penstock.receiver.models import Status
@@ -53,14 +53,15 @@ class Watch:
         consumer: name of its forward entry; "" for the first with shared memory that nobody holds.
         since: series that have ended before this time (seconds since 1970) are old; only the last of these is
             told.
+        over: marks of series that are over for an earlier distributor, and are not told.
     """
 
-    def __init__(self, url: str, consumer: str, since: float) -> None:
+    def __init__(self, url: str, consumer: str, since: float, over: bytes = b"") -> None:
         self.url = url
         self._consumer = consumer
         self._entry: Entry | None = None
         self._client = ReceiverClient(url, TIMEOUT)
-        self._word = Word(self._client, since)
+        self._word = Word(self._client, since, over)
         self._news: deque[News] = deque()
         self._questions: deque[_Question] = deque()
         self._ending: deque[str] = deque()  # ids of series whose end is asked for, from the loop
@@ -140,6 +141,9 @@ class Watch:
                     for over in self._word.ended(status):
                         self._say(over)
                         self._awaited.pop(over.series, None)
+                    is_running = series is not None and series.active and series.taken
+                    found = series if is_running else None
+                    self._say(Running("", None) if found is None else Running(found.id, found.filename))
                     before = now
                 self._ask_for_ends(series.id if series is not None and series.active else None)
                 self._say_silent(self._find_entry(status))

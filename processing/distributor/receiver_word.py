@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from penstock.processing.distributor.over_marks import OverMarks, mark_of
 from penstock.processing.distributor.receiver_news import Begun, Forgotten, Over
 from penstock.receiver.client import ReceiverClient, ReceiverRefused
 from penstock.receiver.models import Counts, LostRange, PastSeries, Series, Status
@@ -29,11 +30,13 @@ class Word:
         client: of the receiver.
         since: series that have ended before this time (seconds since 1970) are old; only the last of these is
             told.
+        over: marks of series that are over for an earlier distributor, and are not told.
     """
 
-    def __init__(self, client: ReceiverClient, since: float) -> None:
+    def __init__(self, client: ReceiverClient, since: float, over: bytes = b"") -> None:
         self._client = client
         self._since = since
+        self._over_before = OverMarks(over)
         self._told: dict[_Key, None] = {}
         """Series of which it was told that they are over."""
         self._listed: dict[_Key, None] = {}
@@ -88,7 +91,7 @@ class Word:
             newest = False
             if _key(series) in self._told:
                 continue
-            if is_old:
+            if is_old or self._over_before.has((mark_of(series.id, series.started),)):
                 _remember(self._told, series)
             else:
                 new.setdefault(_key(series), each)

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 
 from penstock.processing import wire
-from penstock.processing.distributor.account import FINAL, State
+from penstock.processing.distributor.account import State
 from penstock.processing.distributor.answers import Answers
 from penstock.processing.distributor.bunches import Item
 from penstock.processing.distributor.channels import Channels
 from penstock.processing.distributor.file_series import missed_series, whole_file
+from penstock.processing.distributor.from_files import FromFiles
 from penstock.processing.distributor.link import Setup
 from penstock.processing.distributor.past_series import PastSeries
 from penstock.processing.distributor.receiver_news import Begun as SaidToBegin
@@ -53,11 +54,17 @@ class SeriesList:
         staff.begun = self._begun
         # Of a file the command says at its end why, and once is enough.
         self.answers = Answers(
-            schedule, setup.config.errors, self.fail, self.break_off, is_quiet=bool(setup.file)
+            schedule,
+            setup.config.errors,
+            self.fail,
+            self.break_off,
+            staff.versions.version_of,
+            is_quiet=bool(setup.file),
         )
         self.runs: dict[str, Run] = {}
         """Series that are not over, by id, in the order in which they began."""
-        self.past = PastSeries()
+        self.from_files = FromFiles(self.runs, self._missed, self.is_over)
+        self.past = PastSeries(setup.over, setup.shown)
         """Series that are over."""
         self.streamed: Run | None = None
         """The series that the stream brings now. It need not be the newest one: of others that are taken from
@@ -125,7 +132,7 @@ class SeriesList:
             if run.phase is Phase.BEGINNING:
                 self.known(run, SaidToBegin(over.series, over.file, over.detector, over.started, run.mask))
         elif not self.past.has(over):
-            self._missed(over)
+            self.from_files.take(over)
 
     def is_forgotten(self, series: str) -> None:
         """The receiver does not know a series (any more): nobody says what is missing, or that it goes on."""
@@ -147,12 +154,6 @@ class SeriesList:
             self.fail(str(error))
         else:
             self._missed(over)
-
-    @property
-    def totals(self) -> dict[str, int]:
-        """Frames that have come into each final state since this distributor was started, by its name."""
-        made = [self.past.finals, *(run.account.made for run in self.runs.values())]
-        return {state.name.lower(): sum(each[state] for each in made) for state in FINAL}
 
     @property
     def latest(self) -> Run | None:

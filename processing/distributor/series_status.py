@@ -10,15 +10,24 @@ from penstock.stins.texts import plural
 def waits_for(run: Run, receiver: str) -> str:
     """Return what a series waits for, in a sentence; "" for frames, or nothing."""
     if run.phase is Phase.BEGINNING:
-        return f"what the receiver at {receiver} says of it"
+        return f"the receiver at {receiver} to say where series {run.name} is kept"
+    if run.phase is Phase.LIVE and run.stream_is_over and run.end is None and run.over is None:
+        rest = f"are taken from {run.file} then" if run.file is not None else "are dropped: it has no file"
+        return (
+            f"the end of series {run.name}: the connection to the receiver was lost within it, and frames "
+            f"that did not come {rest}"
+        )
     if run.phase is Phase.ENDED:
-        return f"the receiver at {receiver} to close its file"
+        return f"the receiver at {receiver} to close {run.file or 'its file'}"
     if (joining := run.joining) is not None and joining.needs and (held := joining.held):
-        return f"values of {', '.join(joining.needs)}, which {plural(held, 'frame')} need"
+        return (
+            f"values of {', '.join(joining.needs)}, which {plural(held, 'frame')} need: is the device "
+            f"running? After {joining.wait:g} s a frame goes without"
+        )
     if run.phase is Phase.REST and run.is_settled and run.joining is not None and run.joining.waits:
         return f"late values of its channels, for {run.joining.wait:g} s at most"
     if run.phase is Phase.FINISHING:
-        return "a worker to make the results of the series as a whole"
+        return "a worker, which makes the results of the series as a whole"
     return ""
 
 

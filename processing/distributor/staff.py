@@ -153,7 +153,7 @@ class Staff:
         self.members[member.number] = member
         self._numbers[peer] = member.number
         welcome = wire.Welcome(
-            pipeline=self._pipeline, steps=steps, version=self.versions.version,
+            pipeline=self._pipeline, steps=steps, version=self.versions.number,
             parameters=self.versions.values, shared=self.shared(),
             channels=self.channels, hand_over_seconds=self._hand_over_seconds,
             frame_seconds=self._frame_seconds,
@@ -173,9 +173,9 @@ class Staff:
             member.preparation = message.preparation
         else:
             self.say(member, wire.Use(version=message.version))
-        if message.version != self.versions.version:
+        if message.version != self.versions.number:
             # They have changed while it loaded the code: it takes frames once it has the new ones.
-            latest = wire.Configure(version=self.versions.version, parameters=self.versions.values)
+            latest = wire.Configure(version=self.versions.number, parameters=self.versions.values)
             self.say(member, latest)
             return
         member.state, member.last_error = "ready", ""
@@ -228,4 +228,4 @@ class Staff:
     def _tell(self, member: Member) -> None:
         change = self.versions.change
         assert change is not None
-        self.say(member, wire.Configure(version=change.version, parameters=change.values))
+        self.say(member, wire.Configure(version=change.number, parameters=change.values))

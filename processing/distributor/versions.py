@@ -1,6 +1,8 @@
 """The parameters of a pipeline while it runs: all workers prepare a change, then all use it, or none does.
 
-No I/O: who calls sends `Configure` and `Use`, and tells who has answered.
+No I/O: who calls sends `Configure` and `Use`, and tells who has answered. In messages every change has a
+number of its own, since some workers may have prepared one that others have refused. What users see, and what
+is stored, is the version: one more with every change that was taken.
 """
 
 from __future__ import annotations
@@ -14,7 +16,10 @@ import msgspec
 class Change(msgspec.Struct):
     """A change that workers are preparing."""
 
+    number: int
+    """In messages; never used again."""
     version: int
+    """That the parameters have if it is taken."""
     values: dict[str, Any]
     waits: set[int]
     """Workers that have not answered."""
@@ -32,9 +37,20 @@ class Versions:
     """
 
     def __init__(self, values: Mapping[str, Any], version: int = 1) -> None:
-        self.version = self._latest = version
+        self.version = version
+        self.number = self._latest = version
+        """Of the parameters in use, in messages."""
         self.values = dict(values)
         self.change: Change | None = None
+        self._taken = {version: version}  # version by number
+
+    def version_of(self, number: int) -> int:
+        """Return the version of a change that was taken, by its number in messages.
+
+        Raises:
+            KeyError: none of this number was taken.
+        """
+        return self._taken[number]
 
     def begin(self, values: Mapping[str, Any], workers: Iterable[int]) -> Change:
         """Begin a change: these workers are to prepare it.
@@ -44,8 +60,8 @@ class Versions:
             workers: all that are ready.
         """
         assert self.change is None
-        self._latest += 1  # a version that was refused is not used again: workers may have prepared it
-        self.change = Change(self._latest, self.values | dict(values), set(workers))
+        self._latest += 1
+        self.change = Change(self._latest, self.version + 1, self.values | dict(values), set(workers))
         return self.change
 
     def asked(self, worker: int) -> None:
@@ -53,10 +69,10 @@ class Versions:
         assert self.change is not None
         self.change.waits.add(worker)
 
-    def answered(self, worker: int, version: int, why: str | None = None) -> None:
-        """A worker has prepared the change of this version, or has refused it for a reason."""
+    def answered(self, worker: int, number: int, why: str | None = None) -> None:
+        """A worker has prepared the change of this number, or has refused it for a reason."""
         change = self.change
-        if change is None or version != change.version or worker not in change.waits:
+        if change is None or number != change.number or worker not in change.waits:
             return
         change.waits.discard(worker)
         if why is None:
@@ -77,5 +93,6 @@ class Versions:
             return None
         self.change = None
         if change.acknowledged and not change.refused:
-            self.version, self.values = change.version, change.values
+            self.version, self.number, self.values = change.version, change.number, change.values
+            self._taken[change.number] = change.version
         return change

@@ -13,7 +13,8 @@ from dataclasses import replace
 
 from penstock.processing.config.pipeline_config import PipelineConfig
 from penstock.processing.distributor.link import Command, Setup, Snapshot
-from penstock.processing.models import FINAL, Counts, Series, Status
+from penstock.processing.distributor.over_marks import OverMarks
+from penstock.processing.models import Series, Status
 from penstock.processing.service.commands import COMMAND_SECONDS, Commands
 from penstock.processing.service.kept_series import KeptSeries
 from penstock.processing.service.local_workers import LocalWorkers
@@ -55,10 +56,10 @@ class Supervisor(Commands):
         self._file = file
         self._module = distributor
         self._since = time.time()
-        self._final: tuple[str, int] = ("", 0)  # newest series, and number of its frames in final states
         self._has_progress = True  # whether frames became final since the last death
         self._worked: set[int] = set()  # processes of local workers that have processed a frame
         self._series = KeptSeries()
+        self._over = OverMarks()  # of series that are over, which the next distributor leaves closed
         self._is_taken = bool(file) or bool(config.listen)  # whether a worker has taken the class, or may yet
         # Of a file the past would be wanted, which nobody has recorded.
         self._recorder = Recorder(config.channels) if config.channels and not file else None
@@ -75,7 +76,9 @@ class Supervisor(Commands):
         Raises:
             RuntimeError: the distributor ended at once; its log says why.
         """
-        known = self._snapshot.status.parameters if self._child is not None else None
+        before = self._snapshot.status
+        known = before.parameters if self._child is not None else None
+        last = [each for each in (before.series, *before.others) if each is not None and not each.active]
         if self._recorder is not None:
             self._recorder.start()
         setup = Setup(
@@ -84,6 +87,8 @@ class Supervisor(Commands):
             since=self._since,
             file=self._file,
             parameters=known,
+            over=self._over.joined,
+            shown=tuple(last),
             recording=None if self._recorder is None else self._recorder.places,
         )
         child = Child(self._module, os.environ, own_session=True)
@@ -169,10 +174,8 @@ class Supervisor(Commands):
         status = snapshot.status
         if (status.version, snapshot.handled) != (before.status.version, before.handled):
             self._version += 1
-        if status.series is not None:
-            final = status.series.id, final_frames(status.series.counts)
-            if final != self._final:
-                self._final, self._has_progress = final, True
+        self._has_progress |= any(status.totals.values())  # which count from its start
+        self._over.add(snapshot.over)
         here = socket.gethostname()
         self._worked.update(each.pid for each in status.workers if each.frames and each.host == here)
         if status.address and not self._closing:
@@ -227,8 +230,3 @@ class Supervisor(Commands):
         if self._file:
             self.finished.set()
         self._changes.notify()
-
-
-def final_frames(counts: Counts) -> int:
-    """Return the number of frames of a series in final states."""
-    return sum(getattr(counts, name) for name in FINAL)

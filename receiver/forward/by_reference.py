@@ -37,6 +37,9 @@ FIRST_SLOTS = 64
 class SharingConsumer(Consumer):
     """One named consumer with memory of its own.
 
+    It has one distributor at a time, which is told of the running series whenever it comes: the frames before
+    that are dropped for it.
+
     Args:
         config: its entry.
         context: ZeroMQ's context.
@@ -47,7 +50,7 @@ class SharingConsumer(Consumer):
         CannotShare: its memory cannot be made.
     """
 
-    takes_runs = gathers = True
+    takes_runs = gathers = tells_late = True
 
     def __init__(self, config: ForwardConfig, context: zmq.Context[zmq.Socket[bytes]], receiver: str) -> None:
         remove_stale(config, receiver)
@@ -63,6 +66,7 @@ class SharingConsumer(Consumer):
         self._last = 0.0  # when the last frames came, or the series has begun
         self._largest = 0  # frame of the series, header included
         self._announced = False  # whether a consumer was told of the series
+        self._before = 0  # frames of the series before a consumer was told of it
         self._token = self._gone = NOBODY
         """Tokens of the distributor that holds the memory, as last seen, and of one that went without letting
         go of it."""
@@ -83,7 +87,7 @@ class SharingConsumer(Consumer):
 
     def begin(self, header: Header, metadata: Buffer, *, resumed: bool = False) -> None:
         """Announce a series; see `Consumer.begin`."""
-        self._announced, self._last = False, time.monotonic()
+        self._announced, self._before, self._last = False, 0, time.monotonic()
         super().begin(header, metadata, resumed=resumed)
 
     def frame(self, index: int, frame: Frame) -> None:
@@ -98,6 +102,8 @@ class SharingConsumer(Consumer):
             if not self._open:  # there was none when the series began, or it has gone since
                 if self._announced:
                     self._drop(self._passage)
+                else:
+                    self._before += 1
                 continue
             # Its index is the number by which everybody counts: that of its sender may begin elsewhere.
             image = msgspec.structs.replace(frame.image, frame=index, msg_number=None)
@@ -148,12 +154,21 @@ class SharingConsumer(Consumer):
         super().close()
         self.memory.close()
 
+    @property
+    def _is_awaited(self) -> bool:
+        """Whether a distributor has come within the series. One that takes the place of another one holds the
+        memory, and the connection of that one has ended: of two, each would get half of the messages."""
+        is_next = not self._announced or (self.peers == 1 and self.memory.token != NOBODY)
+        return super()._is_awaited and is_next
+
     def _prepared(self, header: Header) -> Header:
         """Return the header with the layout of the memory, which fits the frames if all slots are free."""
         if self._gone != NOBODY and self.memory.is_locked:
             self._gone = NOBODY  # only its connection was lost
         self._observe_holder()
         self._announced = True
+        self._drop(self._passage, self._before)
+        self._before = 0
         memory = self.memory
         memory.lay_out(_frame_bytes(header) or self._largest or memory.nbytes // (FIRST_SLOTS + 1))
         layout, self._largest = memory.layout, 0

@@ -36,14 +36,16 @@ class Consumer:
     """One named consumer: a queue and a bound PUSH socket.
 
     A consumer that is not connected when a series begins gets none of it, and a consumer that disconnects
-    loses the rest of it, even if another connects: half a series without its header would be useless. A
-    series that was resumed, since the receiver was killed, is the exception: its consumers lost their
-    connection, too, so it begins anew for whoever connects first.
+    loses the rest of it, even if another connects: whoever reads a stream may count on one start message per
+    series, and on all that follows it. A series that was resumed, since the receiver was killed, is the
+    exception: its consumers lost their connection, too, so it begins anew for whoever connects first.
     """
 
     takes_runs = gathers = False
     """Whether it takes several small frames at once (`frame_run`), and whether it may have a message that is
     not full yet (`due_in`)."""
+    tells_late = False
+    """Whether a running series begins for whoever connects within it."""
 
     def __init__(self, config: ForwardConfig, context: zmq.Context[zmq.Socket[bytes]]) -> None:
         self.name = config.name
@@ -62,9 +64,8 @@ class Consumer:
         self._limit = int(config.queue_mb * 1e6)
         self._queue: deque[Queued] = deque()
         self._open = False  # whether frames of the running series are accepted
-        self._awaits: tuple[Header, Buffer] | None = (
-            None  # start of a resumed series, until somebody connects
-        )
+        self._start: tuple[Header, Buffer] | None = None
+        """Start message of the running series, as long as somebody who connects is told of it."""
         self._passage = Passage()  # of the series that has begun last
         self._encoder = SeriesEncoder()
         self._socket = push_socket(context)
@@ -106,13 +107,19 @@ class Consumer:
             resumed: whether the receiver was killed in the middle of it.
         """
         self.step()
-        self._open, self._awaits, self._passage = False, None, Passage()
+        self._open, self._passage = False, Passage()
+        self._start = (header, kept(metadata)) if resumed or self.tells_late else None
         if self.peers:
             self._announce(header, metadata)
-        elif resumed:
-            self._awaits = header, metadata
+
+    @property
+    def _is_awaited(self) -> bool:
+        """Whether somebody has come within the series who is to be told of it."""
+        return self._start is not None and not self._open and self.peers > 0
 
     def _announce(self, header: Header, metadata: Buffer) -> None:
+        if not self.tells_late:
+            self._start = None
         nbytes = len(metadata)
         series = sum(isinstance(item.head, Header) for item in self._queue)
         if series >= MAX_SERIES or not self._make_room(nbytes):
@@ -121,6 +128,7 @@ class Consumer:
                 "does it hang?",
                 self.name, self.waiting_bytes / 1e6, series,
             )  # fmt: skip
+            self._start = None
             return
         # A series without a file name is sent as live only: STINS requires the key.
         named = msgspec.structs.replace(self._prepared(header), filename=header.filename or "")
@@ -153,7 +161,7 @@ class Consumer:
 
     def end(self, end: SeriesEnd) -> None:
         """End the series; the end message is queued and never dropped."""
-        self._awaits = None
+        self._start = None
         if self._open:
             self._open = False
             self._put(Queued(end, self._passage))
@@ -165,9 +173,8 @@ class Consumer:
     def step(self) -> None:
         """Send queued messages as far as possible now, and observe connections."""
         self._observe_connections()
-        if self._awaits is not None and self.peers:
-            (header, metadata), self._awaits = self._awaits, None
-            self._announce(header, metadata)
+        if self._start is not None and self._is_awaited:
+            self._announce(*self._start)
         while self._queue and is_ready(self._socket, zmq.POLLOUT):
             # Meanwhile one consumer may have disconnected and another connected, which must not get the rest
             # of a series.

@@ -47,11 +47,16 @@ export function seriesFacts(status) {
 }
 
 export function receiverFacts(status) {
+  const { series } = status;
+  const isWell = series && series.taken && !series.active && status.state !== "error" && !status.refused && !lacks(status);
+  const nobody = (endpoint) => isWell // a streamer may leave after a series
+    ? { name: "Streamer", text: `not connected to ${endpoint}: it has left after the last series, and the next one begins once it is back` }
+    : { name: "Streamer", text: `NOT connected to ${endpoint}: is that its address, and does it run?`, bad: true };
   const facts = status.connections.map(({ endpoint, connections, silent_seconds }) => connections
     ? silent_seconds
       ? { name: "Streamer", text: `connected to ${endpoint}, whose host has not answered for ${silent_seconds} s: is the network interrupted?`, bad: true }
       : { name: "Streamer", text: `connected to ${endpoint}` }
-    : { name: "Streamer", text: `NOT connected to ${endpoint}: is that its address, and does it run?`, bad: true });
+    : nobody(endpoint));
   for (const { name, sent, dropped, connected, stalls, shared, holder, page } of status.consumers) {
     const held_by = holder && `process ${holder.pid} of ${holder.user} on ${holder.host}`;
     const there = held_by || (connected ? "connected" : shared ? "no pipeline" : "not connected");

@@ -6,13 +6,13 @@ import json
 import socket
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
 from penstock.cli.main import main
 from penstock.cli.status import describe
-from penstock.receiver.models import Connection, Status
+from penstock.receiver.models import Connection, Series, Status
 from penstock.stins.series import SeriesState
 from tests.receiver.disks import more_than_free
 from tests.receiver.processes import ReceiverProcess
@@ -92,6 +92,28 @@ def test_a_host_that_does_not_answer_is_said() -> None:
         "  connected to tcp://camera:9999, whose host has not answered for 9 s: is the network interrupted?"
         in said
     )
+
+
+@pytest.mark.parametrize(
+    ("series", "keys", "says"),
+    [
+        (None, {}, "NOT connected to tcp://x:1: is that the streamer's address, and is it running?"),
+        ({"complete": True}, {}, "not connected to tcp://x:1: the streamer has left after the last series"),
+        ({"complete": None, "active": True}, {}, "NOT connected"),
+        ({"complete": False, "filename": "/data/a.h5"}, {}, "NOT connected"),
+        ({"complete": False, "taken": False}, {}, "NOT connected"),
+        ({"complete": True}, {"refused": "its type is unknown"}, "NOT connected"),
+        ({"complete": True}, {"state": "error", "error": "the disk is full"}, "NOT connected"),
+    ],
+)
+def test_a_streamer_that_is_away_is_asked_for_unless_its_last_series_was_good(
+    series: dict[str, Any] | None, keys: dict[str, Any], says: str
+) -> None:
+    last = None if series is None else Series(**({"id": "a", "filename": None, "active": False} | series))
+    connections = [Connection(endpoint="tcp://x:1", connections=0)]
+    made = Status(**({"state": "idle", "connections": connections, "series": last} | keys))
+    (line,) = (line for line in describe(made) if "connected to" in line)
+    assert line.startswith(f"  {says}")
 
 
 def test_complete_series_is_said_with_counts_and_file(used: Pair, capsys: pytest.CaptureFixture[str]) -> None:

@@ -35,7 +35,7 @@ def message(snapshot: Snapshot, rate: float = 0.0) -> Message:
         return Message("notice", "REFUSED", _sentence(snapshot.trouble))
     if status is None:
         return Message("connecting", "CONNECTING", f"Asking {snapshot.url}.")
-    series, waits = status.series, _sentence(f"waits for {status.waits_for}") if status.waits_for else ""
+    series, waits = status.series, _sentence(status.waits_for) if status.waits_for else ""
     if status.state == "error":
         why = _sentence(status.error or "no reason is given; see its log")
         return Message("error", "ERROR", f"{why} Its page can reset it: {snapshot.url}")

@@ -83,8 +83,8 @@ def _ended(**counts: int) -> Status:
         (PipelineUnavailable("no pipeline answers"), "no pipeline answers"),
         (Status(state="idle"), "Idle; no series yet."),
         (
-            Status(state="idle", waits_for="No worker is ready."),
-            "Idle; no series yet. Waiting: No worker is ready.",
+            Status(state="idle", waits_for="waits for its workers, which load the code"),
+            "Idle; no series yet. Waits for its workers, which load the code.",
         ),
         (
             Status(state="error", error="The distributor is dead."),

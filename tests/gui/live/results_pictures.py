@@ -154,7 +154,9 @@ def draw_all(camera: Photographer, scratch: Path) -> None:
             view.steps.go(121)
             camera.until(view.says, "a frame that failed")
             camera.take("results_failed-frame", view.window(), all_sizes=False)
-        waits = Posed(empty.path, waits_for="a worker; `penstock worker tcp://hpc7:5101` starts one")
+        waits = Posed(
+            empty.path, waits_for="waits for a worker; `penstock worker tcp://hpc7:5101` starts one"
+        )
         with opened(camera, waits, drawn=False) as view:
             camera.until(view.says, "waiting")
             camera.take("results_waiting", view.window())

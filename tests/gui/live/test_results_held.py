@@ -289,11 +289,11 @@ def status(**changes: object) -> Status:
     ("known", "title", "words"),
     [
         (status(), "RUNNING", "90 of 100 frames done · 2 failed · 1 lost · 12.5 frames/s · x.a.h5"),
-        (status(waits_for="a worker"), "WAITING", "Waits for a worker."),
+        (status(waits_for="waits for a worker"), "WAITING", "Waits for a worker."),
         (status(state="error", error="100 frames have failed"), "ERROR", "100 frames have failed."),
         (status(state="idle"), "IDLE", "Ready for the next series. Last: x.h5, 90 of 100 frames done"),
         (status(state="idle", series=None), "IDLE", "Ready for the first series."),
-        (status(state="idle", series=None, waits_for="its receiver"), "WAITING", "Waits for its receiver."),
+        (status(state="idle", series=None, waits_for="no receiver"), "WAITING", "No receiver."),
         (None, "CONNECTING", "Asking http://x."),
     ],
 )  # fmt: skip

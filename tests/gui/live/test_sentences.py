@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from penstock.gui.live.sentences import age, message, no_answer_yet, progress
@@ -120,6 +122,9 @@ def test_an_idle_receiver_without_a_streamer_says_where_it_looks_for_one() -> No
     says = message(Snapshot(url=URL, status=status))
 
     assert "no streamer answers at tcp://camera:9999" in says.text
+    series = Series(id="a", filename="/data/a.h5", active=False, complete=True, taken=True)
+    says = message(Snapshot(url=URL, status=replace(status, series=series)))
+    assert says.text.startswith("Ready for the next series, once the streamer at tcp://camera:9999 is back. ")
 
 
 def test_an_absent_receiver_outweighs_its_last_state() -> None:

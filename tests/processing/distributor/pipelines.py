@@ -23,6 +23,7 @@ import numpy as np
 from penstock.processing.channels.recording import Places
 from penstock.processing.config.pipeline_config import PipelineConfig, StepConfig
 from penstock.processing.distributor.link import Command, Setup, Snapshot
+from penstock.processing.distributor.over_marks import OverMarks
 from penstock.processing.models import Changed, Series, Status
 from penstock.processing.results import layout
 from penstock.processing.wire import Step, local
@@ -76,13 +77,18 @@ class Pipeline:
         )
         self.workers: list[subprocess.Popen[bytes]] = []
         self._sent = 0
+        self._over = OverMarks()
         self.snapshot: Snapshot
         self.start()
 
     def start(self, *, again: bool = False) -> None:
-        """Start the distributor; again, as its parent does when it has died, with the parameters in use."""
+        """Start the distributor; again, as its parent does when it has died, with what is known by then."""
         if again:
-            self._setup = msgspec.structs.replace(self._setup, parameters=self.status.parameters)
+            status = self.status
+            last = [each for each in (status.series, *status.others) if each is not None and not each.active]
+            self._setup = msgspec.structs.replace(
+                self._setup, parameters=status.parameters, over=self._over.joined, shown=tuple(last)
+            )
         self.pauses = Pauses()
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.distributor = subprocess.Popen(
@@ -195,7 +201,9 @@ class Pipeline:
     def _next(self) -> Snapshot:
         message = self._link.recv(2**22)
         assert message, f"the distributor has ended with status {self.distributor.wait(DEADLINE)}"
-        return msgspec.json.decode(message, type=Snapshot)
+        snapshot = msgspec.json.decode(message, type=Snapshot)
+        self._over.add(snapshot.over)
+        return snapshot
 
 
 def _all(status: Status, series: str) -> list[Series]:

@@ -128,10 +128,10 @@ def test_a_burst_that_nobody_has_taken_live_is_taken_from_its_files(
     receiver.connected()
     with pipeline(SLOW, receiver) as made:
         made.kill()
-        names = burst(streamer, 12, receiver.root)
+        names = burst(streamer, 40, receiver.root)
         receiver.ended(names[-1])
         made.start()
         made.work(2)
-        all_over(made, 12)
-        for number in range(12):
+        all_over(made, 40)
+        for number in range(40):
             check(receiver.root / f"{number}.mine.h5", number)

@@ -45,6 +45,7 @@ def test_parameters_hold_from_the_frame_that_is_said_and_none_is_mixed(
                 long = made.change(regions=[0.5] * 2000)
                 unknown = made.change(treshold=1)
                 wrong = made.change(threshold="many")
+                again = made.change(threshold=9)
             sender.frame(number)
         sender.end(reason="complete", triggered=600, sent=600)
         assert taken.taken and taken.version == 2 and len(taken.acknowledged) == 2
@@ -52,15 +53,19 @@ def test_parameters_hold_from_the_frame_that_is_said_and_none_is_mixed(
         assert not long.taken and "there is room for 4,096" in next(iter(long.refused.values()))
         assert "is threshold meant?" in next(iter(unknown.refused.values()))
         assert "it has to be int" in next(iter(wrong.refused.values()))
+        assert again.taken and again.version == 3, "what was refused has taken no number"
         series = made.over(name)
         assert series.counts.done == 600
-        assert made.status.parameters.values == {"threshold": 7}
+        assert (made.status.parameters.values, made.status.parameters.version) == ({"threshold": 9}, 3)
         with results(series) as file:
             found, versions = column(file, "threshold"), np.asarray(file["/entry/account/parameters_version"])
             assert 100 <= taken.from_frame <= 200
-            assert (found[: taken.from_frame] == 5).all() and (found[taken.from_frame :] == 7).all()
-            assert (versions[: taken.from_frame] == 1).all() and (versions[taken.from_frame :] == 2).all()
-            assert file["/entry/process/parameters/from_frame"][:2].tolist() == [0, taken.from_frame]
+            assert 200 <= again.from_frame <= 400
+            n, m = taken.from_frame, again.from_frame
+            assert found.tolist() == [5] * n + [7] * (m - n) + [9] * (600 - m)
+            assert versions.tolist() == [1] * n + [2] * (m - n) + [3] * (600 - m)
+            assert file["/entry/process/parameters/from_frame"][:3].tolist() == [0, n, m]
+            assert file["/entry/process/parameters/version"][:3].tolist() == [1, 2, 3]
 
 
 @pytest.mark.slow
@@ -115,6 +120,7 @@ def test_while_2000_frames_per_second_come_every_row_has_the_parameters_that_wer
         assert (rows["both"] == rows["threshold"] * 1000 + rows["other"]).all(), "none is mixed"
         begins = [0, *(changed.from_frame for changed in taken)]
         assert said == begins and stored == [1, *(changed.version for changed in taken)]
+        assert stored == list(range(1, len(taken) + 2)), "without those that were refused"
         assert begins == sorted(begins)
         for number, (begin, end) in enumerate(itertools.pairwise([*begins, frames])):
             assert (rows["threshold"][begin:end] == number).all(), number

@@ -10,8 +10,10 @@ import pytest
 
 from penstock.processing.config.pipeline_config import PipelineConfig, StepConfig
 from penstock.processing.distributor.link import HEARTBEAT, Command, Link, Setup, Snapshot
-from penstock.processing.models import Counts, Series, Status, Worker
+from penstock.processing.distributor.over_marks import REMEMBERED
+from penstock.processing.models import Counts, Parameters, Series, Status, Worker
 from penstock.processing.wire import Step
+from penstock.receiver.service.datagrams import Datagrams, pair
 
 
 @pytest.fixture
@@ -63,6 +65,32 @@ def test_a_parent_that_does_not_read_stalls_nothing(ends: tuple[socket.socket, L
     for number in range(2000):
         link.send(Status(state="idle", stray=number), float(number))
     assert received(ours).status.stray == 0
+
+
+def test_marks_of_series_that_are_over_are_told_at_once_and_it_is_said_whether_they_were(
+    ends: tuple[socket.socket, Link],
+) -> None:
+    ours, link = ends
+    assert link.send(Status(state="idle"), 1.0) and received(ours).over == b""
+    assert not link.send(Status(state="idle"), 1.1)
+    assert link.send(Status(state="idle"), 1.2, over=b"8 bytes.") and received(ours).over == b"8 bytes."
+    while link.send(Status(state="idle"), 1.3, over=b"8 bytes."):
+        pass  # until the parent is slow
+
+
+def test_the_largest_setup_fits_into_one_message() -> None:
+    """100 kB of source, 20 kB of parameters, and all that is known of series that are over."""
+    ours, theirs = pair()
+    with ours, theirs:
+        large = Parameters(values={"a": "x" * 20_000})
+        series = Series(id="i" * 100, active=False, file="f" * 200, reason="r" * 500, result_file="f" * 200)
+        config = PipelineConfig(name="p", steps=(StepConfig(processor="a.py:A", parameters=large.values),))
+        setup = Setup(
+            config=config, steps=(Step(name="A", source="\n" * 100_000),), since=3.0, parameters=large,
+            over=bytes(range(8)) * REMEMBERED, shown=(series,) * 10,
+        )  # fmt: skip
+        Datagrams(ours).send(setup)
+        assert Link(theirs).setup() == setup
 
 
 def test_a_status_that_is_too_long_for_a_message_is_cut(ends: tuple[socket.socket, Link]) -> None:

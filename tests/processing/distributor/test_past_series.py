@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from penstock.processing.distributor.past_series import PastSeries
+from penstock.processing.distributor.over_marks import BYTES, REMEMBERED, OverMarks, mark_of
+from penstock.processing.distributor.past_series import TOLD_AT_ONCE, PastSeries
+from penstock.processing.distributor.receiver_news import Over
 from penstock.processing.distributor.schedule import Schedule
 from penstock.processing.distributor.series_run import Run
 
@@ -26,3 +28,34 @@ def test_a_series_that_was_stopped_before_the_receiver_said_when_it_began_is_the
     for run in (ended("first", 1.0), ended("stopped", 0.0)):
         past.add(run, "")
     assert [each.id for each in past.last(10)] == ["stopped", "first"]
+
+
+def over(name: str, started: float) -> Over:
+    return Over(name, None, "", started, 9.0, 3, (), "")
+
+
+def test_the_next_distributor_knows_what_is_over_and_shows_the_last_ones_as_they_ended() -> None:
+    past = PastSeries()
+    for number in range(TOLD_AT_ONCE + 1):
+        past.add(ended(f"s{number}", number + 0.25), "")
+    told = past.untold
+    assert len(told) == TOLD_AT_ONCE * BYTES, "the rest is in the next message"
+    past.told(told)
+    told += past.untold
+    past.told(past.untold)
+    assert past.untold == b""
+    again = PastSeries(told, past.last(2))
+    assert again.has(over("s0", 0.25)) and again.has(over(f"s{TOLD_AT_ONCE}", TOLD_AT_ONCE + 0.25))
+    assert not again.has(over("s0", 7.25)), "its id was used again"
+    assert not again.has(over("another", 0.25))
+    assert [each.id for each in again.last(10)] == ["s200", "s199"]
+    again.add(ended("new", 300.0), "")
+    assert [each.id for each in again.last(10)] == ["new", "s200", "s199"]
+    assert again.untold == mark_of("new", 300.0)
+    assert again.knows("new") and again.knows("s200") and not again.knows("s0")
+
+
+def test_of_very_many_marks_the_last_are_kept() -> None:
+    marks = OverMarks(b"".join(mark_of("s", number) for number in range(REMEMBERED + 1)))
+    assert len(marks.joined) == REMEMBERED * BYTES
+    assert not marks.has([mark_of("s", 0)]) and marks.has([mark_of("s", 1)])

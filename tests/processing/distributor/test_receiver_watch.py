@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 from penstock.processing.distributor import receiver_word
-from penstock.processing.distributor.receiver_news import Begun, Entry, Forgotten, News, Over, Silent
+from penstock.processing.distributor.over_marks import mark_of
+from penstock.processing.distributor.receiver_news import Begun, Entry, Forgotten, News, Over, Running, Silent
 from penstock.processing.distributor.receiver_watch import Watch
 from tests.processing.distributor.pipelines import entry
 from tests.receiver.processes import ReceiverProcess
@@ -47,8 +48,8 @@ class Listener:
 
 
 @contextmanager
-def listening(url: str, consumer: str = "", since: float = 0.0) -> Iterator[Listener]:
-    watch = Watch(url, consumer, since)
+def listening(url: str, consumer: str = "", since: float = 0.0, over: bytes = b"") -> Iterator[Listener]:
+    watch = Watch(url, consumer, since, over)
     try:
         yield Listener(watch)
     finally:
@@ -139,6 +140,30 @@ def test_all_that_ended_while_nobody_listened_are_told_although_the_past_is_look
     names = [series_of(sender, receiver, f"{name}.h5") for name in "abcde"]
     with listening(receiver.client.url, since=since) as listener:
         assert [listener.next_of(Over).series for _ in names] == names
+
+
+def test_what_was_over_for_an_earlier_distributor_is_not_told_and_what_was_not_is_however_old(
+    receiver: ReceiverProcess, sender: Streamer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(receiver_word, "LOOKS", (1, 2, 1000))
+    since = time.time()
+    names = [series_of(sender, receiver, f"{name}.h5") for name in "abcde"]
+    started = {each.series.id: each.series.started for each in receiver.client.history(10)}
+    over = b"".join(mark_of(name, started[name]) for name in names if name not in (names[0], names[2]))
+    with listening(receiver.client.url, since=since, over=over) as listener:
+        assert [listener.next_of(Over).series for _ in range(2)] == [names[0], names[2]]
+        listener.next_of(Entry)  # which is told after all that is over
+        assert not any(isinstance(news, Over) for news in listener.heard)
+
+
+def test_the_series_that_the_receiver_has_now_is_told(receiver: ReceiverProcess, sender: Streamer) -> None:
+    with listening(receiver.client.url) as listener:
+        assert listener.next_of(Running) == Running("", None)
+        series = sender.start(str(receiver.root / "a.h5"), frames=1)
+        assert listener.next_of(Running) == Running(series, str(receiver.root / "a.h5"))
+        sender.frame(0)
+        sender.end()
+        assert listener.next_of(Running) == Running("", None)
 
 
 def test_where_a_series_is_kept_and_its_mask_are_told_when_asked(

@@ -16,6 +16,7 @@ from penstock.processing.config.pipeline_config import PipelineConfig
 from penstock.processing.distributor import series_status
 from penstock.processing.distributor.connections import Connections
 from penstock.processing.distributor.ending import Ending
+from penstock.processing.distributor.from_files import AT_ONCE
 from penstock.processing.distributor.link import Setup
 from penstock.processing.distributor.receiver_news import Over
 from penstock.processing.distributor.schedule import Schedule
@@ -146,3 +147,32 @@ def test_of_a_series_that_is_over_only_what_is_said_of_it_is_kept(series: Series
     gc.collect()
     assert store() is None and account() is None
     assert [(past.id, past.counts.frames) for past in series.past.last(1)] == [("first", 3)]
+
+
+def test_of_very_many_series_that_nobody_has_taken_a_few_are_open_at_a_time(
+    series: SeriesList, tmp_path: Path
+) -> None:
+    ending = Ending(series)
+    for number in range(AT_ONCE + 3):
+        series.is_over(over(f"s{number}", tmp_path / f"{number}.h5"))
+    assert list(series.runs) == [f"s{number}" for number in range(AT_ONCE)]
+    series.began(Header(filename="", series=f"s{AT_ONCE + 1}", frames=3), b"{}")  # told later by the stream
+    for name in ("s0", "s1", "s2", "s3"):
+        series.forget(series.runs[name])
+    ending.step()
+    assert [name for name in series.runs if int(name[1:]) >= AT_ONCE - 1] == ["s15", "s17", "s16", "s18"]
+    assert series.runs["s17"].numbers == [17], "the one that has begun meanwhile is not begun twice"
+    assert series.runs["s17"].over is not None
+
+
+def test_series_that_wait_for_their_turn_are_not_begun_once_all_are_stopped(
+    series: SeriesList, tmp_path: Path
+) -> None:
+    ending = Ending(series)
+    for number in range(AT_ONCE + 3):
+        series.is_over(over(f"s{number}", tmp_path / f"{number}.h5"))
+    ending.stop("", "stopped by the user")
+    for name in list(series.runs):
+        series.forget(series.runs[name])
+    ending.step()
+    assert not series.runs

@@ -22,6 +22,7 @@ import zmq
 from penstock.codecs import bslz4
 from penstock.stins import codec
 from penstock.stins.messages import SeriesEnd
+from penstock.stins.shared import PAGE, nonce_in
 from tests.processing.distributors import Distributor, distributor, free_again
 from tests.receiver.conftest import Shared
 from tests.receiver.disks import small_file_system
@@ -316,33 +317,66 @@ def kill(process: subprocess.Popen[str]) -> None:
     process.communicate()
 
 
-def test_after_sigkill_of_the_distributor_all_slots_are_free_and_the_next_one_gets_the_next_series(
+def test_after_sigkill_of_the_distributor_all_slots_are_free_and_the_next_one_gets_the_rest_of_the_series(
     shared: Shared,
 ) -> None:
     receiver, streamer = shared
     killed = child(receiver, 3)
     try:
-        streamer.start("", frames=6, **announced((4, 6)))
+        name = streamer.start("", frames=6, **announced((4, 6)))
         for number in range(3):
             streamer.frame(number)
         assert killed.stdout is not None and killed.stdout.readline() == "read\n"
         status = receiver.wait(lambda status: status.consumers[0].waiting_bytes > 0)
-        holder = status.consumers[0].holder
-        assert holder is not None and holder.pid == killed.pid
+        holder, path = status.consumers[0].holder, status.consumers[0].shared
+        assert holder is not None and holder.pid == killed.pid and path is not None
+        nonce = nonce_in(Path(path).read_bytes()[:PAGE]).hex()
     finally:
         kill(killed)
     status = receiver.wait(lambda status: status.consumers[0].connected == 0)
     assert status.consumers[0].holder is None
     free_again(receiver)
 
+    streamer.frame(3)  # nobody is there
+    receiver.received(4)
     with distributor(receiver) as live:
-        for number in range(3, 6):
+        rest = live.begun()
+        assert rest.header.series == name and rest.header.frames == 6
+        assert rest.header.shared is not None and rest.header.shared.nonce != nonce
+        for number in range(4, 6):
             streamer.frame(number)
         streamer.end()
+        while rest.forwarded is None:
+            live.step(rest)
+        assert (rest.indices, rest.slots) == ([4, 5], [0, 1])
+        assert [int(rest.pixels(index).flat[0]) for index in rest.indices] == [96, 120]
+        assert (rest.forwarded.sent, rest.forwarded.dropped) == (3 + 2, 1), "those before, too"
         series_of(streamer, "", 4)
-        taken = live.series()
-        assert taken.indices == [0, 1, 2, 3], "nothing of the series of which it has no start"
-        assert taken.slots == [0, 1, 2, 3]
+        assert live.series().indices == [0, 1, 2, 3]
+    free_again(receiver)
+
+
+def test_a_distributor_that_comes_within_a_series_gets_the_rest_and_the_frames_before_are_dropped(
+    shared: Shared,
+) -> None:
+    receiver, streamer = shared
+    (before,) = receiver.client.status().consumers
+    name = streamer.start("", frames=5, **announced((4, 6)))
+    for number in range(2):
+        streamer.frame(number)
+    receiver.received(2)
+    with distributor(receiver) as live:
+        rest = live.begun()
+        assert rest.header.series == name
+        for number in range(2, 5):
+            streamer.frame(number)
+        streamer.end()
+        while rest.forwarded is None:
+            live.step(rest)
+        assert rest.indices == [2, 3, 4]
+        assert (rest.forwarded.sent, rest.forwarded.dropped) == (3, 2)
+    status = receiver.ended(name)
+    assert status.consumers[0].dropped - before.dropped == 2
     free_again(receiver)
 
 

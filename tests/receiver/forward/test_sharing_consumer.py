@@ -116,7 +116,7 @@ def test_frames_that_come_more_rarely_than_bunches_are_due_are_sent_at_once(
     stream.close()
 
 
-def test_when_another_distributor_takes_the_place_of_the_holder_it_gets_nothing_of_the_series_and_all_slots(
+def test_when_another_distributor_takes_the_place_of_the_holder_it_gets_the_rest_alone_and_all_slots(
     forwarder: Forwarder, consumer: SharingConsumer, context: zmq.Context[zmq.Socket[bytes]]
 ) -> None:
     path = str(consumer.memory.path)
@@ -133,21 +133,32 @@ def test_when_another_distributor_takes_the_place_of_the_holder_it_gets_nothing_
     assert consumer.memory.taken == 0 and consumer.memory.nonce != nonce
     assert consumer.dropped == 2
     forwarder.frame(2, frame(2))
-    assert consumer.dropped == 3
+    assert consumer.dropped == 3, "with two connections each would get half of the messages"
+    first.close()
+    disconnected(consumer, 1)
+    forwarder.frame(3, frame(3))
     forwarder.end(SeriesEnd())
-    for stream in (first, second):
-        stream.close()
-    disconnected(consumer, 0)
-    third = connected(consumer, context)
-    begin(forwarder, "b")
-    forwarder.frame(0, frame(0))
-    forwarder.end(SeriesEnd())
-    began, referenced, _ = events(forwarder, third, 3)
+    began, referenced, ended = events(forwarder, second, 3)
     assert isinstance(began, Began) and began.header.shared is not None
-    assert began.header.shared.nonce == consumer.memory.nonce.hex()
-    assert isinstance(referenced, Referenced) and referenced.references[0].slot == 0
+    assert began.header.series == "a" and began.header.shared.nonce == consumer.memory.nonce.hex()
+    assert isinstance(referenced, Referenced) and isinstance(ended, Ended)
+    assert [(each.frame, each.slot) for each in referenced.references] == [(3, 0)]
     second_hold.close()
-    third.close()
+    second.close()
+
+
+def test_a_distributor_that_lets_go_is_told_of_no_series_while_its_connection_ends(
+    forwarder: Forwarder, consumer: SharingConsumer, context: zmq.Context[zmq.Socket[bytes]]
+) -> None:
+    hold, stream = lock(str(consumer.memory.path)), connected(consumer, context)
+    begin(forwarder)
+    assert isinstance(events(forwarder, stream, 1)[0], Began)
+    hold.close()
+    for index in range(3):
+        forwarder.step()
+        forwarder.frame(index, frame(index))
+    assert (consumer.sent, consumer.dropped, consumer.memory.taken) == (1, 3, 0)
+    stream.close()
 
 
 def test_a_distributor_that_reads_the_path_in_the_start_message_keeps_the_series(
@@ -190,7 +201,7 @@ def test_what_a_distributor_reads_after_it_was_cut_off_is_found_to_be_stale(
     frames.close()
 
 
-def test_a_distributor_whose_connection_was_lost_is_still_the_holder_and_gets_the_next_series(
+def test_a_distributor_whose_connection_was_lost_is_still_the_holder_and_gets_the_rest_of_the_series(
     forwarder: Forwarder, consumer: SharingConsumer, context: zmq.Context[zmq.Socket[bytes]]
 ) -> None:
     hold, stream = lock(str(consumer.memory.path)), connected(consumer, context)
@@ -202,8 +213,9 @@ def test_a_distributor_whose_connection_was_lost_is_still_the_holder_and_gets_th
     assert consumer.status.holder is not None and consumer.status.holder.pid == os.getpid()
 
     again = connected(consumer, context)
-    begin(forwarder, "b")
-    forwarder.frame(0, frame(0))
+    (began,) = events(forwarder, again, 1)
+    assert isinstance(began, Began) and began.header.series == "a"
+    forwarder.frame(1, frame(1))
     hold.close()
     forwarder.step()
     assert consumer.memory.taken == 0 and consumer.dropped == 2, "it has let go of the memory"

@@ -68,6 +68,8 @@ def test_the_page_follows_a_receiver_through_series_error_and_restart(
         chromium.wait(picture_hidden)
         streamer.series_of("", 2)
         chromium.shows("The last series is complete", "delivered\t2")
+        streamer.close()
+        chromium.shows(f"not connected to {streamer.endpoint}: it has left after the last series")
         assert all(url.startswith((f"http://{address}/", "blob:", "data:")) for url in chromium.requested)
     finally:
         receiver.close()
