@@ -6,7 +6,14 @@ from silx.gui import qt
 
 
 class Seen(qt.QMainWindow):
-    """Begins when it is first shown, and ends for good when it is closed."""
+    """Begins when it is first shown, and ends for good when it is closed.
+
+    It takes the focus when it is clicked beside its fields, so that its keys act.
+    """
+
+    def __init__(self, parent: qt.QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setFocusPolicy(qt.Qt.ClickFocus)
 
     def start(self) -> None:
         """Begin; may be called again."""

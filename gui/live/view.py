@@ -14,6 +14,7 @@ from silx.gui import qt
 
 from penstock.gui import theme
 from penstock.gui.banner import StateBanner
+from penstock.gui.first_place import first_size
 from penstock.gui.live.actions.copy_picture import CopyPicture
 from penstock.gui.live.actions.draw_rectangle import DrawRectangle
 from penstock.gui.live.actions.figures import Figures
@@ -109,9 +110,10 @@ class LiveView(TakesFiles):
         self.levels = LevelsTool(self.plot.look, self)
         self.show_histogram = ShowHistogram(self)
         self.regions = RegionsDock(self.plot, compact=compact, timeout=TIMEOUT, parent=self)
-        self.show_regions = ShowRegions(self.regions, self)
         self.measure = MeasureDock(self.plot, self._feed, compact=compact, parent=self)
-        self.show_measure = ShowMeasure(self.measure, self)
+        self._forms = Forms()
+        self.show_regions = ShowRegions(self.regions, self._forms, self)
+        self.show_measure = ShowMeasure(self.measure, self._forms, self)
         self.draw_rectangle = DrawRectangle(self.measure.rectangle, self)
         self.save = SaveFrame(self._what_is_shown, self)
         self.copy = CopyPicture(self.picture, self)
@@ -134,9 +136,7 @@ class LiveView(TakesFiles):
             "histogram": self.show_histogram,
         }  # fmt: skip
         self._pages = Pages(self)
-        self.past = Past(
-            PastBar(self._pages.picture, compact=compact, parent=self), self._feed.part, self._feed.rate, self
-        )
+        self.past = Past(PastBar(self, compact=compact, parent=self), self._feed.part, self._feed.rate, self)
         self.past.asker.bad = self.measure.facts.bad
         self.past.set_source(self._feed.source())
         self.plate = Plate(self)
@@ -163,7 +163,7 @@ class LiveView(TakesFiles):
         self._clock = qt.QTimer(self)
         self._clock.setInterval(500)
         self._clock.timeout.connect(self._tick)
-        self.draw_rectangle.triggered.connect(self.measure.show)
+        self.draw_rectangle.triggered.connect(lambda: self.show_measure.setChecked(True))
         self.measure.figures.keep.connect(self._keep_as_region)
         for thread in (
             self._feed, self.past.asker, self.regions.link, self.measure.worker, self.measure.asker,
@@ -203,6 +203,8 @@ class LiveView(TakesFiles):
             self.plate.setVisible(form == "bare")
             for action in (self.figures, self.show_histogram):
                 action.setVisible(form == "whole")
+            for action in (self.show_regions, self.show_measure, self.draw_rectangle):
+                action.setVisible(form != "bare")  # and its key is nobody's
             self._refresh()
 
     # -- its life ------------------------------------------------------------------------------
@@ -387,7 +389,7 @@ class LiveView(TakesFiles):
         self.measure.beam_tab.show_place(place)
 
     def _keep_as_region(self, place: Rectangle) -> None:
-        self.regions.show()
+        self.show_regions.setChecked(True)
         self.regions.add(place)
 
     # -- files ---------------------------------------------------------------------------------
@@ -433,8 +435,8 @@ class LiveView(TakesFiles):
         size = memory.restore(self.plot.look, self._tools, first=first)
         if size is not None and not self._compact and self.keeps_size:
             window = self.window()  # it may have tabs around this
-            room = window.screen().availableSize()  # it was perhaps kept at a larger one
-            window.resize((window.size() + size - self.size()).boundedTo(room.expandedTo(window.size())))
+            kept = window.size() + size - self.size()
+            window.resize(first_size(window, kept))  # the screen was perhaps a larger one
         self._memory = memory
         if not file:
             self.measure.kept.begin(memory)
@@ -462,7 +464,7 @@ class LiveView(TakesFiles):
         # In the caption's line: the picture does not move when there is something to say.
         self.caption.add(self.past.bar.line, lambda: Worth.ANSWER if self.past.trouble() else Worth.NOTE)
         self.caption.add(self.measure.saturation, lambda: Worth.KEPT)
-        self.show_histogram.toggled.connect(self.levels.setVisible)
+        self.show_histogram.toggled.connect(lambda on: self._forms.show(self.levels, on))
         self.show_histogram.setChecked(not compact)
         self.levels.setVisible(not compact)
         side = ReadingsPanel(self.readings, self)
@@ -479,9 +481,9 @@ class LiveView(TakesFiles):
         lines.addWidget(self.banner)
         lines.addWidget(self.plate)
         lines.addWidget(middle, 1)
-        self.figures.toggled.connect(side.setVisible)
+        self.figures.toggled.connect(lambda on: self._forms.show(side, on))
         if compact:  # beside the figures there is room for the picture, but not for its colour bar too
-            self.figures.toggled.connect(self.colour_bar.setHidden)
+            self.figures.toggled.connect(lambda on: self._forms.show(self.colour_bar, not on))
         self.figures.setChecked(not compact)
         side.setVisible(not compact)
         self.setCentralWidget(whole)
@@ -495,10 +497,12 @@ class LiveView(TakesFiles):
         self.setStatusBar(self._status)
         self._show_pixel(None)
         if not compact:
-            self.controls.show_mask.toggled.connect(self._status.legend.setVisible)
+            legend = self._status.legend
+            self.controls.show_mask.toggled.connect(lambda on: self._forms.show(legend, on))
         beside = [self.levels, side, self._status.legend, self._status.address]
         around = [self.colour_bar, self.regions, self.measure, self._status, self.caption, self.past.bar]
-        self._forms = Forms({"tile": beside, "bare": [*beside, *around, self.controls]})
+        self._forms.hide_in("tile", beside)
+        self._forms.hide_in("bare", [*beside, *around, self.controls])
 
     def _place_past_bar(self) -> None:
         """Put the slider beside the pixel's figures where there is room: the picture gets the other line."""

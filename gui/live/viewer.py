@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from silx.gui import qt
 
+from penstock.gui.first_place import first_size
 from penstock.gui.live.feed import Feed
 from penstock.gui.live.memory import Memory
 from penstock.gui.live.view import LiveView
@@ -23,8 +24,8 @@ class Viewer(LiveView):
         parent: qt.QWidget | None = None,
     ) -> None:  # fmt: skip
         super().__init__(feed, backend=backend, memory=memory, parent=parent)
-        self.resize(1240, 760)
         self.setMinimumSize(880, 560)
+        self.resize(first_size(self, qt.QSize(1240, 760)))
 
     def start(self) -> None:
         """Show the window and begin to follow."""

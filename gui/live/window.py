@@ -9,6 +9,7 @@ from silx.gui import qt
 
 from penstock.gui import theme
 from penstock.gui.failure import FailureStrip
+from penstock.gui.first_place import first_size
 from penstock.gui.live.receiver_source import PIPELINE
 from penstock.gui.live.results.view import ResultsView
 from penstock.gui.live.view import LiveView
@@ -50,7 +51,10 @@ class Window(qt.QMainWindow):
         self.tabs.setDocumentMode(True)
         self.tabs.setMovable(True)
         self.tabs.tabBar().setDrawBase(False)  # it is white, also on a dark ground
-        self.tabs.currentChanged.connect(lambda _: self._name())
+        self.tabs.tabBar().setFocusPolicy(
+            qt.Qt.NoFocus
+        )  # Ctrl+Tab turns them; Left and Right are the picture's
+        self.tabs.currentChanged.connect(lambda _: self._turn_to())
         self._grid_page = qt.QWidget(self)
         self._grid = qt.QGridLayout(self._grid_page)
         self._grid.setContentsMargins(0, 0, 0, 0)
@@ -73,8 +77,8 @@ class Window(qt.QMainWindow):
             ("Esc", self.leave_wall), ("Ctrl+Q", self.close),
         ):  # fmt: skip
             qt.QShortcut(qt.QKeySequence(keys), self).activated.connect(does)
-        self.resize(1240, 760)
         self.setMinimumSize(880, 560)
+        self.resize(first_size(self, qt.QSize(1240, 760)))
         for view in views:
             self.add(view)
         self.tabs.setCurrentIndex(0)
@@ -163,6 +167,11 @@ class Window(qt.QMainWindow):
         """Close the view on show; the last one closes the window."""
         self._close(self.current())
 
+    def showEvent(self, event: qt.QShowEvent) -> None:
+        """Have the keys act at once."""
+        super().showEvent(event)
+        self._give_keys()
+
     def closeEvent(self, event: qt.QCloseEvent) -> None:
         """End all views; the window goes first, since requests under way may take a moment."""
         self.hide()
@@ -237,6 +246,18 @@ class Window(qt.QMainWindow):
             view.set_form("bare" if self._walled else "tile" if self._tiled else "whole")
         self._pages.setCurrentIndex(1 if tiled else 0)
         self._name()
+        if not any(_inside(view) for view in self._views):
+            self._give_keys()
+
+    def _turn_to(self) -> None:
+        """Follow the tab that has come to the front."""
+        self._name()
+        if self._views:
+            self._give_keys()  # Qt would give them to its first field
+
+    def _give_keys(self) -> None:
+        """Give the focus to the view on show: its keys act without a click."""
+        self.current().setFocus()
 
     def _name(self, *_: object) -> None:
         for view in self._views:

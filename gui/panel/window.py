@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from silx.gui import qt
 
 from penstock.gui.failure import FailureStrip
+from penstock.gui.first_place import first_size
 from penstock.gui.model.detector import DetectorModel
 from penstock.gui.model.device_name import key
 from penstock.gui.model.preset_files import PresetFolders
@@ -20,7 +21,7 @@ from penstock.gui.panel.open_dialog import OpenDialog
 
 TITLE = "Penstock"
 FIRST_SIZE = (1280, 760)
-"""With its title bar it fits on a screen of 1280 x 800."""
+"""Where the screen has room for it."""
 
 
 class Window(qt.QMainWindow):
@@ -63,8 +64,8 @@ class Window(qt.QMainWindow):
             self.tabs.addTab(fleet, "All detectors")
             fleet.chosen.connect(self.open)
         self.show_picture, self.show_log = self._menus()
-        self.resize(*FIRST_SIZE)
         self.setMinimumSize(960, 600)
+        self.resize(first_size(self, qt.QSize(*FIRST_SIZE)))
         self._restore()
         self._show_title()
 
@@ -185,6 +186,8 @@ class Window(qt.QMainWindow):
         geometry = self._layout.value("geometry")
         if geometry is not None:
             self.restoreGeometry(geometry)
+            if not self.isMaximized():  # it was perhaps kept at a larger screen
+                self.resize(first_size(self, self.size()))
         if self._fleet is not None:
             self._restore_page(self._fleet)
         self.show_picture.setChecked(self._layout.value("picture", True, type=bool))

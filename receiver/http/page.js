@@ -3,7 +3,7 @@
 import { ask, awaySentence, element, followStatus, number, setText, showCounts, showList, showState, sleep, visible } from "./shown.js";
 import { receiverFacts, sentence, seriesFacts, shownCounts } from "./words.js";
 
-const PICTURE = 1_000; // ms between two pictures at least
+const PICTURE = 1_000; // ms between two pictures, or two lists of lost frames, at least
 const CHANCES = 3; // questions after a change: between series, the first has the newest frame handed over; and one
 // more where the size of the frames was not known
 const PIXELS = 1_024; // of the longer edge; larger frames come down-sampled
@@ -11,7 +11,11 @@ const PIXELS = 1_024; // of the longer edge; larger frames come down-sampled
 const FATES = ["stored", "partial", "delivered", "discarded", "corrupt", "missing", "not_triggered", "pending"];
 const ALWAYS = ["planned", "received", "stored"];
 
+const LOSSES = ["partial", "discarded", "corrupt", "missing", "not_triggered"];
+const RANGES = 10_000; // of lost frames that are asked for, at most
+
 let status = null; // the newest; null while the receiver does not answer
+let lost = { series: null, ranges: [], next: null };
 
 function show(news) {
   status = news;
@@ -24,13 +28,43 @@ function show(news) {
 
 function showSeries(series) {
   setText(element("series-title"), series.active ? "Running series" : "Last series");
-  showCounts(shownCounts(status), FATES, ALWAYS);
+  showCounts(shownCounts(status), FATES, ALWAYS, lost.series === status.series.id ? lost.ranges : []);
   showList(element("series"), seriesFacts(status));
 }
 
 function showAway(away, last) {
   status = null;
   showState("away", last ? last.detector : "Receiver", awaySentence("Receiver", away, last));
+}
+
+function listed({ ranges, next }) {
+  return next === null ? ranges.reduce((sum, { first, last }) => sum + last - first + 1, 0) : Infinity;
+}
+
+function counted(counts) {
+  return LOSSES.reduce((sum, fate) => sum + counts[fate], 0);
+}
+
+async function followLost() {
+  for (let before = ""; ;) {
+    await visible();
+    const series = status?.series, counts = status?.counts;
+    const news = series ? JSON.stringify([series.id, series.active, ...LOSSES.map((fate) => counts[fate])]) : "";
+    if (news !== before && series && counted(counts)) {
+      try {
+        const answer = await ask(`series/lost?limit=${RANGES}&series=${encodeURIComponent(series.id)}`);
+        if (answer.ok) {
+          lost = await answer.json();
+          if (status?.series) showSeries(status.series);
+        }
+        // Frames that are still waited for are counted, and in the list a little later.
+        before = series.active && listed(lost) < counted(counts) ? "" : news;
+      } catch (error) {
+        console.info("no list of lost frames:", error); // the status says whether the receiver is away
+      }
+    }
+    await sleep(PICTURE);
+  }
 }
 
 async function followPicture() {
@@ -90,3 +124,4 @@ async function showPicture(step) {
 
 followStatus(show, showAway);
 followPicture();
+followLost();

@@ -76,20 +76,66 @@ export function setText(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }
 
-// A bar with a part for each fate, and a table of the counts that are not 0, or that are always shown.
-export function showCounts(counts, fates, always) {
-  const bar = [], rows = [];
+// A bar with a part for each fate, and a table of the counts that are not 0, or that are always shown. In the bar the
+// frames of `lost`, ranges with their fates in order, are at their index.
+export function showCounts(counts, fates, always, lost = []) {
+  const rows = [];
   for (const [name, count] of Object.entries(counts)) {
-    const fate = fates.includes(name);
-    if (fate && count) {
-      const part = document.createElement("span");
-      part.style.cssText = `--fate: var(--${name}); flex: ${count} 0 2px`;
-      bar.push(part);
-    }
-    if (count || always.includes(name)) rows.push(countRow(name, count, fate));
+    if (count || always.includes(name)) rows.push(countRow(name, count, fates.includes(name)));
   }
-  element("bar").replaceChildren(...bar);
+  showBar(counts, fates, lost);
   element("counts").tBodies[0].replaceChildren(...rows);
+}
+
+const THINNEST = 2; // px: one frame of a million is seen
+const APART = 1_000; // of the bar: ranges that are closer are one
+let drawn = "";
+
+function showBar(counts, fates, lost) {
+  const total = fates.reduce((sum, fate) => sum + (counts[fate] || 0), 0);
+  const parts = barParts(counts, fates, lost, total);
+  const news = JSON.stringify([total, parts]);
+  if (drawn === news) return;
+  drawn = news;
+  element("bar").replaceChildren(...parts.map(({ first, last, fate, frames }) => {
+    const part = document.createElement("span"), percent = (count) => `${100 * count / total}%`;
+    if (frames) part.title = `${fate.replace("_", " ")}: ${frames === 1 ? `frame ${number(first)}` : `${number(frames)} frames, ${number(first)} to ${number(last)}`}`;
+    part.style.cssText = `--fate: var(--${fate}); left: min(${percent(first)}, 100% - ${THINNEST}px); width: max(${THINNEST}px, ${percent(last - first + 1)})`;
+    return part;
+  }));
+}
+
+// Lost frames at their index, above the others, which stand in a row around them. No more are placed than are counted:
+// the list and the counts may be of two moments.
+function barParts(counts, fates, lost, total) {
+  const left = { ...counts }, placed = [], parts = [];
+  for (const { first, last, fate } of lost) {
+    const count = Math.min(last - first + 1, left[fate] || 0, total - first);
+    if (count <= 0) continue;
+    left[fate] -= count;
+    placed.push({ first, last: first + count - 1, fate });
+  }
+  let index = 0, next = 0;
+  for (const fate of fates) {
+    let rest = left[fate] || 0, first = null;
+    while (rest > 0) {
+      while (next < placed.length && placed[next].first <= index) index = Math.max(index, placed[next++].last + 1);
+      first ??= index;
+      const step = next < placed.length ? Math.min(rest, placed[next].first - index) : rest;
+      index += step;
+      rest -= step;
+    }
+    if (first !== null) parts.push({ first, last: index - 1, fate });
+  }
+  for (const one of placed) {
+    const before = parts.at(-1);
+    const frames = one.last - one.first + 1;
+    if (before?.frames && before.fate === one.fate && one.first - before.last <= total / APART) {
+      before.last = one.last;
+      before.frames += frames;
+    } else parts.push({ ...one, frames });
+  }
+  return parts;
 }
 
 function countRow(name, count, fate) {

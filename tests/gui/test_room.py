@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,8 @@ pytest.importorskip("silx.gui.plot", reason="the windows need the extra gui")
 
 from silx.gui import qt
 
-from penstock.gui import theme
+from penstock.gui import first_place, theme
+from penstock.gui.first_place import on_screen
 from penstock.gui.live.app import Options, open_window
 from penstock.gui.live.receiver_source import ReceiverSource
 from penstock.gui.live.view import LiveView
@@ -52,13 +54,14 @@ def opened(qtbot: Any, receiver: StandIn, tmp_path: Any) -> Iterator[Open]:
     theme.apply(qt.QApplication.instance(), theme.DARK)
     with ExitStack() as stack:
 
-        def begin(size: tuple[int, int], device: StandInDevice) -> DetectorPanel:
+        def begin(size: tuple[int, int] | None, device: StandInDevice) -> DetectorPanel:
             layout = qt.QSettings(str(tmp_path / "panel.conf"), qt.QSettings.IniFormat)
             window = Window(lambda name: DetectorModel(name, device), layout)
             stack.callback(window.close)
             qtbot.addWidget(window)
             panel = window.open("sim/det/1")
-            window.resize(*size)
+            if size is not None:
+                window.resize(*size)
             window.show()
             device.appear(ReceiverUrl=receiver.url)
             qtbot.waitUntil(lambda: panel.view().here, timeout=DEADLINE)
@@ -87,6 +90,88 @@ def test_the_viewer_gives_the_picture_the_room(qtbot: Any, receiver: StandIn) ->
     assert window.width() <= 1280 and window.height() <= 800 - 40, "with its title bar on a small screen"
     assert share(view) >= 0.42
     window.close()
+
+
+LAPTOP = qt.QRect(0, 0, 1366, 728)
+"""A screen of 1366 x 768 pixels less a task bar."""
+
+
+@pytest.fixture
+def laptop(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(first_place, "room", lambda widget: LAPTOP)
+
+
+def put(window: qt.QWidget) -> qt.QRect:
+    """Put a window into the screen's corner, below its title bar, and return where it is."""
+    window.move(0, 30)
+    return on_screen(window)
+
+
+def test_the_panel_is_whole_on_a_small_screen_and_the_measuring_tools_leave_its_picture_free(
+    qtbot: Any, laptop: None, opened: Open
+) -> None:
+    device = StandInDevice()
+    panel = opened(None, device)
+    assert LAPTOP.contains(put(panel.window()))
+    device.say(State="FAULT", LastSeries=json.dumps({"series": "s", "verdict": "5 of 1,000 frames stored."}))
+    qtbot.waitUntil(lambda: panel.view().last is not None and len(panel._log.entries()) > 1, timeout=DEADLINE)
+
+    live, rows = panel.live, panel._log.findChild(qt.QTableView)
+    last = rows.visualRect(rows.model().index(rows.model().rowCount() - 1, 0))
+    assert rows.viewport().rect().contains(last), "the newest line of the log"
+    parts = [on_screen(each) for each in (panel.actions_bar, live.controls, live.plot, panel.series, rows)]
+    assert all(LAPTOP.contains(part) for part in parts)
+    assert not any(one.intersects(other) for one, other in combinations(parts, 2))
+
+    live.show_measure.trigger()
+    qtbot.waitUntil(live.measure.isVisible, timeout=DEADLINE)
+    tools = on_screen(live.measure)
+    assert LAPTOP.contains(tools)
+    assert tools.width() >= live.measure.minimumSizeHint().width()
+    assert not any(tools.intersects(on_screen(each)) for each in (live.controls, live.caption, live.plot))
+    live.measure.move(7, 8)
+    live.show_measure.trigger()
+    live.show_measure.trigger()
+    assert live.measure.pos() == qt.QPoint(7, 8), "it is where the user has put it"
+
+
+def test_the_viewer_is_whole_on_a_small_screen(qtbot: Any, laptop: None, receiver: StandIn) -> None:
+    window = open_window(Options(sources=(ReceiverSource.at(receiver.url),)))
+    qtbot.addWidget(window)
+    window.show()
+    (view,) = window.views()
+    qtbot.waitUntil(lambda: view.drawn() >= 1, timeout=DEADLINE)
+    view.show_measure.trigger()
+    qtbot.waitUntil(view.measure.isVisible, timeout=DEADLINE)
+    assert LAPTOP.contains(put(window))
+    parts = [
+        on_screen(each)
+        for each in (view.banner, view.controls, view.plot, view.past.bar, view.measure, view.statusBar())
+    ]
+    assert all(LAPTOP.contains(part) for part in parts)
+    assert not any(one.intersects(other) for one, other in combinations(parts, 2))
+    window.close()
+
+
+SCREEN = qt.QRect(0, 0, 2000, 1000)
+
+
+@pytest.mark.parametrize(
+    ("window", "place"),
+    [
+        (qt.QRect(300, 100, 800, 600), (1100, 100, 760, 300)),  # to the right
+        (qt.QRect(1000, 100, 800, 600), (240, 100, 760, 300)),  # to the left
+        (qt.QRect(600, 100, 800, 600), (600, 700, 760, 300)),  # below
+        (qt.QRect(600, 100, 800, 800), (600, 700, 760, 300)),  # over what is below the picture
+        (qt.QRect(600, 200, 800, 800), (600, 800, 760, 200)),  # the same, with less room
+        (qt.QRect(600, 300, 800, 700), (600, 820, 760, 180)),  # over the picture's edge
+    ],
+)
+def test_tools_are_beside_what_they_are_about(window: qt.QRect, place: tuple[int, ...]) -> None:
+    about = qt.QRect(window.left(), window.top(), 800, 600)
+    tools = qt.QRect(window.left(), window.top(), 800, 30)
+    found = first_place.beside(qt.QSize(760, 300), qt.QSize(700, 180), SCREEN, window, about, tools)
+    assert (found.x(), found.y(), found.width(), found.height()) == place
 
 
 def edges(panel: DetectorPanel) -> dict[str, tuple[int, ...]]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from silx.gui import qt
 
+from penstock.gui.live.forms import Forms
 from penstock.gui.live.icons import icon
 
 
 class ShowMeasure(qt.QAction):
     """Checked: figures, beam, profiles and masks are below the picture, or in a window of their own."""
 
-    def __init__(self, dock: qt.QDockWidget, parent: qt.QObject | None = None) -> None:
+    def __init__(self, dock: qt.QDockWidget, forms: Forms, parent: qt.QObject | None = None) -> None:
         super().__init__("Measure", parent)
         self.setIcon(icon("fa5s.ruler-combined"))
         self.setToolTip(
@@ -19,5 +20,5 @@ class ShowMeasure(qt.QAction):
         )
         self.setShortcut("G")
         self.setCheckable(True)
-        self.toggled.connect(dock.setVisible)
-        dock.visibilityChanged.connect(lambda _: self.setChecked(not dock.isHidden()))
+        self.toggled.connect(lambda on: forms.show(dock, on))
+        dock.visibilityChanged.connect(lambda _: forms.hides(dock) or self.setChecked(not dock.isHidden()))

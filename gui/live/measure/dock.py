@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from silx.gui import qt
 
+from penstock.gui import first_place
 from penstock.gui.live.feed import Feed
 from penstock.gui.live.image_plot import ImagePlot, Pixel
 from penstock.gui.live.measure.beam import known, sentence
@@ -23,6 +24,9 @@ from penstock.gui.live.measure.treatment_strip import TreatmentStrip
 from penstock.gui.live.measure.treatment_tab import TreatmentTab
 from penstock.gui.live.worker import Worker
 from penstock.receiver.client import LastFrame
+
+WINDOW = qt.QSize(760, 300)
+"""Of the window of its own, at first."""
 
 
 class MeasureDock(qt.QDockWidget):
@@ -59,7 +63,7 @@ class MeasureDock(qt.QDockWidget):
         self.rings = Rings(plot, self)
         self.tabs = qt.QTabWidget(self)
         self._saturated = Saturated(0, False)
-        self._all_wanted = self._aside = False
+        self._all_wanted = self._aside = self._was_placed = False
         self._lay_out(compact)
         self._connect()
         self.hide()
@@ -136,6 +140,10 @@ class MeasureDock(qt.QDockWidget):
         own, around = self.windowHandle(), self.parentWidget().window().windowHandle()
         if self.isFloating() and own is not None and around is not None:
             own.setTransientParent(around)  # else it may vanish behind the window whose picture it measures
+        # Later it is where the user has put it; Qt shows it once before its view.
+        if self.isFloating() and not self._was_placed and self.parentWidget().isVisible():
+            self._was_placed = True
+            self._place()
         super().showEvent(event)
         self._look()
 
@@ -143,6 +151,17 @@ class MeasureDock(qt.QDockWidget):
         """Measure no more than is needed for the warning."""
         super().hideEvent(event)
         self._look()
+
+    def _place(self) -> None:
+        view = self.parentWidget()
+        tools = view.findChild(qt.QToolBar, options=qt.Qt.FindDirectChildrenOnly)
+        about = first_place.on_screen(view)
+        self.setGeometry(
+            first_place.beside(
+                WINDOW, self.minimumSizeHint(), first_place.room(view), view.window().frameGeometry(), about,
+                about if tools is None else first_place.on_screen(tools),
+            )
+        )  # fmt: skip
 
     def _look(self) -> None:
         looked_at = self.isVisible() and self.tabs.currentWidget() is self.figures
@@ -233,7 +252,7 @@ class MeasureDock(qt.QDockWidget):
         if compact:
             self.setFeatures(qt.QDockWidget.DockWidgetClosable | qt.QDockWidget.DockWidgetFloatable)
             self.setFloating(True)
-            self.resize(760, 300)
+            self.resize(WINDOW)
         else:
             self.setFeatures(qt.QDockWidget.DockWidgetClosable)
             self.setTitleBarWidget(qt.QWidget(self))  # the button in the tool bar says what it is

@@ -120,9 +120,9 @@ class KeptCorrections(qt.QObject):
         for name in (MASK, BACKGROUND):
             path = folder / f"{name}.npy"
             try:
+                if not path.exists():  # nothing was kept
+                    continue
                 image = image_io.load(path)
-            except FileNotFoundError:
-                continue
             except (OSError, ValueError) as error:
                 trouble.append(f"The {name} kept for this detector cannot be read ({error}): load it again.")
                 continue

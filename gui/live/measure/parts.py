@@ -6,6 +6,7 @@ import qtawesome  # type: ignore[import-untyped]
 from silx.gui import qt
 
 from penstock.gui import theme
+from penstock.gui.dress import dress
 
 
 def tool_button(name: str, icon: str, tip: str, parent: qt.QWidget) -> qt.QToolButton:
@@ -38,4 +39,4 @@ class Sentence(qt.QLabel):
         """Say this; the sign says to who sees no colours that it is a warning."""
         colours = theme.current()
         self.setText(f"▲ {sentence}" if trouble else sentence)
-        self.setStyleSheet(f"color: {colours.warning if trouble else colours.muted};")
+        dress(self, f"color: {colours.warning if trouble else colours.muted};")

@@ -9,8 +9,8 @@ from silx.gui import qt
 
 from penstock.gui import theme
 from penstock.gui.elided import BriefLabel
+from penstock.gui.live.past.number import FrameNumber
 from penstock.gui.live.past.slider import FARTHEST, FrameSlider
-from penstock.gui.whole_number import select_whole
 
 SKIP = 10
 """Frames of a large step."""
@@ -49,11 +49,12 @@ class PastBar(qt.QWidget):
         self._keys = keys
         self._words = ""
         self.slider = FrameSlider(self)
-        self.number = qt.QSpinBox(self)
-        select_whole(self.number)
+        self.number = FrameNumber(self)
         self.live = qt.QToolButton(self)
         self._of = qt.QLabel(self)
         self._status = ""
+        self._is_typed = False
+        """Whether the user has put another number into the field."""
         self._is_useful = False
         self.line = BriefLabel(self)
         """What is said: its owner finds a place for it."""
@@ -89,7 +90,10 @@ class PastBar(qt.QWidget):
         self.play.toggled.connect(self._show_playing)
         self.play.toggled.connect(self.played.emit)
         self.slider.valueChanged.connect(self.asked.emit)
+        self.number.lineEdit().textEdited.connect(lambda _: self._note_typed())
+        self.number.valueChanged.connect(lambda _: self._note_typed())  # by the keys of arrows
         self.number.editingFinished.connect(self._take_number)
+        self.number.lineEdit().returnPressed.connect(self.slider.setFocus)  # nobody types any more
         self.live.clicked.connect(lambda _=False: self.lived.emit())
         # The keys of the others hold in the compact form as well.
         shown = (
@@ -129,18 +133,19 @@ class PastBar(qt.QWidget):
         last = first if last is None else last
         self._is_useful = can_live or last > first
         self.slider.set_frames(first, last, known)
-        blocked = self.number.blockSignals(True)
-        self.number.setRange(min(first, FARTHEST), min(last, FARTHEST))
-        self.number.blockSignals(blocked)
+        self.number.offer(min(first, FARTHEST), min(last, FARTHEST))
         self._of.setText(f"of {first:,} – {last:,}")
         self.live.setVisible(can_live)
 
-    def show_index(self, index: int, status: str, *, live: bool) -> None:
-        """Show which frame is on show, or asked for, and its status in words."""
+    def show_index(self, index: int | None, status: str, *, live: bool) -> None:
+        """Show which frame is on show, or asked for, and its status in words; `None`: none on offer is."""
+        self.slider.set_placed(index is not None)
         if not self.slider.isSliderDown():
-            self._set(self.slider, index)
-        if not self.number.hasFocus():
-            self._set(self.number, index)
+            blocked = self.slider.blockSignals(True)
+            self.slider.setValue(min(self.slider.minimum() if index is None else index, FARTHEST))
+            self.slider.blockSignals(blocked)
+        if self.number.set_placed(index is not None) or not self.number.hasFocus():
+            self.number.show_value(min(self.slider.value() if index is None else index, FARTHEST))
         self._status = status
         self._say_all()
         self.live.setChecked(live)
@@ -160,15 +165,12 @@ class PastBar(qt.QWidget):
         self.line.set_texts(said, self._words or self._status)
         self.line.setVisible(bool(said))
 
-    @staticmethod
-    def _set(widget: qt.QSlider | qt.QSpinBox, value: int) -> None:
-        blocked = widget.blockSignals(True)
-        widget.setValue(min(value, FARTHEST))
-        widget.blockSignals(blocked)
-        widget.update()
+    def _note_typed(self) -> None:
+        self._is_typed = True
 
     def _take_number(self) -> None:
-        if self.number.value() != self.slider.value():
+        typed, self._is_typed = self._is_typed, False
+        if self.number.value() != self.slider.value() if self.slider.is_placed() else typed:
             self.asked.emit(self.number.value())
 
     def _show_playing(self, on: bool) -> None:
@@ -192,8 +194,7 @@ class PastBar(qt.QWidget):
         # Beside other widgets a key is meant for the picture only when the focus is there.
         action.setShortcut(key)
         action.setShortcutContext(qt.Qt.WidgetWithChildrenShortcut)
-        for widget in (self._keys, self):  # the bar may be outside
-            widget.addAction(action)
+        self._keys.addAction(action)
 
     def _lay_out(self, actions: list[qt.QAction], compact: bool) -> None:
         row = qt.QHBoxLayout(self)

@@ -57,8 +57,8 @@ class Past(qt.QObject):
         """The frame on show, or the one that is asked for."""
         self._on_screen: int | None = None
         """The frame on show; the newest has come, and is drawn, some time after it was told."""
-        self._is_before = False
-        """Whether that frame is of a series before the one that the bar is about."""
+        self._of = ""
+        """Series of the frame on show, or of the one that is asked for."""
         self._ranges: tuple[Lost, ...] = ()
         self._so_far = True
         self._wish: Wish | None = None
@@ -92,7 +92,7 @@ class Past(qt.QObject):
         self._source = source
         self.asker.set_source(source)
         self._status, self._index, self._wish, self._trouble = None, None, None, ""
-        self._on_screen = None
+        self._on_screen, self._of = None, ""
         self._ranges, self._so_far = (), True
         self.kept.begin("")
         self._set_live(True)
@@ -125,7 +125,7 @@ class Past(qt.QObject):
             self.kept.keep(frame)
         if not self._live:
             return
-        self._index, self._is_before = frame.frame, False
+        self._index, self._of = frame.frame, frame.series
         self._meet(frame)
         if self._is_file() and not self._is_running():
             self._set_live(False)
@@ -159,7 +159,7 @@ class Past(qt.QObject):
 
     def again(self) -> None:
         """Ask once more for the frame on show, of which something else is wanted now."""
-        if not self._live and self._index is not None:
+        if not self._live and self._index is not None and not self._is_before():
             self._ask(self._index)
 
     def status_of(self, index: int) -> str:
@@ -198,7 +198,9 @@ class Past(qt.QObject):
         if self._index is None:
             return
         first, last = self._first(), self._last()
-        if self._is_live_only():
+        if self._is_before():
+            target: int | None = first if step > 0 else last
+        elif self._is_live_only():
             kept = self.kept.indices()
             if step > 0:
                 target = next((each for each in kept if each >= self._index + step), last)
@@ -210,7 +212,7 @@ class Past(qt.QObject):
             self.go(min(max(target, first), last))
 
     def _jump(self, direction: int) -> None:
-        here = self._index or 0
+        here = 0 if self._index is None or self._is_before() else self._index
         find = ranges.next_gap if direction > 0 else ranges.gap_before
         place = find(self._ranges, here)
         if place is None:
@@ -227,14 +229,14 @@ class Past(qt.QObject):
             self.bar.stop_playing()  # it plays already
             return
         last = self._last()
-        if self._index is not None and last is not None and self._index >= last:
+        if self._index is not None and last is not None and (self._is_before() or self._index >= last):
             self._ask(self._from(self._first()))
         else:
             self._go_on()
 
     def _go_on(self) -> None:
         """Show the next frame of those that are there."""
-        if not self.bar.is_playing() or self._index is None:
+        if not self.bar.is_playing() or self._index is None or self._is_before():
             return
         index, last = self._from(self._index + 1), self._last()
         if last is None or index > last:
@@ -255,19 +257,20 @@ class Past(qt.QObject):
         last = self._last()
         if self._index is None or last is None:
             return
-        if self._index >= last:
+        here = self._first() - 1 if self._is_before() else self._index
+        if here >= last:
             self._say("this is the last frame; go back to look for saturated ones from there")
             return
         self.bar.stop_playing()
         self._set_live(False)
-        self._say(f"looking for a saturated pixel from frame {self._index + 1:,} on …")
+        self._say(f"looking for a saturated pixel from frame {here + 1:,} on …")
         # Whole: of a block's pixels those at the type's greatest value, which may be saturated, take no part.
-        self._wish = self.asker.ask(self._index + 1, replace(self._part(), block=1), stop=last + 1)
+        self._wish = self.asker.ask(here + 1, replace(self._part(), block=1), stop=last + 1)
 
     def _ask(self, index: int) -> None:
         self._began, self._trouble = time.monotonic(), ""
         self._set_live(False)
-        self._index, self._is_before = index, False
+        self._index, self._of = index, self._series()
         if self._is_live_only():
             self._show_kept(index)
         else:
@@ -289,7 +292,7 @@ class Past(qt.QObject):
     def _take(self, wish: Wish, frame: LastFrame) -> None:
         if not self._is_wanted(wish):
             return
-        self._wish, self._trouble, self._index = None, "", frame.frame
+        self._wish, self._trouble, self._index, self._of = None, "", frame.frame, frame.series
         self._meet(frame)
         self._show()
         self.frame.emit(frame)
@@ -343,7 +346,7 @@ class Past(qt.QObject):
         self.bar.stop_playing()
         self.kept.begin(series)
         self._ranges, self._so_far, self._trouble = (), True, ""
-        self._is_before = self._index is not None
+        self._on_screen = None
 
     def _forget(self) -> None:
         self._wish, self._trouble = None, ""
@@ -356,6 +359,14 @@ class Past(qt.QObject):
 
     def _is_file(self) -> bool:
         return self._source is not None and self._source.is_file
+
+    def _series(self) -> str:
+        series = self._status.series if self._status is not None else None
+        return "" if series is None else series.id
+
+    def _is_before(self) -> bool:
+        """Return whether the frame on show is of a series before the one that the bar is about."""
+        return self._index is not None and not self._is_file() and self._of != self._series()
 
     def _is_running(self) -> bool:
         return self._status is not None and self._status.state == "running"
@@ -397,9 +408,10 @@ class Past(qt.QObject):
     def _show_index(self) -> None:
         seen = self._on_screen if self._live else None
         index = self._index if seen is None else seen
-        if index is not None:
-            word = OF_BEFORE if self._is_before else self.status_of(index)
-            self.bar.show_index(index, word, live=self._live)
+        if self._is_before():
+            self.bar.show_index(None, OF_BEFORE, live=self._live)
+        elif index is not None:
+            self.bar.show_index(index, self.status_of(index), live=self._live)
 
     def _gaps(self) -> str:
         said = []

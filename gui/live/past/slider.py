@@ -28,6 +28,7 @@ class FrameSlider(qt.QSlider):
         self._ranges: Sequence[Range] = ()
         self._known: int | None = None
         self._marks: list[tuple[int, int, str]] | None = None
+        self._placed = True
         self.setTracking(True)
         self.setSingleStep(1)
         self.setPageStep(10)
@@ -44,13 +45,26 @@ class FrameSlider(qt.QSlider):
             self.setRange(min(first, FARTHEST), last)
             self.blockSignals(blocked)
             self._marks = None
-        self._known = known
-        self.update()
+        if known != self._known:
+            self._known = known
+            self.update()
+
+    def is_placed(self) -> bool:
+        """Return whether the frame on show is one of those on offer."""
+        return self._placed
+
+    def set_placed(self, placed: bool) -> None:
+        """Set whether the frame on show is on offer; else there is no handle, and each press asks
+        for a frame."""
+        if placed != self._placed:
+            self._placed = placed
+            self.update()
 
     def set_ranges(self, ranges: Sequence[Range]) -> None:
         """Mark these frames."""
-        self._ranges, self._marks = ranges, None
-        self.update()
+        if ranges is not self._ranges and list(ranges) != list(self._ranges):
+            self._ranges, self._marks = ranges, None
+            self.update()
 
     def marks(self) -> list[tuple[int, int, str]]:
         """Return first and last pixel, and the fate, of each mark."""
@@ -96,13 +110,15 @@ class FrameSlider(qt.QSlider):
         here = self.place(self.value())
         self._fill(painter, colours.groove, left, right, top, _GROOVE)
         if self.isEnabled():
-            until = here if self._known is None else min(self.place(self._known), right)
+            newest = here if self._placed else right
+            until = newest if self._known is None else min(self.place(self._known), right)
             self._fill(painter, colours.handle, left, until, top, _GROOVE)
-            self._fill(painter, colours.accent, left, min(here, until), top, _GROOVE)
+            if self._placed:
+                self._fill(painter, colours.accent, left, min(here, until), top, _GROOVE)
         for first, last, fate in self.marks():
             ink = colours.fates.get(fate) or colours.ends[fate]
             self._fill(painter, ink, first, max(last, first + 1), top + _GROOVE + 2, _MARK)
-        if self.isEnabled():
+        if self.isEnabled() and self._placed:
             ink = colours.accent if self.hasFocus() or self.isSliderDown() else colours.text
             painter.setBrush(qt.QColor(ink))
             painter.drawRect(here - _HANDLE // 2, top - 5, _HANDLE, _GROOVE + 10)
@@ -123,7 +139,10 @@ class FrameSlider(qt.QSlider):
         if event.button() == qt.Qt.LeftButton:
             self.setFocus(qt.Qt.MouseFocusReason)
             self.setSliderDown(True)
+            before = self.value()
             self.setValue(self.index_at(event.x()))
+            if not self._placed and self.value() == before:
+                self.valueChanged.emit(before)
 
     def mouseMoveEvent(self, event: qt.QMouseEvent) -> None:
         """Follow the mouse, and say what is under it."""

@@ -128,7 +128,7 @@ class CurvesPanel(qt.QWidget):
                 if len(values):
                     x = self._over(frames, x_times[: len(frames)])
                     curves.append(Curve(name, frames, x, values, inks[name], name == chosen))
-        if self.with_shown.isChecked():
+        if self.with_shown.isChecked() and (history is None or frames_shown.series == history.series):
             frames, values = frames_shown.curve(value)
             times = frames_shown.times()
             if start is None:
@@ -137,9 +137,8 @@ class CurvesPanel(qt.QWidget):
                 after = times - start
             x = self._over(frames, after)
             ink = theme.current().text
-            curves.append(Curve(shown.NAME, frames, x, values, ink, not curves, dots_only=True))
-        words = _WORDS.get(value, value)
-        y_label = f"{words} of {chosen}" if chosen and not self.all.isChecked() else words
+            curves.append(Curve(shown.WHOLE, frames, x, values, ink, not curves, dots_only=True))
+        y_label = _y_label(value, [curve.name for curve in curves], chosen, self.all.isChecked())
         kind = (history.series if history is not None else "", chosen, self.axis.currentText(), value)
         least = {FRAME: LEAST_FRAMES, TIME: LEAST_SECONDS}.get(self._chosen_axis(), 0.0)
         self._place.show_curves(curves, self._label(start), y_label, kind, least)
@@ -196,3 +195,12 @@ class CurvesPanel(qt.QWidget):
         whole.setSpacing(0)
         whole.addWidget(self._place, 1)
         whole.addWidget(self._reading)
+
+
+def _y_label(value: str, drawn: Sequence[str], chosen: str | None, of_all: bool) -> str:
+    """Return what the y axis has: values of the frames shown are never a region's."""
+    words = _WORDS.get(value, value)
+    of_region = f"{words} of {chosen}" if chosen and not of_all else words
+    if shown.WHOLE not in drawn:
+        return of_region
+    return f"{words}, {shown.WHOLE}" if len(drawn) == 1 else f"{of_region}; crosses: {shown.WHOLE}"

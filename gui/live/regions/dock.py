@@ -8,6 +8,7 @@ import qtawesome  # type: ignore[import-untyped]
 from silx.gui import qt
 
 from penstock.gui import theme
+from penstock.gui.dress import dress
 from penstock.gui.live.image_plot import ImagePlot
 from penstock.gui.live.regions import model
 from penstock.gui.live.regions.axis import Scan
@@ -180,9 +181,8 @@ class RegionsDock(qt.QDockWidget):
         said = self._trouble or (model.footer(self._rows, kept=self._kept) if known else "")
         self._message.setText(f"▲ {said}" if self._trouble else said)
         self._message.setToolTip(said)
-        self._message.setStyleSheet(
-            f"color: {colours.warning if self._trouble else colours.muted}; padding: 2px 8px;"
-        )
+        colour = colours.warning if self._trouble else colours.muted
+        dress(self._message, f"color: {colour}; padding: 2px 8px;")
 
     def _follow(self, series: str, latest: int | None) -> None:
         self._series = series

@@ -9,6 +9,7 @@ from silx.gui import qt
 from penstock.gui import theme
 from penstock.gui.live.regions.colours import colour
 from penstock.gui.live.regions.model import Row, marked, number
+from penstock.gui.own_keys import keep_moving_keys
 
 EDGES = ("x", "y", "width", "height")
 _HEADINGS = ("Region", "x", "y", "Width", "Height", "Sum", "Mean", "Max", "Saturated")
@@ -46,6 +47,7 @@ class RegionTable(qt.QTableWidget):
         self.setShowGrid(False)
         self.setWordWrap(False)
         self.setTabKeyNavigation(False)
+        keep_moving_keys(self)
         self.setFrameShape(qt.QFrame.NoFrame)
         self.setAccessibleName("Regions of interest")
         self.verticalHeader().hide()

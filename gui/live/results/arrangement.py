@@ -54,7 +54,10 @@ def arrange(view: qt.QMainWindow, parts: Parts) -> Forms:
     around = [
         parts.results, plots.levels, plots.colour_bar, parts.status, parts.caption, parts.bar, parts.tools,
     ]  # fmt: skip
-    return Forms({"tile": [parts.results, plots.levels, parts.status.address], "bare": around})
+    forms = Forms()
+    forms.hide_in("tile", [parts.results, plots.levels, parts.status.address])
+    forms.hide_in("bare", around)
+    return forms
 
 
 def _fill_picture(parts: Parts) -> None:

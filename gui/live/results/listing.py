@@ -8,6 +8,7 @@ from silx.gui import qt
 
 from penstock.gui import theme
 from penstock.gui.live.results.sentences import describe
+from penstock.gui.own_keys import keep_moving_keys
 from penstock.processing.models import Result
 
 WIDTH = 190
@@ -32,6 +33,7 @@ class ResultList(qt.QListWidget):
         self.setVerticalScrollMode(qt.QAbstractItemView.ScrollPerPixel)
         self.setItemDelegate(_TwoLines(self))
         self.setAccessibleName("Results")
+        keep_moving_keys(self)
         colours = theme.current()
         self.setStyleSheet(
             f"ResultList {{ background: {colours.panel}; border-right: 1px solid {colours.line};"

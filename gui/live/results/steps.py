@@ -87,7 +87,7 @@ class Steps(qt.QObject):
         can_live = not self._snapshot.is_file or running
         self.bar.show_frames(0, count - 1 if count else None, newest if running else None, can_live=can_live)
         here = newest if self._frame is None else self._frame
-        self.bar.show_index(here or 0, "", live=self._frame is None)
+        self.bar.show_index(here, "", live=self._frame is None)
 
     def status_of(self, frame: int) -> str:
         """Return the state of a frame in a word."""

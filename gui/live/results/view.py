@@ -6,6 +6,7 @@ from silx.gui import qt
 
 from penstock.gui.banner import StateBanner
 from penstock.gui.elided import BriefLabel
+from penstock.gui.first_place import first_size
 from penstock.gui.live.actions.copy_picture import CopyPicture
 from penstock.gui.live.actions.levels_in_sight import LevelsInSight
 from penstock.gui.live.actions.open_file import OpenFile
@@ -72,7 +73,7 @@ class ResultsView(Following):
             (self.open, self.save, self.copy, self.levels_in_sight),
         )  # fmt: skip
         self._whole = qt.QWidget(self)
-        self.bar = PastBar(self._whole, saturated=False, parent=self)
+        self.bar = PastBar(self, saturated=False, parent=self)
         self.steps = Steps(self.bar, self)
         self.choice = Choice(self.results, self.steps, self.tools, self.snapshot, self)
         self._legend = BriefLabel(self)
@@ -107,7 +108,7 @@ class ResultsView(Following):
         self.choice.changed.connect(self._follow_choice)
         self.tools.hold.toggled.connect(self._toggle_hold)
         self.tools.pause.toggled.connect(self.pause)
-        self.tools.histogram.toggled.connect(self.plots.levels.setVisible)
+        self.tools.histogram.toggled.connect(lambda on: self._forms.show(self.plots.levels, on))
         self.plots.read.connect(self._status.read)
         self._heading.titled.connect(self.setWindowTitle)
         self._drawer.drawn.connect(self._note_drawn)
@@ -277,6 +278,5 @@ class ResultsView(Following):
     def _take_size(self, size: qt.QSize | None) -> None:
         if size is not None and self.keeps_size:
             window = self.window()  # it may have tabs around this
-            room = window.screen().availableSize()
-            window.resize((window.size() + size - self.size()).boundedTo(room.expandedTo(window.size())))
+            window.resize(first_size(window, window.size() + size - self.size()))
         self.restored.emit()

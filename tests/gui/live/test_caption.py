@@ -55,8 +55,11 @@ def test_number_time_and_series_are_in_sight_and_a_frame_of_the_last_series_is_m
     )
 
     says(f"frame 1,234 · {clock} · scan-0007_sim-1.h5 · ▲ OLD · last series")
+    bar = view.past.bar
+    assert not bar.slider.is_placed() and bar.number.text() == "", "it is no frame of the series that runs"
     receiver.frame(IMAGE, 0, series="next")
     says("frame 0 · b.h5")
+    assert bar.slider.is_placed() and bar.number.text() == "0"
     view.stop()
 
 

@@ -19,7 +19,7 @@ from penstock.gui.live.regions.curve import Curve, CurvePlace, RegionCurve
 from penstock.gui.live.regions.curves_panel import CurvesPanel
 from penstock.gui.live.regions.history import History
 from penstock.gui.live.regions.model import Row
-from penstock.gui.live.regions.shown import NAME, Shown
+from penstock.gui.live.regions.shown import WHOLE, Shown
 from penstock.gui.live.regions.table import RegionTable
 from penstock.gui.live.regions.table_of_curves import as_csv
 from penstock.receiver.models import Rectangle, RoiSeries, RoiValues
@@ -97,16 +97,35 @@ def test_curves_are_drawn_over_the_frames_times(panel: CurvesPanel) -> None:
 
 def test_frames_shown_are_crosses_and_said_to_be_only_those(panel: CurvesPanel) -> None:
     panel.with_shown.trigger()
-    crosses = panel.curve.getCurve(NAME)
+    crosses = panel.curve.getCurve(WHOLE)
     assert (crosses.getSymbol(), crosses.getLineStyle()) == ("x", " ")
     assert crosses.getXData().tolist() == [1, 4] and crosses.getYData().tolist() == [200, 500]
     assert "only those that this window has shown" in panel.with_shown.toolTip()
     panel.axis.setCurrentText("by time")
-    assert panel.curve.getCurve(NAME).getXData().tolist() == [0.5, 2.0]
+    assert panel.curve.getCurve(WHOLE).getXData().tolist() == [0.5, 2.0]
     panel.value.setCurrentText("max")
-    assert panel.curve.getCurve(NAME).getYData().tolist() == [3, 9]
+    assert panel.curve.getCurve(WHOLE).getYData().tolist() == [3, 9]
     panel.value.setCurrentText("saturated")
-    assert panel.curve.getCurve(NAME).getYData().tolist() == [0, 6]
+    assert panel.curve.getCurve(WHOLE).getYData().tolist() == [0, 6]
+
+
+def test_frames_shown_are_not_said_to_be_a_regions(panel: CurvesPanel) -> None:
+    def label() -> str:
+        return str(panel.curve.getYAxis().getLabel())
+
+    panel.with_shown.trigger()
+    assert label() == "sum of peak; crosses: whole frame"
+    panel.all.trigger()
+    assert label() == "sum; crosses: whole frame"
+    panel.all.trigger()
+    panel.show_history(None, totals(), "peak", INKS)  # as before the region's first value
+    assert label() == "sum, whole frame"
+    assert panel.curve.text_at(4.2) == "frame 4   whole frame: 500"
+    older = Shown()
+    older.add("r", 3, None, (7, 7, 7, 7))
+    panel.show_history(history(), older, "peak", INKS)
+    assert [curve.name for curve in panel.curve.curves()] == ["peak"], "those of another series have no place"
+    assert label() == "sum of peak"
 
 
 def test_in_a_scan_its_motor_is_offered_and_gone_with_it(panel: CurvesPanel) -> None:

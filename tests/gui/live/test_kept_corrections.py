@@ -43,6 +43,17 @@ def strip(qtbot: Any, viewer: LiveView, words: str) -> None:
     qtbot.waitUntil(lambda: viewer.measure.treated.whole() == words, timeout=DEADLINE)
 
 
+def test_of_a_new_detector_nothing_is_missed(
+    qtbot: Any, receiver: StandIn, opened: Callable[[], Viewer]
+) -> None:
+    receiver.frame(IMAGE, 0)
+    viewer = opened()
+    assert viewer.measure.treatment.says() == ""
+    with qtbot.waitSignal(viewer.measure.kept.restored, timeout=DEADLINE):
+        receiver.say(detector="another")
+    assert viewer.measure.treatment.says() == ""
+
+
 def test_what_was_chosen_is_there_again_and_said(
     qtbot: Any, receiver: StandIn, opened: Callable[[], Viewer], tmp_path: Path
 ) -> None:

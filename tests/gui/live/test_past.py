@@ -288,7 +288,14 @@ def test_a_frame_of_the_series_before_is_not_given_a_status_in_the_next_one(
     qtbot.waitUntil(lambda: viewer.readings.value("Series", "File") == "short.h5", timeout=DEADLINE)
     qtbot.waitUntil(lambda: viewer.readings.value("Series", "State") == "complete", timeout=DEADLINE)
     assert viewer.caption.text().startswith("frame 8 ·") and "long.h5" in viewer.caption.text()
-    assert viewer.past.bar.status() == "of the series before"
+    bar = viewer.past.bar
+    assert bar.status() == "of the series before"
+    shot = bar.slider.grab().toImage()
+    inks = {shot.pixelColor(x, shot.height() // 2 - 8).name() for x in range(shot.width())}
+    assert bar.number.text() == "" and len(inks) == 1, "there is no handle above the groove"
+    with qtbot.assertNotEmitted(bar.asked):
+        bar.number.setFocus()  # and away: nobody has typed a number
+        bar.slider.setFocus()
     press(qtbot, viewer, qt.Qt.Key_Left)
     until(qtbot, viewer, 2)
     qtbot.waitUntil(lambda: viewer.past.bar.status() == "stored", timeout=DEADLINE)

@@ -16,10 +16,12 @@ from silx.gui import qt
 from penstock.gui import theme
 from penstock.gui.live.app import Options, open_window, run
 from penstock.gui.live.file_source import FileSource
+from penstock.gui.live.levels import Scale
 from penstock.gui.live.receiver_source import ReceiverSource
+from penstock.gui.live.regions.model import Row
 from penstock.gui.live.view import LiveView
 from penstock.gui.live.window import Window
-from penstock.receiver.models import Counts
+from penstock.receiver.models import Counts, Rectangle
 from tests.gui.live.stand_in import StandIn
 from tests.receiver.h5_file import write_series
 
@@ -54,6 +56,11 @@ def file(tmp_path: Path) -> Path:
 
 def all_drawn(qtbot: Any, window: Window) -> None:
     qtbot.waitUntil(lambda: all(view.drawn() >= 1 for view in window.views()), timeout=DEADLINE)
+
+
+def press(qtbot: Any, window: Window, key: int, modifier: int = qt.Qt.NoModifier) -> None:
+    """Press a key, as the keyboard does: whoever has the focus gets it."""
+    qtbot.keyClick(window.windowHandle(), key, modifier)
 
 
 def drop(view: LiveView, *paths: Path) -> None:
@@ -218,6 +225,113 @@ def test_the_wall_has_nothing_but_pictures_states_and_counts(
     qtbot.keyClick(window, qt.Qt.Key_Escape)
     assert not window.isFullScreen() and first.past.bar.isVisible() and first.banner.isVisible()
     assert not first.plate.isVisible()
+
+
+def test_a_wall_has_no_docks_also_of_what_is_remembered_and_they_are_back_after_it(
+    qtbot: Any, opened: Open, receiver: StandIn
+) -> None:
+    def parts(view: LiveView) -> list[qt.QWidget]:
+        return [view.regions, view.measure, view.levels, view.controls, view.statusBar()]
+
+    receiver.frame(IMAGE, 0)
+    before = opened(ReceiverSource.at(receiver.url))
+    all_drawn(qtbot, before)
+    before.views()[0].show_regions.setChecked(True)
+    before.views()[0].show_measure.setChecked(True)
+    before.close()
+
+    window = opened(ReceiverSource.at(receiver.url))
+    window.toggle_wall()
+    (view,) = window.views()
+    qtbot.waitUntil(lambda: view.drawn() >= 1 and view.show_regions.isChecked(), timeout=DEADLINE)
+    assert not any(part.isVisible() for part in parts(view))
+    for key in (qt.Qt.Key_R, qt.Qt.Key_G, qt.Qt.Key_B, qt.Qt.Key_H):
+        press(qtbot, window, key)
+    view.controls.log_colours.toggle()  # and now it is kept
+    assert not any(part.isVisible() for part in parts(view))
+    window.leave_wall()
+    assert [part.isHidden() for part in parts(view)] == [False] * 5
+    window.toggle_wall()
+    assert not any(part.isVisible() for part in parts(view))
+    window.close()
+
+    again = opened(ReceiverSource.at(receiver.url))
+    all_drawn(qtbot, again)
+    assert not again.views()[0].regions.isHidden() and not again.views()[0].measure.isHidden()
+
+
+def toggles(view: LiveView) -> dict[int, Callable[[], bool]]:
+    """What each key without a modifier switches in the view of a file, and whether it is on."""
+    look = view.plot.look
+    return {
+        qt.Qt.Key_L: lambda: look.scale() is Scale.LOG, qt.Qt.Key_A: look.is_autoscale,
+        qt.Qt.Key_H: view.levels.isVisible, qt.Qt.Key_M: look.is_mask_shown,
+        qt.Qt.Key_G: lambda: not view.measure.isHidden(),
+        qt.Qt.Key_B: view.draw_rectangle.isChecked, qt.Qt.Key_Space: view.controls.pause.isChecked,
+        qt.Qt.Key_P: view.past.bar.play.isChecked,
+    }  # fmt: skip
+
+
+def act(qtbot: Any, window: Window, view: LiveView, where: str) -> None:
+    """All keys of the how-to pages, typed where the focus is."""
+    for key, is_on in toggles(view).items():
+        before = is_on()
+        press(qtbot, window, key)
+        assert is_on() is not before, f"{chr(key)} with the focus on {where}"
+        press(qtbot, window, key)
+        assert is_on() is before, f"{chr(key)} twice with the focus on {where}"
+    view.past.go(0)
+    for key, index in ((qt.Qt.Key_Right, 1), (qt.Qt.Key_PageDown, 7), (qt.Qt.Key_Left, 6)):
+        press(qtbot, window, key)
+        assert view.past._index == index, f"{key:#x} with the focus on {where}"
+
+
+def test_keys_act_at_once_and_wherever_the_focus_is(qtbot: Any, opened: Open, file: Path) -> None:
+    window = opened(FileSource(file), FileSource(file))
+    window.activateWindow()
+    view = window.views()[0]
+    qtbot.waitUntil(lambda: view.drawn() >= 1, timeout=DEADLINE)
+    act(qtbot, window, view, "what has it first")
+    controls, bar = view.controls, view.past.bar
+    for widget in (controls.scale, controls.more, view.plot, bar.slider, bar.live, view.colour_bar):
+        widget.setFocus()
+        act(qtbot, window, view, type(widget).__name__)
+
+    bar.number.setFocus()
+    bar.number.selectAll()
+    for key in (qt.Qt.Key_4, qt.Qt.Key_Left, qt.Qt.Key_L, qt.Qt.Key_0):
+        press(qtbot, window, key)
+    assert bar.number.text() == "04" and view.past._index == 6, "the field has the keys while one types"
+    press(qtbot, window, qt.Qt.Key_Backspace)
+    press(qtbot, window, qt.Qt.Key_Return)
+    assert view.past._index == 4
+    act(qtbot, window, view, "the slider, after a number was typed")
+
+    press(qtbot, window, qt.Qt.Key_Tab, qt.Qt.ControlModifier)
+    other = window.views()[1]
+    qtbot.waitUntil(lambda: other.drawn() >= 1, timeout=DEADLINE)
+    act(qtbot, window, other, "another tab")
+
+
+def test_the_arrows_move_in_the_table_that_has_the_focus(qtbot: Any, opened: Open, receiver: StandIn) -> None:
+    receiver.run(counts=Counts(planned=9, received=9))
+    receiver.frame(IMAGE, 8)
+    window = opened(ReceiverSource.at(receiver.url))
+    window.activateWindow()
+    all_drawn(qtbot, window)
+    (view,) = window.views()
+    press(qtbot, window, qt.Qt.Key_R)
+    assert not view.regions.isHidden()
+    table = view.regions.table
+    place = Rectangle(x=0, y=0, width=2, height=2)
+    table.show_rows([Row("peak", place, 9, 3, 5, 1), Row("ground", place, 4, 1, 1, 0)])
+    table.setFocus()
+    table.setCurrentCell(0, 1)
+    press(qtbot, window, qt.Qt.Key_Right)
+    press(qtbot, window, qt.Qt.Key_Down)
+    assert (table.currentRow(), table.currentColumn()) == (1, 2) and view.past.is_live()
+    press(qtbot, window, qt.Qt.Key_Space)
+    assert view.controls.pause.isChecked()
 
 
 def test_a_tile_that_is_hidden_asks_for_no_frames(

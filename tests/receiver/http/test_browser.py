@@ -93,6 +93,52 @@ def test_the_page_links_to_the_page_of_a_consumer_and_asks_nothing_of_it(
         receiver.close()
 
 
+BAR = """[...document.querySelectorAll('#bar span')].map((part) => {
+    const bar = part.parentElement.getBoundingClientRect(), { left, right } = part.getBoundingClientRect();
+    return [part.style.getPropertyValue('--fate').slice(6, -1), left - bar.left, right - bar.left].join(' ');
+}).join(';')"""
+"""Fate, first and last pixel of each part."""
+
+
+def parts(chromium: Browser) -> list[tuple[str, float, float]]:
+    found = [each.split() for each in chromium.value(BAR).split(";")]
+    return [(fate, round(float(left), 1), round(float(right), 1)) for fate, left, right in found]
+
+
+def test_missing_frames_are_at_their_index_in_the_bar_and_on_a_phone_the_picture_is_first(
+    chromium: Browser, receiver: ReceiverProcess, streamer: Streamer
+) -> None:
+    receiver.connected()
+    chromium.show_as(1000, 700)
+    chromium.open(f"{receiver.client.url}/")
+    streamer.start(str(receiver.root / "gaps.h5"), frames=100)
+    for number in range(60):
+        if number not in (10, 11, 12, 30):
+            streamer.frame(number)
+    chromium.shows("running", "stored\t56", "missing\t4", "pending\t40")
+    chromium.wait("document.querySelectorAll('#bar [title]').length === 2")
+    chromium.value("document.getElementById('bar').style.width = '400px'")
+    assert parts(chromium) == [
+        ("stored", 0, 240), ("pending", 240, 400), ("missing", 40, 52), ("missing", 120, 124),
+    ]  # fmt: skip
+    titles = "[...document.querySelectorAll('#bar [title]')].map((part) => part.title).join()"
+    assert chromium.value(titles) == "missing: 3 frames, 10 to 12,missing: frame 30"
+    streamer.end()
+    chromium.shows("idle", "not triggered\t40")
+    chromium.wait("document.querySelectorAll('#bar [title]').length === 3")
+    assert parts(chromium)[1:] == [
+        ("missing", 40, 52), ("missing", 120, 124), ("not_triggered", 240, 400),
+    ]  # fmt: skip
+
+    chromium.value("document.getElementById('bar').style.width = ''")
+    place = "document.querySelector('{}').getBoundingClientRect()"
+    picture, facts = place.format("#picture"), place.format("section")
+    assert chromium.value(f"{picture}.left >= {facts}.right && {picture}.top === {facts}.top")
+    chromium.show_as(390, 844, phone=True)
+    assert chromium.value(f"{picture}.bottom <= {facts}.top && {picture}.top < 300")
+    assert chromium.value("document.documentElement.scrollWidth <= 390")
+
+
 def test_a_live_view_is_planned_until_it_is_stopped(
     chromium: Browser, receiver: ReceiverProcess, streamer: Streamer
 ) -> None:

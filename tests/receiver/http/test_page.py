@@ -85,6 +85,11 @@ def test_all_that_a_page_needs_comes_from_the_receiver(path: str, url: str) -> N
             )
 
 
+def test_the_picture_is_the_first_that_is_read_where_all_is_in_one_column() -> None:
+    ids = Page(FILES.joinpath("page.html").read_text()).ids
+    assert ids.index("sentence") < ids.index("picture") < ids.index("series-part")
+
+
 def test_every_link_of_the_page_is_answered(url: str) -> None:
     links = Page(ask(f"{url}/").data.decode()).links
     assert {"status", "docs", "metrics", "health/ready"} <= set(links)
