@@ -31,8 +31,10 @@ from penstock.bench.processing_kills import EVERY, PAUSE_BAR, WORKERS, Kills, ki
 from penstock.bench.processing_others import Events
 from penstock.bench.processing_paced import DELAY_BAR, PACED_BAR, PACED_KINDS, Paced, paced
 from penstock.bench.processing_pvapy import Chain, Spent, chains
+from penstock.bench.processing_recorded import DISTRIBUTOR_BAR, Recorded, recorded
+from penstock.stins.texts import plural
 
-PARTS = ("cost", "paced", "sharing", "kills", "dranspose", "pvapy")
+PARTS = ("cost", "paced", "recorded", "sharing", "kills", "dranspose", "pvapy")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,6 +77,8 @@ def report(folder: Path | None, rounds: int, as_json: bool, only: Sequence[str] 
                     found[part] = list(costs(place, rounds, tell))
                 case "paced":
                     found[part] = list(paced(place, rounds, tell))
+                case "recorded":
+                    found[part] = list(recorded(place, rounds, tell))
                 case "sharing":
                     found[part] = [sharing(place, rounds, tell)]
                 case "kills":
@@ -83,7 +87,13 @@ def report(folder: Path | None, rounds: int, as_json: bool, only: Sequence[str] 
                     found[part] = processing_others.dranspose(place, rounds, tell, others)
                 case "pvapy":
                     found[part] = chains(place, rounds, tell, others)
-    for part, table in (("cost", _costs), ("paced", _paced), ("dranspose", _events), ("pvapy", _chains)):
+    for part, table in (
+        ("cost", _costs),
+        ("paced", _paced),
+        ("recorded", _recorded),
+        ("dranspose", _events),
+        ("pvapy", _chains),
+    ):
         if found.get(part):
             console.print(table(found[part]))
     missing = [part for part in ("dranspose", "pvapy") if part in found and not found[part]]
@@ -104,6 +114,7 @@ def verdicts_of(found: Mapping[str, list[Any]]) -> Iterator[Verdict]:
     """Say of each bar of the parts that were measured whether it is reached."""
     yield from cost_verdicts(found.get("cost", []))
     yield from paced_verdicts(found.get("paced", []))
+    yield from recorded_verdicts(found.get("recorded", []))
     for each in found.get("sharing", []):
         yield from sharing_verdicts(each)
     for each in found.get("kills", []):
@@ -130,6 +141,14 @@ def paced_verdicts(found: list[Paced]) -> Iterator[Verdict]:
         text = f"{name}, by reference: added time, times that of a PULL loop"
         yield Verdict(text=text, found=each.ratio, bar=PACED_BAR)
         yield Verdict(text=f"{name}: ms from frame to result, of 99 in 100", found=each.delay, bar=DELAY_BAR)
+
+
+def recorded_verdicts(found: list[Recorded]) -> Iterator[Verdict]:
+    """Say which bars of recorded frames are reached: of plain ones."""
+    for each in found:
+        if each.compression == "none":
+            text = f"recorded frames of 4.2 MB, {plural(each.workers, 'worker')}: distributor, µs per frame"
+            yield Verdict(text=text, found=each.distributor_time, bar=DISTRIBUTOR_BAR)
 
 
 def sharing_verdicts(found: Sharing) -> Iterator[Verdict]:
@@ -192,6 +211,19 @@ def _paced(found: list[Paced]) -> Table:
         f"{each.cost.frames.name}: {each.usual:.1f} ms from frame to result, {each.delay:.1f} ms (99 %)"
         for each in found
     )
+    return table
+
+
+def _recorded(found: list[Recorded]) -> Table:
+    table = Table(title="recorded frames of 4.2 MB, µs of processor time per frame (medians)")
+    for column in ("compression", "MB stored", "workers", "distributor", "all workers", "GB/s of pixels"):
+        table.add_column(column, justify="left" if column == "compression" else "right")
+    for each in found:
+        table.add_row(
+            each.compression, f"{each.stored_bytes / 1e6:.2f}", str(each.workers),
+            f"{each.distributor_time:,.0f}", f"{statistics.median(each.processing):,.0f}",
+            f"{statistics.median(each.rate):.2f}",
+        )  # fmt: skip
     return table
 
 

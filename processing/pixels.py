@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import gc
 import weakref
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -23,20 +24,48 @@ from penstock.stins.messages import Buffer, Image
 from penstock.stins.texts import plural
 
 
+class Stored(ABC):
+    """A blob that lies in a file: it is read when the pixels are asked for."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """Return its bytes."""
+
+    @abstractmethod
+    def read_into(self, room: np.ndarray[Any, Any]) -> None:
+        """Read it into a buffer of as many bytes, uint8.
+
+        Raises:
+            ValueError: it cannot be read.
+        """
+
+
+Blob: TypeAlias = "Buffer | Stored"
+
+
 class Pool:
-    """Buffers into which frames are unpacked, used again so that their memory is touched already."""
+    """Buffers into which frames are read and unpacked, used again so that their memory is touched already."""
 
     MOST = 64
     """Most buffers that wait to be used again."""
 
     def __init__(self) -> None:
         self._free: list[np.ndarray[Any, Any]] = []
+        self._packed = np.empty(0, np.uint8)
 
     def take(self, nbytes: int) -> np.ndarray[Any, Any]:
         """Return a buffer of so many bytes, uint8."""
         if self._free and self._free[-1].nbytes != nbytes:
             self._free.clear()  # another series, of other frames
         return self._free.pop() if self._free else np.empty(nbytes, np.uint8)
+
+    def packed(self, nbytes: int) -> np.ndarray[Any, Any]:
+        """Return a buffer for a packed blob, which is used for the next one."""
+        if self._packed.nbytes < nbytes:
+            self._packed = np.empty(nbytes, np.uint8)
+        return self._packed[:nbytes]
 
     def give(self, buffer: np.ndarray[Any, Any]) -> None:
         """Take a buffer back that nobody else uses."""
@@ -50,13 +79,13 @@ class Pixels:
     Args:
         image: header of the frame.
         blobs: its blobs; that of a missing module or channel is empty, and its pixels have the fill value.
-        pool: buffers for what has to be unpacked or joined.
+        pool: buffers for what has to be read, unpacked or joined.
 
     Raises:
-        ValueError: a blob is not what the header says, or cannot be unpacked.
+        ValueError: a blob is not what the header says, or cannot be read or unpacked.
     """
 
-    def __init__(self, image: Image, blobs: Sequence[Buffer], pool: Pool) -> None:
+    def __init__(self, image: Image, blobs: Sequence[Blob], pool: Pool) -> None:
         count, nbytes = blob_layout(image.shape, image.type, len(blobs))
         if len(blobs) != count:
             raise ValueError(f"{plural(len(blobs), 'blob')}, {count} expected")
@@ -68,7 +97,7 @@ class Pixels:
             self._buffer = buffer = pool.take(count * nbytes)
             for place, blob in enumerate(blobs):
                 part = buffer[place * nbytes : (place + 1) * nbytes]
-                _unpack(image, blob, part.view(kind))
+                _unpack(image, blob, part.view(kind), pool)
             self._memory = buffer.data.toreadonly()
         base: np.ndarray[Any, Any] = np.frombuffer(self._memory, kind)
         self._base = weakref.ref(base)
@@ -119,7 +148,7 @@ class Place:
         return np.ndarray(self._shape, self._dtype, memory, self._offset, self._strides)
 
 
-def _adjacent(blobs: Sequence[Buffer], nbytes: int) -> memoryview | None:
+def _adjacent(blobs: Sequence[Blob], nbytes: int) -> memoryview | None:
     """Return plain blobs as one piece of memory, if they are: those in shared memory are.
 
     Raises:
@@ -128,10 +157,12 @@ def _adjacent(blobs: Sequence[Buffer], nbytes: int) -> memoryview | None:
     for blob in blobs:
         if len(blob) != nbytes and (len(blob) or len(blobs) == 1):
             raise ValueError(f"blob of {plural(len(blob), 'byte')}, {nbytes} expected")
-    first = memoryview(blobs[0]).toreadonly()
-    if len(blobs) == 1:
+    views = [memoryview(blob) for blob in blobs if not isinstance(blob, Stored)]
+    if len(views) != len(blobs):
+        return None
+    first = views[0].toreadonly()
+    if len(views) == 1:
         return first
-    views = [memoryview(blob) for blob in blobs]
     if not all(len(view) and view.obj is first.obj for view in views):
         return None
     owner: Any = first.obj
@@ -143,10 +174,18 @@ def _adjacent(blobs: Sequence[Buffer], nbytes: int) -> memoryview | None:
     return memoryview(owner).cast("B")[at[0] : at[0] + len(blobs) * nbytes].toreadonly()
 
 
-def _unpack(image: Image, blob: Buffer, out: np.ndarray[Any, Any]) -> None:
+def _unpack(image: Image, blob: Blob, out: np.ndarray[Any, Any], pool: Pool) -> None:
     if not len(blob):
         out[:] = fill_value(image.type)
-    elif image.compression == "none":
+        return
+    if isinstance(blob, Stored):
+        is_plain = image.compression == "none"
+        room = out.view(np.uint8) if is_plain else pool.packed(len(blob))
+        blob.read_into(room)
+        if is_plain:
+            return
+        blob = room.data
+    if image.compression == "none":
         out[:] = np.frombuffer(blob, out.dtype)
     elif (codec := CODECS.get(image.compression)) is not None:
         codec.decompress_into(blob, out)

@@ -10,11 +10,11 @@ import msgspec
 import numpy as np
 
 from penstock.processing.describe import Plot
-from penstock.processing.pixels import Pixels, Pool
+from penstock.processing.pixels import Blob, Pixels, Pool
 from penstock.processing.series import Series
 from penstock.stins.messages import Buffer, Image
 
-Parts: TypeAlias = "tuple[Buffer, Sequence[Buffer]]"
+Parts: TypeAlias = "tuple[Buffer, Sequence[Blob]]"
 """The encoded header of a frame, and its blobs."""
 Result: TypeAlias = "Mapping[str, Any] | None"
 """Values by name, see `Processor.process`."""
@@ -130,7 +130,7 @@ class Frame:
         """
         return tuple(place for place, blob in enumerate(self._blobs()) if not len(blob))
 
-    def _blobs(self) -> Sequence[Buffer]:
+    def _blobs(self) -> Sequence[Blob]:
         return self._both()[1]
 
     def _both(self) -> Parts:

@@ -63,6 +63,7 @@ class Event(Enum):
     HANDED_OVER = "the worker has handed over"
     FAILED = "the user's code has raised, or its result is unlike the others"
     AGAIN = "its worker is gone"
+    UNOPENED = "its worker cannot open the file"
     LOST = "its worker is gone, at the third attempt or without retry; or the distributor, without a file"
     TAKEN_BACK = "the receiver has taken the shared memory back"
     ABSENT = "the series has ended, and the receiver, or a file of another program, does not have it"
@@ -81,6 +82,7 @@ TABLE: Mapping[tuple[State, Event], State] = {
     (State.IN_WORK, Event.HELD): State.HELD,
     (State.IN_WORK, Event.FAILED): State.FAILED,
     (State.IN_WORK, Event.AGAIN): State.QUEUED,
+    (State.IN_WORK, Event.UNOPENED): State.QUEUED,
     (State.IN_WORK, Event.LOST): State.LOST,
     (State.IN_WORK, Event.TAKEN_BACK): State.PENDING,
     (State.IN_WORK, Event.DROPPED): State.DROPPED,

@@ -102,6 +102,13 @@ class Answers:
         if bunch is None:
             return
         run = self.runs[message.series]
+        if message.unopened:
+            if self._schedule.unopened(bunch, now):
+                log.warning(
+                    "series %s: worker %s reads no file itself, and is sent its frames: %s",
+                    run.name, member.name, message.unopened,
+                )  # fmt: skip
+            return
         try:
             version = self._version_of(message.version)
         except KeyError as error:

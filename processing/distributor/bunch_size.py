@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from penstock.processing.distributor.bunches import Item, Worker
+from penstock.processing.distributor.bunches import Item, Way, Worker
 
 MOST_FRAMES, MOST_BYTES, MOST_SECONDS = 64, 2_000_000, 0.020
 """Limits of one bunch: frames, bytes if it goes by value, and time that the worker needs for it."""
@@ -12,21 +12,21 @@ WORTH_SECONDS = 0.001
 """Time of a worker that is worth a message: frames that it needs less for are not divided among several."""
 
 
-def take_bunch(items: deque[Item], worker: Worker, workers: int) -> list[Item]:
-    """Take the frames of a bunch from the front: all in shared memory, or none.
+def take_bunch(series: int, items: deque[Item], worker: Worker, workers: int) -> list[Item]:
+    """Take the frames of a bunch from the front: all of them go the same way to the worker.
 
     Args:
+        series: of the frames.
         items: frames that wait, at least one.
         worker: who gets them.
         workers: among how many the frames that wait are divided.
     """
     most = _frames(worker, len(items), workers)
-    shared = items[0].shared and worker.shares
-    taken, nbytes = [items.popleft()], 0
-    if not shared:
-        nbytes = taken[0].nbytes
-    while len(taken) < most and items and (items[0].shared and worker.shares) == shared:
-        if not shared:
+    way = worker.way(series, items[0])
+    taken = [items.popleft()]
+    nbytes = taken[0].nbytes
+    while len(taken) < most and items and worker.way(series, items[0]) is way:
+        if way is Way.VALUE:
             nbytes += items[0].nbytes
             if nbytes > MOST_BYTES:
                 break

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
+from enum import Enum
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from penstock.processing.distributor.account import Account, Indices
 
 SMOOTH = 0.3
 """Weight of the newest bunch in a worker's seconds per frame."""
+
+
+class Way(Enum):
+    """How the pixels of frames get to a worker."""
+
+    MEMORY = "it reads them in the receiver's shared memory"
+    FILE = "it reads them in their file"
+    VALUE = "they are sent"
 
 
 class Departure(msgspec.Struct):
@@ -38,6 +48,8 @@ class Item(msgspec.Struct):
     """Of header and blobs."""
     shared: bool = False
     """Whether it lies in shared memory, so that it takes no bytes on the way to a worker that can read it."""
+    located: Any = None
+    """Where its blobs lie in a file, so that a worker of this machine can read it there; `None`: nowhere."""
     deaths: int = 0
     """Workers that have died with it."""
     departure: Departure | None = None
@@ -54,10 +66,24 @@ class Bunch(msgspec.Struct, frozen=True, eq=False):
     worker: int
     items: tuple[Item, ...]
     indices: Indices
-    by_value: bool
+    way: Way
     alone: bool = False
     given: float = 0.0
     """When, in the caller's time."""
+
+    def apart(self, *places: Container[int]) -> list[tuple[tuple[Item, ...], Indices]]:
+        """Return the frames at some places, those at others, and so on, with their indices; those at no such
+        place are first."""
+        which = [
+            next((k for k, each in enumerate(places, 1) if at in each), 0) for at in range(len(self.items))
+        ]
+        return [
+            (
+                tuple(item for item, each in zip(self.items, which, strict=True) if each == k),
+                self.indices[np.array(which) == k],
+            )
+            for k in range(len(places) + 1)
+        ]
 
 
 class Settled(msgspec.Struct, frozen=True):
@@ -84,12 +110,16 @@ class Worker:
         number: of the caller's own.
         shares: whether it can read the shared memory.
         batch: frames that it wants together.
+        is_here: whether it is on this machine for certain: who shares the memory is, too.
     """
 
-    def __init__(self, number: int, shares: bool, batch: int) -> None:
+    def __init__(self, number: int, shares: bool, batch: int, is_here: bool = False) -> None:
         self.number = number
         self.shares = shares
         self.batch = batch
+        self.is_here = is_here
+        self.unopened: set[int] = set()
+        """Series of which it could not open a file."""
         self.seconds: float | None = None
         """Per frame; `None` before its first bunch, which has one frame."""
         self.frames = 0
@@ -98,8 +128,21 @@ class Worker:
         self.held: dict[int, Bunch] = {}
         """By number: bunches in work, and those in accumulated values that it has."""
         self.held_frames = self.held_bytes = 0
+        """Of those that keep memory until they are handed over."""
         self.since = 0.0
         """When it began with the first of its bunches in work."""
+
+    def way(self, series: int, item: Item) -> Way:
+        """Return how it gets a frame of a series."""
+        if item.shared and self.shares:
+            return Way.MEMORY
+        reads = (self.is_here or self.shares) and series not in self.unopened
+        return Way.FILE if reads and item.located is not None else Way.VALUE
+
+    def is_hanging(self, now: float, frame_seconds: float) -> bool:
+        """Return whether it has taken longer for its bunch than `frame_seconds` for each frame."""
+        bunch = next(iter(self.work.values()), None)
+        return bunch is not None and now - self.since > frame_seconds * len(bunch.items)
 
     def took(self, seconds: float) -> None:
         """Take the seconds per frame of one more bunch into account."""
@@ -109,15 +152,19 @@ class Worker:
     def hold(self, bunch: Bunch) -> None:
         """Keep a bunch whose accumulated values it has."""
         self.held[bunch.number] = bunch
-        self.held_frames += len(bunch.items)
-        self.held_bytes += sum(item.nbytes for item in bunch.items)
+        self._count(bunch, 1)
 
     def release(self, number: int) -> Bunch:
         """Return such a bunch, and forget it."""
         bunch = self.held.pop(number)
-        self.held_frames -= len(bunch.items)
-        self.held_bytes -= sum(item.nbytes for item in bunch.items)
+        self._count(bunch, -1)
         return bunch
+
+    def _count(self, bunch: Bunch, sign: int) -> None:
+        """Count the memory that held frames take: those of a file take none."""
+        taken = [item.nbytes for item in bunch.items if item.content is not None]
+        self.held_frames += sign * len(taken)
+        self.held_bytes += sign * sum(taken)
 
 
 class Queue:

@@ -75,7 +75,8 @@ class FileRest:
         assert self.frames is not None
         nbytes = self.frames.header.frame_bytes or 0
         some, self._wanted = self._wanted[:room], self._wanted[room:]
-        items = [Item(index, None, nbytes) for index in some.tolist()]
+        located = self.frames.located
+        items = [Item(index, None, nbytes, located=located(index)) for index in some.tolist()]
         self.come(items)
         self._schedule.come(number, items, from_file=True)
         self.queued += len(items)

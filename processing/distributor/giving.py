@@ -1,4 +1,4 @@
-"""Giving frames to workers: by reference, or with their pixels, from the shared memory or from the file."""
+"""Giving frames to workers: where they lie in the shared memory or in a file, or with their pixels."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from penstock.processing import wire
-from penstock.processing.distributor.bunches import Bunch, Item
+from penstock.processing.distributor.bunches import Bunch, Item, Way
 from penstock.processing.distributor.series_list import SeriesList
 from penstock.processing.distributor.series_parts import Part
 from penstock.processing.distributor.series_run import Phase, Run
 from penstock.processing.results.errors import ResultError
+from penstock.processing.sources.file import FileFrames
 from penstock.processing.wire.shared_frames import SharedMemoryError, StaleMemory
 from penstock.receiver.reader import ReaderError
 
@@ -70,18 +71,17 @@ class Giving:
     def _send(self, run: Run, part: Part, bunch: Bunch) -> None:
         member = self._staff.members[bunch.worker]
         channels = self._series.channels.of(bunch.items) if self._series.channels.needs else {}
-        if not bunch.by_value:
+        about: dict[str, Any] = {
+            "series": bunch.series, "bunch": bunch.number, "alone": bunch.alone, "channels": channels
+        }  # fmt: skip
+        if bunch.way is Way.MEMORY:
             references = tuple(item.content for item in bunch.items)
-            self._staff.say(
-                member,
-                wire.Work(
-                    series=bunch.series,
-                    bunch=bunch.number,
-                    references=references,
-                    alone=bunch.alone,
-                    channels=channels,
-                ),
-            )
+            self._staff.say(member, wire.Work(references=references, **about))
+            return
+        if bunch.way is Way.FILE:
+            assert run.rest.frames is not None
+            stored, files, heads = in_files(run.rest.frames, bunch)
+            self._staff.say(member, wire.Work(stored=stored, files=files, **about), heads)
             return
         counts: list[int] = []
         parts: list[Any] = []
@@ -100,14 +100,8 @@ class Giving:
         if bad:
             self._without(run, bunch, bad)
             return
-        self._staff.say(
-            member,
-            wire.Work(
-                series=bunch.series, bunch=bunch.number, indices=tuple(bunch.indices.tolist()),
-                parts=tuple(counts), alone=bunch.alone, channels=channels,
-            ),
-            parts,
-        )  # fmt: skip
+        indices = tuple(bunch.indices.tolist())
+        self._staff.say(member, wire.Work(indices=indices, parts=tuple(counts), **about), parts)
 
     def _take_back(self, run: Run, bunch: Bunch) -> None:
         """Let frames be pending again that the receiver has taken back; the others of their bunch wait."""
@@ -135,3 +129,20 @@ class Giving:
             return list(item.content)
         assert run.rest.frames is not None
         return run.rest.frames.parts(item.index)
+
+
+def in_files(
+    frames: FileFrames, bunch: Bunch
+) -> tuple[tuple[wire.StoredFrame, ...], tuple[wire.StoredFile, ...], list[bytes]]:
+    """Return where the frames of a bunch lie, in which files, and the header of each."""
+    files: dict[wire.StoredFile, int] = {}
+    stored, heads = [], []
+    for item in bunch.items:
+        blobs = tuple(
+            (0 if file is None else files.setdefault(file, len(files)), offset, size)
+            for _, file, offset, size in item.located
+        )
+        stored.append(wire.StoredFrame(item.index, blobs))
+        compression = next(each for each, file, _, _ in item.located if file is not None)
+        heads.append(frames.head(item.index, compression))
+    return tuple(stored), tuple(files), heads

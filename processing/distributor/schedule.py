@@ -11,7 +11,6 @@ from collections import deque
 from collections.abc import Container, Iterable, Sequence
 
 import msgspec
-import numpy as np
 
 from penstock.processing.distributor.account import Event
 from penstock.processing.distributor.bunch_size import take_bunch
@@ -58,6 +57,8 @@ class Schedule(Queues):
         """Forget a series, none of whose frames waits or is in work."""
         super().end(series)
         self._room.end(series)
+        for worker in self.workers.values():
+            worker.unopened.discard(series)
 
     def has_waiting(self, held_back: Container[int] = ()) -> bool:
         """Return whether frames wait, and there is a worker that could take them.
@@ -88,9 +89,9 @@ class Schedule(Queues):
 
     # -- workers ---------------------------------------------------------------------------------------
 
-    def join(self, number: int, *, shares: bool = False, batch: int = 1) -> None:
+    def join(self, number: int, *, shares: bool = False, batch: int = 1, is_here: bool = False) -> None:
         """Take a worker that is ready."""
-        self.workers[number] = worker = Worker(number, shares, batch)
+        self.workers[number] = worker = Worker(number, shares, batch, is_here)
         self._room.place(worker)
 
     def leave(self, number: int, *, died: bool = True, now: float = 0.0) -> list[Left]:
@@ -164,12 +165,7 @@ class Schedule(Queues):
 
     def hanging(self, now: float, frame_seconds: float) -> list[int]:
         """Return the workers that have taken longer for their bunch than `frame_seconds` for each frame."""
-        found = []
-        for worker in self.workers.values():
-            bunch = next(iter(worker.work.values()), None)
-            if bunch is not None and now - worker.since > frame_seconds * len(bunch.items):
-                found.append(worker.number)
-        return found
+        return [each.number for each in self.workers.values() if each.is_hanging(now, frame_seconds)]
 
     def owned(self, worker: int, series: int, number: int) -> Bunch | None:
         """Return the bunch that an answer is about; `None` if the worker does not have it any more, which is
@@ -206,24 +202,31 @@ class Schedule(Queues):
         worker.frames += n - len(unread)
         if not failed and not unread:
             account.happens(Event.HELD if held else Event.DONE, bunch.indices)
-            if not held:
-                return Settled(bunch.items, ())
-            worker.hold(bunch)
-            return Settled((), ())
-        places = np.zeros(n, np.uint8)
-        places[list(failed)] = 1
-        places[list(unread)] = 2
-        account.happens(Event.FAILED, bunch.indices[places == 1])
-        account.happens(Event.TAKEN_BACK, bunch.indices[places == 2])
-        account.happens(Event.HELD if held else Event.DONE, bunch.indices[places == 0])
-        good, bad, gone = (
-            tuple(item for item, place in zip(bunch.items, places, strict=True) if place == which)
-            for which in (0, 1, 2)
-        )
+            if held:
+                worker.hold(bunch)
+            return Settled(() if held else bunch.items, ())
+        (good, well), (gone, back), (bad, ill) = bunch.apart(unread, failed)
+        account.happens(Event.FAILED, ill)
+        account.happens(Event.TAKEN_BACK, back)
+        account.happens(Event.HELD if held else Event.DONE, well)
         if held and good:
-            worker.hold(msgspec.structs.replace(bunch, items=good, indices=bunch.indices[places == 0]))
+            worker.hold(msgspec.structs.replace(bunch, items=good, indices=well))
             return Settled(bad, gone)
         return Settled((*good, *bad), gone)
+
+    def unopened(self, bunch: Bunch, now: float = 0.0) -> bool:
+        """Take that a worker cannot open the file of a bunch: what it gets of the series is sent from now on.
+        Return whether that was not known. Frames keep their order: all that it has of files come back."""
+        worker, queue = self.workers[bunch.worker], self._queues[bunch.series]
+        del worker.work[bunch.number]
+        worker.since = now
+        self._room.place(worker)
+        is_new = bunch.series not in worker.unopened
+        worker.unopened.add(bunch.series)
+        queue.account.happens(Event.UNOPENED, bunch.indices)
+        queue.fresh.extend(item for item in bunch.items if not item.deaths)
+        queue.again([item for item in bunch.items if item.deaths])
+        return is_new
 
     def handed_over(
         self, worker: int, series: int, numbers: Iterable[int], *, failed: bool = False
@@ -277,17 +280,15 @@ class Schedule(Queues):
         worker = self._room.free(series, ordered=self.ordered, spare=spare)
         if worker is None:
             return None
-        taken = take_bunch(items, worker, 1 if self.ordered else len(self.workers))
+        taken = take_bunch(series, items, worker, 1 if self.ordered else len(self.workers))
         return self._give(series, queue, worker, taken, now)
 
     def _give(
         self, series: int, queue: Queue, worker: Worker, items: list[Item], now: float, alone: bool = False
     ) -> Bunch:
         self._bunches += 1
-        by_value = not (items[0].shared and worker.shares)
-        bunch = Bunch(
-            self._bunches, series, worker.number, tuple(items), indices_of(items), by_value, alone, now
-        )
+        way = worker.way(series, items[0])
+        bunch = Bunch(self._bunches, series, worker.number, tuple(items), indices_of(items), way, alone, now)
         queue.account.happens(Event.GIVEN, bunch.indices)
         if self.departures.awaited:
             self.departures.arrive(items, now)

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from penstock.processing import wire
-from penstock.processing.distributor.connections import Connections, Peer
+from penstock.processing.distributor.connections import LOCAL_PORT, Connections, Peer
 from penstock.processing.distributor.schedule import Schedule
 from penstock.processing.distributor.versions import Versions
 from penstock.processing.models import WorkerState
@@ -184,7 +184,8 @@ class Staff:
         if self.versions.change is not None:
             self._ask(member)
         self.schedule.ordered = self.schedule.ordered or member.ordered
-        self.schedule.join(member.number, shares=member.shares, batch=member.batch)
+        is_here = member.peer.port == LOCAL_PORT
+        self.schedule.join(member.number, shares=member.shares, batch=member.batch, is_here=is_here)
 
     def shares(self, member: Member) -> None:
         """A worker has opened the shared memory, perhaps later than at `Welcome`."""

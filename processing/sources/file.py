@@ -16,7 +16,7 @@ import numpy as np
 from penstock.codecs.fill_value import fill_value
 from penstock.codecs.packed import CODECS
 from penstock.codecs.pixel_type import name_of
-from penstock.processing.sources.stored_blobs import NONE, StoredBlobs
+from penstock.processing.sources.stored_blobs import NONE, Located, StoredBlobs
 from penstock.receiver import geometry
 from penstock.receiver.hdf5_frames import Hdf5Frames
 from penstock.receiver.models import FrameStatus
@@ -117,6 +117,31 @@ class FileFrames:
             why = self._any.why(index)
             raise ReaderError(f"{self.path} does not have frame {index}{f': {why}' if why else ''}")
         compression, blobs = self._blobs(index)
+        return [self.head(index, compression), *blobs]
+
+    def located(self, index: int) -> list[Located] | None:
+        """Return where the blobs of a frame lie that the file has, all of one compression; `None` if they lie
+        nowhere as a message has them, or if `parts` says why they cannot be read."""
+        each = self._parts if len(self._datasets) == 1 else 1
+        found: list[Located] = []
+        try:
+            for number in range(len(self._datasets)):
+                place = self._place(number, index, each)
+                blobs = [(NONE, None, 0, 0)] * each if place is None else place[0].locate(place[1])
+                if blobs is None:
+                    return None
+                found += blobs
+        except _DAMAGED:
+            return None
+        return found if len({blob[0] for blob in found if blob[1] is not None}) == 1 else None
+
+    def head(self, index: int, compression: str) -> bytes:
+        """Return the first part of a frame's message.
+
+        Args:
+            index: of a frame that the file has.
+            compression: of its blobs.
+        """
         time = None if self._times is None else float(self._times[index])
         trigger = -1 if self._triggers is None else int(self._triggers[index])
         is_partial = self._status is not None and self._status[index] == FrameStatus.PARTIAL
@@ -125,7 +150,7 @@ class FileFrames:
             timestamp=time if time is not None and np.isfinite(time) else None,
             trigger=trigger if trigger >= 0 else None, partial=PARTIAL if is_partial else None,
         )  # fmt: skip
-        return [codec.encode_image(image), *blobs]
+        return codec.encode_image(image)
 
     def close(self) -> None:
         """Close the file; may be called again."""

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import os
 from math import prod
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from penstock.codecs.packed import compression_of_filter
+from penstock.processing.wire import StoredFile
 
 NONE = "none"
+Located: TypeAlias = "tuple[str, StoredFile | None, int, int]"
+"""A blob: its compression, file, offset and bytes; one that was never stored has no file and no bytes."""
 
 
 class StoredBlobs:
@@ -37,10 +40,14 @@ class StoredBlobs:
         self._plain: np.ndarray[Any, Any] = np.zeros(0)
         self._file = -1
         self._closed = False
-        if data.file.userblock_size == 0 and data.dtype.kind in "biuf":
+        self._said: StoredFile | None = None
+        if data.file.userblock_size == 0 and data.dtype.kind in "biuf" and data.file.driver == "sec2":
             self._find()
         if self._offsets is not None:
-            self._file = os.open(data.file.filename, os.O_RDONLY | os.O_CLOEXEC)
+            # HDF5's own descriptor: under the path there may be another file by now.
+            self._file = os.dup(data.file.id.get_vfd_handle())
+            state = os.fstat(self._file)
+            self._said = StoredFile(os.path.abspath(data.file.filename), state.st_dev, state.st_ino)
 
     def read(self, index: int) -> list[tuple[str, bytes]]:
         """Return the blobs of a frame, each with its compression; one that was never stored is empty.
@@ -48,18 +55,29 @@ class StoredBlobs:
         Raises:
             OSError, RuntimeError, ValueError: HDF5 cannot read them.
         """
-        if self._offsets is None:
+        if (located := self.locate(index)) is None:
             found = np.asarray(self._data[index])
             parts = found if self._parts > 1 else (found,)
             return [(NONE, np.ascontiguousarray(part).tobytes()) for part in parts]
         blobs = []
-        columns = (self._offsets[index], self._sizes[index], self._plain[index])
-        for offset, size, is_plain in zip(*(column.tolist() for column in columns), strict=True):
-            blob = os.pread(self._file, size, offset) if offset >= 0 else b""
+        for compression, file, offset, size in located:
+            blob = b"" if file is None else os.pread(self._file, size, offset)
             if len(blob) != size:
                 raise OSError(f"{self._data.file.filename} is truncated: {len(blob)} of {size} bytes")
-            blobs.append((NONE if is_plain else self._packed or NONE, blob))
+            blobs.append((compression, blob))
         return blobs
+
+    def locate(self, index: int) -> list[Located] | None:
+        """Return where the blobs of a frame lie; `None` if only HDF5 can read them."""
+        if self._offsets is None:
+            return None
+        columns = (self._offsets[index], self._sizes[index], self._plain[index])
+        return [
+            (NONE, None, 0, 0)
+            if offset < 0
+            else (NONE if is_plain else self._packed or NONE, self._said, offset, size)
+            for offset, size, is_plain in zip(*(column.tolist() for column in columns), strict=True)
+        ]
 
     @property
     def is_closed(self) -> bool:

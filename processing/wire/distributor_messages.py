@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from penstock.processing.wire.array import Array
-from penstock.stins.messages import Header, SharedMemory
+from penstock.stins.messages import Amount, Header, SharedMemory
 from penstock.stins.shared import Reference
 
 
@@ -67,12 +67,37 @@ class Begin(FromDistributor, frozen=True, kw_only=True, omit_defaults=True):
     """As the receiver sent it; with `shared`, which says the layout."""
 
 
+class StoredFile(msgspec.Struct, frozen=True, array_like=True):
+    """A file that workers on the distributor's machine read themselves."""
+
+    path: str
+    """Absolute."""
+    device: int
+    inode: int
+    """Of the file that the distributor has open: under this path there may be another one by now, or in the
+    worker's container."""
+
+
+class StoredFrame(msgspec.Struct, frozen=True, array_like=True):
+    """Where the blobs of a frame lie."""
+
+    frame: Amount
+    """Its index."""
+    blobs: tuple[tuple[Amount, Amount, Amount], ...]
+    """Of each blob: the place of its file in `Work.files`, its offset there, its bytes; of one that is
+    missing there are none."""
+
+
 class Work(FromDistributor, frozen=True, kw_only=True, omit_defaults=True):
-    """A bunch of frames; `Done` answers. By reference, or by value: then header and blobs of each follow."""
+    """A bunch of frames; `Done` answers. In the shared memory by reference; in files: then the header of each
+    follows; or by value: then header and blobs of each follow."""
 
     series: int
     bunch: int
     references: tuple[Reference, ...] = ()
+    stored: tuple[StoredFrame, ...] = ()
+    files: tuple[StoredFile, ...] = ()
+    """In which these are."""
     indices: tuple[int, ...] = ()
     """By value: the index of each frame."""
     parts: tuple[int, ...] = ()

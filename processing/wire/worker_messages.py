@@ -9,7 +9,7 @@ import msgspec
 from penstock.processing.wire.array import Array
 from penstock.processing.wire.descriptions import PlotText
 
-WIRE = 5
+WIRE = 6
 """Version of these messages."""
 
 
@@ -106,6 +106,9 @@ class Done(FromWorker, frozen=True, kw_only=True, omit_defaults=True):
     unread: tuple[int, ...] = ()
     """Places of frames that the receiver has taken back from the shared memory before they were processed:
     neither done nor failed."""
+    unopened: str = ""
+    """Why a file cannot be opened here in which frames of the bunch are, a sentence: none of them was
+    processed, and what this worker gets of the series has to come by value from now on."""
     arrays: tuple[Array, ...] = ()
     held: bool = False
     """The bunch went into accumulated values that are still here: `HandedOver` follows some time."""

@@ -1,4 +1,4 @@
-"""Where a worker finds the frames of a bunch: in shared memory, or in the message."""
+"""Where a worker finds the frames of a bunch: in shared memory, in a file, or in the message."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from math import nan
 
+import msgspec
+
 from penstock.processing import wire
 from penstock.processing.pixels import Pool
 from penstock.processing.processor import Frame
 from penstock.processing.wire.shared_frames import SharedFrames, SharedMemoryError
 from penstock.processing.worker.running import Bunch, Job
+from penstock.processing.worker.stored_files import CannotOpen, OpenFiles, StoredBlob
 from penstock.stins.messages import Buffer, SharedMemory
 from penstock.stins.shared import Layout
 
@@ -25,6 +28,7 @@ class FrameSource:
         self._pool = Pool()
         self._memory: SharedFrames | None = None
         self._layouts: dict[int, tuple[SharedFrames, Layout]] = {}
+        self._files: dict[int, OpenFiles] = {}
 
     def opens(self, shared: SharedMemory | None) -> bool:
         """Return whether shared memory can be read here; it is opened once."""
@@ -42,19 +46,26 @@ class FrameSource:
     def end(self, series: int) -> None:
         """Forget a series."""
         self._layouts.pop(series, None)
+        self._files.pop(series, None)
 
-    def jobs(self, message: wire.Work, parts: Sequence[Buffer]) -> list[Job] | None:
-        """Return the frames of a bunch; `None` if they are in memory that cannot be read here.
+    def jobs(self, message: wire.Work, parts: Sequence[Buffer]) -> list[Job] | wire.Done:
+        """Return the frames of a bunch; or the answer, if they lie where they cannot be read here.
 
         Raises:
             WireError: what comes with the frames is not one for each.
         """
-        if not message.references:
+        answer = wire.Done(series=message.series, bunch=message.bunch, version=0, seconds=0.0)
+        if message.stored:
+            try:
+                jobs = self._in_files(message, parts)
+            except CannotOpen as error:
+                return msgspec.structs.replace(answer, unopened=str(error))
+        elif not message.references:
             jobs = self._by_value(message, parts)
         elif self.shares(message.series):
             jobs = self._by_reference(message)
         else:
-            return None
+            return msgspec.structs.replace(answer, unread=tuple(range(len(message.references))))
         if message.channels:
             _give(jobs, message.channels)
         return jobs
@@ -66,6 +77,20 @@ class FrameSource:
             Job(Frame(reference.frame, partial(memory.frame, layout, reference), self._pool), bunch, place)
             for place, reference in enumerate(message.references)
         ]
+
+    def _in_files(self, message: wire.Work, parts: Sequence[Buffer]) -> list[Job]:
+        if len(message.stored) != len(parts):
+            raise wire.WireError(f"headers and frames of bunch {message.bunch} do not agree")
+        known = self._files.setdefault(message.series, OpenFiles())
+        files = [known.open(said) for said in message.files]
+        bunch, jobs = Bunch(message.bunch, len(parts), lambda: True), list[Job]()
+        for place, (stored, header) in enumerate(zip(message.stored, parts, strict=True)):
+            index = stored.frame
+            if any(number >= len(files) for number, _, _ in stored.blobs):
+                raise wire.WireError(f"bunch {message.bunch} does not say in which file frame {index} is")
+            blobs = [StoredBlob(files[number], index, at, nbytes) for number, at, nbytes in stored.blobs]
+            jobs.append(Job(Frame(index, (header, blobs), self._pool), bunch, place))
+        return jobs
 
     def _by_value(self, message: wire.Work, parts: Sequence[Buffer]) -> list[Job]:
         if len(message.indices) != len(message.parts) or sum(message.parts) != len(parts):

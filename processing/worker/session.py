@@ -198,10 +198,8 @@ class Session:
 
     def _work(self, message: wire.Work, parts: Parts) -> None:
         chain, run = self._known_chain, self._known_run(message.series)
-        if (jobs := self._source.jobs(message, parts)) is None:
-            places = tuple(range(len(message.references)))
-            done = wire.Done(series=run.number, bunch=message.bunch, version=0, seconds=0.0, unread=places)
-            self._send(done)
+        if isinstance(jobs := self._source.jobs(message, parts), wire.Done):
+            self._send(jobs)
             return
         self._unfinished.add(message.bunch)
         if chain.batch == 1:

@@ -7,10 +7,18 @@ import threading
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from penstock.bench import processing, processing_kills, processing_others, processing_paced, processing_pvapy
+from penstock.bench import (
+    processing,
+    processing_kills,
+    processing_others,
+    processing_paced,
+    processing_pvapy,
+    processing_recorded,
+)
 from penstock.bench.contenders import process_seconds
 from penstock.bench.pipeline import Frames
 from penstock.bench.processing import CASES, KINDS, WAITERS, Cost, Sharing
@@ -18,6 +26,7 @@ from penstock.bench.processing_kills import FRAMES, Kills
 from penstock.bench.processing_others import DRANSPOSE, EVENT_CASES, Events
 from penstock.bench.processing_paced import Paced
 from penstock.bench.processing_pvapy import Chain
+from penstock.bench.processing_recorded import Recorded
 from penstock.bench.processing_report import (
     Verdict,
     chain_verdicts,
@@ -25,6 +34,7 @@ from penstock.bench.processing_report import (
     event_verdicts,
     kill_verdicts,
     paced_verdicts,
+    recorded_verdicts,
     sharing_verdicts,
     verdicts_of,
 )
@@ -73,6 +83,15 @@ def test_workers_that_wait_are_compared_with_one_and_with_an_equal_share() -> No
     assert speed.found == 7.6 and speed.reached
     assert unlike.found == pytest.approx(0.025) and not unlike.reached
     assert around.found == 0.05 and around.reached
+
+
+def test_of_recorded_frames_plain_ones_have_a_bar() -> None:
+    keys: dict[str, Any] = {"stored_bytes": 1, "processing": [1.0], "rate": [1.0]}
+    plain = Recorded(compression="none", workers=2, distributor=[400.0, 501.0, 600.0], **keys)
+    (verdict,) = recorded_verdicts(
+        [plain, Recorded(compression="bslz4", workers=2, distributor=[9e9], **keys)]
+    )
+    assert verdict.found == 501 and not verdict.reached
 
 
 def test_rates_have_a_least_and_times_a_most() -> None:
@@ -140,6 +159,17 @@ def test_costs_and_delays_at_a_rate_are_measured(tmp_path: Path) -> None:
     (found,) = processing_paced.paced(tmp_path, 1, silent, (replace(processing_paced.CASES[0], count=600),))
     assert len(found.delays) == 600 and 0 < found.usual <= found.delay < 10_000
     assert found.cost.spent["by reference"][0]["workers"] > 0 and found.cost.dropped["by reference"] == 0
+
+
+@pytest.mark.slow
+def test_recorded_frames_are_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processing_recorded, "WORKERS", (1, 2))
+    found = list(processing_recorded.recorded(tmp_path, 1, silent, frames=20))
+    assert [(each.compression, each.workers) for each in found] == [
+        (compression, workers) for compression in ("none", "bslz4") for workers in (1, 2)
+    ]
+    assert found[0].stored_bytes == processing_recorded.NBYTES > 4 * found[2].stored_bytes
+    assert all(each.distributor[0] > 0 and each.processing[0] > 0 and each.rate[0] > 0 for each in found)
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ import pytest
 
 from penstock.processing.distributor.account import Account, State
 from penstock.processing.distributor.bunch_size import MOST_FRAMES, MOST_SECONDS
-from penstock.processing.distributor.bunches import Bunch, Item
+from penstock.processing.distributor.bunches import Bunch, Item, Way
 from penstock.processing.distributor.schedule import ATTEMPTS, Schedule
 from penstock.processing.wire import CREDITS
 
@@ -21,9 +21,12 @@ def items(*indices: int, nbytes: int = 100, shared: bool = True) -> list[Item]:
     return [Item(index, None, nbytes, shared) for index in indices]
 
 
-def scheduled(frames: int | None = 1000, workers: int = 1, **keys: bool) -> tuple[Schedule, Account]:
+def scheduled(
+    frames: int | None = 1000, workers: int = 1, *, ordered: bool = False, **keys: bool
+) -> tuple[Schedule, Account]:
     """A schedule with one series, 1, and workers that have processed a bunch each, without delay."""
     schedule, account = Schedule(**keys), Account(frames)
+    schedule.ordered = ordered
     schedule.begin(1, account)
     for number in range(1, workers + 1):
         schedule.join(number, shares=True)
@@ -100,14 +103,66 @@ def test_bunches_by_value_are_small_and_go_to_those_who_cannot_read_the_memory()
     schedule.workers[1].shares = False
     schedule.come(1, items(*range(10), nbytes=900_000))
     bunch = schedule.next()
-    assert indices(bunch) == [0, 1] and bunch is not None and bunch.by_value
+    assert indices(bunch) == [0, 1] and bunch is not None and bunch.way is Way.VALUE
 
 
 def test_frames_by_reference_and_by_value_are_in_different_bunches() -> None:
     schedule, _ = scheduled()
     schedule.come(1, [*items(0, 1), *items(2, shared=False), *items(3)])
     found = given(schedule)
-    assert [(indices(bunch), bunch.by_value) for bunch in found] == [([0, 1], False), ([2], True)]
+    assert [(indices(bunch), bunch.way) for bunch in found] == [([0, 1], Way.MEMORY), ([2], Way.VALUE)]
+
+
+@pytest.mark.parametrize(
+    ("is_here", "shares", "expected"),
+    [
+        (True, False, [([0, 1, 2], Way.FILE), ([3], Way.VALUE)]),
+        (False, True, [([0, 1, 2], Way.FILE), ([3], Way.VALUE)]),
+        (False, False, [([0, 1], Way.VALUE), ([2, 3], Way.VALUE)]),
+    ],
+    ids=["its socket is here", "it shares the memory", "elsewhere"],
+)
+def test_a_worker_of_this_machine_reads_what_lies_in_one_piece_in_a_file(
+    is_here: bool, shares: bool, expected: list[tuple[list[int], Way]]
+) -> None:
+    schedule, _ = scheduled(workers=0)
+    schedule.join(1, shares=shares, is_here=is_here)
+    schedule.workers[1].seconds = 0.0
+    recorded = items(0, 1, 2, 3, nbytes=900_000, shared=False)
+    for item in recorded[:3]:
+        item.located = "there"
+    schedule.come(1, recorded, from_file=True)
+    assert [(indices(bunch), bunch.way) for bunch in given(schedule)] == expected
+
+
+def test_frames_of_a_file_that_a_worker_cannot_open_are_sent_in_their_order() -> None:
+    schedule, account = scheduled(ordered=True)
+    recorded = items(*range(200), shared=False)
+    for item in recorded:
+        item.located = "there"
+    schedule.come(1, recorded, from_file=True)
+    first, second = given(schedule)
+    assert (first.way, second.way) == (Way.FILE, Way.FILE)
+
+    assert schedule.unopened(first, 7.0), "it is said once"
+    assert schedule.workers[1].since == 7.0
+    (third,) = given(schedule)
+    assert not schedule.unopened(second)
+    came = indices(third)
+    for bunch in iter(schedule.next, None):
+        assert bunch.way is Way.VALUE
+        came += indices(bunch)
+        schedule.settle(bunch)
+    assert came == list(range(200))
+    schedule.settle(third)
+    assert (account.counts.done, account.open) == (200, 0)
+
+    schedule.end(1)
+    schedule.begin(1, Account(1))
+    (item,) = items(0, shared=False)
+    item.located = "there"
+    schedule.come(1, [item], from_file=True)
+    assert [bunch.way for bunch in given(schedule)] == [Way.FILE], "of another series it may be able to"
 
 
 def test_a_copy_and_a_frame_that_nobody_planned_are_counted_and_come_back() -> None:
@@ -215,11 +270,15 @@ def test_held_frames_of_a_dead_worker_are_done_again_and_count_no_death() -> Non
 
 def test_what_is_handed_over_is_done() -> None:
     schedule, account = scheduled()
-    schedule.come(1, items(*range(10)))
+    came = items(*range(10))
+    for item in came[:8]:
+        item.content = "in memory"
+    schedule.come(1, came)
     bunch = schedule.next()
     assert bunch is not None
     schedule.settle(bunch, held=True)
-    assert schedule.workers[1].held_frames == 10 and schedule.workers[1].held_bytes == 1000
+    # The other two are in a file, and take no memory.
+    assert schedule.workers[1].held_frames == 8 and schedule.workers[1].held_bytes == 800
     (back,) = schedule.handed_over(1, 1, [bunch.number, 999])
     assert back.number == bunch.number and account.counts.done == 10
     assert schedule.workers[1].held_frames == schedule.workers[1].held_bytes == 0
@@ -394,9 +453,13 @@ def test_at_random_the_counts_add_up_after_each_step(seed: int) -> None:
     def arrive() -> None:
         n = min(len(arriving), dice.randint(1, 20))
         new = [arriving.pop(0) for _ in range(n)]
+        deaths.subtract({index: deaths[index] for index in new})  # what comes once more is another item
         copies = dice.sample(sorted(model), min(len(model), dice.randint(0, 2)))
         copies = [index for index in copies if model[index] != "pending"]
-        others = schedule.come(1, items(*new, *copies, shared=dice.random() < 0.7))
+        coming = items(*new, *copies, shared=dice.random() < 0.7)
+        for item in coming:
+            item.located = None if item.shared else "there"
+        others = schedule.come(1, coming)
         assert sorted(item.index for item in others) == sorted(copies)
         model.update(dict.fromkeys(new, "queued"))
 
@@ -412,6 +475,11 @@ def test_at_random_the_counts_add_up_after_each_step(seed: int) -> None:
         if not bunches:
             return
         bunch = dice.choice(bunches)
+        if bunch.way is Way.FILE and dice.random() < 0.3:
+            schedule.unopened(bunch)
+            model.update(dict.fromkeys(indices(bunch), "queued"))
+            old.append(bunch)
+            return
         places = list(range(len(bunch.items)))
         failed = {place for place in places if dice.random() < 0.05}
         unread = {place for place in places if dice.random() < 0.05} - failed
@@ -447,7 +515,10 @@ def test_at_random_the_counts_add_up_after_each_step(seed: int) -> None:
 
     def join() -> None:
         if len(schedule.workers) < 4:
-            schedule.join(next(numbers), shares=dice.random() < 0.5, batch=dice.choice([1, 1, 10]))
+            schedule.join(
+                next(numbers), shares=dice.random() < 0.5, batch=dice.choice([1, 1, 10]),
+                is_here=dice.random() < 0.5,
+            )  # fmt: skip
 
     def stray() -> None:
         if old:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import pytest
 from penstock.codecs import bslz4, lz4
 from penstock.processing.distributor.file_series import whole_file
 from penstock.processing.sources.file import STILL_WRITTEN, FileFrames
+from penstock.processing.sources.stored_blobs import Located
 from penstock.receiver.files import stores
 from penstock.receiver.frame_files import open_frames
 from penstock.receiver.models import FrameStatus
@@ -127,8 +129,21 @@ def test_frames_come_as_they_were_received(
             assert (got.timestamp, got.trigger) == (expected.image.timestamp, expected.image.trigger)
             assert [bytes(blob) for blob in message.blobs] == [bytes(blob) for blob in expected.blobs]
             assert got.partial is None
+            located = source.located(number)
+            assert located is not None and {each[0] for each in located} == {got.compression}
+            assert [bytes_at(each) for each in located] == [bytes(blob) for blob in expected.blobs]
         with pytest.raises(ReaderError, match="does not have frame 3"):
             source.parts(3)
+
+
+def bytes_at(located: Located) -> bytes:
+    """What lies there, in the file that is said."""
+    _, said, offset, nbytes = located
+    if said is None:
+        return b""
+    state = os.stat(said.path)
+    assert (said.device, said.inode) == (state.st_dev, state.st_ino)
+    return Path(said.path).read_bytes()[offset : offset + nbytes]
 
 
 def test_a_frame_of_which_channels_are_missing_is_partial(tmp_path: Path) -> None:
@@ -146,6 +161,8 @@ def test_a_frame_of_which_channels_are_missing_is_partial(tmp_path: Path) -> Non
         message = codec.decode(source.parts(1))
         assert isinstance(message, Frame) and message.image.partial
         assert [bytes(blob) for blob in message.blobs] == [later.blobs[0], b"", later.blobs[2]]
+        located = source.located(1)
+        assert located is not None and [*map(bytes_at, located)] == [later.blobs[0], b"", later.blobs[2]]
     with open_frames(tmp_path / "x.h5") as file:
         missing = file.missing(1)
         assert missing is not None and missing.shape == (3, *SHAPE)
@@ -208,6 +225,10 @@ def test_joined_modules_come_as_their_consumers_get_them(
                 pixels(2 * number + module).tobytes() if module in modules else b"" for module in range(2)
             ]
             assert (message.image.partial is not None) == (number == 1)
+            located = source.located(number)
+            assert located is not None and [*map(bytes_at, located)] == [
+                bytes(blob) for blob in message.blobs
+            ]
     with open_frames(running.receiver.root / "x.h5") as file:
         missing = file.missing(1)
         # Module 0 is missing: the first 4 of 14 rows; or the first of two images, where they are turned.
@@ -265,6 +286,7 @@ def test_files_of_other_programs_have_all_frames(tmp_path: Path, keys: dict[str,
             message = codec.decode(source.parts(number))
             assert isinstance(message, Frame) and message.image.compression == "none"
             assert bytes(message.blobs[0]) == frames[number].tobytes()
+            assert source.located(number) is None
 
 
 def test_a_file_that_was_cut_is_a_sentence(tmp_path: Path) -> None:
@@ -289,6 +311,23 @@ def test_a_segment_that_cannot_be_read_is_named_with_its_cause(tmp_path: Path) -
         assert len(source.parts(0)) == 2
         with pytest.raises(ReaderError, match="frame 1 of .*x.h5 .*x_000002.h5 is not an HDF5 file"):
             source.parts(1)
+        assert source.located(0) is not None and source.located(1) is None
+
+
+def test_a_file_that_is_replaced_is_read_to_its_end_and_said_to_be_the_one_that_is_open(
+    tmp_path: Path,
+) -> None:
+    write_series(tmp_path / "x.h5", 3, compression="none")
+    inode = os.stat(tmp_path / "x.h5").st_ino
+    with FileFrames(tmp_path / "x.h5") as source:
+        (tmp_path / "x.h5").rename(tmp_path / "y.h5")
+        write_series(tmp_path / "x.h5", 1)
+        # Each frame is 48 numbers in order, from its index on.
+        assert bytes(source.parts(2)[1]) == np.arange(2, 50, dtype="<u2").tobytes()
+        located = source.located(2)
+        assert located is not None and located[0][1] is not None
+        assert (located[0][1].path, located[0][1].inode) == (str(tmp_path / "x.h5"), inode)
+        assert os.stat(tmp_path / "x.h5").st_ino != inode
 
 
 def test_a_file_of_an_incomplete_series_says_why(tmp_path: Path) -> None:
