@@ -110,7 +110,9 @@ class Answers:
                 )  # fmt: skip
             return
         try:
-            version = self._version_of(message.version)
+            # Who could read no frame has used no parameters.
+            is_unread = len(message.unread) == len(bunch.items)
+            version = 0 if is_unread else self._version_of(message.version)
         except KeyError as error:
             raise wire.WireError(f"no change {message.version} of the parameters was taken") from error
         values = arrays_of(message.arrays, parts)

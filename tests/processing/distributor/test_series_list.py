@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 import zmq
 
+from penstock.processing import wire
 from penstock.processing.config.pipeline_config import PipelineConfig
 from penstock.processing.distributor import series_status
-from penstock.processing.distributor.connections import Connections
+from penstock.processing.distributor.connections import Connections, Peer
 from penstock.processing.distributor.ending import Ending
 from penstock.processing.distributor.from_files import AT_ONCE
 from penstock.processing.distributor.link import Setup
@@ -22,7 +23,7 @@ from penstock.processing.distributor.receiver_news import Over
 from penstock.processing.distributor.schedule import Schedule
 from penstock.processing.distributor.series_list import SeriesList
 from penstock.processing.distributor.series_run import Phase
-from penstock.processing.distributor.staff import Staff
+from penstock.processing.distributor.staff import Member, Staff
 from penstock.processing.distributor.versions import Versions
 from penstock.receiver.config import ForwardConfig
 from penstock.receiver.forward.shared import SharedSlots
@@ -176,3 +177,25 @@ def test_series_that_wait_for_their_turn_are_not_begun_once_all_are_stopped(
         series.forget(series.runs[name])
     ending.step()
     assert not series.runs
+
+
+def test_a_worker_that_cannot_read_the_memory_has_used_no_parameters_and_its_frames_are_pending_again(
+    series: SeriesList,
+) -> None:
+    series.began(Header(filename="", series="a", frames=5), b"{}")
+    series.by_value(0, [b"header", b"blob"])
+    run = series.runs["a"]
+    series.schedule.join(1, shares=False, batch=1)
+    bunch = series.schedule.next(0.0)
+    assert bunch is not None
+    member = Member(1, Peer(b"", 0), "w", "h", 1)
+    unread = wire.Done(series=run.number, bunch=bunch.number, version=0, seconds=0.0, unread=(0,))
+    series.answers.done(member, unread, [], 0.0)
+    assert run.account.counts.pending == 5  # none of them is lost, or done
+    series.by_value(0, [b"header", b"blob"])
+    bunch = series.schedule.next(0.0)
+    assert bunch is not None
+    with pytest.raises(wire.WireError, match="no change 7 of the parameters was taken"):
+        series.answers.done(
+            member, wire.Done(series=run.number, bunch=bunch.number, version=7, seconds=0.0), [], 0.0
+        )
