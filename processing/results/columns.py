@@ -67,10 +67,12 @@ class Column:
             OSError: they cannot be written.
             IndexError: there is no place for them.
         """
-        if len(self.segments) == 1 and first >= 0 and first + len(values) <= self.segments[0].rows:
-            if nbytes := values.nbytes:  # the usual case, and often there are thousands of small ones
-                at = self.segments[0].offset + first * (nbytes // len(values))
-                pwrite_all(descriptor, values, at)
+        segment = self.segments[0]
+        if (
+            first >= 0 and first + len(values) <= segment.rows
+        ):  # the usual case, often of thousands of columns
+            if nbytes := values.nbytes:
+                pwrite_all(descriptor, values, segment.offset + first * (nbytes // len(values)))
             return
         content = values.reshape(-1).view(np.uint8).data if values.size else memoryview(b"")
         size = self.row_bytes

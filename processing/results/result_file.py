@@ -200,14 +200,15 @@ class ResultFile(AccountRows):
         if len(indices):
             self._open.reach(int(indices.max()) + 1)
         places, ones = runs(indices), np.ones(len(indices), np.uint8)
+        descriptor = self._open.descriptor
         for array in arrays:
             if array.kind == "events":
                 self._add_events(array, indices, values[array.name])
+                descriptor = self._open.descriptor  # the file may be another one, with more room
                 continue
             found = self._known.columns(array)
             assert found is not None
             column, valid = found
-            descriptor = self._open.descriptor
             content = np.ascontiguousarray(values[array.name], column.dtype)
             try:
                 for begin, stop in places:

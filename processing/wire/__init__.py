@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from penstock.processing.wire.array import Array, arrays, of_total
+from penstock.processing.wire.array import Array, arrays, of_total, parts_of
 from penstock.processing.wire.distributor_messages import (
     Begin,
     Configure,
@@ -83,6 +83,7 @@ __all__ = [
     "from_distributor",
     "from_worker",
     "of_total",
+    "parts_of",
 ]
 
 CREDITS = 2

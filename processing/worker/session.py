@@ -219,7 +219,7 @@ class Session:
             message, arrays = run.done(bunch)
             self._unfinished.discard(bunch.number)
             self.done.append(bunch.number)
-            self._send(message, arrays)
+            self._send(message, wire.parts_of(arrays))
 
     def _flush(self) -> None:
         """Process all frames that wait for a batch to be full."""
@@ -228,7 +228,9 @@ class Session:
 
     def _hand_over(self, run: Run) -> None:
         bunches, (described, arrays) = run.hand_over()
-        self._send(wire.HandedOver(series=run.number, bunches=bunches, arrays=described), arrays)
+        self._send(
+            wire.HandedOver(series=run.number, bunches=bunches, arrays=described), wire.parts_of(arrays)
+        )
 
     def _hand_over_now(self, message: wire.HandOver, parts: Parts) -> None:
         self._flush()
@@ -245,7 +247,7 @@ class Session:
         except ResultError as error:
             self._send(wire.Finished(series=run.number, error=str(error)))
         else:
-            self._send(wire.Finished(series=run.number, arrays=described), arrays)
+            self._send(wire.Finished(series=run.number, arrays=described), wire.parts_of(arrays))
 
     def _end(self, message: wire.End, parts: Parts) -> None:
         self._flush()

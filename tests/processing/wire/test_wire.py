@@ -71,3 +71,24 @@ def test_the_page_has_every_message_with_all_its_fields() -> None:
     messages = [*wire.FromWorker.__subclasses__(), *wire.FromDistributor.__subclasses__()]
     assert told == {message.__name__: list(message.__struct_fields__) for message in messages}
     assert all(f"`{name}`" in page for name in wire.Array.__struct_fields__)
+
+
+@pytest.mark.parametrize("count", [16, 17])
+def test_many_small_arrays_are_one_part(count: int) -> None:
+    values = [np.full((2, number % 3), number, "<u2" if number % 2 else "<f8") for number in range(count)]
+    described = tuple(
+        wire.Array(name=f"a{number}", dtype=value.dtype.str, shape=value.shape)
+        for number, value in enumerate(values)
+    )
+    parts = [bytes(part) for part in wire.parts_of(values)]
+    assert len(parts) == (16 if count == 16 else 1)
+    found = wire.arrays(described, parts)
+    for number, value in enumerate(values):
+        np.testing.assert_array_equal(found[f"a{number}"], value)
+        assert found[f"a{number}"].dtype == value.dtype
+    assert len(wire.parts_of([np.zeros(2**16)] * 17)) == 17  # together they are large
+    with pytest.raises(wire.WireError, match="cannot be decoded" if count > 16 else "15 have come"):
+        wire.arrays(described, [parts[0][:-1]] if count > 16 else parts[1:])
+    if count > 16:
+        with pytest.raises(wire.WireError, match="17 arrays of .* bytes are described, "):
+            wire.arrays(described, [parts[0] + b"x"])
