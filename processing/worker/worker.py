@@ -196,9 +196,13 @@ def run(address: str, *, name: str = "", key: Path | None = None, has_parent: bo
     return Worker(address, name, secret, ours.fileno(), theirs.fileno(), has_parent=has_parent).run()
 
 
+_parent_is_gone = threading.Event()
+
+
 def _leave_with_parent() -> None:
     while os.read(sys.stdin.fileno(), 4096):
         pass
+    _parent_is_gone.set()
     os.kill(os.getpid(), signal.SIGTERM)
 
 
@@ -210,7 +214,10 @@ def main() -> None:
     has_parent = lifeline == WITH_PARENT
     if has_parent:
         threading.Thread(target=_leave_with_parent, daemon=True).start()
-    sys.exit(run(address, name=name, key=Path(key) if key else None, has_parent=has_parent))
+    status = run(address, name=name, key=Path(key) if key else None, has_parent=has_parent)
+    if _parent_is_gone.is_set() and os.getpgrp() == os.getpid():
+        os.killpg(0, signal.SIGKILL)  # with the children of the class, which else the parent ends
+    sys.exit(status)
 
 
 if __name__ == "__main__":

@@ -327,6 +327,42 @@ def test_a_class_that_ends_its_worker_on_a_file_loses_that_frame_and_its_childre
         wait_until(lambda pid=pid: gone(pid), f"child {pid} is gone")  # type: ignore[misc]
 
 
+@pytest.mark.slow
+def test_of_a_pipeline_that_is_killed_nothing_is_left(
+    receiver: ReceiverProcess, sender: Streamer, tmp_path: Path
+) -> None:
+    child = tmp_path / "child.txt"
+    source = SPOTS.replace(
+        "        bright =",
+        "        import subprocess\n"
+        "        if frame.index == 0:\n"
+        f"            open({str(child)!r}, 'w').write(str(subprocess.Popen(['sleep', '1000']).pid))\n"
+        "        bright =",
+    )
+    file = pipeline_file(tmp_path, source, receiver=receiver.client.url, workers=1)
+    process = subprocess.Popen(
+        ["penstock", "process", str(file), "--json"], stdout=subprocess.PIPE, start_new_session=True
+    )
+    try:
+        assert process.stdout is not None
+        client = PipelineClient(json.loads(process.stdout.readline())["http"], timeout=10.0)
+        wait_until(
+            lambda: [each.state for each in client.status().workers] == ["ready"], "its worker is there"
+        )
+        wait_until(lambda: receiver.client.status().consumers[0].connected > 0, "the pipeline has the entry")
+        sender.series_of(str(receiver.root / "a.h5"), 3)
+        wait_until(
+            lambda: (found := client.status().series) is not None and found.counts.done == 3,
+            "frames are done",
+        )
+        pids = [client.status().workers[0].pid, int(child.read_text())]
+    finally:
+        process.kill()
+        process.communicate()
+    for pid in pids:
+        wait_until(lambda pid=pid: gone(pid), f"process {pid} is gone")  # type: ignore[misc]
+
+
 def test_of_a_file_that_is_still_being_written_this_is_said(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
