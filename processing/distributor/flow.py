@@ -19,7 +19,7 @@ from penstock.processing.distributor.departures import DEPARTURES
 from penstock.processing.distributor.ending import Ending
 from penstock.processing.distributor.giving import Giving
 from penstock.processing.distributor.link import Setup
-from penstock.processing.distributor.schedule import Schedule
+from penstock.processing.distributor.schedule import ATTEMPTS, Schedule
 from penstock.processing.distributor.series_list import SeriesList
 from penstock.processing.distributor.staff import Member, Staff
 from penstock.processing.distributor.unheard import Unheard
@@ -147,6 +147,13 @@ class Flow:
         for run in self.series.runs.values():
             if run.finisher == member.number:
                 run.finisher = None
+            if not run.broken and any(self.schedule.is_deadly(number) for number in run.numbers):
+                run.is_refused = True
+                self.series.break_off(
+                    run,
+                    f"{ATTEMPTS} workers in a row have died while they started the class, none has begun; "
+                    "the log says how they ended: look at what its start() does",
+                )
 
     def _relieve(self, member: Member) -> None:
         """Ask a worker to hand over if its share of the memory is half full of frames that it holds."""

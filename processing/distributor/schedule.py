@@ -38,6 +38,8 @@ class Schedule(Queues):
         self.workers: dict[int, Worker] = {}
         self.departures = Departures()
         """What was taken from them."""
+        self.died_starting: dict[int, int] = {}
+        """By series: workers that have died while they started it, since one has begun with it."""
         self._bunches = 0
         self._room = Room(self.workers)
 
@@ -57,6 +59,7 @@ class Schedule(Queues):
         """Forget a series, none of whose frames waits or is in work."""
         super().end(series)
         self._room.end(series)
+        self.died_starting.pop(series, None)
         for worker in self.workers.values():
             worker.unopened.discard(series)
 
@@ -114,6 +117,8 @@ class Schedule(Queues):
                 item.deaths += died
                 (again if not died or (self.retry and item.deaths < ATTEMPTS) else lost).append(item)
         if died:
+            for series in [series for preparing, series in self.preparing if preparing == number]:
+                self.died_starting[series] = self.died_starting.get(series, 0) + 1
             self.departures.departs(number, [item for again, _ in found.values() for item in again], now)
         for series, (again, lost) in found.items():
             account = self._queues[series].account
@@ -135,6 +140,12 @@ class Schedule(Queues):
     def started(self, worker: int, series: int) -> None:
         """A worker has started a series."""
         self.preparing.discard((worker, series))
+        self.died_starting.pop(series, None)
+
+    def is_deadly(self, series: int) -> bool:
+        """Return whether workers die while they start a series, and none has begun with it."""
+        has_begun = any((number, series) not in self.preparing for number in self.workers)
+        return self.died_starting.get(series, 0) >= ATTEMPTS and not has_begun
 
     def refused(self, worker: int, series: int) -> None:
         """The classes of a worker have refused a series: others get its frames, if there are any."""

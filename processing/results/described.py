@@ -13,7 +13,9 @@ import h5py
 import numpy as np
 
 from penstock.processing.describe import Plot, Value
-from penstock.processing.results import layout
+from penstock.processing.results import accumulated, layout
+from penstock.processing.results.errors import ResultError
+from penstock.processing.wire import Array
 
 NOTES = f"{layout.PROCESS}/notes"
 """What a reader of the results has to know, one sentence each."""
@@ -36,6 +38,29 @@ def is_lacking(file: Any, plots: Sequence[Plot], notes: Sequence[str] = ()) -> b
         path is not None and "plot" not in file[path].attrs
         for path in (_path(file, plot.signal) for plot in plots)
     )
+
+
+def check_axes(array: Array, plots: Sequence[Plot]) -> None:
+    """Check that the axes of a result are as long as itself.
+
+    Args:
+        array: as in a message of a worker.
+        plots: what results mean.
+
+    Raises:
+        ResultError: one of them is not ("unlike").
+    """
+    shape = array.shape[1:] if array.kind == "value" else accumulated.form(array)[1]
+    for plot in plots:
+        if plot.signal != array.name or array.kind == "events" or len(plot.axes) != len(shape):
+            continue
+        for axis, length in zip(plot.axes, shape, strict=True):
+            if len(axis.values) != length:
+                raise ResultError(
+                    "unlike",
+                    f"result {array.name} has {length} values along its axis {axis.name}, and describe() "
+                    f"gives {len(axis.values)}: both have to be as many",
+                )
 
 
 def add(file: Any, plots: Sequence[Plot], notes: Sequence[str] = ()) -> None:

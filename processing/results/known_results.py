@@ -62,11 +62,12 @@ class KnownResults:
             array.dtype, column.dtype, "safe" if array.kind == "value" else "no"
         )
         if column.shape != array.shape[1:] or not is_like:
+            varies = array.kind == "value" and column.shape != array.shape[1:]
+            how = "; arrays whose length varies are Events" if varies else ", such as float(…) of each"
             raise ResultError(
                 "unlike",
                 f"result {array.name} is {np.dtype(array.dtype)} {list(array.shape[1:])} ({array.kind}), and "
-                f"its first value was {column.dtype} {list(column.shape)}: all have to be alike, such as "
-                "float(…) of each",
+                f"its first value was {column.dtype} {list(column.shape)}: all have to be alike{how}",
             )
         return True
 

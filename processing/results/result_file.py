@@ -128,6 +128,8 @@ class ResultFile(AccountRows):
                     is_there = self._known.columns(array) is not None
                 else:
                     is_there = self._known.has(array)
+                if not is_there:
+                    described.check_axes(array, self._plots)
             except ResultError as error:
                 unlike[array.name] = error
             else:

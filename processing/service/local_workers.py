@@ -124,7 +124,10 @@ class LocalWorkers:
         # Standard input is the lifeline: it ends with this process. Signals of the terminal reach only this
         # process, which lets the distributor end first.
         return subprocess.Popen(
-            [sys.executable, "-m", WORKER, *arguments], env=env, stdin=subprocess.PIPE, start_new_session=True
+            [sys.executable, "-P", "-m", WORKER, *arguments],
+            env=env,
+            stdin=subprocess.PIPE,
+            start_new_session=True,
         )
 
     def _name(self, number: int) -> str:

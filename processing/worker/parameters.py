@@ -104,6 +104,8 @@ def _which(key: str, kinds: Sequence[type[Processor]], known: Sequence[Mapping[s
     has = f"has {', '.join(names)}" if names else "has no parameters"
     close = difflib.get_close_matches(name or key, names, 1)
     hint = f"; is {close[0]} meant?" if close else ""
+    if any(not callable(getattr(kind, key, len)) for kind in kinds):
+        hint = f"; an attribute is a parameter if it has a type, such as {key}: float = 5"
     raise ParameterError(f"there is no parameter {key}: {classes} {has}{hint}")
 
 

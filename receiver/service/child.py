@@ -37,7 +37,7 @@ class Child:
         passed = (theirs.fileno(), *descriptors)
         try:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", module, *map(str, passed)],
+                [sys.executable, "-P", "-m", module, *map(str, passed)],
                 pass_fds=passed, env=env, stdin=subprocess.DEVNULL, start_new_session=own_session,
             )  # fmt: skip
         except OSError:

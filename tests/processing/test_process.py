@@ -363,6 +363,23 @@ def test_of_a_pipeline_that_is_killed_nothing_is_left(
         wait_until(lambda pid=pid: gone(pid), f"process {pid} is gone")  # type: ignore[misc]
 
 
+@pytest.mark.slow
+def test_a_class_whose_start_ends_its_worker_is_given_up(
+    receiver: ReceiverProcess, sender: Streamer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    raw = receiver.root / "a.h5"
+    receiver.ended(sender.series_of(str(raw), 10))
+    ends = SPOTS.replace(
+        "def process(", "def start(self, series):\n        import os; os._exit(0)\n\n    def process("
+    )
+    assert main(["process", str(pipeline_file(tmp_path, ends, workers=2)), str(raw)]) == 2
+    said = capfd.readouterr()
+    sentence = (
+        "3 workers in a row have died while they started the class, and none has begun: the log says how"
+    )
+    assert sentence in said.out and "ended with exit status 0; it is started again" in said.err
+
+
 def test_of_a_file_that_is_still_being_written_this_is_said(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -652,3 +652,29 @@ def test_while_workers_are_killed_frames_wait_no_longer_than_others_need_for_a_b
         )
     assert account.counts.done == frames and len(killed) == 9
     assert longest <= MOST_SECONDS + 1e-9
+
+
+def test_a_series_is_deadly_once_three_workers_have_died_in_its_start_and_none_has_begun() -> None:
+    schedule, _ = scheduled(workers=0)
+    for number in (1, 2, 3):
+        schedule.prepares(number, 1)
+        schedule.join(number)
+        assert not schedule.is_deadly(1)
+        schedule.leave(number)
+    assert schedule.is_deadly(1)
+    schedule.prepares(4, 1)
+    schedule.join(4)
+    assert schedule.is_deadly(1)  # it is about to die, too
+    schedule.started(4, 1)
+    assert not schedule.is_deadly(1)
+    for number in (5, 6, 7):  # one that has begun is there: others die for reasons of their own
+        schedule.prepares(number, 1)
+        schedule.join(number)
+        schedule.leave(number)
+    assert not schedule.is_deadly(1)
+    schedule.leave(4, died=False)
+    schedule.prepares(8, 1)
+    schedule.join(8)
+    schedule.leave(8, died=False)  # who says goodbye has not died
+    schedule.end(1)
+    assert not schedule.died_starting

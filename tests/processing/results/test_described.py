@@ -161,3 +161,26 @@ def test_who_resumes_a_file_leaves_what_is_described(tmp_path: Path) -> None:
     assert (Results(again.path).states()[:20] == DONE).all()
     with h5py.File(again.path) as file:
         assert file["entry/curve/curve_errors"][19, 0] == 1.9
+
+
+TOO_LONG = "result v has 10 values along its axis q"
+
+
+@pytest.mark.parametrize(
+    ("array", "says"),
+    [
+        (Array(name="v", dtype="<f8", shape=(1, 10)), f"{TOO_LONG}, and describe() gives 5: both"),
+        (Array(name="v", dtype="<f8", shape=(10,), kind="sum", n=1), TOO_LONG),
+        (Array(name="v", dtype="<f8", shape=(1, 5)), ""),
+        (Array(name="v", dtype="<f8", shape=(1, 10, 10)), ""),  # nobody says of which dimension the axis is
+        (Array(name="w", dtype="<f8", shape=(1, 10)), ""),
+    ],
+)  # fmt: skip
+def test_a_result_that_is_not_as_long_as_its_axis_is_not_drawn_over_it(
+    tmp_path: Path, array: Array, says: str
+) -> None:
+    results = made.created(tmp_path)
+    results.describe((Plot("v", axes=(Axis("q", np.linspace(100, 140, 5), unit="1/nm"),)),))
+    found = results.prepare((array,))
+    results.close()
+    assert bool(found) == bool(says) and all(str(each).startswith(says) for each in found.values())
