@@ -153,7 +153,8 @@ class ImagePlot(PlotWidget):
         """Take the levels from what is on the screen now; they stay until they follow each frame again."""
         picture, look = self._picture.picture(), self.look
         if picture is not None and picture.seen is not None and not self._is("spectrum"):
-            levels = levels_of(picture.seen, picture.whole, look.scale(), look.percentiles())
+            seen, whole = picture.seen, picture.whole
+            levels = levels_of(seen, whole, look.scale(), look.percentiles(), seen.extremes.ends)
             if levels is not None:
                 look.set_levels(*levels)
 

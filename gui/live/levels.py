@@ -13,6 +13,11 @@ import numpy.typing as npt
 
 SAMPLES = 250_000
 """Pixels that the histogram is made of: 16 million would cost more than the drawing."""
+LEVEL_PIXELS = 1_000_000
+"""Pixels whose blocks the levels are of; of larger frames it is some rows of blocks. Noise moves a level of
+99.9 % by a count at most: some fifty blocks are above it."""
+LEVEL_ROWS = 64
+"""Rows of blocks that there are at least."""
 MOST_COUNTED = 1 << 16
 """Whole numbers up to here are counted, which takes a fifth of what it takes to sort them."""
 BINS = 128
@@ -109,6 +114,17 @@ def stride(shape: tuple[int, ...]) -> int:
     return max(1, int(np.sqrt(size / SAMPLES))) | 1 if size > SAMPLES else 1
 
 
+def every_row(shape: tuple[int, int], rows: int) -> int:
+    """Return of every how many rows of blocks the levels are.
+
+    Args:
+        shape: rows and columns of the frame.
+        rows: rows of blocks.
+    """
+    every = min(shape[0] * shape[1] // LEVEL_PIXELS, rows // LEVEL_ROWS)
+    return every | 1 if every > 1 else 1  # odd, as the stride
+
+
 def autoscale(
     values: Values, scale: Scale = Scale.LIN, percentiles: Percentiles = DEFAULT, *, whole: bool = False,
     ends: Ends | None = None,
@@ -188,11 +204,24 @@ def histogram(values: Values, levels: Levels, scale: Scale = Scale.LIN) -> Histo
     least, most = (float(place) for place in scale.place(np.array([values.min(), values.max()])))
     room = MOST_BEYOND * (last - first)
     least, most = max(min(least, first), first - room), min(max(most, last), last + room)
-    whole = scale is Scale.LIN and values.dtype.kind in "ui"
-    bins = _bins_of_whole_numbers(most - least) if whole else BINS
-    counts, _ = np.histogram(scale.place(values), bins, (least, most))
-    ends = values.min().item(), values.max().item()
-    return Histogram(scale, scale.value_at(least), scale.value_at(most), counts, ends)
+    whole = values.dtype.kind in "ui"
+    bins = _bins_of_whole_numbers(most - least) if whole and scale is Scale.LIN else BINS
+    ends, low, high = (values.min().item(), values.max().item()), scale.value_at(least), scale.value_at(most)
+    weights = None
+    if whole:
+        first = max(ends[0], math.floor(low)) if low > 0 else ends[0]  # a root has all below 0 in one place
+        values, weights = _counted(values, first, min(ends[1], math.ceil(high)))
+    counts, _ = np.histogram(scale.place(values), bins, (least, most), weights=weights)
+    return Histogram(scale, low, high, counts, ends)
+
+
+def _counted(values: Values, least: int, most: int) -> tuple[Values, Values | None]:
+    """Return the whole numbers from `least` to `most` and how often each is found, which are sorted into bins
+    in a fifth of the time. `None`: they are too many, or too great, to be counted."""
+    if not 0 <= most - least < MOST_COUNTED or max(-least, most) >= 1 << 53:
+        return values, None
+    inside = values[(values >= least) & (values <= most)].astype(np.int64) - least
+    return np.arange(least, most + 1), np.bincount(inside, minlength=most - least + 1)
 
 
 def _bins_of_whole_numbers(span: float) -> int:

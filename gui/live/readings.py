@@ -9,12 +9,11 @@ from silx.gui import qt
 
 from penstock.gui import theme
 from penstock.gui.elided import ElidedLabel
-from penstock.gui.live.drawing.blocks import Blocks
+from penstock.gui.live.drawing.marked import Extremes
 from penstock.gui.live.sentences import age, clock
 from penstock.gui.live.snapshot import Snapshot
 from penstock.receiver.client import LastFrame
 from penstock.receiver.models import Counts, Status
-from penstock.receiver.validity.pixels import Flag
 
 _FRAME = ("Number", "Trigger", "Size", "Type", "Counts", "Series")
 _SERIES = ("File", "Folder", "State")
@@ -123,13 +122,12 @@ class Readings(qt.QWidget):
         self._set("Frame on show", "Type", frame.array.dtype.name)
         self._set("Frame on show", "Series", frame.series)
 
-    def show_counts(self, every: Blocks | None) -> None:
+    def show_counts(self, extremes: Extremes | None) -> None:
         """Put on show the least and the greatest count of the frame on the screen; `None`: it has none."""
         text = NOTHING
-        if every is not None and every.ends is not None:
-            least, greatest = (f"{end:,}" if isinstance(end, int) else f"{end:,.6g}" for end in every.ends)
-            saturated = bool((every.flags == Flag.SATURATED).any())
-            text = f"{least} to {'saturated' if saturated else greatest}"
+        if extremes is not None and extremes.ends is not None:
+            least, greatest = (f"{end:,}" if isinstance(end, int) else f"{end:,.6g}" for end in extremes.ends)
+            text = f"{least} to {'saturated' if extremes.is_saturated else greatest}"
         self._set("Frame on show", "Counts", text)
 
     def _leave_out(self, snapshot: Snapshot) -> None:

@@ -369,7 +369,7 @@ class LiveView(TakesFiles):
 
     def _show_drawn(self, picture: Picture) -> None:
         self.levels.show_histogram(picture.histogram)
-        self.readings.show_counts(picture.every)
+        self.readings.show_counts(picture.extremes)
 
     def _show_caption(self) -> None:
         shown = self.frame_on_show()

@@ -6,23 +6,19 @@ strip of the picture, and NumPy for its pixels, which stay in the processor's ca
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from penstock.gui.live.drawing.marked import NO_LIMITS, Extremes, Gaps, Image, Marked
 from penstock.gui.live.drawing.span import Places, Span
 from penstock.receiver.validity.pixels import Flag, PixelRule
 
 STRIP = 48
 """Rows of the picture at a time."""
-NO_LIMITS = PixelRule()
-
-Image = npt.NDArray[Any]
-Gaps = npt.NDArray[np.bool_]
 
 
 class Reduction(Enum):
@@ -42,10 +38,16 @@ class Blocks:
     """(rows, columns) of the screen."""
     flags: npt.NDArray[np.uint8]
     """The `Flag` of each, in the same shape."""
-    ends: tuple[float, float] | None
-    """Least and greatest count of the good pixels, exact, whatever became of the blocks; `int` of integer
-    pixels. `None`: there is no good pixel."""
+    extremes: Extremes
+    """Of the pixels that were reduced, whatever became of the blocks."""
     reduction: Reduction
+    is_single: bool
+    """Whether each block is one pixel."""
+
+    def some(self, every: int) -> Blocks:
+        """Return every so many-th row of it, as `reduce` does."""
+        part = slice(every // 2, None, every)
+        return replace(self, values=self.values[part], flags=self.flags[part])
 
     def good(self) -> npt.NDArray[np.float32]:
         """Return the values of blocks that are good, (n,)."""
@@ -62,6 +64,7 @@ def reduce(
     partial: bool = False,
     gaps: Gaps | None = None,
     counts: bool = True,
+    every: int = 1,
 ) -> Blocks:
     """Return the values of the screen's pixels, and their flags, both (rows.size, columns.size).
 
@@ -74,18 +77,19 @@ def reduce(
         partial: a part of the frame is missing, and has the fill value of its type.
         gaps: pixels that have no value whatever is stored there, in the image's shape.
         counts: whether the rule holds; else all finite numbers are good.
+        every: only each so many-th row of the screen's pixels is made, from the middle of the first ones on.
     """
-    marked = _Marked(image.dtype, rule, partial) if counts else _Marked(image.dtype, NO_LIMITS, False, False)
-    values = np.empty((rows.size, columns.size), np.float32)
-    flags = np.zeros(values.shape, np.uint8)
-    (tops, bottoms), (lefts, rights) = rows.blocks(), columns.blocks()
+    marked = Marked(image.dtype, rule, partial, counts)
+    tops, bottoms = (places[every // 2 :: every] for places in rows.blocks())
+    lefts, rights = columns.blocks()
     across = lefts - columns.start, rights - columns.start
+    values = np.empty((tops.size, columns.size), np.float32)
+    flags = np.zeros(values.shape, np.uint8)
     ends: list[Any] = []
-    for begin in range(0, rows.size, STRIP):
+    for begin in range(0, tops.size, STRIP):
         part = slice(begin, begin + STRIP)
-        first, last = int(tops[part][0]), int(bottoms[part][-1])
-        place = slice(first, last), slice(columns.start, columns.stop)
-        along = tops[part] - first, bottoms[part] - first
+        lines, along = _lines(tops[part], bottoms[part], every == 1)
+        place = lines, slice(columns.start, columns.stop)
         known, least = marked.known(image[place], None if gaps is None else gaps[place])
         found = _greatest(known, along, across)
         # Limits may be beyond the type, and double precision goes farther: the last colour in any case.
@@ -96,8 +100,21 @@ def reduce(
             values[part] = (
                 found if reduction is Reduction.GREATEST else _mean(known, along, across, least)
             )  # fmt: skip
-            ends.extend(marked.ends(known, least, found))
-    return Blocks(values, flags, (min(ends), max(ends)) if ends else None, reduction)
+            ends.extend(marked.ends(known, least, found.max()))
+    extremes = Extremes((min(ends), max(ends)) if ends else None, bool((flags == Flag.SATURATED).any()))
+    is_single = bool((bottoms - tops == 1).all() and (rights - lefts == 1).all())
+    return Blocks(values, flags, extremes, reduction, is_single)
+
+
+def _lines(tops: Places, bottoms: Places, all_of_them: bool) -> tuple[slice | Places, tuple[Places, Places]]:
+    """Return the rows of the frame that some rows of the screen are made of, and where in these rows each
+    begins and ends."""
+    if all_of_them:
+        first = int(tops[0])
+        return slice(first, int(bottoms[-1])), (tops - first, bottoms - first)
+    ends = np.cumsum(bottoms - tops)
+    starts = ends - (bottoms - tops)
+    return np.arange(ends[-1]) + np.repeat(tops - starts, bottoms - tops), (starts, ends)
 
 
 def greatest_colours(colours: npt.NDArray[np.uint8], rows: Span, columns: Span) -> npt.NDArray[np.uint8]:
@@ -109,123 +126,6 @@ def greatest_colours(colours: npt.NDArray[np.uint8], rows: Span, columns: Span) 
         along = tops - rows.start, bottoms - rows.start
         found[..., colour] = _greatest(seen, along, (lefts - columns.start, rights - columns.start))
     return found
-
-
-class _Marked:
-    """Writes the pixels of one frame so that those without a value are below all others.
-
-    Args:
-        dtype: type of the pixels.
-        rule: which of them count.
-        partial: see `reduce`.
-        counts: whether the greatest value of an unsigned type may stand for something.
-    """
-
-    def __init__(self, dtype: np.dtype[Any], rule: PixelRule, partial: bool, counts: bool = True) -> None:
-        self._kind, self._size = dtype.kind, dtype.itemsize
-        self.greatest = rule.greatest_flag(dtype) if counts else Flag.GOOD
-        """What the type's greatest value says of its pixel."""
-        if partial and dtype.kind == "u":
-            self.greatest = Flag.INVALID
-        low, _, mark = rule.limits(dtype, partial=partial)
-        self._missing = mark if dtype.kind == "i" else math.nan
-        # Whole numbers are compared with one another, which is faster.
-        self._least: Any = (
-            max(float(np.finfo(dtype).min), low) if dtype.kind == "f"
-            else max(int(np.iinfo(dtype).min), math.ceil(low))
-        )  # fmt: skip
-        self.limit = self._saturated(dtype, rule)
-        """From here on a value is saturated; `None`: none is."""
-
-    def known(self, image: Image, gaps: Gaps | None) -> tuple[Image, Any]:
-        """Return pixels in a type that is fast to compare, and the least value: below it there is none.
-
-        Args:
-            image: a part of the frame.
-            gaps: see `reduce`, of this part.
-        """
-        gaps = gaps if gaps is not None and gaps.any() else None
-        if self._kind == "f":
-            known = np.where(np.isfinite(image), image, image.dtype.type(-np.inf))
-            none: Any = -np.inf
-        elif self._kind == "u":
-            known, none = self._signed(image, gaps), -1
-        else:
-            known, none = image, np.iinfo(image.dtype).min
-            if not math.isnan(self._missing):
-                missing = image == self._missing
-                gaps = missing if gaps is None else gaps | missing
-        least = self._least
-        if gaps is not None:
-            known = np.array(known)
-            known[gaps] = none
-            least = max(least, none + 1) if self._kind != "f" else least
-        return np.ascontiguousarray(known), least
-
-    def ends(self, known: Image, least: Any, greatest: Image) -> tuple[Any, ...]:
-        """Return the least and the greatest of the good pixels; nothing if there is none.
-
-        Args:
-            known: pixels as `known` has returned them.
-            least: likewise.
-            greatest: the greatest of each block of them.
-        """
-        most, limit = greatest.max(), self.limit
-        if most < least:
-            return ()
-        if limit is not None and most >= limit:
-            return _ends_within(known, least, limit)
-        # As an unsigned number -1 is above all others.
-        unsigned = self._kind == "u" and known.dtype.kind == "i"
-        low = known.view(f"u{known.itemsize}").min() if unsigned else known.min()
-        if low < least:
-            return _ends_within(known, least, None)
-        return low.item(), most.item()
-
-    def _saturated(self, dtype: np.dtype[Any], rule: PixelRule) -> Any:
-        limit = rule.saturation
-        if dtype.kind == "f":
-            return limit
-        top = int(np.iinfo(dtype).max)
-        if self.greatest is Flag.SATURATED and (limit is None or limit > top):
-            return top
-        return None if limit is None or not limit <= top else math.ceil(limit)
-
-    def _signed(self, image: Image, gaps: Gaps | None) -> Image:
-        """Return unsigned pixels in a type that has -1, which those without a value have."""
-        size, has_none = self._size, self.greatest is Flag.INVALID
-        if has_none:
-            # As a signed number of the same size the greatest value is -1; only counts of half of it and
-            # more would be negative too.
-            known = image.view(f"i{size}")
-            if size > 2 and known.min() >= -1:
-                return known
-        elif gaps is None:
-            return image
-        known = image.astype(np.int32 if size <= 2 else np.float64)
-        if has_none:
-            known[image == np.iinfo(image.dtype).max] = -1
-        return known
-
-
-def _ends_within(known: Image, least: Any, limit: Any) -> tuple[Any, ...]:
-    """Return the least and the greatest number from `least` on that is below a limit, if there is one."""
-    if known.dtype.kind == "f":
-        good = known[known >= least] if limit is None else known[(known >= least) & (known < limit)]
-        return (good.min().item(), good.max().item()) if good.size else ()
-    kind = np.dtype(f"u{known.itemsize}")
-    numbers = 1 << 8 * known.itemsize
-    most = (int(np.iinfo(known.dtype).max) + 1 if limit is None else limit) - least
-    if most <= 0:
-        return ()
-    # Unsigned numbers begin anew below 0: those from `least` on are the lowest, all others above them. That
-    # takes a third of the time of picking them.
-    above = known.view(kind) - kind.type(least % numbers)
-    low = int(above.min())
-    if low >= most:
-        return ()
-    high = (int((above - kind.type(most)).max()) + most) % numbers
-    return low + least, high + least
 
 
 def _greatest(image: Image, along: tuple[Places, Places], across: tuple[Places, Places]) -> Image:

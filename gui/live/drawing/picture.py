@@ -10,9 +10,11 @@ import numpy.typing as npt
 from silx.math.colormap import cmap
 
 from penstock.gui.live.drawing.blocks import Blocks, Reduction, greatest_colours
+from penstock.gui.live.drawing.marked import Extremes
 from penstock.gui.live.drawing.span import Span
 from penstock.gui.live.drawing.whole import Whole
 from penstock.gui.live.levels import (
+    Ends,
     Histogram,
     Levels,
     Percentiles,
@@ -68,8 +70,8 @@ class Picture:
     histogram: Histogram | None
     seen: Blocks | None = None
     """What the colours were made of; `None` of colours as received."""
-    every: Blocks | None = None
-    """The same of the whole frame, as large as the window shows it."""
+    extremes: Extremes | None = None
+    """Of the whole frame; `None` of colours as received."""
 
 
 def draw(whole: Whole, port: Port | None, style: Style, home: tuple[int, int]) -> Picture:
@@ -85,25 +87,29 @@ def draw(whole: Whole, port: Port | None, style: Style, home: tuple[int, int]) -
     if whole.has_colours:
         return Picture(whole, port, _colours_of(whole, port), levels, None)
     seen = None if port is None else whole.reduced(port.rows, port.columns, style.reduction)
-    every = whole.on_screen(*home, style.reduction)
+    extremes = whole.extremes
     if style.percentiles is not None:
-        levels = levels_of(every, whole, style.scale, style.percentiles) or levels
-    found = histogram(with_ends(whole.sample, every.ends), levels, style.scale)
+        blocks = whole.for_levels(*home, style.reduction)
+        levels = levels_of(blocks, whole, style.scale, style.percentiles, extremes.ends) or levels
+    found = histogram(with_ends(whole.sample, extremes.ends), levels, style.scale)
     if port is None or seen is None:
-        return Picture(whole, None, _NOTHING, levels, found, None, every)
+        return Picture(whole, None, _NOTHING, levels, found, None, extremes)
     colours = _coloured(whole, port, seen, style, levels)
-    return Picture(whole, port, colours, levels, found, seen, every)
+    return Picture(whole, port, colours, levels, found, seen, extremes)
 
 
-def levels_of(blocks: Blocks, whole: Whole, scale: Scale, percentiles: Percentiles) -> Levels | None:
+def levels_of(
+    blocks: Blocks, whole: Whole, scale: Scale, percentiles: Percentiles, ends: Ends | None
+) -> Levels | None:
     """Return levels for blocks of a frame, at percentiles of the blocks; `None` if none has a count.
+
+    0 and 100 % are the `ends` of all pixels that the levels are for.
 
     Where several pixels make a block, percentiles of the pixels would be too low: of Poisson noise with a
     mean of 2, more than half of the greatest of 40 are among the greatest half per cent.
     """
-    single = blocks.values.shape == whole.shape
-    counts = whole.image.dtype.kind in "ui" and (single or blocks.reduction is Reduction.GREATEST)
-    return autoscale(blocks.good(), scale, percentiles, whole=counts, ends=blocks.ends)
+    counts = whole.image.dtype.kind in "ui" and (blocks.is_single or blocks.reduction is Reduction.GREATEST)
+    return autoscale(blocks.good(), scale, percentiles, whole=counts, ends=ends)
 
 
 def _colours_of(whole: Whole, port: Port | None) -> npt.NDArray[np.uint8]:

@@ -10,8 +10,9 @@ import numpy.typing as npt
 
 from penstock.gui.live import pixels
 from penstock.gui.live.drawing.blocks import Blocks, Reduction, reduce
+from penstock.gui.live.drawing.marked import Extremes, Marked, extremes
 from penstock.gui.live.drawing.span import Span, all_of
-from penstock.gui.live.levels import stride
+from penstock.gui.live.levels import every_row, stride
 from penstock.gui.live.pixels import as_bytes, as_numbers
 from penstock.receiver.client import LastFrame
 from penstock.receiver.validity.pixels import Flag, PixelRule
@@ -42,6 +43,7 @@ class Whole:
         self.extent = columns * frame.downsample, rows * frame.downsample
         """Columns and rows of one image, in detector pixels."""
         self._kept: tuple[tuple[int, int, Reduction], Blocks] | None = None
+        self._some: tuple[tuple[int, int, Reduction], Blocks] | None = None
 
     @property
     def row_scale(self) -> float:
@@ -141,18 +143,50 @@ class Whole:
         whole = rows.is_all(self.shape[0]) and columns.is_all(self.shape[1])
         if whole and self._kept is not None and self._kept[0] == key:
             return self._kept[1]
-        found = reduce(
-            self.drawn, rows, columns, reduction=reduction, rule=self.drawn_rule,
-            partial=self.drawn_is_partial, gaps=self.gaps, counts=self.has_counts,
-        )  # fmt: skip
+        found = self._reduced(rows, columns, reduction)
         if whole:
             self._kept = key, found
         return found
 
-    def on_screen(self, rows: int, columns: int, reduction: Reduction) -> Blocks:
-        """Return all of it, reduced to so many rows and columns of the screen at most; for arguments see
-        `reduced`."""
-        return self.reduced(all_of(self.shape[0], rows), all_of(self.shape[1], columns), reduction)
+    def for_levels(self, rows: int, columns: int, reduction: Reduction) -> Blocks:
+        """Return blocks from everywhere in the frame as it is on so many rows and columns of the screen at
+        most: always the same of these, whatever is in sight.
+
+        Of a large frame it is each so many-th row of them, if a block there is good, else all.
+
+        Args:
+            rows: rows of the screen that the whole frame has when all of it is on show.
+            columns: likewise.
+            reduction: what a block becomes.
+        """
+        along, across = all_of(self.shape[0], rows), all_of(self.shape[1], columns)
+        every = every_row(self.shape, along.size)
+        key = along.size, across.size, reduction
+        if every > 1:
+            if self._kept is not None and self._kept[0] == key:
+                found = self._kept[1].some(every)
+            elif self._some is not None and self._some[0] == key:
+                found = self._some[1]
+            else:
+                found = self._reduced(along, across, reduction, every)
+                self._some = key, found
+            if found.good().size:
+                return found
+        return self.reduced(along, across, reduction)
+
+    @cached_property
+    def extremes(self) -> Extremes:
+        """The least and the greatest of all its good counts, exact."""
+        if self._kept is not None:
+            return self._kept[1].extremes
+        marked = Marked(self.drawn.dtype, self.drawn_rule, self.drawn_is_partial, self.has_counts)
+        return extremes(self.drawn, marked, self.gaps)
+
+    def _reduced(self, rows: Span, columns: Span, reduction: Reduction, every: int = 1) -> Blocks:
+        return reduce(
+            self.drawn, rows, columns, reduction=reduction, rule=self.drawn_rule,
+            partial=self.drawn_is_partial, gaps=self.gaps, counts=self.has_counts, every=every,
+        )  # fmt: skip
 
     def flag(self, row: int, column: int) -> Flag:
         """Return the flag of one pixel."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from penstock.gui.live.drawing import blocks
+from penstock.gui.live.drawing import blocks, marked
 from penstock.gui.live.drawing.blocks import Reduction, greatest_colours
 from penstock.gui.live.drawing.span import Span, span
 from penstock.receiver.validity.pixels import Flag, PixelRule
@@ -91,8 +91,9 @@ def test_whatever_the_window_and_the_zoom_each_pixel_in_sight_is_drawn_in_its_pl
 @pytest.mark.parametrize("screen", [(5, 7), (20, 60)])
 @pytest.mark.parametrize("gaps", [False, True])
 def test_a_block_is_its_greatest_count_or_its_mean_and_its_flag_is_that_of_its_pixels(
-    dtype: str, rule: PixelRule, partial: bool, screen: tuple[int, int], gaps: bool
-) -> None:
+    dtype: str, rule: PixelRule, partial: bool, screen: tuple[int, int], gaps: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
     image, rows, columns = frame(dtype), *whole(*screen)
     without = np.zeros(SHAPE, bool)
     without[10:14] = gaps
@@ -118,10 +119,12 @@ def test_a_block_is_its_greatest_count_or_its_mean_and_its_flag_is_that_of_its_p
     good = ~np.isnan(expected)
     np.testing.assert_allclose(mean[good], expected[good], rtol=1e-6)
     counts = image[known == Flag.GOOD]
-    ends = blocks.reduce(
-        image, rows, columns, rule=rule, partial=partial, gaps=without if gaps else None
-    ).ends
-    assert ends == ((counts.min(), counts.max()) if counts.size else None), "exact, and of good pixels only"
+    made = blocks.reduce(image, rows, columns, rule=rule, partial=partial, gaps=without if gaps else None)
+    ends = (counts.min(), counts.max()) if counts.size else None
+    assert made.extremes == (ends, (known == Flag.SATURATED).any()), "exact, and of good pixels only"
+    monkeypatch.setattr(marked, "PART", 4 * SHAPE[1])  # four rows at a time
+    of_rule = marked.Marked(image.dtype, rule, partial)
+    assert marked.extremes(image, of_rule, without if gaps else None) == made.extremes
 
 
 @pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "float32"])
@@ -146,6 +149,14 @@ def test_counts_of_the_upper_half_of_a_type_are_counts() -> None:
     values, found = reduce(image, *whole(4, 4))
     assert values.max() == np.float32(3e9)
     assert not found.any()
+
+
+def test_a_mask_keeps_bad_pixels_from_having_all_converted_which_takes_twice_as_long() -> None:
+    image, gaps = np.full((2, 3), 7, np.uint32), np.zeros((2, 3), bool)
+    image[0, 1], gaps[0, 1] = 2**32 - 2, True
+    known, least = marked.Marked(image.dtype, PixelRule(), False).known(image, gaps)
+    assert known.dtype == np.int32
+    assert (known.tolist(), least) == ([[7, -1, 7], [7, 7, 7]], 0)
 
 
 def test_what_is_not_in_sight_takes_no_part() -> None:

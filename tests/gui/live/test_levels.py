@@ -64,6 +64,18 @@ def test_a_least_and_a_greatest_count_that_the_sample_lacks_are_in_the_histogram
     assert found.counts.tolist() == [1, 0, 0, 0, 0, 50, 0, 1]
 
 
+def test_below_zero_there_is_no_root_but_a_count() -> None:
+    found = histogram(np.array([-4, -4, 0, 1, 4, 900], np.int32), Levels(0, 4), Scale.SQRT)
+    assert found is not None
+    assert found.ends == (-4, 900)
+    assert found.high == pytest.approx(16), "one width of the levels beyond them, in roots"
+    assert {place: count for place, count in enumerate(found.counts.tolist()) if count} == {
+        0: 3,
+        32: 1,
+        64: 1,
+    }
+
+
 def test_logarithmic_levels_leave_zeros_out() -> None:
     image = np.zeros(100, np.uint16)
     image[50:60] = 40

@@ -11,6 +11,7 @@ from PIL import Image
 
 pytest.importorskip("silx.gui.plot", reason="the viewer needs the extra gui")
 
+from penstock.gui.live import levels as levels_module
 from penstock.gui.live.drawing import whole as whole_module
 from penstock.gui.live.drawing.blocks import Reduction
 from penstock.gui.live.drawing.picture import Picture, Port, Style, draw
@@ -97,6 +98,37 @@ def test_the_frame_is_reduced_once_where_all_of_it_is_in_sight(monkeypatch: pyte
     assert done == [HOME], "nor again for other colours"
     draw(whole, PARTS["zoomed"], style((5, 95)), HOME)
     assert done == [HOME, (3, 4)], "nor for another part of it"
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_of_a_large_frame_levels_are_those_of_some_rows_of_blocks_whatever_is_in_sight(
+    part: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(levels_module, "LEVEL_PIXELS", 40)  # of 120 pixels, so that it is each third row
+    monkeypatch.setattr(levels_module, "LEVEL_ROWS", 1)
+    done: list[int] = []
+    reduce = whole_module.reduce
+
+    def noted(image: Any, rows: Span, columns: Span, **keys: Any) -> Any:
+        if rows.is_all(12) and columns.is_all(10):
+            done.append(keys["every"])
+        return reduce(image, rows, columns, **keys)
+
+    monkeypatch.setattr(whole_module, "reduce", noted)
+    whole = Whole(frame(counts()))
+    drawn = draw(whole, PARTS[part], style((20, 80)), HOME)
+    assert drawn.levels == (6, 10), "the second row of blocks has 6 to 10, of which four are below 10"
+    assert draw(whole, PARTS[part], style((0, 100)), HOME).levels == (0, 20), "of all pixels"
+    assert drawn.extremes == ((0, 20), False)
+    expected = {"whole": [1], "far": [1, 3]}.get(part, [3])  # far off all is in sight too, in other blocks
+    assert done == expected, "once, and all of it only where all is in sight"
+
+    image = counts()
+    image[3:6] = 65_535  # no value: the others have 1 to 5 and 11 to 20
+    image[11, 9] = 60_000
+    drawn = draw(Whole(frame(image, saturation=60_000.0)), PARTS[part], style((10, 90)), HOME)
+    assert drawn.levels == (2, 19), "of all blocks, where these rows have none: 12 of 14 are below 19"
+    assert drawn.extremes == ((0, 20), True)
 
 
 @pytest.fixture
@@ -242,7 +274,7 @@ def test_the_window_says_the_least_and_the_greatest_count_and_has_the_key(
     qtbot.waitUntil(view.plot.is_current, timeout=DEADLINE)
     view.levels_in_sight.trigger()
     assert view.plot.look.levels() == (3, 4) and not view.plot.look.is_autoscale()
-    view.controls.autoscale.trigger()
+    view.controls.autoscale.trigger()  # still zoomed in, where the next pixel is not in sight
     image[800, 1002] = 65_535
     Image.fromarray(image).save(tmp_path / "b.tif")
     open_file(qtbot, view, tmp_path / "b.tif")
