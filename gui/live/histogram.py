@@ -59,7 +59,11 @@ class LevelsTool(qt.QWidget):
     def _take_typed(self) -> None:
         if not (self.low.isModified() or self.high.isModified()):
             return
-        low, high = (read(field.text()) for field in (self.low, self.high))
+        # Of the other one the field has but the first digits.
+        low, high = (
+            read(field.text()) if field.isModified() else level
+            for field, level in zip((self.low, self.high), self._look.levels(), strict=True)
+        )
         if low is not None and high is not None and np.isfinite([low, high]).all() and low < high:
             self._look.set_levels(low, high)
         self._show_levels(also_edited=True)

@@ -436,7 +436,9 @@ class LiveView(TakesFiles):
         if size is not None and not self._compact and self.keeps_size:
             window = self.window()  # it may have tabs around this
             kept = window.size() + size - self.size()
-            window.resize(first_size(window, kept))  # the screen was perhaps a larger one
+            # The screen was perhaps a larger one.
+            most = window.screen().availableSize().expandedTo(window.size())
+            window.resize(first_size(window, kept.boundedTo(most)))
         self._memory = memory
         if not file:
             self.measure.kept.begin(memory)

@@ -57,13 +57,13 @@ class Answers:
         """Count failed frames in a row anew."""
         self._in_a_row = 0
 
-    def started(self, member: Member, message: wire.Started, parts: Sequence[Any]) -> None:
+    def started(self, member: Member, message: wire.Started, parts: Sequence[Any], now: float) -> None:
         """Take what a worker says of the results of a series whose frames it processes from now on.
 
         Raises:
             WireError: the parts are not what the message describes.
         """
-        self._schedule.started(member.number, message.series)
+        self._schedule.started(member.number, message.series, now)
         member.last_error = message.remark or member.last_error
         run = self.runs.get(message.series)
         try:

@@ -12,6 +12,8 @@ import numpy as np
 
 from penstock.processing.distributor.account import Account, Indices
 
+PATIENCE = 10.0
+"""Seconds that a worker has more than for its frames: they may wait there for others of their batch."""
 SMOOTH = 0.3
 """Weight of the newest bunch in a worker's seconds per frame."""
 
@@ -140,9 +142,10 @@ class Worker:
         return Way.FILE if reads and item.located is not None else Way.VALUE
 
     def is_hanging(self, now: float, frame_seconds: float) -> bool:
-        """Return whether it has taken longer for its bunch than `frame_seconds` for each frame."""
+        """Return whether it has taken much longer for its bunch than `frame_seconds` for each frame, and
+        has not ended itself, as it does if its class lets it."""
         bunch = next(iter(self.work.values()), None)
-        return bunch is not None and now - self.since > frame_seconds * len(bunch.items)
+        return bunch is not None and now - self.since > frame_seconds * len(bunch.items) + PATIENCE
 
     def took(self, seconds: float) -> None:
         """Take the seconds per frame of one more bunch into account."""

@@ -101,7 +101,7 @@ class Flow:
             case wire.Started():
                 if message.shares:
                     self.staff.shares(member)
-                self._answers.started(member, message, parts)
+                self._answers.started(member, message, parts, now)
             case wire.HandedOver():
                 self._answers.handed_over(member, message, parts)
             case wire.Ready():

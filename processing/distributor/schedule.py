@@ -137,9 +137,11 @@ class Schedule(Queues):
         """A worker is told of a series: it gets frames of it once it has started."""
         self.preparing.add((worker, series))
 
-    def started(self, worker: int, series: int) -> None:
-        """A worker has started a series."""
+    def started(self, worker: int, series: int, now: float = 0.0) -> None:
+        """A worker has started a series; what it has in work waited meanwhile."""
         self.preparing.discard((worker, series))
+        if (found := self.workers.get(worker)) is not None:
+            found.since = max(found.since, now)
         self.died_starting.pop(series, None)
 
     def is_deadly(self, series: int) -> bool:
@@ -175,8 +177,14 @@ class Schedule(Queues):
         return None
 
     def hanging(self, now: float, frame_seconds: float) -> list[int]:
-        """Return the workers that have taken longer for their bunch than `frame_seconds` for each frame."""
-        return [each.number for each in self.workers.values() if each.is_hanging(now, frame_seconds)]
+        """Return the workers that have taken much longer for their bunch than `frame_seconds` for each frame,
+        and do not start a series meanwhile."""
+        busy = {number for number, _ in self.preparing}
+        return [
+            number
+            for number, worker in self.workers.items()
+            if number not in busy and worker.is_hanging(now, frame_seconds)
+        ]
 
     def owned(self, worker: int, series: int, number: int) -> Bunch | None:
         """Return the bunch that an answer is about; `None` if the worker does not have it any more, which is

@@ -27,7 +27,7 @@ from penstock.receiver.service.refusal import Refused
 log = logging.getLogger(__name__)
 
 DISTRIBUTOR = "penstock.processing.distributor.distributor"
-SILENT_AFTER = 5.0
+SILENT_AFTER = 20.0
 """Without a snapshot for so many seconds, the distributor counts as hanging."""
 START_SECONDS = 30.0
 QUIT_SECONDS = 30.0

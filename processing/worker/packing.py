@@ -129,10 +129,11 @@ class Results:
             raise ResultError(
                 f"{whose} has returned {type(result).__name__}; return a dict of values by name, or None"
             )
+        earlier = {other.name for other in into}
         for name, given in result.items():
             if given is None:
                 continue
-            if any(name == other.name for other in into):
+            if name in earlier:
                 raise ResultError(
                     f"result {name} is returned by two steps; rename one, or give a step a name (name: in "
                     "the pipeline's file), with which the names of its results begin"

@@ -84,6 +84,8 @@ def draw(whole: Whole, port: Port | None, style: Style, home: tuple[int, int]) -
         home: rows and columns of the screen that the whole frame has when all of it is in sight.
     """
     levels = style.levels
+    if not whole.image.size:  # an array without values
+        return Picture(whole, None, _NOTHING, levels, None)
     if whole.has_colours:
         return Picture(whole, port, _colours_of(whole, port), levels, None)
     seen = None if port is None else whole.reduced(port.rows, port.columns, style.reduction)

@@ -58,7 +58,7 @@ def all_of(pixels: int, size: int) -> Span:
     """Return a whole axis of so many pixels of the frame on `size` of the screen, or as many where that is
     fewer: nothing is repeated."""
     size = min(size, pixels)
-    return Span(0, pixels, 0, size, 0.0, pixels / size)
+    return Span(0, pixels, 0, size, 0.0, pixels / size if size else 1.0)
 
 
 def span(

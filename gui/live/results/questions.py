@@ -130,7 +130,7 @@ class Questions:
         key = (wish.name, wish.page)
         if mine.grid is None or mine.grid[0] != key:
             over = wish.page is Page.OVER_FRAMES
-            made = Grid(1, np.float64, held.MOST_NUMBERS) if over else Grid(max(1, result.shape[0]))
+            made = Grid(1, np.float64, held.MOST_NUMBERS) if over else Grid(result.shape[0])
             mine.grid = key, made
         grid, codes = mine.grid[1], mine.account.codes
         newest = held.newest_done(codes)
