@@ -67,10 +67,8 @@ class Column:
             OSError: they cannot be written.
             IndexError: there is no place for them.
         """
-        segment = self.segments[0]
-        if (
-            first >= 0 and first + len(values) <= segment.rows
-        ):  # the usual case, often of thousands of columns
+        segment = self.segments[0] if self.segments else Segment(0, 0, 0)
+        if first >= 0 and first + len(values) <= segment.rows:  # as usual, often of thousands of columns
             if nbytes := values.nbytes:
                 pwrite_all(descriptor, values, segment.offset + first * (nbytes // len(values)))
             return

@@ -73,6 +73,12 @@ def test_levels_are_percentiles_of_the_blocks_of_the_whole_frame_whatever_is_in_
     assert drawn.histogram.counts[0] >= 100, "it is one of pixels: nearly all have none"
 
 
+@pytest.mark.parametrize("shape", [(0, 5), (5, 0), (0, 0)])
+def test_an_image_without_pixels_is_an_empty_picture(shape: tuple[int, int]) -> None:
+    drawn = draw(Whole(frame(np.zeros(shape))), None, style((0, 100)), HOME)
+    assert drawn.colours.size == 0 and drawn.histogram is None and drawn.port is None
+
+
 def test_pixels_without_a_value_and_saturated_ones_have_no_part_in_the_levels() -> None:
     image = counts()
     image[0, 0], image[9, 8], image[10, 8] = 65_535, 60_000, 59_999

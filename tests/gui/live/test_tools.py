@@ -78,6 +78,15 @@ def test_a_level_is_typed_and_what_is_no_number_changes_nothing(qtbot: Any, tool
         assert tool.high.text() == "2,500"
 
 
+def test_a_level_that_was_not_typed_stays_as_it_is_with_all_its_digits(qtbot: Any, tool: LevelsTool) -> None:
+    look = tool.bins._look
+    look.set_levels(0, 123456.7)
+    tool.low.selectAll()
+    qtbot.keyClicks(tool.low, "0.5")
+    qtbot.keyClick(tool.low, qt.Qt.Key_Return)
+    assert look.levels() == (0.5, 123456.7)
+
+
 @pytest.mark.parametrize("scale", Scale)
 def test_a_place_on_the_histogram_is_that_of_its_count(qtbot: Any, scale: Scale) -> None:
     look = Look()

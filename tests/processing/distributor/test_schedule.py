@@ -12,7 +12,7 @@ import pytest
 
 from penstock.processing.distributor.account import Account, State
 from penstock.processing.distributor.bunch_size import MOST_FRAMES, MOST_SECONDS
-from penstock.processing.distributor.bunches import Bunch, Item, Way
+from penstock.processing.distributor.bunches import PATIENCE, Bunch, Item, Way
 from penstock.processing.distributor.schedule import ATTEMPTS, Schedule
 from penstock.processing.wire import CREDITS
 
@@ -406,10 +406,17 @@ def test_a_worker_that_takes_too_long_is_found() -> None:
     first = schedule.next(now=10.0)
     schedule.next(now=10.0)
     assert first is not None
-    assert schedule.hanging(10.0 + 64, 1.0) == []
-    assert schedule.hanging(10.1 + 64, 1.0) == [1]
-    schedule.settle(first, now=74.0)
-    assert schedule.hanging(75.0, 1.0) == []
+    late = 10.0 + 64 + PATIENCE
+    assert schedule.hanging(late, 1.0) == []
+    assert schedule.hanging(late + 0.1, 1.0) == [1]
+    schedule.prepares(1, 2)
+    assert schedule.hanging(late + 0.1, 1.0) == []  # it starts another series
+    schedule.started(1, 2, late + 50)
+    assert schedule.hanging(late + 50.1, 1.0) == []  # what it has in work waited meanwhile
+    assert schedule.hanging(late + 50 + late - 10, 1.0) == []
+    assert schedule.hanging(late + 50.1 + late - 10, 1.0) == [1]
+    schedule.settle(first, now=late + 51)
+    assert schedule.hanging(late + 52, 1.0) == []
 
 
 def test_a_series_that_is_dropped_frees_everything() -> None:
