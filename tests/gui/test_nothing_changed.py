@@ -107,6 +107,7 @@ def test_an_idle_viewer(state: str, qtbot: Any) -> None:
         window.close()
 
 
+@pytest.mark.slow
 def test_an_idle_panel(qtbot: Any, tmp_path: Path) -> None:
     with stand_in() as receiver:
         receiver.run(counts=Counts(planned=10, received=1))

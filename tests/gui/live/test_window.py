@@ -286,6 +286,7 @@ def act(qtbot: Any, window: Window, view: LiveView, where: str) -> None:
         assert view.past._index == index, f"{key:#x} with the focus on {where}"
 
 
+@pytest.mark.slow
 def test_keys_act_at_once_and_wherever_the_focus_is(qtbot: Any, opened: Open, file: Path) -> None:
     window = opened(FileSource(file), FileSource(file))
     window.activateWindow()
@@ -353,6 +354,7 @@ def test_a_closed_window_leaves_no_thread(qtbot: Any, opened: Open, file: Path) 
     assert not names & {"penstock-feed", "penstock-past", "penstock-painter"}
 
 
+@pytest.mark.slow
 def test_a_tab_whose_receiver_hangs_is_closed_at_once_and_released_later(
     qtbot: Any, opened: Open, file: Path
 ) -> None:

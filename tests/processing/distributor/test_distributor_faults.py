@@ -347,6 +347,7 @@ def test_a_distributor_that_is_killed_goes_on_where_it_was(
                 assert frames_in(file, "sum") == 1000
 
 
+@pytest.mark.slow
 def test_a_receiver_that_is_killed_in_the_series_goes_on_with_it_and_so_does_the_pipeline(
     receiver: ReceiverProcess, sender: Streamer
 ) -> None:
@@ -389,6 +390,7 @@ def test_workers_that_come_after_the_end_get_all_frames(receiver: ReceiverProces
             assert column(file, "number").tolist() == expected(300)
 
 
+@pytest.mark.slow
 def test_a_pipeline_that_is_started_after_a_series_takes_it_from_its_file(
     receiver: ReceiverProcess, sender: Streamer
 ) -> None:

@@ -94,6 +94,7 @@ def test_a_pipeline_that_is_started_in_the_middle_of_a_series_processes_what_fol
         each_once(made.over(name), 30, 12)
 
 
+@pytest.mark.slow
 def test_a_distributor_that_is_started_again_opens_no_series_that_is_over_and_tells_of_it_as_before(
     receiver: ReceiverProcess, sender: Streamer
 ) -> None:

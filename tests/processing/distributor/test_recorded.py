@@ -90,6 +90,7 @@ def test_the_worker_reads_frames_and_the_distributor_reads_none(
             assert column(file, "order").tolist() == list(range(1, 41))
 
 
+@pytest.mark.slow
 def test_a_worker_that_connects_from_elsewhere_is_sent_frames(tmp_path: Path) -> None:
     write(tmp_path / "a.h5")
     keys.make(tmp_path / "key")

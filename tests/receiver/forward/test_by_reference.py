@@ -380,6 +380,7 @@ def test_a_distributor_that_comes_within_a_series_gets_the_rest_and_the_frames_b
     free_again(receiver)
 
 
+@pytest.mark.slow
 def test_after_sigkill_of_the_receiver_no_memory_is_left_and_the_series_goes_on_by_reference(
     start_receiver: Callable[..., ReceiverProcess], entry: Callable[..., dict[str, Any]], streamer: Streamer
 ) -> None:
