@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from penstock.processing.client import PipelineRefused
+from penstock.processing.service.supervisor import SILENT_AFTER
 from penstock.processing.worker.thread_counts import VARIABLES
 from tests.processing.service.pipeline_process import PipelineProcess, child_of, gone, wait_until
 
@@ -97,7 +98,7 @@ def test_a_distributor_that_hangs_is_said_to(shared: PipelineProcess) -> None:
     os.kill(distributor, signal.SIGSTOP)
     try:
         status = shared.wait(lambda status: status.state == "error")
-        assert "the distributor of spots has not answered for 5 s" in status.error
+        assert f"the distributor of spots has not answered for {SILENT_AFTER:.0f} s" in status.error
     finally:
         os.kill(distributor, signal.SIGCONT)
     shared.wait(lambda status: status.state == "idle")
