@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -109,15 +109,22 @@ def costs(
         RuntimeError: a series was not complete, or frames were dropped, so that the figures say nothing.
     """
     for frames in cases:
-        with ExitStack() as processes:
-            progress(f"{frames.name}: receivers and pipelines start")
-            there = {kind: started(kind, folder, frames, processes) for kind in KINDS}
-            found = Cost(frames=frames)
-            for number in range(1, rounds + 1):
-                for kind, (receiver, consumer) in there.items():
-                    progress(f"{frames.name}, {kind}, round {number} of {rounds}")
-                    turn(kind, receiver, consumer, found)
-        yield found
+        yield cost(folder, frames, KINDS, rounds, progress)
+
+
+def cost(
+    folder: Path, frames: Frames, kinds: Sequence[str], rounds: int, progress: Callable[[str], None]
+) -> Cost:
+    """Measure one size of frames with each kind of consumer, in turns; raises what `costs` raises."""
+    found = Cost(frames=frames)
+    with ExitStack() as processes:
+        progress(f"{frames.name}: receivers and pipelines start")
+        there = {kind: started(kind, folder, frames, processes) for kind in kinds}
+        for number in range(1, rounds + 1):
+            for kind, (receiver, consumer) in there.items():
+                progress(f"{frames.name}, {kind}, round {number} of {rounds}")
+                turn(kind, receiver, consumer, found)
+    return found
 
 
 def started(

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from penstock.bench.pipeline import Frames, Pipeline, Receiver
-from penstock.bench.processing import HEAD, QUEUE_MB, Cost, started, turn
+from penstock.bench.processing import HEAD, QUEUE_MB, Cost, cost
 from penstock.processing.results.read import Results
 
 SECONDS = 10
@@ -69,14 +69,7 @@ def paced(
         RuntimeError: a series was not complete, or frames were dropped, so that the figures say nothing.
     """
     for frames in cases:
-        with ExitStack() as processes:
-            progress(f"{frames.name}: receivers and pipelines start")
-            there = {kind: started(kind, folder, frames, processes) for kind in PACED_KINDS}
-            found = Paced(cost=Cost(frames=frames))
-            for number in range(1, rounds + 1):
-                for kind, (receiver, consumer) in there.items():
-                    progress(f"{frames.name}, {kind}, round {number} of {rounds}")
-                    turn(kind, receiver, consumer, found.cost)
+        found = Paced(cost=cost(folder, frames, PACED_KINDS, rounds, progress))
         progress(f"{frames.name}: delays")
         found.delays.extend(_delays(folder, frames))
         yield found

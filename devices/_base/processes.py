@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
+import functools
 import logging
 import os
 import random
@@ -14,6 +16,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections import deque
@@ -34,7 +37,9 @@ PENSTOCK = (*PYTHON, "-c", "import sys; from penstock.cli.main import main; sys.
 """The command `penstock` of this environment, whatever the PATH."""
 PORTS = range(10_000, 32_768)
 """Those that `free_port` chooses among."""
-_returned: deque[int] = deque(maxlen=200)  # the last ones: who was given one may not use it yet
+_KEPT = 200
+_kept: deque[int] = deque()
+"""The last ports that were returned: who was given one may not use it yet."""
 
 
 def ready_line(kind: type[T]) -> Callable[[str], T | None]:
@@ -225,15 +230,37 @@ def free_port(number: int = 1) -> int:
 
     For a port that two processes must know before either has it; if one process can report its port, let the
     system choose instead. The port lies below those that the system assigns by itself (32768 and above,
-    ip(7)): otherwise another program could be given it before it is used.
+    ip(7)): otherwise another program could be given it before it is used. Other processes of the same user
+    are not given it either while this one runs: it locks one byte per port in a file (fcntl(2)).
     """
     there = PORTS[: len(PORTS) - number + 1]
     for first in random.SystemRandom().sample(there, min(1_000, len(there))):
         ports = range(first, first + number)
-        if not any(port in _returned or is_taken("127.0.0.1", port) for port in ports):
-            _returned.extend(ports)
+        if any(port in _kept or is_taken("127.0.0.1", port) for port in ports):
+            continue
+        if _lock(ports):
+            _kept.extend(ports)
+            while len(_kept) > max(_KEPT, number):
+                fcntl.lockf(_locks(), fcntl.LOCK_UN, 1, _kept.popleft())
             return first
     raise ProcessFailed(f"of the ports {PORTS[0]} to {PORTS[-1]} none is free")
+
+
+@functools.cache
+def _locks() -> int:
+    path = Path(tempfile.gettempdir()) / f"penstock-ports-{os.getuid()}"
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+
+
+def _lock(ports: range) -> bool:
+    """Keep other processes from these ports; False if one of them has been given to another process."""
+    try:
+        fcntl.lockf(_locks(), fcntl.LOCK_EX | fcntl.LOCK_NB, len(ports), ports.start)
+    except OSError as error:
+        if error.errno not in (errno.EAGAIN, errno.EACCES):
+            raise
+        return False
+    return True
 
 
 def is_taken(host: str, port: int) -> bool:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 
-from penstock.devices._base.processes import PENSTOCK, PYTHON, free_port, is_taken
+from penstock.devices._base.processes import PENSTOCK, PYTHON, free_port
 from penstock.devices._sls import virtual
 
 HOST = "127.0.0.1"
@@ -187,8 +187,8 @@ def _of_psi(model: str, modules: int) -> Staged:
         )
     if find_spec("slsdet") is None:
         raise NotBuilt("slsdet is not installed; install it with: pip install slsdet==10.0.1")
-    module = _free_ports(2 * modules)
-    receiver, udp, data = (_free_ports(modules) for _ in range(3))
+    module = free_port(2 * modules)
+    receiver, udp, data = (free_port(modules) for _ in range(3))
     endpoints = [f"tcp://{HOST}:{data + number}" for number in range(modules)]
     hosts = " ".join(f"{HOST}:{module + 2 * number}" for number in range(modules))
     return Staged(
@@ -211,14 +211,6 @@ def _of_psi(model: str, modules: int) -> Staged:
         streams_itself=True,
         initialised_by_reset=True,
     )  # fmt: skip
-
-
-def _free_ports(count: int) -> int:
-    """Return the first of so many free ports in a row."""
-    while True:
-        first = free_port()
-        if not any(is_taken(HOST, first + number) for number in range(1, count)):
-            return first
 
 
 MODELS: Mapping[str, Callable[..., Staged]] = {

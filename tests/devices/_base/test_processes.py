@@ -95,6 +95,34 @@ def test_a_free_port_is_given_once_and_those_that_follow_it_are_free(monkeypatch
     assert len(set(ports)) == 15 and set(ports) <= set(range(21_000, 21_040))
 
 
+def test_a_port_that_another_process_was_given_is_given_to_nobody_else_until_that_process_ends(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    there = range(22_000, 22_003)
+    monkeypatch.setattr(processes, "PORTS", there)
+    code = (
+        "import sys; from penstock.devices._base import processes; "
+        f"processes.PORTS = range({there.start}, {there.stop}); "
+        "print('ready', processes.free_port(), processes.free_port(), flush=True); sys.stdin.read()"
+    )
+    with Child("another process", python(code), ready, lifeline=True) as another:
+        theirs = {int(port) for port in another.answer.split()[1:]}
+        ours = processes.free_port()
+        assert {ours, *theirs} == set(there)
+        with pytest.raises(ProcessFailed, match="none is free"):
+            processes.free_port()
+    assert {processes.free_port(), processes.free_port()} == theirs
+
+
+def test_the_last_ports_are_kept_and_those_before_are_given_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "PORTS", range(23_000, 23_003))
+    monkeypatch.setattr(processes, "_KEPT", 2)
+    monkeypatch.setattr(processes, "_kept", processes._kept.copy())
+    first, second, third = (processes.free_port() for _ in range(3))
+    assert processes.free_port() == first and processes.free_port() == second
+    assert third not in (first, second)
+
+
 def test_where_no_port_is_free_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         taken = server.getsockname()[1]
