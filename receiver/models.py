@@ -375,7 +375,7 @@ class Status:
     """Bytes per second over the last second."""
     queue_bytes: int = 0
     """Bytes in the fullest of the data process' own queues: messages that wait for earlier ones or for other
-    modules, frames waiting to be transformed, or frames waiting for several writers."""
+    modules, frames waiting to be transformed, or frames waiting for the threads of several files."""
     queue_limit_bytes: int = 0
     """Capacity of that queue; 0 without one: one loop does all the work, and frames wait at the streamer."""
     free_bytes: int | None = None

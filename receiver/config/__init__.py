@@ -25,6 +25,8 @@ from penstock.stins.connections import KEEPALIVE_SECONDS
 Positive = Annotated[float, msgspec.Meta(gt=0, le=1e12)]
 Count = Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
 DEV_SHM = "/dev/shm"
+MOST_FILES = 16
+"""Most files of a series: with eight, a RAM disk takes as much as memory does."""
 PORT = r"([1-9]\d{0,3}|[1-5]\d{4}|6[0-4]\d{3}|65[0-4]\d{2}|655[0-2]\d|6553[0-5])"
 """A port that can be connected to: 1 to 65535."""
 HOST = r"(\S+;)?(\[[^\[\]\s]+\]|[^\[\]:\s]+)"
@@ -217,11 +219,10 @@ class ReceiverConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """Steps that are applied to every frame, in this order, before file, consumers and live view."""
     workers: Annotated[int, msgspec.Meta(ge=1, le=256)] = 1
     """Number of threads for the transforms, and for the regions of interest."""
-    writers: Annotated[int, msgspec.Meta(ge=1, le=64)] = 1
-    """Threads that write the frames of one series; with 1 the receiver's loop does. Several write what has
-    256 kB or more as it is stored; smaller frames are the loop's."""
-    write_queue_mb: Positive = 256.0
-    """Memory for what waits for several writers."""
+    files: Annotated[int, msgspec.Meta(ge=1, le=MOST_FILES)] = 1
+    """Files among which the frames of a series are dealt, each with a thread that writes it: NAME_part1.h5
+    and so on, which NAME.h5 shows as one. With 1, the receiver's loop writes NAME.h5. `penstock
+    check-storage` says how many help."""
     swmr: bool = False
     """Let other processes read the file while it grows (HDF5's single writer, multiple readers)."""
     frames_per_file: Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)] = 0
@@ -242,14 +243,15 @@ class ReceiverConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
             raise ValueError(f'data_root is "{self.data_root}"; give an absolute path, such as /data')
         if self.state_folder and not self.state_folder.startswith("/"):
             raise ValueError(f'state_folder is "{self.state_folder}"; give an absolute path')
-        if self.frames_per_file and self.writers > 1:
+        if self.frames_per_file and self.files > 1:
             raise ValueError(
-                f"frames_per_file is {self.frames_per_file} and writers {self.writers}; segments have one "
-                "writer: leave one of them out"
+                f"frames_per_file is {self.frames_per_file} and files {self.files}; segments are written one "
+                "after the other, parts at the same time: leave one of them out"
             )
-        if self.swmr and (self.writers > 1 or self.frames_per_file or self.source.join is not None):
+        if self.swmr and (self.files > 1 or self.frames_per_file or self.source.join is not None):
             raise ValueError(
-                "swmr is for one file of one writer: leave out swmr, or writers, frames_per_file and join"
+                "swmr is for one file that others read while it grows: leave out swmr, or files, "
+                "frames_per_file and join"
             )
         try:
             check_names(self.rois)
@@ -259,11 +261,11 @@ class ReceiverConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         assembled = sum(isinstance(step, Assemble) for step in self.transforms)
         if assembled > (self.source.join == "modules"):
             raise ValueError("transforms: assemble is for source.join: modules, and once is enough")
-        if self.source.join == "modules" and not assembled and (self.writers > 1 or self.frames_per_file):
-            key = "frames_per_file" if self.frames_per_file else "writers"
+        if self.source.join == "modules" and not assembled and self.frames_per_file:
             raise ValueError(
-                f"{key} is {getattr(self, key)}, and modules (source.join) are stored as they were received, "
-                f"by one writer in one file: leave out {key}, or put {{type: assemble}} into the transforms"
+                f"frames_per_file is {self.frames_per_file}, and modules (source.join) are stored as they "
+                "were received, in one file: leave out frames_per_file, or put {type: assemble} into the "
+                "transforms"
             )
         names = [consumer.name for consumer in self.forward]
         if len(set(names)) != len(names):

@@ -10,7 +10,11 @@ sentence = partial(
     setting_errors.sentence,
     words=setting_errors.Words(
         schema="`penstock receiver --schema`",
-        removed={"write_with": "several writers are threads: leave it out"},
+        removed={
+            "write_with": "leave it out",
+            "writers": "set files instead: several threads write one file no faster than one does",
+            "write_queue_mb": "leave it out: what waits for a file follows from the size of its frames",
+        },
         texts={"http": "HOST:PORT, such as 127.0.0.1:5000", "data_root": "an absolute path, such as /data"},
     ),
 )

@@ -69,7 +69,7 @@ CAUSES: Mapping[int, Cause] = {
     errno.EFBIG: Cause(
         "over_limit",
         "The file has reached the limit of the file system or the process (ulimit -f, LimitFSIZE): raise it, "
-        "or write segments (frames_per_file)",
+        "or write several files (files, frames_per_file)",
     ),
     errno.EROFS: Cause(
         "not_writable", "{folder} is mounted read-only, perhaps after an error: mount it for writing"

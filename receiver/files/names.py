@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.files import refusals, storage
 from penstock.receiver.files.refusals import NameTakenError
-from penstock.receiver.files.stores.segments.layout import check_segments_free, file_name
+from penstock.receiver.files.stores.parts import names as parts
+from penstock.receiver.files.stores.segments import layout as segments
 
 MOST_NUMBER = 1_000_000
 """Highest number that is appended to a template's name."""
@@ -37,7 +40,7 @@ def free_path(config: ReceiverConfig, detector: str, series: str, *, overwrite: 
         if not overwrite and os.path.lexists(candidate):
             return True  # without a look at its lock
         try:
-            check_free(candidate, overwrite=overwrite, segments=config.frames_per_file > 0)
+            check_free(candidate, overwrite=overwrite, further=further(config))
         except NameTakenError:
             return True
         return False
@@ -60,21 +63,37 @@ def numbered(path: Path, number: int) -> Path:
     return path.with_name(f"{path.stem}_{number}{path.suffix}") if number else path
 
 
-def check_free(path: Path, *, overwrite: bool, segments: bool) -> None:
+class Further(NamedTuple):
+    """Further files of a series, whose names follow from that of its file."""
+
+    name: Callable[[Path, int], str]
+    """Returns the name of one of them, counted from 0."""
+    check_free: Callable[[Path], None]
+    """Raises NameTakenError if a file has one of their names."""
+
+
+def further(config: ReceiverConfig) -> Further | None:
+    """Return what further files a series has; `None` for none."""
+    if config.frames_per_file:
+        return Further(segments.file_name, segments.check_segments_free)
+    return Further(parts.file_name, parts.check_free) if config.files > 1 else None
+
+
+def check_free(path: Path, *, overwrite: bool, further: Further | None) -> None:
     """Check that the names of a series' files are free.
 
     Args:
         path: path of the file of the series, as returned by `storage.resolve`.
         overwrite: whether existing files may be replaced.
-        segments: whether the series has segments, whose names follow from that of its file.
+        further: further files of the series, if it has any.
 
     Raises:
-        NameTakenError: a file has the name, or one of its segments' names, or is being written.
-        NameRefusedError: the name cannot be used, or is too long for those of its segments.
+        NameTakenError: a file has the name, or that of one of the further files, or is being written.
+        NameRefusedError: the name cannot be used, or is too long for those of the further files.
         StorageError: the disk cannot be reached.
     """
     storage.check_free(path, overwrite=overwrite)
-    if segments:
-        storage.is_there(path.with_name(file_name(path, 0)))
-    if segments and not overwrite:
-        check_segments_free(path)
+    if further is not None:
+        storage.is_there(path.with_name(further.name(path, 0)))
+        if not overwrite:
+            further.check_free(path)

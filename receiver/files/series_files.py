@@ -51,8 +51,7 @@ class SeriesFiles:
         self._config = config
         self._detector = config.detector or name
         self._writing = stores.Writing(
-            writers=config.writers,
-            queue_bytes=int(config.write_queue_mb * 1e6),
+            files=config.files,
             frames_per_file=config.frames_per_file,
             swmr=config.swmr,
             late_seconds=config.gap.seconds,
@@ -119,7 +118,7 @@ class SeriesFiles:
         if not (series.writes and filename):
             return Begun(None, None, started)
         path = storage.resolve(config, filename)
-        names.check_free(path, overwrite=header.overwrite, segments=config.frames_per_file > 0)
+        names.check_free(path, overwrite=header.overwrite, further=names.further(config))
         # The frames come whatever their number is said to be: those that find space are stored.
         frames = storage.credible(path, header.frames, header.frame_bytes)
         nbytes = header.frame_bytes * frames if header.frame_bytes and frames else None

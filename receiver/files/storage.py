@@ -137,7 +137,7 @@ def in_one_file(config: ReceiverConfig, frames: int | None, frame_bytes: int | N
     """Return the least size in bytes of the largest file of a whole series; `None` if unknown."""
     if frames is None or frame_bytes is None:
         return None
-    share = min(frames, config.frames_per_file) if config.frames_per_file else frames
+    share = min(frames, config.frames_per_file) if config.frames_per_file else -(-frames // config.files)
     return share * frame_bytes
 
 
@@ -157,7 +157,7 @@ def check_limit(path: Path, nbytes: int | None) -> None:
         raise StorageError(
             "over_limit",
             f"{path} needs {_size(needed)}, and {limit.WHERE} is {_size(most)}; raise it, or write "
-            "segments (frames_per_file)",
+            "several files (files, frames_per_file)",
         )
 
 

@@ -28,6 +28,7 @@ from penstock.receiver.files.reserve import bytes_for
 from penstock.receiver.files.stores import FrameFormat, FrameStore, Writing, disk_file
 from penstock.receiver.files.stores.allocation import make_room
 from penstock.receiver.files.stores.modules import ModuleStore
+from penstock.receiver.files.stores.parts import names as parts
 from penstock.receiver.files.stores.reopen import format_of, reopen
 from penstock.receiver.models import FrameStatus
 from penstock.receiver.series.account import Account
@@ -68,7 +69,7 @@ class SeriesWriter:
         detector: name of the NXdetector group, made a NeXus name.
         series: the series; its header and metadata are written at once.
         source: source of the stream, for the record.
-        writing: configuration of the writers.
+        writing: how frames are written.
         reopened: the file of a writer that died, to be continued; otherwise a new file is created.
         begun: called with the temporary path of the file, before the file gets its own name.
 
@@ -120,6 +121,8 @@ class SeriesWriter:
                 self._create_announced_frames()
             self._open.give_name(draft, folder, replace=header.overwrite)
             name = path.name
+            if header.overwrite:
+                parts.remove_old(path, folder)
             if not self._writing.swmr:  # the name is ours now, and so are those of segments
                 self._create_announced_frames()
         except (OSError, RuntimeError, ValueError, TypeError, refusals.StorageError) as error:
@@ -177,8 +180,13 @@ class SeriesWriter:
 
     @property
     def waiting_bytes(self) -> int:
-        """Bytes of frames that writer threads have not written yet."""
+        """Bytes of frames that threads have not written yet."""
         return 0 if self._store is None else self._store.waiting_bytes
+
+    @property
+    def most_waiting_bytes(self) -> int:
+        """Most bytes of frames that wait for threads; 0 without threads."""
+        return 0 if self._store is None else self._store.most_waiting_bytes
 
     @property
     def stored(self) -> int:
@@ -293,7 +301,7 @@ class SeriesWriter:
             FileGoneError: the file was closed, but had been removed, moved or replaced before.
         """
         try:
-            # Frames still queued for writer threads must not use up the space reserved for the account.
+            # Frames still queued for threads must not use up the space reserved for the account.
             failure = self._flush_frames() if self.waiting_bytes else None
             self._open.release_reserve()
             if self._open.disk.error is not None:

@@ -18,6 +18,8 @@ from typing import NamedTuple
 
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.files.storage import MOST_SEGMENTS
+from penstock.receiver.files.stores.parts.store import queue_bytes
+from penstock.receiver.files.stores.parts.views import BLOCKS
 from penstock.receiver.forward.consumer_socket import IN_SOCKET
 from penstock.receiver.regions.threads import BYTES as REGION_BYTES
 from penstock.receiver.regions.threads import FRAMES_PER_THREAD as REGION_FRAMES
@@ -37,6 +39,9 @@ MESSAGE = 1_000
 """Bytes of a message besides its blobs: header, and libzmq's overhead."""
 SEGMENT = 40_000
 """Bytes that HDF5 keeps per segment of a virtual dataset; measured with h5py 3.16."""
+VIEWS, PART_BLOCK = 2, 20_000
+"""Views of several files of which HDF5 keeps something, and bytes that it keeps per block; measured with h5py
+3.16."""
 IN_HAND = 2
 """Messages of a socket outside its queue: one is being read from the network, one is handed out."""
 SLACK = 1.1
@@ -115,9 +120,9 @@ def parts(config: ReceiverConfig, sizes: Sizes) -> dict[str, int]:
         each = max(frame_bytes, sizes.given) + (plain_bytes if config.transforms else 0)
         waiting = min(REGION_BYTES, config.workers * REGION_FRAMES * each)
         found["regions of interest (rois)"] = waiting + config.workers * plain_bytes
-    if config.writers > 1:
-        queue = max(int(config.write_queue_mb * 1e6), plain_bytes)  # a single larger frame is accepted
-        found["several writers (writers, write_queue_mb)"] = queue
+    if config.files > 1:
+        views = VIEWS * BLOCKS * PART_BLOCK
+        found["several files (files)"] = config.files * queue_bytes(plain_bytes) + views
     if config.frames_per_file:
         found["segments (frames_per_file)"] = MOST_SEGMENTS * SEGMENT
     if config.forward:
@@ -242,8 +247,7 @@ def _remedy(config: ReceiverConfig, found: Mapping[str, int], budget: float) -> 
         "source.sockets": config.source.sockets > 1,
         "hold_mb": sockets > 1,
         "workers": bool(config.transforms) and config.workers > 1,
-        "writers": config.writers > 1,
-        "write_queue_mb": config.writers > 1,
+        "files": config.files > 1,
         "frames_per_file, which 0 turns off": config.frames_per_file > 0,
         "queue_mb of the consumers": bool(config.forward),
         "the number of workers, or remove the regions of interest": bool(config.rois),

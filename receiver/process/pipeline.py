@@ -230,7 +230,8 @@ class Pipeline:
         if series is not None and series.active and (warning := self._arrivals.warning):
             series = replace(series, reason="; ".join(filter(None, (series.reason, warning))))
         times = os.times()
-        queue_bytes, queue_limit_bytes = queues.fullest(self._queue_bytes(), self._config)
+        of_files = 0 if out.writer is None else out.writer.most_waiting_bytes
+        queue_bytes, queue_limit_bytes = queues.fullest(self._queue_bytes(), self._config, of_files)
         return Status(
             state=machine.state.value, error=machine.error, detector=self._config.detector or self._name,
             penstock=software_version(), version=version, series=series, counts=counts,
@@ -258,7 +259,7 @@ class Pipeline:
         return {
             "held": self._arrivals.held_bytes,
             "transforms": self._prefetch.nbytes if self._prefetch is not None else 0,
-            "writers": writer.waiting_bytes if writer is not None else 0,
+            "files": writer.waiting_bytes if writer is not None else 0,
             "rois": self.outputs.regions.nbytes,
         }
 

@@ -35,7 +35,7 @@ def check(name: str, config: ReceiverConfig, status: Status, series: SeriesCheck
     try:
         path = _file(name, config, series)
         if path is not None:
-            names.check_free(path, overwrite=series.overwrite, segments=config.frames_per_file > 0)
+            names.check_free(path, overwrite=series.overwrite, further=names.further(config))
             known = series.frames is not None and series.frame_bytes is not None
             free = storage.check(
                 path,

@@ -151,7 +151,7 @@ LOSSES = (
 QUEUES: Mapping[str, str] = {
     "held": "messages that wait for their predecessors or for other modules, limited by hold_mb",
     "transforms": "frames that threads transform, or that wait for them",
-    "writers": "frames for several writers, limited by write_queue_mb",
+    "files": "frames that wait for the threads of several files (files)",
     "rois": "frames whose regions of interest are computed by threads",
     "unflushed": "frames since the last flush, which a crash of the receiver would lose",
 }

@@ -333,7 +333,7 @@ def test_a_full_disk_ends_in_error_and_the_file_is_closed_with_all_that_was_stor
             pytest.param(keys, id=name, marks=pytest.mark.slow)
             for name, keys in (
                 ("one", {}),
-                ("several", {"writers": 2}),
+                ("several", {"files": 2}),
                 ("segments", {"frames_per_file": 20}),
                 ("swmr", {"swmr": True}),
             )

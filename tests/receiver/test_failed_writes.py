@@ -46,8 +46,8 @@ KINDS = {
     "channels": Kind(channels=("low", "high")),
     "segments": Kind(packed=True, keys={"frames_per_file": 25}),
     "swmr": Kind(packed=True, keys={"swmr": True}),
-    "two threads": Kind(keys={"writers": 2}),
-    "two threads, packed": Kind(packed=True, keys={"writers": 2}),
+    "two files": Kind(keys={"files": 2}),
+    "two files, packed": Kind(packed=True, keys={"files": 2}),
 }
 
 

@@ -70,9 +70,9 @@ def frame(number: int, shape: tuple[int, ...], packed: bool = False) -> Frame:
         ({}, {}),
         ({"frames": 4}, {"swmr": True}),
         ({"frames": 4}, {"frames_per_file": 3}),
-        ({"frames": 4}, {"writers": 2}),
+        ({"frames": 4}, {"files": 2}),
     ],
-    ids=["planned", "unplanned", "swmr", "segments", "writers"],
+    ids=["planned", "unplanned", "swmr", "segments", "files"],
 )
 def test_every_store_keeps_them(
     keys: dict[str, Any],

@@ -1,8 +1,8 @@
 """One chunked dataset: a chunk is a blob, written as received (direct chunk write).
 
 Measured with h5py 3.16: assigning one frame takes ten times as long as a direct chunk write, which bypasses
-HDF5's chunk cache, type conversion and filters. With several writers, HDF5 only allocates a blob's place, and
-threads write it there; the index that refers to it is written only after that.
+HDF5's chunk cache, type conversion and filters. With a thread, HDF5 only allocates a blob's place, and the
+thread writes it there; the index that refers to it is written only after that.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from penstock.receiver.files.stores.contract import FILTERS, FrameFormat, FrameS
 from penstock.receiver.files.stores.disk_file import disk_of
 from penstock.receiver.files.stores.gaps import show_stored
 from penstock.receiver.files.stores.rows import create_rows
-from penstock.receiver.files.stores.write_threads import WriteThreads
+from penstock.receiver.files.stores.write_thread import WriteThread
 from penstock.receiver.validity.frames import WITH_DATA
 from penstock.stins.messages import Buffer, Frame, Image
 
@@ -37,7 +37,7 @@ class ChunkedStore(FrameStore):
         frames: format of the frames.
         name: name of the dataset.
         data: dataset left by another process; `None` to create it.
-        writing: configuration of the writers; without it, the caller writes.
+        writing: how frames are written; without it, the caller writes.
     """
 
     def __init__(
@@ -54,10 +54,10 @@ class ChunkedStore(FrameStore):
         self._write_chunk = self.data.id.write_direct_chunk
         self._file = self.data.file
         self._disk = disk_of(self._file)
-        self._threads: WriteThreads | None = None
-        if writing is not None and writing.writers > 1 and not self._split:
-            self._descriptor = os.dup(self._disk.descriptor)  # the file may be closed before the threads end
-            self._threads = WriteThreads(self._descriptor, writing.writers, writing.queue_bytes)
+        self._thread: WriteThread | None = None
+        if writing is not None and writing.queue_bytes and not self._split:
+            self._descriptor = os.dup(self._disk.descriptor)  # the file may be closed before the thread ends
+            self._thread = WriteThread(self._descriptor, writing.queue_bytes)
 
     def _create(self, detector: Any, frames: FrameFormat, name: str) -> Any:
         shape = frames.shape
@@ -68,14 +68,14 @@ class ChunkedStore(FrameStore):
 
     @property
     def waiting_bytes(self) -> int:
-        return 0 if self._threads is None else self._threads.waiting_bytes
+        return 0 if self._thread is None else self._thread.waiting_bytes
 
     def write(self, index: int, frame: Frame) -> None:
         # In a dataset with the filter, an uncompressed blob is stored with the filter masked out.
         mask = 1 if self._compressed and frame.image.compression == "none" else 0
-        if self._threads is not None:
-            self._threads.wait(len(frame.blobs[0]))  # not within HDF5, which must not see earlier failures
-            self._disk.put = partial(self._threads.put, index)
+        if self._thread is not None:
+            self._thread.wait(len(frame.blobs[0]))  # not within HDF5, which must not see earlier failures
+            self._disk.put = partial(self._thread.put, index)
         try:
             if not self._split:
                 self._put((index, *self._corner), frame.blobs[0], mask)
@@ -101,18 +101,23 @@ class ChunkedStore(FrameStore):
     def grow(self, rows: int) -> None:
         self.data.resize(rows, axis=0)
 
+    def reserve(self, rows: int) -> None:
+        """Make the dataset at least so long; see `views`."""
+        if rows > len(self.data):
+            self.grow(rows)
+
     def flush(self) -> None:
-        if self._threads is not None:
-            self._threads.drain()
+        if self._thread is not None:
+            self._thread.drain()
 
     def lost(self) -> Collection[int]:
-        return () if self._threads is None else self._threads.lost
+        return () if self._thread is None else self._thread.lost
 
     def finish(self, statuses: np.ndarray[Any, Any]) -> None:
-        """Cut to this length; missing frames read as the fill value, and frames that threads have lost, which
-        are in the index, are hidden."""
-        if self._threads is not None:
-            self._threads.close()
+        """Cut to this length; missing frames read as the fill value. Frames that its thread has lost are in
+        the index, and are hidden."""
+        if self._thread is not None:
+            self._thread.close()
         if self._failed:
             # HDF5 2.0 still remembers the failed chunk and would cut off one too many: reading another chunk
             # makes it forget.
@@ -146,8 +151,8 @@ class ChunkedStore(FrameStore):
         self._write_chunk = self.data.id.write_direct_chunk
 
     def close(self, *, synced: bool) -> None:
-        if self._threads is not None:
-            self._threads.close()
+        if self._thread is not None:
+            self._thread.close()
             if self._descriptor >= 0:
                 os.close(self._descriptor)
                 self._descriptor = -1
@@ -161,6 +166,13 @@ def stored_frame(data: Any, index: int, frames: FrameFormat) -> Frame:
     blobs = [data.id.read_direct_chunk(place)[1] for place in places]
     compression = "none" if is_plain(data, places[0]) else frames.compression
     return Frame(Image(shape=shape, type=name_of(data.dtype), compression=compression, frame=index), blobs)
+
+
+def compression_of(data: Any) -> str:
+    """Return the compression of a dataset's chunks."""
+    layout = data.id.get_create_plist()
+    used = layout.get_filter(0)[0] if layout.get_nfilters() else None
+    return next((name for name, keys in FILTERS.items() if keys["compression"] == used), "none")
 
 
 def is_plain(data: Any, place: tuple[int, ...]) -> bool:

@@ -61,13 +61,14 @@ class FrameFormat:
 
 @dataclass(frozen=True)
 class Writing:
-    """Configuration of the writers."""
+    """How the frames of a series are written."""
 
-    writers: int = 1
-    queue_bytes: int = 2**28
-    """Most bytes queued for several writers; a single larger frame is accepted."""
+    files: int = 1
+    """Number of files among which they are dealt; with 1 they are in the file of the series."""
+    queue_bytes: int = 0
+    """Most bytes that wait for a thread which writes them; 0 for no thread."""
     path: Path | None = None
-    """File of the series; segments are created next to it."""
+    """File of the series; segments and parts are created next to it."""
     space_seconds: float = 0.01
     """Longest time in seconds that a series waits for the allocation of space before its frames."""
     overwrite: bool = False
@@ -105,6 +106,11 @@ class FrameStore(ABC):
     @property
     def waiting_bytes(self) -> int:
         """Bytes of frames taken but not written yet."""
+        return 0
+
+    @property
+    def most_waiting_bytes(self) -> int:
+        """Most bytes of frames that wait; 0 if none ever do."""
         return 0
 
     @abstractmethod

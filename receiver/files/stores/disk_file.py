@@ -19,9 +19,9 @@ from typing import Any
 import h5py
 import numpy as np
 
+from penstock.receiver.files.stores.blob_writes import pwrite_all
 from penstock.receiver.files.stores.superblock import marked_for_swmr, put_end_ahead
 from penstock.receiver.files.stores.write_order import Write, in_order
-from penstock.receiver.files.stores.write_threads import pwrite_all
 from penstock.stins.messages import Buffer
 
 SWMR_VERSIONS = ("v110", "v110")
@@ -52,7 +52,7 @@ class DiskFile:
         self.frame: Buffer | None = None
         """Blob passed to HDF5 at this moment: if its write fails, HDF5 sees the error and leaves it out."""
         self.put: Callable[[Buffer, int], None] | None = None
-        """Queues that blob for its offset if there are several writers; see `write_threads`."""
+        """Queues that blob for its offset if a thread writes the frames; see `write_thread`."""
         self._name = f"penstock-{next(_numbers)}"
         self._at = 0
         self._kept: list[Write] = []

@@ -20,9 +20,9 @@ from h5py import h5d, h5p, h5s, h5t
 
 from penstock.receiver.files import storage
 from penstock.receiver.files.stores.allocation import release
+from penstock.receiver.files.stores.blob_writes import pwrite_all
 from penstock.receiver.files.stores.disk_file import descriptor_of
 from penstock.receiver.files.stores.replace_data import STORED_FRAMES, replace_data
-from penstock.receiver.files.stores.write_threads import pwrite_all
 
 MOST_FILLED_BYTES, ALWAYS_FILLED = 2**26, 8
 """Most bytes that are filled, or so many frames, however large: a detector that counts from elsewhere leaves

@@ -5,11 +5,9 @@ On a disk, a call takes longer than copying a small frame.
 
 from __future__ import annotations
 
-import itertools
-import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
-from penstock.receiver.files.stores.write_threads import pwrite_all
+from penstock.receiver.files.stores.blob_writes import pwritev_all
 from penstock.stins.messages import Buffer
 
 MOST_FRAME_BYTES = 2**16
@@ -21,7 +19,7 @@ GATHERED_FRAMES = 32
 class GatheredWrites:
     """Blobs that wait until enough have come, or until `drain`; one call writes all that are adjacent.
 
-    Used by the loop alone, in place of `WriteThreads`, whose interface it has.
+    See `BlobWrites`.
 
     Args:
         descriptor: descriptor of the file; remains the caller's.
@@ -76,7 +74,7 @@ class GatheredWrites:
         written = 0
         try:
             for offset, blobs in parts:
-                for count in self._written(blobs, offset):
+                for count in pwritev_all(self._descriptor, blobs, offset):
                     written += count
         except OSError:
             self.lost.update(indices[written:])
@@ -88,14 +86,3 @@ class GatheredWrites:
             self.drain()
         except OSError:
             return
-
-    def _written(self, blobs: Sequence[Buffer], offset: int) -> Iterable[int]:
-        """Write adjacent blobs; yield how many have been written by each call."""
-        done = offset + os.pwritev(self._descriptor, blobs, offset)
-        ends = [*itertools.accumulate(map(len, blobs), initial=offset)][1:]
-        yield sum(end <= done for end in ends)
-        for blob, end in zip(blobs, ends, strict=True):
-            if end > done:  # the call has written less (write(2))
-                pwrite_all(self._descriptor, memoryview(blob)[done - end :], done)
-                done = end
-                yield 1

@@ -74,6 +74,10 @@ class ModuleStore(FrameStore):
     def waiting_bytes(self) -> int:
         return self._blobs.waiting_bytes
 
+    @property
+    def most_waiting_bytes(self) -> int:
+        return self._blobs.most_waiting_bytes
+
     def write(self, index: int, frame: Frame) -> None:
         self._blobs.write(index, frame)
 

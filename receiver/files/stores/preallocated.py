@@ -1,8 +1,8 @@
 """One chunked dataset whose chunks are allocated ahead; frames are written there by pwrite.
 
 For uncompressed frames of one blob. HDF5 allocates the chunks when the dataset grows (early allocation, never
-filled) and is asked once for their offsets; a frame then takes no call of HDF5, and several threads may
-write, which HDF5 would not allow. If the number of frames was not announced, places are made in steps. A
+filled) and is asked once for their offsets; a frame then takes no call of HDF5, and a thread may write it,
+which HDF5 would not allow. If the number of frames was not announced, places are made in steps. A
 contiguous dataset could neither grow nor shrink (decision 20).
 """
 
@@ -10,24 +10,31 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from h5py import h5d, h5p
 
 from penstock.codecs.fill_value import fill_value
+from penstock.receiver.files.limit import most_bytes
 from penstock.receiver.files.stores import chunk_places, disk_file, space_ahead
 from penstock.receiver.files.stores.allocation import allocate
+from penstock.receiver.files.stores.blob_writes import BlobWrites, DirectWrites
 from penstock.receiver.files.stores.chunked import stored_frame
 from penstock.receiver.files.stores.contract import FrameFormat, FrameStore, Writing
 from penstock.receiver.files.stores.disk_file import descriptor_of
 from penstock.receiver.files.stores.gaps import close_gaps
 from penstock.receiver.files.stores.gathered import MOST_FRAME_BYTES, GatheredWrites
 from penstock.receiver.files.stores.space_ahead import SpaceAhead
-from penstock.receiver.files.stores.write_threads import WriteThreads
+from penstock.receiver.files.stores.write_thread import WriteThread
 from penstock.receiver.validity.frames import WITH_DATA
 from penstock.stins.messages import Buffer, Frame, Image
 
+LEAST_FRAME_BYTES = 2**12
+"""Smallest frame. Below this size, pages shared by two frames cost as much as HDF5."""
+MOST_FRAMES = 2**18
+"""Most frames of a series. HDF5 lists the offsets of all frames at each step: a microsecond each."""
 STEP_BYTES = 2**31
 FIRST_ROWS, STEP_ROWS = 2**16, 2**12
 """Chunks are allocated for this many bytes or frames at once: first for more, 0.1 s for which only Arm waits,
@@ -45,13 +52,36 @@ ROWS_WITHOUT_PLACE = 1024
 """Rows by which the dataset grows for those at once."""
 
 
+def has_places(detector: Any, frames: FrameFormat, writing: Writing) -> bool:
+    """Return whether the offset of each frame can be known ahead, and the disk has space for all frames.
+
+    Without space, the failure would show only at the end, when missing frames are filled.
+
+    Args:
+        detector: NXdetector group of the open file.
+        frames: format of the frames.
+        writing: how frames are written.
+    """
+    if frames.compression != "none" or frames.is_split or frames.nbytes < LEAST_FRAME_BYTES:
+        return False
+    if writing.swmr:  # for which HDF5 keeps its writes in order
+        return False
+    planned = frames.planned
+    if planned is None:
+        return most_bytes() is None  # places beyond the limit of a file cannot be had, whatever arrives
+    if not 0 < planned <= MOST_FRAMES * writing.files:
+        return False
+    disk = os.fstatvfs(descriptor_of(detector.file))
+    return frames.nbytes * planned <= disk.f_bavail * disk.f_frsize
+
+
 class PreallocatedStore(FrameStore):
     """Frames of one blob.
 
     Args:
         detector: NXdetector group; `data` is created in it.
         frames: format of the frames; uncompressed.
-        writing: configuration of the writers.
+        writing: how frames are written.
         data: dataset left by another process; `None` to create it.
     """
 
@@ -61,6 +91,7 @@ class PreallocatedStore(FrameStore):
         self._file = detector.file
         self._descriptor = os.dup(descriptor_of(self._file))
         self._space_seconds = writing.space_seconds
+        self._files = writing.files
         self._offsets: list[int] = []
         self._space: SpaceAhead | None = None
         self._has_others = False
@@ -69,11 +100,13 @@ class PreallocatedStore(FrameStore):
             self._place(len(self.data))
             if data is None:
                 self._make_room(0)  # now, since only Arm waits for it
-            self._writers: GatheredWrites | WriteThreads
-            if frames.nbytes <= MOST_FRAME_BYTES:
-                self._writers = GatheredWrites(self._descriptor)
+            self._writes: BlobWrites
+            if writing.queue_bytes:
+                self._writes = WriteThread(self._descriptor, writing.queue_bytes)
+            elif frames.nbytes <= MOST_FRAME_BYTES:
+                self._writes = GatheredWrites(self._descriptor)
             else:
-                self._writers = WriteThreads(self._descriptor, writing.writers, writing.queue_bytes)
+                self._writes = DirectWrites(self._descriptor)
         except BaseException:
             self._end_space()
             os.close(self._descriptor)  # an open descriptor would keep the space of a deleted file
@@ -96,21 +129,21 @@ class PreallocatedStore(FrameStore):
 
     @property
     def waiting_bytes(self) -> int:
-        return self._writers.waiting_bytes
+        return self._writes.waiting_bytes
 
     def write(self, index: int, frame: Frame) -> None:
-        """Write a frame, or queue it: small ones for a common call, large ones for several writers; waits
-        while the queue is full."""
+        """Write a frame, or queue it: small ones for a common call, all for a thread if there is one; waits
+        while its queue is full."""
         if index >= len(self._offsets) and (self._has_others or not self._make_room(index)):
             self._write_without_place(index, frame.blobs[0])
             return
         offset = self._offsets[index]
         self._reach(offset)
-        self._writers.put(index, frame.blobs[0], offset)
+        self._writes.put(index, frame.blobs[0], offset)
 
     @property
     def gathers(self) -> bool:
-        return isinstance(self._writers, GatheredWrites) and not self._has_others
+        return self._frames.nbytes <= MOST_FRAME_BYTES and not self._has_others
 
     def write_run(self, first: int, blobs: Sequence[Buffer]) -> None:
         end = first + len(blobs)
@@ -120,34 +153,39 @@ class PreallocatedStore(FrameStore):
             return
         offsets = self._offsets[first:end]
         self._reach(offsets[-1])
-        assert isinstance(self._writers, GatheredWrites)
-        self._writers.put_run(first, blobs, offsets)
+        self._writes.put_run(first, blobs, offsets)
 
     def read(self, index: int) -> Frame:
+        self._writes.drain()
         if index >= len(self._offsets):
             return stored_frame(self.data, index, self._frames)
-        self._writers.drain()
         frames = self._frames
         blob = os.pread(self._descriptor, frames.nbytes, self._offsets[index])
         return Frame(Image(shape=frames.shape, type=frames.dtype, compression="none", frame=index), [blob])
 
+    def reserve(self, rows: int) -> None:
+        """Make the dataset at least so long; see `views`."""
+        if len(self._offsets) < rows and (self._has_others or not self._make_room(rows - 1)):
+            self._has_others = True
+            self.data.resize(max(rows, len(self.data)), axis=0)
+
     def flush(self) -> None:
-        self._writers.drain()
+        self._writes.drain()
 
     def lost(self) -> Collection[int]:
-        return self._writers.lost
+        return self._writes.lost
 
     def finish(self, statuses: np.ndarray[Any, Any]) -> None:
         """Cut to this length; missing frames read as the fill value, even on a full disk."""
         self._end_space()
-        self._writers.close()
+        self._writes.close()
         error = close_gaps(self.data, np.isin(statuses, WITH_DATA), self._offsets)
         if error is not None:
             raise error
 
     def close(self, *, synced: bool) -> None:
         self._end_space()
-        self._writers.close()
+        self._writes.close()
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
@@ -170,7 +208,7 @@ class PreallocatedStore(FrameStore):
         if self._space_seconds:
             seconds = min(self._space_seconds, STEP_SECONDS) if rows else self._space_seconds
             start = allocate(self._descriptor, start, end, seconds)
-            if start < end and space_ahead.has_core():
+            if start < end and space_ahead.has_core(self._files):
                 self._space = SpaceAhead(self._descriptor, start, end, nbytes)
         return True
 
@@ -185,6 +223,9 @@ class PreallocatedStore(FrameStore):
         disk, self._has_others = disk_file.disk_of(self._file), True
         if index >= len(self.data):
             self.data.resize(index + ROWS_WITHOUT_PLACE, axis=0)
+        if isinstance(self._writes, WriteThread):
+            self._writes.wait(len(blob))  # not within HDF5, which must not see earlier failures
+            disk.put = partial(self._writes.put, index)
         disk.frame = blob
         self.data.id.write_direct_chunk((index, *(0 for _ in self._frames.shape)), blob)
         disk.frame = None

@@ -17,11 +17,14 @@ from h5py import h5d
 
 from penstock.codecs.pixel_type import name_of
 from penstock.receiver.files.stores.channels import STATUS, ChannelStore
-from penstock.receiver.files.stores.chunked import ChunkedStore
-from penstock.receiver.files.stores.contract import FILTERS, FrameFormat, FrameStore, Writing
+from penstock.receiver.files.stores.chunked import ChunkedStore, compression_of
+from penstock.receiver.files.stores.contract import FrameFormat, FrameStore, Writing
 from penstock.receiver.files.stores.disk_file import descriptor_of, path_of
 from penstock.receiver.files.stores.gaps import close_gaps
-from penstock.receiver.files.stores.preallocated import PreallocatedStore
+from penstock.receiver.files.stores.parts import left
+from penstock.receiver.files.stores.parts.store import PartsStore
+from penstock.receiver.files.stores.parts.views import dealing_of
+from penstock.receiver.files.stores.preallocated import PreallocatedStore, has_places
 from penstock.receiver.files.stores.segments.layout import segments_of, segments_there
 from penstock.receiver.files.stores.segments.segment_file import DATASET
 from penstock.receiver.files.stores.segments.store import SegmentStore
@@ -39,27 +42,26 @@ def format_of(detector: Any, planned: int | None) -> FrameFormat | None:
         planned: announced number of frames.
 
     Raises:
-        ValueError: the frames lie in segments of which none exists; or the series had ended.
+        ValueError: the frames lie in segments or parts of which none exists; or the series had ended.
     """
     data = detector.get("data")
     if data is None:
         return None
-    if segments_of(data):
-        for _, place in segments_there(detector):
+    is_dealt = dealing_of(detector) is not None
+    if is_dealt or segments_of(data):
+        there = left.parts_there(detector).values() if is_dealt else dict(segments_there(detector)).values()
+        for place in there:
             with contextlib.suppress(OSError, KeyError), h5py.File(place, "r", locking=False) as file:
                 return _format(file[DATASET], planned)
-        raise ValueError("none of its segments is there")
+        raise ValueError(f"none of its {'parts' if is_dealt else 'segments'} is there")
     if data.is_virtual:
         raise ValueError("its end was being written: data is a view of the stored frames")
     return _format(data, planned, channels_of(detector))
 
 
 def _format(data: Any, planned: int | None, names: tuple[str, ...] = ()) -> FrameFormat:
-    layout = data.id.get_create_plist()
-    used = layout.get_filter(0)[0] if layout.get_nfilters() else None
-    compression = next((name for name, keys in FILTERS.items() if keys["compression"] == used), "none")
     shape = (len(names), *data.shape[1:]) if names else data.shape[1:]
-    return FrameFormat(shape, name_of(data.dtype), compression, planned, names, _has_colours(data))
+    return FrameFormat(shape, name_of(data.dtype), compression_of(data), planned, names, _has_colours(data))
 
 
 def _has_colours(data: Any) -> bool:
@@ -91,7 +93,9 @@ def whole(detector: Any, length: int, *, damaged: bool = False, partly: bool = F
     data = detector.get("data")
     if data is None:
         return np.zeros(length, bool)
-    if data.is_virtual:  # assembled from modules, or a view of segments
+    if data.is_virtual:  # assembled from modules, or a view of parts or segments
+        if dealing_of(detector) is not None:
+            return left.whole(detector, length, count)
         if segments_of(data):
             return _whole_in_segments(detector, length, count)
         if "modules" not in detector:
@@ -162,7 +166,7 @@ def reopen(detector: Any, planned: int | None, writing: Writing) -> FrameStore |
     Args:
         detector: NXdetector group of the file, open for writing.
         planned: announced number of frames.
-        writing: configuration of the writers.
+        writing: how frames are written.
 
     Raises:
         OSError, RuntimeError, ValueError: the dataset cannot be used.
@@ -175,6 +179,9 @@ def reopen(detector: Any, planned: int | None, writing: Writing) -> FrameStore |
         return ChannelStore(detector, frames, is_found=True)
     if data.is_virtual:
         assert writing.path is not None
+        if dealing_of(detector) is not None:
+            placed = has_places(detector, frames, writing)
+            return PartsStore(detector, frames, writing.path, writing, placed=placed)
         return _segment_store(detector, frames, writing.path, writing)
     if data.id.get_create_plist().get_fill_time() == h5d.FILL_TIME_NEVER:
         return PreallocatedStore(detector, frames, writing, data)
@@ -189,13 +196,15 @@ def finish(detector: Any, statuses: np.ndarray[Any, Any]) -> None:
         statuses: uint8, `FrameStatus`, one per index.
 
     Raises:
-        OSError: a segment cannot be written.
+        OSError: a segment or a part cannot be written.
     """
     stored = np.isin(statuses, WITH_DATA)
     for dataset in list(detector.values()):
         # First: asking a virtual dataset for its shape opens its sources.
         if getattr(dataset, "is_virtual", False):
-            if segments_of(dataset):
+            if dealing_of(detector) is not None:
+                left.finish(detector, statuses)
+            elif segments_of(dataset):
                 _finish_segments(detector, statuses)
             continue
         maximum = getattr(dataset, "maxshape", None)

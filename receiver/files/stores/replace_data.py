@@ -20,6 +20,8 @@ def replace_data(detector: Any, make: Callable[[], Any], keep_as: str = "") -> A
     old = detector["data"]
     attributes = dict(old.attrs)
     plot = detector.file["entry"].get("data")
+    # In a segment or a part, NXdata itself has the dataset.
+    plot = None if plot == detector else plot
     linked = plot is not None and "data" in plot
     if plot is not None:
         # Also the name for neggia, which reads no virtual dataset: it would find what was never written.
@@ -33,6 +35,6 @@ def replace_data(detector: Any, make: Callable[[], Any], keep_as: str = "") -> A
         del detector["data"]
     data = make()
     data.attrs.update(attributes)
-    if linked:
+    if plot is not None and linked:
         plot["data"] = data
     return data

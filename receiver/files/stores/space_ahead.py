@@ -18,17 +18,22 @@ AHEAD_BYTES = 2**24
 """How far it stays ahead of the loop, or `AHEAD_FRAMES` if those are more."""
 AHEAD_FRAMES = 3
 
-LEAST_CORES = 3
-"""Cores for the loop, ZeroMQ's thread and this one. With two, frames of 0.2 and 2 MB came 10 and 20 % slower
-with the thread than without."""
+OTHER_CORES = 2
+"""For the loop and ZeroMQ's thread. Without one more for this thread, frames of 0.2 and 2 MB came 10 and 20 %
+slower with it than without."""
 
 NICE = 10
 """Priority of the thread below that of the loop; see nice(1)."""
 
 
-def has_core() -> bool:
-    """Return whether this process may use a core that is free for the thread."""
-    return len(os.sched_getaffinity(0)) >= LEAST_CORES
+def has_core(files: int = 1) -> bool:
+    """Return whether this process may use a core that is free for the thread, and for those of other files.
+
+    Args:
+        files: number of files in which a series is written; of several each has a thread that writes, too.
+    """
+    threads = 2 * files if files > 1 else 1
+    return len(os.sched_getaffinity(0)) >= OTHER_CORES + threads
 
 
 class SpaceAhead:

@@ -16,7 +16,7 @@ from penstock.codecs import bslz4, lz4
 from penstock.processing.distributor.file_series import whole_file
 from penstock.processing.sources.file import STILL_WRITTEN, FileFrames
 from penstock.processing.sources.stored_blobs import Located
-from penstock.receiver.files import stores
+from penstock.receiver.files.stores import preallocated
 from penstock.receiver.frame_files import open_frames
 from penstock.receiver.models import FrameStatus
 from penstock.receiver.reader import ReaderError
@@ -80,7 +80,7 @@ def big_endian(number: int) -> Frame:
 KINDS: dict[str, tuple[Callable[[int], Frame], dict[str, Any], dict[str, Any]]] = {
     "plain": (plain, {}, {}),
     "plain, preallocated": (plain, {}, {}),
-    "plain, two writers": (plain, {}, {"writers": 2}),
+    "plain, two files": (plain, {}, {"files": 2}),
     "plain, swmr": (plain, {}, {"swmr": True}),
     "plain, segments": (plain, {}, {"frames_per_file": 7}),
     "bslz4": (packed, {}, {}),
@@ -105,7 +105,7 @@ def test_frames_come_as_they_were_received(
 ) -> None:
     make, header, writing = KINDS[kind]
     if kind == "plain, preallocated":
-        monkeypatch.setattr(stores, "LEAST_PREALLOCATED_BYTES", 1)
+        monkeypatch.setattr(preallocated, "LEAST_FRAME_BYTES", 1)
     first = make(0)
     keys = {"shape": first.image.shape, "type": first.image.type, "compression": first.image.compression}
     written = Written(tmp_path / "x.h5", start(frames=frames, **{**keys, **header}), **writing)
@@ -176,7 +176,7 @@ def test_a_frame_of_which_channels_are_missing_is_partial(tmp_path: Path) -> Non
 def test_gaps_that_a_virtual_dataset_hides_are_no_frames(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stores, "LEAST_PREALLOCATED_BYTES", 1)
+    monkeypatch.setattr(preallocated, "LEAST_FRAME_BYTES", 1)
     monkeypatch.setattr("penstock.receiver.files.stores.gaps.MOST_FILLED_BYTES", 1)
     written = Written(tmp_path / "x.h5", start(frames=60, shape=SHAPE, type="uint16", compression="none"))
     numbers = [number for number in range(60) if number % 3 == 0]

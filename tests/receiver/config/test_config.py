@@ -113,7 +113,7 @@ def test_a_key_that_is_not_known_is_refused_with_a_remedy(wrong: dict[str, Any],
         ({"hold_mb": "1 GB"}, 'hold_mb is "1 GB"; give a number above 0'),
         ({"hold_mb": None}, "hold_mb is empty; give a number above 0"),
         ({"hold_mb": float("inf")}, "hold_mb is inf; give a number above 0, 1e+12 at most"),
-        ({"writers": 100}, "writers is 100; give a whole number from 1 to 64"),
+        ({"files": 100}, "files is 100; give a whole number from 1 to 16"),
         ({"workers": 0}, "workers is 0; give a whole number from 1 to 256"),
         ({"workers": 1_000_000}, "workers is 1000000; give a whole number from 1 to 256"),
         (
@@ -253,13 +253,16 @@ def test_the_configuration_reaches_the_data_process_as_it_is() -> None:
     ("keys", "says"),
     [
         (
-            {"write_with": "processes", "writers": 2},
-            'receiver sim-1: there is no setting "write_with"; several writers are threads: leave it out$',
+            {"write_with": "processes"},
+            'receiver sim-1: there is no setting "write_with"; leave it out$',
         ),
         (
-            {"writers": 2, "source": MODULES},
-            r"writers is 2, and modules .* leave out writers, or put \{type: as",
+            {"writers": 4},
+            'receiver sim-1: there is no setting "writers"; set files instead: several threads write',
         ),
+        ({"write_queue_mb": 64}, 'there is no setting "write_queue_mb"; leave it out: what waits'),
+        ({"files": 2, "frames_per_file": 5}, "frames_per_file is 5 and files 2; segments are written one af"),
+        ({"files": 2, "swmr": True}, "swmr is for one file that others read while it grows: leave out swmr"),
         (
             {"frames_per_file": 5, "source": MODULES},
             "frames_per_file is 5, and modules .* leave out frames_per",
@@ -271,8 +274,8 @@ def test_what_would_have_no_effect_is_refused_with_the_remedy(keys: dict[str, An
         config.parse({"receivers": {"sim-1": ENTRY | keys}}, "x.yaml")
 
 
-@pytest.mark.parametrize("keys", [{"writers": 2}, {"frames_per_file": 5}])
-def test_modules_that_are_assembled_may_have_several_writers_or_segments(keys: dict[str, Any]) -> None:
+@pytest.mark.parametrize("keys", [{"files": 2}, {"frames_per_file": 5}])
+def test_modules_that_are_assembled_may_be_in_several_files_or_segments(keys: dict[str, Any]) -> None:
     entry = ENTRY | {"source": MODULES, "transforms": [{"type": "assemble"}]} | keys
     config.parse({"receivers": {"sim-1": entry}}, "x.yaml")
 

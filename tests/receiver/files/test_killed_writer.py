@@ -13,8 +13,8 @@ import pytest
 from penstock.receiver.files import stores
 from penstock.receiver.files.recovery.interrupted import mark_interrupted
 from penstock.receiver.files.reopened import reopen_file
-from penstock.receiver.files.stores import disk_file
-from penstock.receiver.files.stores.write_threads import pwrite_all
+from penstock.receiver.files.stores import disk_file, preallocated
+from penstock.receiver.files.stores.blob_writes import pwrite_all
 from penstock.receiver.files.writer import SeriesWriter
 from penstock.receiver.models import FrameStatus
 from penstock.receiver.series.running_series import RunningSeries
@@ -61,7 +61,7 @@ def test_a_kill_within_a_flush_leaves_no_stored_frame_without_what_it_brought(
     least: int, swmr: bool, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What the kernel has after each write of a flush is what a kill there leaves."""
-    monkeypatch.setattr(stores, "LEAST_PREALLOCATED_BYTES", least)
+    monkeypatch.setattr(preallocated, "LEAST_FRAME_BYTES", least)
     plain = {"shape": (4, 6), "type": "uint16", "compression": "none"}
     series = RunningSeries(start(frames=9, checksum="crc32", **plain))
     writer = SeriesWriter(path, "sim-1", series, "a test", stores.Writing(swmr=swmr))

@@ -47,7 +47,7 @@ def plain(number: int) -> Frame:
     return Frame(image(number, array(number), series="a", checksums=checksums("crc32", blobs)), blobs)
 
 
-@pytest.mark.parametrize("writing", [{}, {"swmr": True}, {"frames_per_file": 2}, {"writers": 2}])
+@pytest.mark.parametrize("writing", [{}, {"swmr": True}, {"frames_per_file": 2}, {"files": 2}])
 def test_they_are_stored_as_received_and_read_back_equal(writing: dict[str, Any], path: Path) -> None:
     written = Written(path, start(frames=4, checksum="crc32"), **writing)
     written.add(frame(0), frame(1), frame(3))

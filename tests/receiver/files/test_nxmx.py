@@ -124,7 +124,7 @@ def test_xds_finds_the_detector_by_the_name_that_it_knows(path: Path) -> None:
     [
         ({}, True),
         ({"swmr": True}, True),
-        ({"writers": 2}, True),
+        ({"files": 2}, True),
         ({"frames": 9}, True),  # four were taken, and no more triggered
         ({"lost": 1}, False),
         ({"frames_per_file": 3}, False),
@@ -136,7 +136,7 @@ def test_xds_finds_the_detector_by_the_name_that_it_knows(path: Path) -> None:
 def test_durin_finds_packed_frames_of_a_file_without_gaps_by_the_name_for_which_it_needs_no_plugin(
     keys: dict[str, Any], is_linked: bool, path: Path
 ) -> None:
-    writing = {name: keys[name] for name in ("swmr", "writers", "frames_per_file") if name in keys}
+    writing = {name: keys[name] for name in ("swmr", "files", "frames_per_file") if name in keys}
     series = Written(
         path, start(frames=keys.get("frames", 4), metadata=keys.get("metadata", METADATA)), **writing
     )

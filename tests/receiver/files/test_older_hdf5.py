@@ -63,7 +63,7 @@ TWO = {"shape": (2, *SHAPE), "channels": ("threshold_1", "threshold_2")}
         (PACKED, {}, {"compression": "bslz4"}, chunked.ChunkedStore),
         ({}, {}, {"compression": "lz4"}, chunked.ChunkedStore),
         ({}, {"swmr": True}, {"compression": "lz4"}, chunked.ChunkedStore),
-        (PACKED, {"writers": 2}, {"compression": "bslz4"}, chunked.ChunkedStore),
+        (PACKED, {"queue_bytes": 2**20}, {"compression": "bslz4"}, chunked.ChunkedStore),
         (PLAIN, {"swmr": True}, {}, chunked.ChunkedStore),
         (PACKED, {"swmr": True}, {"compression": "bslz4"}, chunked.ChunkedStore),
         ({}, {"swmr": True}, {"compression": "bslz4"}, chunked.ChunkedStore),

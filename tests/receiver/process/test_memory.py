@@ -90,9 +90,9 @@ def test_the_remedy_names_only_keys_that_count_in_this_configuration() -> None:
     sentence = memory.objection("sim-1", config(memory_mb=100), Sizes.of(1000))
     assert sentence is not None
     assert "or lower" not in sentence
-    sentence = memory.objection("sim-1", config(memory_mb=100, writers=2), Sizes.of(1000))
+    sentence = memory.objection("sim-1", config(memory_mb=100, files=2), Sizes.of(1000))
     assert sentence is not None
-    assert "or lower writers, write_queue_mb" in sentence
+    assert "or lower files" in sentence
 
 
 def test_a_start_message_without_a_size_has_no_bound_and_an_absurd_one_does_no_harm() -> None:

@@ -15,7 +15,7 @@ from penstock.stins.messages import Header
 from tests.receiver.processes import ReceiverProcess
 from tests.streams import Streamer
 
-EMPTY = {"held": 0, "transforms": 0, "writers": 0}
+EMPTY = {"held": 0, "transforms": 0, "files": 0}
 
 
 def config(source: dict[str, Any] | None = None, **keys: Any) -> ReceiverConfig:
@@ -28,30 +28,30 @@ def config(source: dict[str, Any] | None = None, **keys: Any) -> ReceiverConfig:
     [
         ({}, {}),
         ({"source": {"sockets": 2}, "hold_mb": 3}, {"held": 3_000_000}),
-        ({"writers": 4, "write_queue_mb": 5}, {"writers": 5_000_000}),
         ({"transforms": [{"type": "flip", "direction": "up-down"}], "workers": 2}, {"transforms": BYTES}),
     ],
 )
 def test_a_queue_that_the_configuration_has_no_use_for_has_no_limit(
     keys: dict[str, Any], limits: dict[str, int]
 ) -> None:
-    assert queues.limits(config(**keys)) == limits
+    assert queues.limits(config(**keys), 0) == limits
+    assert queues.limits(config(**keys), 5_000_000) == {**limits, "files": 5_000_000}
 
 
 def test_the_queue_that_is_nearest_to_its_limit_is_told() -> None:
-    both = config({"sockets": 2}, hold_mb=100, writers=2, write_queue_mb=10)
-    assert queues.fullest({**EMPTY, "held": 20_000_000, "writers": 9_000_000}, both) == (
+    both = config({"sockets": 2}, hold_mb=100, files=2)
+    assert queues.fullest({**EMPTY, "held": 20_000_000, "files": 9_000_000}, both, 10_000_000) == (
         9_000_000,
         10_000_000,
     )
-    assert queues.fullest({**EMPTY, "held": 95_000_000, "writers": 9_000_000}, both) == (
+    assert queues.fullest({**EMPTY, "held": 95_000_000, "files": 9_000_000}, both, 10_000_000) == (
         95_000_000,
         100_000_000,
     )
 
 
 def test_a_receiver_without_queues_of_its_own_says_so() -> None:
-    assert queues.fullest(EMPTY, config()) == (0, 0)
+    assert queues.fullest(EMPTY, config(), 0) == (0, 0)
 
 
 def test_a_running_receiver_says_what_waits(

@@ -141,7 +141,7 @@ def test_a_file_that_is_marked_after_a_kill_has_the_values_of_its_frames(
     "keys",
     [
         pytest.param({"frames_per_file": 4}, id="segments"),
-        pytest.param({"writers": 2}, id="two writers", marks=pytest.mark.slow),
+        pytest.param({"files": 2}, id="two files", marks=pytest.mark.slow),
         pytest.param({"swmr": True}, id="swmr", marks=pytest.mark.slow),
         pytest.param(
             {"workers": 3, "transforms": [{"type": "bslz4"}]}, id="three threads", marks=pytest.mark.slow

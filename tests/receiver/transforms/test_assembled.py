@@ -29,7 +29,9 @@ FRAMES = 12
 @pytest.mark.parametrize(
     ("keys", "files"),
     [
-        pytest.param({"transforms": PACKED, "writers": 2}, ["a.h5"], id="several writers"),
+        pytest.param(
+            {"transforms": PACKED, "files": 2}, ["a.h5", "a_part1.h5", "a_part2.h5"], id="several files"
+        ),
         pytest.param(
             {"transforms": PLAIN, "frames_per_file": 5},
             ["a.h5", *(f"a_00000{n}.h5" for n in (1, 2, 3))],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -33,20 +34,23 @@ class SegmentFile:
         folder: descriptor of its folder, see `storage.open_folder`.
         name: name of the file in the folder.
         mode: "x" to create it exclusively, "r+" to open an existing one.
+        about: attributes of a new file, besides those of every segment.
 
     Raises:
         FileExistsError: a file of that name exists already.
         OSError: the file cannot be created or opened; a file that was created is removed again.
     """
 
-    def __init__(self, folder: int, name: str, mode: str = "x") -> None:
+    def __init__(
+        self, folder: int, name: str, mode: str = "x", about: Mapping[str, str | int] | None = None
+    ) -> None:
         flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | (os.O_CREAT | os.O_EXCL if mode == "x" else 0)
         # Locked while still empty: a reader that opened it first would keep the writer from locking it.
         self._lock = os.open(name, flags, 0o666, dir_fd=folder)
         try:
             with suppress(OSError):  # a file system without locks: readers cannot be kept out
                 wait_for(lambda: lock_alone(self._lock), LOCK_SECONDS)
-            self.file = self._create() if mode == "x" else self._open("r+")
+            self.file = self._create(about or {}) if mode == "x" else self._open("r+")
         except BaseException:
             if mode == "x":
                 _unlink(folder, name, self._lock)
@@ -57,11 +61,11 @@ class SegmentFile:
     def _open(self, mode: str) -> Any:
         return disk_file.open_file(os.dup(self._lock), storage.by_descriptor(self._lock), mode)
 
-    def _create(self) -> Any:
+    def _create(self, about: Mapping[str, str | int]) -> Any:
         file = self._open("w")
         try:
             make_room(self._lock, ROOM_BYTES)
-            file.attrs.update(NX_class="NXroot", default="entry")
+            file.attrs.update(NX_class="NXroot", default="entry", **about)
             entry = file.create_group("entry")
             entry.attrs.update(NX_class="NXentry", default="data")
             entry.create_group("data").attrs.update(NX_class="NXdata", signal="data")

@@ -18,10 +18,11 @@ import numpy as np
 import pytest
 
 from penstock.receiver.config import ReceiverConfig, SourceConfig
-from penstock.receiver.files import storage, stores
+from penstock.receiver.files import storage
 from penstock.receiver.files.recovery.journal import Journal
 from penstock.receiver.files.recovery.recover import Recovered, recover
 from penstock.receiver.files.refusals import StorageError
+from penstock.receiver.files.stores import preallocated
 from penstock.receiver.files.writer import SeriesWriter
 from penstock.receiver.series.running_series import RunningSeries
 from tests.receiver.files.stores.written import SHAPE, Written, array, frame
@@ -112,7 +113,7 @@ def test_a_kill_before_the_file_has_its_name_leaves_the_name_free(
 def test_a_kill_before_the_frames_are_shown_is_made_up_for_when_the_series_goes_on(
     path: Path, config: ReceiverConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stores, "LEAST_PREALLOCATED_BYTES", 1)
+    monkeypatch.setattr(preallocated, "LEAST_FRAME_BYTES", 1)
     with monkeypatch.context() as at_this_moment:
         at_this_moment.setattr(SeriesWriter, "_show_frames", die)
         killed(lambda: begin(path, config, checksum="crc32"))

@@ -27,7 +27,7 @@ from tests.receiver.sample_series import start
 from tests.streams import image, pixels
 
 SHAPE = (514, 257)
-"""264 kB a frame: so large ones are handed to several writers too."""
+"""264 kB a frame: large ones."""
 PLANNED = 45
 MISSING = (3, 4, 5, 11)
 
@@ -51,13 +51,15 @@ def disk(tmp_path: Path) -> Iterator[Path]:
         yield place
 
 
-@pytest.fixture(params=[1, 2], ids=["one writer", "two writers"])
+@pytest.fixture(params=[0, 2**24], ids=["the loop", "a thread"])
 def series(disk: Path, request: pytest.FixtureRequest) -> Callable[..., Written]:
     """Begins a series of which all frames would fit."""
 
     def begin(space_seconds: float = 0.0, **keys: Any) -> Written:
         keys = {"frames": PLANNED, "shape": SHAPE, "type": "uint16", "compression": "none", **keys}
-        written = Written(disk / "x.h5", start(**keys), writers=request.param, space_seconds=space_seconds)
+        written = Written(
+            disk / "x.h5", start(**keys), queue_bytes=request.param, space_seconds=space_seconds
+        )
         assert isinstance(written.store, PreallocatedStore)
         return written
 
@@ -83,7 +85,7 @@ def test_on_a_full_disk_missing_frames_read_as_the_fill_value_and_every_stored_o
     def take_and_flush() -> None:
         for number in range(20, PLANNED):
             written.add(frame(number))  # the loop itself notices here
-        written.writer.flush()  # several writers show it here
+        written.writer.flush()  # a thread shows it here
 
     written = series()
     written.add(*(frame(number) for number in range(20) if number not in MISSING))
@@ -110,7 +112,7 @@ def test_a_disk_that_is_full_only_at_the_end_costs_no_frame(
     present = [number for number in range(30) if number not in MISSING]
     written.add(*(frame(number) for number in present))
     assert written.store is not None
-    written.store.flush()  # several writers have written them
+    written.store.flush()  # a thread has written them
     fill_up(disk)
     with pytest.raises(WriterError, match="No space left on device"):
         written.close("stopped")

@@ -1,4 +1,4 @@
-"""Uncompressed frames into places that are known ahead, by the loop itself or by several threads."""
+"""Uncompressed frames into places that are known ahead, by the loop itself or by a thread."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ import numpy as np
 import pytest
 
 from penstock.checks.verify import verify
-from penstock.receiver.files import stores
 from penstock.receiver.files.recovery.interrupted import mark_interrupted
 from penstock.receiver.files.refusals import StorageError
 from penstock.receiver.files.stores import (
@@ -26,7 +25,7 @@ from penstock.receiver.files.stores import (
     gaps,
     gathered,
     preallocated,
-    write_threads,
+    write_thread,
 )
 from penstock.receiver.files.stores.contract import FrameFormat
 from penstock.receiver.files.stores.preallocated import PreallocatedStore
@@ -47,6 +46,8 @@ from tests.receiver.sample_series import start
 from tests.streams import image, pixels
 
 FILL = 65535
+QUEUE = 2**20
+"""Bytes that may wait for a thread."""
 NXMX: dict[str, Any] = {
     "beam_center_x": 2.5, "beam_center_y": 1.5, "distance": 0.2, "x_pixel_size": 7.5e-5,
     "y_pixel_size": 7.5e-5, "incident_energy": 12_398.0,
@@ -56,8 +57,7 @@ NXMX: dict[str, Any] = {
 
 @pytest.fixture(autouse=True)
 def small_frames_have_places(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stores, "LEAST_PREALLOCATED_BYTES", 1)
-    monkeypatch.setattr(write_threads, "LEAST_HANDED_BYTES", 1)
+    monkeypatch.setattr(preallocated, "LEAST_FRAME_BYTES", 1)
 
 
 @pytest.fixture
@@ -75,13 +75,15 @@ def new_file(path: Path) -> Iterator[Any]:
 Series = Callable[..., Written]
 
 
-@pytest.fixture(params=["gathered", "by the loop", "by two threads"])
+@pytest.fixture(params=["gathered", "by the loop", "by a thread"])
 def series(path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Series:
     if request.param != "gathered":
         monkeypatch.setattr(preallocated, "MOST_FRAME_BYTES", 0)
 
     def begin(frames: int | None = 9, **keys: Any) -> Written:
-        return Written(path, start(frames=frames, **keys), writers=2 if "threads" in request.param else 1)
+        return Written(
+            path, start(frames=frames, **keys), queue_bytes=QUEUE if "thread" in request.param else 0
+        )
 
     return begin
 
@@ -106,14 +108,14 @@ def test_every_frame_stands_at_its_index_and_what_never_came_is_no_count(
 
 @pytest.mark.parametrize(
     "keys",
-    [{"frames": 2**60}, {"frames": stores.MOST_PREALLOCATED + 1}, {"compression": "bslz4"}],
+    [{"frames": 2**60}, {"frames": preallocated.MOST_FRAMES + 1}, {"compression": "bslz4"}],
     ids=["vast", "many", "packed"],
 )
 def test_frames_whose_place_or_number_is_not_known_ahead_are_stored_otherwise(
     path: Path, keys: dict[str, Any]
 ) -> None:
     keys = {"shape": SHAPE, "type": "uint16", "compression": "none", "frames": 5, **keys}
-    written = Written(path, start(**keys), writers=2)
+    written = Written(path, start(**keys), queue_bytes=QUEUE)
     assert not isinstance(written.store, PreallocatedStore)
     written.close("stopped")
 
@@ -435,19 +437,18 @@ def test_of_frames_written_by_one_call_those_that_found_space_are_stored(
         assert np.flatnonzero(status_of(file)).tolist() == [0, 1]
 
 
-def test_what_waits_for_the_threads_is_bounded_in_bytes(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_waits_for_the_thread_is_bounded_in_bytes(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     most: list[int] = []
-    real = write_threads.pwrite_all
+    real = write_thread.pwritev_all
 
-    def slow(descriptor: int, blob: Any, offset: int) -> None:
+    def slow(descriptor: int, blobs: Any, offset: int) -> Iterator[int]:
         most.append(written.writer.waiting_bytes)
         time.sleep(0.001)
-        real(descriptor, blob, offset)
+        yield from real(descriptor, blobs, offset)
 
-    monkeypatch.setattr(write_threads, "pwrite_all", slow)
-    monkeypatch.setattr(preallocated, "MOST_FRAME_BYTES", 0)
+    monkeypatch.setattr(write_thread, "pwritev_all", slow)
     size = array(0).nbytes
-    written = Written(path, start(frames=50), writers=2, queue_bytes=3 * size)
+    written = Written(path, start(frames=50), queue_bytes=3 * size)
     written.add(*(frame(number) for number in range(50)))
     written.close(triggered=50)
     assert size < max(most) <= 3 * size
@@ -481,7 +482,7 @@ def test_kill_9_at_any_moment_leaves_a_file_that_opens_with_every_flushed_frame(
         told, tell = os.pipe()
         pid = os.fork()
         if pid == 0:
-            _write_until_killed(path, tell, writers=1 + trial % 2)
+            _write_until_killed(path, tell, queue_bytes=QUEUE * (trial % 2))
         os.close(tell)
         os.read(told, 8)  # it writes
         flushed = Flushed(told)
@@ -496,11 +497,11 @@ def test_kill_9_at_any_moment_leaves_a_file_that_opens_with_every_flushed_frame(
         path.unlink()
 
 
-def _write_until_killed(path: Path, tell: int, writers: int) -> None:
+def _write_until_killed(path: Path, tell: int, queue_bytes: int) -> None:
     """In a child: frames without end, every third missing, a flush after every few; tells what is flushed."""
     try:
         opening = start(frames=10**5, shape=SHAPE, type="uint16", compression="none")
-        written = Written(path, opening, writers=writers)
+        written = Written(path, opening, queue_bytes=queue_bytes)
         written.writer.flush()
         os.write(tell, (0).to_bytes(8, "little"))
         for number in range(10**5):

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 from penstock.receiver.config import ReceiverConfig, SourceConfig
-from penstock.receiver.files import storage, stores
+from penstock.receiver.files import storage
 from penstock.receiver.files.recovery import interrupted
 from penstock.receiver.files.reopened import reopen_file
-from penstock.receiver.files.stores import Writing
+from penstock.receiver.files.stores import Writing, preallocated
 from penstock.receiver.files.stores.chunked import ChunkedStore
 from penstock.receiver.files.writer import SeriesWriter
 from penstock.receiver.models import FrameStatus
@@ -120,7 +120,7 @@ def test_an_aborted_series_is_cut_and_opens_plainly(known: dict[str, Any], path:
 
 
 def test_every_write_is_left_to_hdf5(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stores, "LEAST_PREALLOCATED_BYTES", 1)
+    monkeypatch.setattr(preallocated, "LEAST_FRAME_BYTES", 1)
     series = Written(path, start(frames=10, **FORMAT), swmr=True)
     assert isinstance(series.store, ChunkedStore)
     series.close("enough")
@@ -194,7 +194,7 @@ def test_a_killed_series_can_be_continued(path: Path) -> None:
     check(file, [0, 1, 2, 4, 7], 8)
 
 
-@pytest.mark.parametrize("keys", [{"writers": 2}, {"frames_per_file": 10}])
+@pytest.mark.parametrize("keys", [{"files": 2}, {"frames_per_file": 10}])
 def test_it_is_for_one_file_of_one_writer(keys: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="swmr is for one file of one writer"):
         ReceiverConfig(

@@ -1,4 +1,4 @@
-"""A series that is being written by several writers: what the collector and the pipeline do, without them."""
+"""A series that is being written: what the collector and the pipeline do, without them."""
 
 from __future__ import annotations
 

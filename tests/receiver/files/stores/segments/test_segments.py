@@ -297,7 +297,7 @@ def test_a_reader_beside_the_writer_sees_right_frames_or_none(path: Path) -> Non
 def test_segments_have_one_writer(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="segments have one writer"):
         ReceiverConfig(
-            source=SourceConfig(endpoints=("tcp://127.0.0.1:1",)), data_root="/", frames_per_file=5, writers=2
+            source=SourceConfig(endpoints=("tcp://127.0.0.1:1",)), data_root="/", frames_per_file=5, files=2
         )
 
 

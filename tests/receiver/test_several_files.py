@@ -1,4 +1,4 @@
-"""A receiver with several writers, plain frames and packed ones; and one that writes segments."""
+"""A receiver with several files per series, plain frames and packed ones; and one that writes segments."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ COMPRESSIONS = pytest.mark.parametrize("compression", [pytest.param("none", mark
 
 @pytest.fixture
 def receiver(start_receiver: Callable[..., ReceiverProcess]) -> ReceiverProcess:
-    running = start_receiver(writers=2, write_queue_mb=4)
+    running = start_receiver(files=2)
     running.connected()
     return running
 

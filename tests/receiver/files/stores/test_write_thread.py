@@ -1,4 +1,4 @@
-"""Frames whose place HDF5 gives as they come, packed or of an unknown number, written by several threads."""
+"""Frames whose place HDF5 gives as they come, packed or of an unknown number, written by a thread."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import random
 import signal
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ import pytest
 from penstock.checks.verify import verify
 from penstock.codecs import bslz4
 from penstock.receiver.files.recovery.interrupted import mark_interrupted
-from penstock.receiver.files.stores import write_threads
+from penstock.receiver.files.stores import write_thread
 from penstock.receiver.files.stores.chunked import ChunkedStore
 from penstock.receiver.files.writer import WriterError
 from penstock.receiver.models import FrameStatus
@@ -30,16 +31,13 @@ from penstock.stins.messages import Frame
 from tests.receiver.disks import small_file_system
 from tests.receiver.files.stores.written import DETECTOR, SHAPE, Flushed, Written, array, frame, status_of
 from tests.receiver.sample_series import start
-from tests.streams import image, pixels
+from tests.streams import image
 
 FILL = 65535
 NOISE = (514, 257)
-"""Noise of this shape has 264 kB packed: it goes to threads as it is."""
-
-
-@pytest.fixture(autouse=True)
-def small_frames_go_to_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(write_threads, "LEAST_HANDED_BYTES", 1)
+"""Noise of this shape has 264 kB packed, and plain."""
+QUEUE = 2**22
+"""Bytes that may wait for the thread."""
 
 
 @pytest.fixture
@@ -60,7 +58,9 @@ def noise(number: int) -> np.ndarray[Any, Any]:
 
 @pytest.mark.parametrize("frames", [0, 1, 5, 100])
 def test_packed_frames_in_any_order_stand_at_their_index_in_the_one_file(path: Path, frames: int) -> None:
-    written = Written(path, start(frames=200, shape=SHAPE, type="uint16", compression="bslz4"), writers=3)
+    written = Written(
+        path, start(frames=200, shape=SHAPE, type="uint16", compression="bslz4"), queue_bytes=QUEUE
+    )
     assert isinstance(written.store, ChunkedStore)
     order = np.random.default_rng(frames).permutation(frames).tolist()
     written.add(*(packed(number) for number in order))
@@ -74,7 +74,7 @@ def test_packed_frames_in_any_order_stand_at_their_index_in_the_one_file(path: P
 
 
 def test_frames_of_an_unknown_number_and_plain_ones_among_packed_ones_are_taken(path: Path) -> None:
-    written = Written(path, start(frames=None), writers=2)
+    written = Written(path, start(frames=None), queue_bytes=QUEUE)
     written.add(*(packed(number) if number % 3 else frame(number) for number in range(1, 3001)))
     written.close()
     with h5py.File(path) as file:
@@ -83,29 +83,29 @@ def test_frames_of_an_unknown_number_and_plain_ones_among_packed_ones_are_taken(
     assert wrong == []
 
 
-def test_threads_write_the_frames_and_what_waits_for_them_is_bounded(
+def test_a_thread_writes_the_frames_and_what_waits_for_it_is_bounded(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     by: set[str] = set()
-    real = write_threads.pwrite_all
+    real = write_thread.pwritev_all
 
-    def noted(descriptor: int, blob: Any, offset: int) -> None:
+    def noted(descriptor: int, blobs: Any, offset: int) -> Iterator[int]:
         by.add(threading.current_thread().name)
-        real(descriptor, blob, offset)
+        yield from real(descriptor, blobs, offset)
 
-    monkeypatch.setattr(write_threads, "pwrite_all", noted)
-    written = Written(path, start(frames=40, checksum="crc32"), writers=2, queue_bytes=200)
+    monkeypatch.setattr(write_thread, "pwritev_all", noted)
+    written = Written(path, start(frames=40, checksum="crc32"), queue_bytes=200)
     for number in range(40):
         written.add(packed(number))
         assert written.writer.waiting_bytes <= 200
     written.close(triggered=40)
-    assert by and by <= {"writer 1", "writer 2"}
+    assert by == {"frames of a part"}
     with SeriesFile(path) as file:
         assert verify(file).is_sound
 
 
 def test_a_frame_can_be_read_while_the_series_runs(path: Path) -> None:
-    written = Written(path, start(frames=50), writers=2)
+    written = Written(path, start(frames=50), queue_bytes=QUEUE)
     written.add(*(packed(number) for number in range(20)), frame(20))
     for number in (0, 5, 19):
         found = written.writer.read(number)
@@ -115,20 +115,20 @@ def test_a_frame_can_be_read_while_the_series_runs(path: Path) -> None:
     written.close("stopped")
 
 
-def test_frames_that_threads_had_taken_and_could_not_write_are_missing_and_read_as_the_fill_value(
+def test_frames_that_the_thread_had_taken_and_could_not_write_are_missing_and_read_as_the_fill_value(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = write_threads.pwrite_all
+    real = write_thread.pwritev_all
 
-    def full(descriptor: int, blob: Any, offset: int) -> None:
-        if bytes(blob) == bytes(packed(3).blobs[0]):
+    def full(descriptor: int, blobs: Any, offset: int) -> Iterator[int]:
+        if bytes(packed(3).blobs[0]) in map(bytes, blobs):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        real(descriptor, blob, offset)
+        yield from real(descriptor, blobs, offset)
 
-    written = Written(path, start(frames=9, checksum="crc32"), writers=2)
+    written = Written(path, start(frames=9, checksum="crc32"), queue_bytes=QUEUE)
     written.add(packed(0), packed(1), packed(4))
     written.writer.flush()
-    monkeypatch.setattr(write_threads, "pwrite_all", full)
+    monkeypatch.setattr(write_thread, "pwritev_all", full)
     written.add(packed(3))
     with pytest.raises(WriterError, match=r"No space left on device; 3 of 9 frames are in the file"):
         written.writer.flush()
@@ -162,7 +162,7 @@ def test_on_a_full_disk_every_frame_that_counts_reads_and_every_other_one_is_the
 
     with small_file_system(tmp_path / "disk", 20) as disk:
         path = disk / "x.h5"
-        written = Written(path, start(frames=120), writers=2)
+        written = Written(path, start(frames=120), queue_bytes=QUEUE)
         with pytest.raises(WriterError, match="No space left on device"):
             take_and_flush()
         with contextlib.suppress(WriterError):
@@ -203,7 +203,7 @@ def test_kill_9_at_any_moment_leaves_a_file_that_opens_with_every_flushed_frame(
 def _write_until_killed(path: Path, tell: int) -> None:
     """In a child: frames without end, a flush after every few; tells what is flushed."""
     try:
-        written = Written(path, start(frames=10**6), writers=2)
+        written = Written(path, start(frames=10**6), queue_bytes=QUEUE)
         written.add(packed(0))
         written.writer.flush()
         os.write(tell, (1).to_bytes(8, "little"))
@@ -221,17 +221,3 @@ def _holds(path: Path, count: int) -> None:
         assert status_of(file)[:count] == [FrameStatus.STORED] * count
         for index in range(count):
             np.testing.assert_array_equal(file["entry/data/data"][index], array(index))
-
-
-def test_frames_below_the_least_size_are_written_by_the_caller(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(write_threads, "LEAST_HANDED_BYTES", 2**18)
-    written = Written(path, start(frames=9, shape=SHAPE, type="uint16", compression="bslz4"), writers=2)
-    assert written.store is not None
-    for number in range(9):
-        written.add(packed(number))
-        assert written.writer.waiting_bytes == 0
-    written.close(triggered=9)
-    with h5py.File(path) as file:
-        np.testing.assert_array_equal(file["entry/data/data"][()], [pixels(n, SHAPE) for n in range(9)])

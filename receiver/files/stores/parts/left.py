@@ -1,0 +1,77 @@
+"""The parts that a killed writer has left: where they are, which frames are whole in them, and their end."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+
+from penstock.receiver.files.stores.contract import Writing
+from penstock.receiver.files.stores.disk_file import path_of
+from penstock.receiver.files.stores.parts.names import Mark, file_name, mark_of
+from penstock.receiver.files.stores.parts.store import PartsStore
+from penstock.receiver.files.stores.parts.views import dealing_of, format_of
+from penstock.receiver.files.stores.segments.segment_file import DATASET
+from penstock.receiver.files.stores.superblock import repair
+
+log = logging.getLogger(__name__)
+
+
+def parts_there(detector: Any) -> dict[int, Path]:
+    """Return the paths of the existing parts by their number, counted from 0.
+
+    Args:
+        detector: NXdetector group of the open file of the series.
+    """
+    path, dealing = _path(detector), dealing_of(detector)
+    places = {part: path.with_name(file_name(path, part)) for part in range(dealing.files if dealing else 0)}
+    return {part: place for part, place in places.items() if place.exists()}
+
+
+def whole(
+    detector: Any, length: int, count: Callable[[Any, int], np.ndarray[Any, Any]]
+) -> np.ndarray[Any, Any]:
+    """Return which of the first frames have all their pixels in the parts; bool, one per index.
+
+    Args:
+        detector: NXdetector group of the file.
+        length: number of frames.
+        count: returns how many chunks of each of the first frames of a dataset are in its file.
+    """
+    dealing, series = dealing_of(detector), detector["series/id"].asstr()[()]
+    assert dealing is not None
+    found = np.zeros(length, bool)
+    for part, place in parts_there(detector).items():
+        with contextlib.suppress(OSError, KeyError):  # the writer was killed before it held anything
+            repair(place)
+            with h5py.File(place, "r", locking=False) as file:
+                if mark_of(file) == Mark(series, part):
+                    indices = dealing.indices(part, length)[: len(file[DATASET])]
+                    found[indices] = count(file[DATASET], len(indices)) == 1
+    return found
+
+
+def finish(detector: Any, statuses: np.ndarray[Any, Any]) -> None:
+    """Cut the parts and `data` to this length, and let missing frames read as the fill value.
+
+    Args:
+        detector: NXdetector group of the file, open for writing.
+        statuses: uint8, `FrameStatus`, one per index.
+    """
+    path = _path(detector)
+    store = PartsStore(detector, format_of(detector, None), path, Writing(path=path))
+    try:
+        store.finish(statuses)
+    except OSError as error:
+        log.warning("%s: not all of its parts could be cut: %s", path, error)
+    finally:
+        store.close(synced=False)
+
+
+def _path(detector: Any) -> Path:
+    return Path(path_of(detector.file)).resolve()
