@@ -19,6 +19,8 @@ from h5py import h5d, h5s
 
 from penstock.receiver.files.stores.counted_names import is_counted, numbered
 from penstock.receiver.files.stores.open_error import why_not
+from penstock.receiver.files.stores.parts.names import foreign
+from penstock.receiver.files.stores.parts.views import series_shown_by
 
 DEEPEST = 8
 """Most virtual datasets one behind the other."""
@@ -119,6 +121,7 @@ class LinkedFrames:
         self._open: dict[Path, h5py.File] = {}
         self._runs: dict[tuple[str, str], list[Run]] = {}
         self._virtual: dict[tuple[str, str], bool] = {}
+        self._series: dict[tuple[str, str], str | None] = {}
         self._last: tuple[int, int, Any, int] = (0, 0, None, 0)
         """Where the frames lie that were asked for last: index of the first, behind the last, dataset, index
         of the first there."""
@@ -179,6 +182,8 @@ class LinkedFrames:
                     if not os.path.exists(place):
                         return Unreadable(place, _absent(place)), count
                     file = self._file(place)
+                    if why := self._foreign(data, place, file):
+                        return Unreadable(place, why), count
                 if not isinstance(found := file.get(run.dataset), h5py.Dataset):
                     return Unreadable(place, f"{place} has no dataset {run.dataset}"), count
                 data, at = found, at - run.first + run.start
@@ -187,6 +192,14 @@ class LinkedFrames:
         except _NO_FILE as error:
             return Unreadable(place, f"{place} is damaged: {error}"), count
         return None, 1
+
+    def _foreign(self, view: Any, place: Path, file: h5py.File) -> str:
+        """Return why a file that a view of parts shows is not the part that should be there; "" if it is."""
+        key = view.file.filename, view.name
+        if key not in self._series:
+            self._series[key] = series_shown_by(view)
+        series = self._series[key]
+        return "" if series is None else foreign(file, place, series)
 
     def _is_virtual(self, data: Any) -> bool:
         key = data.file.filename, data.name

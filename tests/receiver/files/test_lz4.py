@@ -47,6 +47,9 @@ def plain(number: int) -> Frame:
     return Frame(image(number, array(number), series="a", checksums=checksums("crc32", blobs)), blobs)
 
 
+FURTHER = {"frames_per_file": "x_000001.h5", "files": "x_part1.h5"}
+
+
 @pytest.mark.parametrize("writing", [{}, {"swmr": True}, {"frames_per_file": 2}, {"files": 2}])
 def test_they_are_stored_as_received_and_read_back_equal(writing: dict[str, Any], path: Path) -> None:
     written = Written(path, start(frames=4, checksum="crc32"), **writing)
@@ -63,7 +66,7 @@ def test_they_are_stored_as_received_and_read_back_equal(writing: dict[str, Any]
             assert file.blobs(number) == [bytes(frame(number).blobs[0])]
         assert check_series(file).is_clean()
         assert verify(file).is_sound
-    stored = path if "frames_per_file" not in writing else path.with_name("x_000001.h5")
+    stored = next((path.with_name(name) for key, name in FURTHER.items() if key in writing), path)
     with h5py.File(stored) as file:
         assert file["entry/data/data"].id.get_create_plist().get_filter(0)[0] == 32004
 

@@ -124,7 +124,7 @@ def test_xds_finds_the_detector_by_the_name_that_it_knows(path: Path) -> None:
     [
         ({}, True),
         ({"swmr": True}, True),
-        ({"files": 2}, True),
+        ({"files": 2}, False),
         ({"frames": 9}, True),  # four were taken, and no more triggered
         ({"lost": 1}, False),
         ({"frames_per_file": 3}, False),

@@ -13,7 +13,7 @@ import numpy as np
 
 from penstock.receiver.files.stores.contract import Writing
 from penstock.receiver.files.stores.disk_file import path_of
-from penstock.receiver.files.stores.parts.names import Mark, file_name, mark_of
+from penstock.receiver.files.stores.parts.names import file_name, foreign
 from penstock.receiver.files.stores.parts.store import PartsStore
 from penstock.receiver.files.stores.parts.views import dealing_of, format_of
 from penstock.receiver.files.stores.segments.segment_file import DATASET
@@ -50,7 +50,7 @@ def whole(
         with contextlib.suppress(OSError, KeyError):  # the writer was killed before it held anything
             repair(place)
             with h5py.File(place, "r", locking=False) as file:
-                if mark_of(file) == Mark(series, part):
+                if not foreign(file, place, series):
                     indices = dealing.indices(part, length)[: len(file[DATASET])]
                     found[indices] = count(file[DATASET], len(indices)) == 1
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,6 +24,9 @@ def file_name(path: Path, part: int) -> str:
     return f"{path.stem}_part{part + 1}.h5"
 
 
+_NUMBER = re.compile(r"_part(\d+)\.h5$")
+
+
 class Mark(NamedTuple):
     """What a part says of itself."""
 
@@ -36,6 +40,22 @@ def mark_of(file: h5py.File) -> Mark | None:
     """Return what an open file says of itself; `None` if it is no part."""
     series, number = file.attrs.get(SERIES), file.attrs.get(NUMBER)
     return None if series is None or number is None else Mark(str(series), int(number) - 1)
+
+
+def foreign(file: h5py.File, place: Path, series: str) -> str:
+    """Return why an open file is not the part of a series that its name says; "" if it is.
+
+    Args:
+        file: the file.
+        place: its path.
+        series: id of the series.
+    """
+    named = _NUMBER.search(place.name)
+    part = -1 if named is None else int(named[1]) - 1
+    if (found := mark_of(file)) == Mark(series, part):
+        return ""
+    of = "no part of a series" if found is None else f"part {found.part + 1} of series {found.series}"
+    return f"{place} is {of}, not part {part + 1} of series {series}: put that back"
 
 
 def existing_parts(path: Path, folder: int | None = None) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from penstock.receiver.files.stores import disk_file
 from penstock.receiver.files.stores.allocation import make_room
 from penstock.receiver.files.stores.chunked import ChunkedStore, compression_of
 from penstock.receiver.files.stores.contract import FrameFormat, Writing, describe
-from penstock.receiver.files.stores.parts.names import NUMBER, SERIES, Mark, mark_of
+from penstock.receiver.files.stores.parts.names import NUMBER, SERIES, Mark, foreign
 from penstock.receiver.files.stores.preallocated import PreallocatedStore
 from penstock.receiver.files.stores.segments.segment_file import SegmentFile
 
@@ -65,9 +66,8 @@ class Part:
         self._flushed = True
 
     def _found(self, mark: Mark, frames: FrameFormat, writing: Writing) -> PreallocatedStore | ChunkedStore:
-        if (found := mark_of(self.file.file)) != mark:
-            of = "no part of a series" if found is None else f"part {found.part + 1} of series {found.series}"
-            raise ValueError(f"{self.name} is {of}, not part {mark.part + 1} of series {mark.series}")
+        if why := foreign(self.file.file, Path(self.name), mark.series):
+            raise ValueError(why)
         data = self.file.group["data"]
         if data.is_virtual:
             raise ValueError(f"the end of {self.name} was being written: data is a view of the stored frames")

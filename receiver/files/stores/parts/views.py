@@ -172,6 +172,14 @@ def dealing_of(detector: Any) -> Dealing | None:
     return Dealing(int(group.attrs[FILES]), int(group.attrs[BLOCK]))
 
 
+def series_shown_by(view: Any) -> str | None:
+    """Return the id of the series whose parts a view shows; `None` if it is no view of parts."""
+    group = view.parent
+    if FILES not in group.attrs or BLOCK not in group.attrs:
+        return None
+    return str(group.parent["series/id"].asstr()[()])
+
+
 def format_of(detector: Any, planned: int | None) -> FrameFormat:
     """Return the format of frames in parts, as `data` has it: uncompressed."""
     data = detector["data"]

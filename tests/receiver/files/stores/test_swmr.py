@@ -195,8 +195,8 @@ def test_a_killed_series_can_be_continued(path: Path) -> None:
 
 
 @pytest.mark.parametrize("keys", [{"files": 2}, {"frames_per_file": 10}])
-def test_it_is_for_one_file_of_one_writer(keys: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="swmr is for one file of one writer"):
+def test_it_is_for_one_file(keys: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="swmr is for one file that others read"):
         ReceiverConfig(
             source=SourceConfig(endpoints=("tcp://127.0.0.1:1",)), data_root="/", swmr=True, **keys
         )

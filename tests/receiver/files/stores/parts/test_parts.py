@@ -15,13 +15,14 @@ import hdf5plugin  # noqa: F401  (registers the filters)
 import numpy as np
 import pytest
 
+from penstock.checks.series_check import check_series
 from penstock.checks.verify import verify
 from penstock.codecs import bslz4
 from penstock.receiver.files.refusals import StorageError
 from penstock.receiver.files.stores import write_thread
 from penstock.receiver.files.stores.parts.store import PartsStore
 from penstock.receiver.files.writer import FileGoneError, WriterError
-from penstock.receiver.reader import SeriesFile
+from penstock.receiver.reader import ReaderError, SeriesFile
 from penstock.stins.checksums import checksums
 from penstock.stins.messages import Frame
 from tests.receiver.files.stores.parts.conftest import BLOCK
@@ -286,3 +287,41 @@ def test_a_file_of_the_series_that_is_gone_is_said(path: Path, series: Begin) ->
         written.writer.flush()
     with contextlib.suppress(WriterError):
         written.close("gone")
+
+
+# -- what is found in a finished series ----------------------------------------------------------
+
+
+def test_a_part_that_is_removed_truncated_or_foreign_is_named_with_its_frames(
+    path: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "other").mkdir()
+    for place, series in ((path, "a"), (tmp_path / "other" / "x.h5", "b")):
+        written = Written(place, start(frames=18, series=series), files=3)
+        written.add(*(frame(number) for number in range(18)))
+        written.close(triggered=18)
+    second, third = (path.with_name(f"x_part{number}.h5") for number in (2, 3))
+    kept = second.read_bytes()
+    frames = "frames 3-5, 12-14 count as stored, but have no data"
+
+    def found() -> str:
+        with SeriesFile(path) as file:
+            verdict = check_series(file)
+            assert not verdict.is_clean() and verdict.frames_read == 12
+            return " ".join(finding.sentence for finding in verdict.findings)
+
+    second.unlink()
+    assert f"files that do not exist: {second}; put these back" in (said := found()) and frames in said
+    shutil.copy(tmp_path / "other" / "x_part2.h5", second)
+    assert f"{second} is part 2 of series b, not part 2 of series a: put that back" in (said := found())
+    assert frames in said
+    with SeriesFile(path) as file:
+        with pytest.raises(ReaderError, match="frame 4 of .* cannot be read: .* is part 2 of series b"):
+            file.frame(4)
+        np.testing.assert_array_equal(file.frame(6), array(6))
+    shutil.copy(third, second)
+    assert f"{second} is part 3 of series a, not part 2 of series a" in found()
+    second.write_bytes(kept[: len(kept) // 2])
+    assert str(second) in (said := found()) and "truncated" in said and frames in said
+    second.write_bytes(kept)
+    holds(path, range(18), 18)

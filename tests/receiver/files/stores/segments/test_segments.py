@@ -294,8 +294,8 @@ def test_a_reader_beside_the_writer_sees_right_frames_or_none(path: Path) -> Non
     check(path, list(range(frames)), frames)
 
 
-def test_segments_have_one_writer(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="segments have one writer"):
+def test_segments_are_not_written_at_the_same_time(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="segments are written one after the other"):
         ReceiverConfig(
             source=SourceConfig(endpoints=("tcp://127.0.0.1:1",)), data_root="/", frames_per_file=5, files=2
         )
