@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from penstock.codecs.packed import CODECS
+from penstock.receiver.files import dealing
 from penstock.receiver.files.stores import chunked, gaps, preallocated
 from penstock.receiver.files.stores.channels import ChannelStore
-from penstock.receiver.files.stores.parts import dealing
 from penstock.receiver.files.stores.parts.store import PartsStore
 from penstock.receiver.files.stores.segments.store import SegmentStore
 from penstock.stins.messages import Frame
