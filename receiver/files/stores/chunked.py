@@ -99,12 +99,12 @@ class ChunkedStore(FrameStore):
         return stored_frame(self.data, index, self._frames)
 
     def grow(self, rows: int) -> None:
-        self.data.resize(rows, axis=0)
+        if rows > len(self.data):  # it may be longer, see `reserve`
+            self.data.resize(rows, axis=0)
 
     def reserve(self, rows: int) -> None:
         """Make the dataset at least so long; see `views`."""
-        if rows > len(self.data):
-            self.grow(rows)
+        self.grow(rows)
 
     def flush(self) -> None:
         if self._thread is not None:

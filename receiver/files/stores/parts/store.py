@@ -55,7 +55,7 @@ class PartsStore(FrameStore):
         self._path = path
         self._file = detector.file
         self._series = detector["series/id"].asstr()[()]
-        found = dealing_of(detector)
+        found = dealing_of(detector) if "data" in detector else None
         self._dealing = dealing = found or Dealing.of(writing.files, frames.nbytes)
         queue = queue_bytes(frames.nbytes)
         self._writing = replace(writing, files=dealing.files, queue_bytes=queue)

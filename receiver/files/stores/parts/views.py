@@ -54,7 +54,10 @@ class Views:
         self._planned = frames.planned
         self.shown = 0
         """Frames that the views show: all below this index."""
-        if (found := group_of(detector)) is None:
+        found = group_of(detector)
+        if found is None or "data" not in detector:
+            if found is not None:  # its writer was killed in between
+                del detector[found.name]
             self._group = _create_group(detector, dealing)
             self._rows = self._extent(0)
             self.data = self._create_data()

@@ -18,7 +18,7 @@ import pytest
 from penstock.checks.series_check import check_series
 from penstock.checks.verify import verify
 from penstock.codecs import bslz4
-from penstock.receiver.files import dealing
+from penstock.receiver.files import dealing, writer
 from penstock.receiver.files.refusals import StorageError
 from penstock.receiver.files.stores import write_thread
 from penstock.receiver.files.stores.parts import views
@@ -123,6 +123,38 @@ def test_while_a_series_runs_who_takes_no_lock_reads_what_was_flushed_and_no_arb
                     data[number + 1 :], np.full((max(len(data) - number - 1, 0), *SHAPE), FILL)
                 )
     written.close()
+
+
+@MADE
+@pytest.mark.parametrize("frames", [200, None], ids=["announced", "unannounced"])
+def test_no_view_shows_more_of_a_part_than_there_is(
+    make: Callable[[int], Frame], keys: dict[str, Any], frames: int | None, path: Path, series: Begin,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(writer, "ROWS_PER_STEP", 5)
+    monkeypatch.setattr(views, "BLOCKS", 64)  # a view shows up to twice as many as there are
+    written = series(3, frames)
+    for number in range(110):
+        written.add(make(number))
+        written.writer.flush()
+        assert mapped(path) > number
+    written.close()
+    mapped(path)
+
+
+def mapped(path: Path) -> int:
+    """Number of frames that views show, all of which are rows of a part."""
+    shown = 0
+    with h5py.File(path, locking=False) as file:
+        for view in file[f"{DETECTOR}/parts"].values():
+            for source in view.virtual_sources():
+                (row, *_), _, _, (size, *_) = source.src_space.get_regular_hyperslab()
+                shown += size
+                place = path.with_name(source.file_name)
+                if place.exists():
+                    with h5py.File(place, locking=False) as part:
+                        assert len(part["entry/data/data"]) >= row + size
+    return shown
 
 
 def test_views_have_few_mappings_however_long_the_series(path: Path, series: Begin) -> None:
