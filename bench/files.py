@@ -143,14 +143,18 @@ def _receiver(folder: Path, files: int) -> Iterator[Take]:
             (data_process,) = _children(int(process.answer["pid"]))
 
             def take(load: Load, rate: float, file: Path) -> float:
+                last = client.status().series
                 before = _cpu_seconds(data_process)
                 _send(endpoint, load, rate, file)
                 deadline = time.monotonic() + SERIES_SECONDS
                 status = client.status()
-                while (status.series is None or status.series.active) and time.monotonic() < deadline:
+                # The generator may have ended before the receiver begins with what it has sent.
+                while status.series is None or status.series.active or (last and status.series.id == last.id):
+                    if time.monotonic() > deadline:
+                        raise RuntimeError(f"the receiver did not take the series in time: {status.error}")
                     status = client.status(seen=status.version, wait=1.0)
-                if status.series is None or not status.series.complete:
-                    raise RuntimeError(f"the receiver did not take the whole series: {status.error}")
+                if not status.series.complete:
+                    raise RuntimeError(f"the receiver did not take the whole series: {status.series.reason}")
                 return (_cpu_seconds(data_process) - before) / load.frames * 1e6
 
             yield take
