@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from penstock.bench import compare, writers
+from penstock.bench import compare, files
 from penstock.bench.compare import FRAMES, NAIVE_FRAMES, SIZES
 from penstock.bench.contenders import PENSTOCK_RECEIVER, RECEIVE_LIMIT, WRITE_LIMIT, Receiver
 from penstock.bench.latency import latency
@@ -24,7 +24,7 @@ from penstock.bench.limit import build
 from penstock.bench.load import Case, Run, Storage
 from penstock.bench.machine import describe, file_system
 from penstock.bench.profile import profiles
-from penstock.bench.results import Measurement, Results, Writers, load
+from penstock.bench.results import Files, Measurement, Results, load
 from penstock.bench.turns import in_turn
 
 BARS_PART = "contenders"
@@ -49,9 +49,9 @@ START_SECONDS = {"fresh": 2.1, "kept": 0.7, "other": 1.0}
 """Seconds per turn in addition to its frames and the warming of memory: processes start and end."""
 
 
-OTHERS = {"writers": 500.0, "latency": 40.0, "profile": 90.0}
+OTHERS = {"files": 800.0, "latency": 40.0, "profile": 90.0}
 """Parts that are not made of cases, and about how many seconds they take."""
-WRITERS_ROUNDS = 5
+FILES_ROUNDS = 5
 
 
 class Group(NamedTuple):
@@ -66,7 +66,7 @@ def parts() -> dict[str, Callable[[float], list[Group]]]:
     """Return the parts made of cases, by name; each takes the scale of its series' lengths."""
     return {
         BARS_PART: _contenders, "disk": _disk, "offered": _offered, "sockets": _sockets, "workers": _workers,
-        "writers": lambda scale: [], "latency": lambda scale: [], "profile": lambda scale: [],
+        "files": lambda scale: [], "latency": lambda scale: [], "profile": lambda scale: [],
     }  # fmt: skip
 
 
@@ -200,7 +200,7 @@ class Campaign:
         found = self.results
         for part in self._only:
             found.measurements.pop(part, None)
-        found.writers = [] if "writers" in self._only else found.writers
+        found.files = [] if "files" in self._only else found.files
         found.latency = [] if "latency" in self._only else found.latency
         found.profiles = [] if "profile" in self._only else found.profiles
 
@@ -273,21 +273,22 @@ class Campaign:
         """Return the number of results of a part that is not made of cases."""
         found = self.results
         parts: dict[str, Sized] = {
-            "writers": found.writers, "latency": found.latency, "profile": found.profiles,
+            "files": found.files, "latency": found.latency, "profile": found.profiles,
         }  # fmt: skip
         return len(parts[part])
 
     def _measure_other(self, part: str, progress: Callable[[str], None]) -> None:
         ram = self._folders["ram"]
-        if part == "writers":
-            self.results.writers = [
-                Writers(
+        if part == "files":
+            self.results.files = [
+                Files(
                     load=f"{found.load.name}, {found.load.rate:,.0f} per second",
+                    bar=found.load.bar,
                     cpu_us=found.cpu_us,
                     flat_out_us=found.flat_out_us,
                     equal=found.equal,
                 )
-                for found in writers.compare(ram, 2, min(self._repeats, WRITERS_ROUNDS), progress)
+                for found in files.compare(ram, 2, min(self._repeats, FILES_ROUNDS), progress)
             ]
         elif part == "latency":
             self.results.latency = latency(ram, self._folders["disk"])

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from penstock.bench.campaign import BARS_PART
 from penstock.bench.compare import SIZES
+from penstock.bench.files import ratio
 from penstock.bench.load import THREADS
 from penstock.bench.plots import FIGURES, STORAGES, competitors
 from penstock.bench.report import size, what
 from penstock.bench.results import Measurement, Results, mean, name_of, verdicts_on
-from penstock.bench.writers import BAR, ratio
 
 FIRST = """\
 # Results on one machine
@@ -35,7 +35,7 @@ def write_page(results: Results, file: Path) -> None:
         _cpu,
         _sockets,
         _workers,
-        _writers,
+        _files,
         _latency,
         _profile,
     ):
@@ -183,23 +183,22 @@ def _workers(results: Results, folder: Path) -> str:
     )  # fmt: skip
 
 
-def _writers(results: Results, folder: Path) -> str:
+def _files(results: Results, folder: Path) -> str:
     rows = [
         (
             found.load, *(_error(mean(values)) for _, values in sorted(found.cpu_us.items())),
-            f"{found.ratio:.2f}", f"{ratio(found.flat_out_us):.2f}", "yes" if found.equal else "**no**",
-            "reached" if found.reached else "**not reached**",
+            f"{found.ratio:.2f}", f"{found.bar:g}", f"{ratio(found.flat_out_us):.2f}",
+            "yes" if found.equal else "**no**", "reached" if found.reached else "**not reached**",
         )
-        for found in results.writers
+        for found in results.files
     ]  # fmt: skip
     return _section(
-        "Two writers", folder, "",
+        "Two files", folder, "",
         "Processor time of all threads of the data process, for frames at a rate that both take; "
-        "flat out: the ratio when they arrive as fast as possible. A second writer seldom gains rate, "
-        "since one file has one lock in the kernel.",
+        "flat out: the ratio when they arrive as fast as possible.",
         (
-            "frames", "one, µs per frame", "two, µs per frame", f"ratio (bar: {BAR})", "flat out",
-            "equal files", "",
+            "frames", "one, µs per frame", "two, µs per frame", "ratio", "bar", "flat out",
+            "equal content", "",
         ),
         rows,
     )  # fmt: skip
@@ -267,5 +266,5 @@ def _milliseconds(values: list[float]) -> str:
 
 
 SECTIONS = (
-    _bars, _contenders, _offered, _disk, _cpu, _sockets, _workers, _writers, _latency, _profile,
+    _bars, _contenders, _offered, _disk, _cpu, _sockets, _workers, _files, _latency, _profile,
 )  # fmt: skip

@@ -10,9 +10,9 @@ from pathlib import Path
 import msgspec
 
 from penstock.bench.contenders import BARE, NAIVE, PENSTOCK_RECEIVER, WRITE_LIMIT
+from penstock.bench.files import Cpu, ratio
 from penstock.bench.load import Case, Run
 from penstock.bench.machine import Machine
-from penstock.bench.writers import BAR, Cpu, ratio
 
 MOST_ARM = 0.15
 """Maximum median of the seconds from Arm to RUNNING."""
@@ -65,16 +65,18 @@ class Latency(msgspec.Struct, frozen=True, kw_only=True):
         return statistics.median(self.arm) <= MOST_ARM and statistics.median(self.end) <= MOST_END + sync
 
 
-class Writers(msgspec.Struct, frozen=True, kw_only=True):
-    """Several writers beside one, see `bench.writers`."""
+class Files(msgspec.Struct, frozen=True, kw_only=True):
+    """Two files beside one, see `bench.files`."""
 
     load: str
+    bar: float
+    """Maximum ratio."""
     cpu_us: Cpu
     """At the load's rate."""
     flat_out_us: Cpu
     """As fast as possible."""
     equal: bool
-    """True if all files held the same bytes."""
+    """True if both series held the same bytes."""
 
     @property
     def ratio(self) -> float:
@@ -83,8 +85,8 @@ class Writers(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def reached(self) -> bool:
-        """True if they are cheap enough, and their files are right."""
-        return self.equal and self.ratio <= BAR
+        """True if they are cheap enough, and their content is right."""
+        return self.equal and self.ratio <= self.bar
 
 
 class Profile(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,7 +108,7 @@ class Results(msgspec.Struct, kw_only=True):
     repeats: int
     measurements: dict[str, list[Measurement]] = {}
     """By part: see `campaign.parts`."""
-    writers: list[Writers] = []
+    files: list[Files] = []
     latency: list[Latency] = []
     profiles: list[Profile] = []
 
@@ -123,7 +125,7 @@ class Results(msgspec.Struct, kw_only=True):
         """True if every bar that was measured is reached."""
         return (
             all(verdict.reached for verdict in verdicts_on(self.of("contenders")))
-            and all(found.reached for found in self.writers)
+            and all(found.reached for found in self.files)
             and all(latency.reached for latency in self.latency)
         )
 

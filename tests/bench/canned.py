@@ -5,11 +5,11 @@ from __future__ import annotations
 from penstock.bench.campaign import parts
 from penstock.bench.compare import SIZES
 from penstock.bench.contenders import BARE, NAIVE, PENSTOCK_RECEIVER, RECEIVE_LIMIT, WRITE_LIMIT
+from penstock.bench.files import Cpu
 from penstock.bench.load import Case, Run
 from penstock.bench.machine import Machine
 from penstock.bench.profile import KINDS
-from penstock.bench.results import Latency, Measurement, Profile, Results, Writers
-from penstock.bench.writers import Cpu
+from penstock.bench.results import Files, Latency, Measurement, Profile, Results
 
 MACHINE = Machine(
     date="2025-01-31", penstock="0.1.0", processor="A Processor", cores=2, memory_gb=24.0, virtual=True,
@@ -33,10 +33,10 @@ def measurement(case: Case, repeats: int = 3) -> Measurement:
     return Measurement(case=case, runs=[run(case.frames, rate + number) for number in range(repeats)])
 
 
-def writers(cpu_us: Cpu, *, equal: bool = True) -> Writers:
-    """Several writers beside one; they cost more when frames come as fast as possible."""
+def files(cpu_us: Cpu, *, equal: bool = True, bar: float = 1.3) -> Files:
+    """Two files beside one; they cost more when frames come as fast as possible."""
     flat_out_us = {number: [number * cost for cost in costs] for number, costs in cpu_us.items()}
-    return Writers(load="2 MB, plain", cpu_us=cpu_us, flat_out_us=flat_out_us, equal=equal)
+    return Files(load="2 MB, plain", bar=bar, cpu_us=cpu_us, flat_out_us=flat_out_us, equal=equal)
 
 
 def results() -> Results:
@@ -50,7 +50,7 @@ def results() -> Results:
         Latency(storage="ram", synced=False, arm=[0.03, 0.02, 0.11], end=[0.06, 0.05, 0.07], sync=[]),
         Latency(storage="disk", synced=True, arm=[0.03, 0.02, 0.12], end=[0.1, 0.2, 0.1], sync=[0.02, 0.03]),
     ]
-    found.writers = [writers({1: [100.0, 101.0], 2: [120.0, 122.0]})]
+    found.files = [files({1: [100.0, 101.0], 2: [120.0, 122.0]})]
     share = 1 / len(KINDS) / 2
     shares = {f"{thread}: {kind}": share for thread in ("loop", "I/O") for kind in KINDS}
     found.profiles = [

@@ -103,8 +103,8 @@ def test_measured_again_is_what_is_asked_for_and_the_rest_is_kept(disk: Path) ->
     every = Campaign(file, ram=RAM, disk=disk, repeats=3, again=True).results
 
     assert not some.of("offered") and not some.latency
-    assert some.of("contenders") and some.writers and some.profiles
-    assert not every.measurements and not every.writers and not every.profiles
+    assert some.of("contenders") and some.files and some.profiles
+    assert not every.measurements and not every.files and not every.profiles
 
 
 def test_less_time_makes_the_series_shorter(disk: Path) -> None:

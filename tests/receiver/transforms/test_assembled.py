@@ -40,7 +40,7 @@ FRAMES = 12
         ),
     ],
 )
-def test_assembled_images_go_to_several_writers_or_segments(
+def test_assembled_images_go_to_several_files_or_segments(
     tmp_path: Path, keys: dict[str, Any], files: list[str]
 ) -> None:
     sim = Detector(tmp_path, **keys)
