@@ -75,6 +75,11 @@ class StageTimes:
         self._weight = 1
         self._counted = 0
 
+    @property
+    def writing(self) -> float:
+        """Seconds for which the loop has written since it started."""
+        return self.stages["write"].sum + self.stages["flush"].sum
+
     def begin(self, now: float, frames: int) -> None:
         """Begin a burst of messages after a wait; `frames` were received since the start."""
         if self.on:
