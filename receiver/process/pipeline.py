@@ -289,7 +289,7 @@ class Pipeline:
             done = clock()
             if done >= times.due:
                 self._settled()
-                times.turn(before, done, outputs.frames)
+                done = times.turn(before, done, outputs.frames)
             before = done
             if several:
                 self._release(at)
