@@ -261,11 +261,11 @@ class ReceiverConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         assembled = sum(isinstance(step, Assemble) for step in self.transforms)
         if assembled > (self.source.join == "modules"):
             raise ValueError("transforms: assemble is for source.join: modules, and once is enough")
-        if self.source.join == "modules" and not assembled and self.frames_per_file:
+        if self.source.join == "modules" and not assembled and (self.files > 1 or self.frames_per_file):
+            key = "frames_per_file" if self.frames_per_file else "files"
             raise ValueError(
-                f"frames_per_file is {self.frames_per_file}, and modules (source.join) are stored as they "
-                "were received, in one file: leave out frames_per_file, or put {type: assemble} into the "
-                "transforms"
+                f"{key} is {getattr(self, key)}, and modules (source.join) are stored as they were received, "
+                f"in one file: leave out {key}, or put {{type: assemble}} into the transforms"
             )
         names = [consumer.name for consumer in self.forward]
         if len(set(names)) != len(names):

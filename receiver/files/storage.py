@@ -16,6 +16,7 @@ from pathlib import Path
 
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.files import lease, limit
+from penstock.receiver.files.dealing import Dealing
 from penstock.receiver.files.refusals import (
     NameRefusedError,
     StorageError,
@@ -137,7 +138,9 @@ def in_one_file(config: ReceiverConfig, frames: int | None, frame_bytes: int | N
     """Return the least size in bytes of the largest file of a whole series; `None` if unknown."""
     if frames is None or frame_bytes is None:
         return None
-    share = min(frames, config.frames_per_file) if config.frames_per_file else -(-frames // config.files)
+    if config.files > 1:
+        return Dealing.of(config.files, frame_bytes).rows(0, frames) * frame_bytes
+    share = min(frames, config.frames_per_file) if config.frames_per_file else frames
     return share * frame_bytes
 
 

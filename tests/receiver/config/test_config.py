@@ -261,6 +261,10 @@ def test_the_configuration_reaches_the_data_process_as_it_is() -> None:
             'receiver sim-1: there is no setting "writers"; set files instead: several threads write',
         ),
         ({"write_queue_mb": 64}, 'there is no setting "write_queue_mb"; leave it out: what waits'),
+        (
+            {"files": 2, "source": MODULES},
+            r"files is 2, and modules .* leave out files, or put \{type: as",
+        ),
         ({"files": 2, "frames_per_file": 5}, "frames_per_file is 5 and files 2; segments are written one af"),
         ({"files": 2, "swmr": True}, "swmr is for one file that others read while it grows: leave out swmr"),
         (

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import errno
+import math
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from penstock.codecs.packed import CODECS
+from penstock.receiver.files import dealing
 from penstock.receiver.files.stores import chunked, gaps, preallocated
 from penstock.receiver.files.stores.channels import ChannelStore
+from penstock.receiver.files.stores.parts.store import PartsStore
 from penstock.receiver.files.stores.segments.store import SegmentStore
 from penstock.stins.messages import Frame
 from tests.receiver.files.stores.written import Written
@@ -73,14 +76,22 @@ TWO = {"shape": (2, *SHAPE), "channels": ("threshold_1", "threshold_2")}
         ({**PACKED, **TWO}, {"swmr": True}, {"images": 2, "compression": "bslz4"}, ChannelStore),
         (PLAIN, {"frames_per_file": 3}, {}, SegmentStore),
         (PACKED, {"frames_per_file": 3}, {"compression": "bslz4"}, SegmentStore),
+        (PLAIN, {"files": 3}, {}, PartsStore),
+        (PACKED, {"files": 3}, {"compression": "bslz4"}, PartsStore),
     ],
 )
 def test_each_store(
-    header: dict[str, Any], writing: dict[str, Any], kind: dict[str, Any], store: type, tmp_path: Path
+    header: dict[str, Any],
+    writing: dict[str, Any],
+    kind: dict[str, Any],
+    store: type,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(dealing, "BLOCK_BYTES", 2 * math.prod(SHAPE))
     assert write(tmp_path / "x.h5", header, writing, **kind) is store
     files = sorted(tmp_path.glob("*.h5"))
-    assert len(files) == (4 if store is SegmentStore else 1)
+    assert len(files) == (4 if store in (SegmentStore, PartsStore) else 1)
     read_by_older_hdf5(*files)
 
 

@@ -105,13 +105,17 @@ class Part:
         """Cut to the length of the statuses, see `FrameStore.finish`, and close the file; remove one that has
         no frames."""
         if self.is_empty:
-            self.store.close(synced=False)
-            self.file.discard()
+            self.discard()
             return
         try:
             self.store.finish(statuses)
         finally:
             self.close()
+
+    def discard(self) -> None:
+        """Remove the file, which was created here and has no frames; may be called again."""
+        self.store.close(synced=False)
+        self.file.discard()
 
     def close(self) -> None:
         """Close the file; may be called again."""

@@ -18,12 +18,12 @@ import msgspec
 import numpy as np
 
 from penstock.receiver.files import storage
+from penstock.receiver.files.dealing import BLOCK_BYTES, Dealing
 from penstock.receiver.files.stores import disk_file
 from penstock.receiver.files.stores.contract import FrameFormat, FrameStore, Writing
 from penstock.receiver.files.stores.errors import FilesGoneError
 from penstock.receiver.files.stores.gathered import MOST_FRAME_BYTES
 from penstock.receiver.files.stores.parts import names
-from penstock.receiver.files.stores.parts.dealing import BLOCK_BYTES, Dealing
 from penstock.receiver.files.stores.parts.names import Mark
 from penstock.receiver.files.stores.parts.part import Part
 from penstock.receiver.files.stores.parts.views import Views, dealing_of
@@ -166,11 +166,14 @@ class PartsStore(FrameStore):
         self.data = self._views.data
 
     def close(self, *, synced: bool) -> None:
-        """Close the parts."""
+        """Close the parts; remove those that were created and hold nothing."""
         with _collected() as errors:
-            for _, part in self._open():
+            for number, part in self._open():
                 with _into(errors):
-                    part.close()
+                    if part.is_empty and number not in self._closed:
+                        part.discard()
+                    else:
+                        part.close()
             if self._folder >= 0:
                 os.close(self._folder)
                 self._folder = -1

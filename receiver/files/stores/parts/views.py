@@ -18,8 +18,8 @@ from h5py import h5d, h5p, h5s, h5t
 
 from penstock.codecs.fill_value import fill_value
 from penstock.codecs.pixel_type import name_of
+from penstock.receiver.files.dealing import Dealing
 from penstock.receiver.files.stores.contract import FrameFormat
-from penstock.receiver.files.stores.parts.dealing import Dealing
 from penstock.receiver.files.stores.parts.names import file_name
 from penstock.receiver.files.stores.replace_data import replace_data
 from penstock.receiver.files.stores.segments.segment_file import DATASET

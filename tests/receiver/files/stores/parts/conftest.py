@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from penstock.receiver.files import dealing
 from penstock.receiver.files.stores import preallocated
-from penstock.receiver.files.stores.parts import dealing, views
+from penstock.receiver.files.stores.parts import views
 from tests.receiver.files.stores.written import Written, array
 from tests.receiver.sample_series import start
 

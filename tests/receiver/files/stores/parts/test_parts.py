@@ -18,9 +18,12 @@ import pytest
 from penstock.checks.series_check import check_series
 from penstock.checks.verify import verify
 from penstock.codecs import bslz4
+from penstock.receiver.files import dealing
 from penstock.receiver.files.refusals import StorageError
 from penstock.receiver.files.stores import write_thread
+from penstock.receiver.files.stores.parts import views
 from penstock.receiver.files.stores.parts.store import PartsStore
+from penstock.receiver.files.stores.segments.segment_file import SegmentFile
 from penstock.receiver.files.writer import FileGoneError, WriterError
 from penstock.receiver.reader import ReaderError, SeriesFile
 from penstock.stins.checksums import checksums
@@ -325,3 +328,39 @@ def test_a_part_that_is_removed_truncated_or_foreign_is_named_with_its_frames(
     assert str(second) in (said := found()) and "truncated" in said and frames in said
     second.write_bytes(kept)
     holds(path, range(18), 18)
+
+
+@pytest.mark.slow
+def test_a_million_small_frames_stand_at_their_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dealing, "BLOCK_BYTES", 2**19)
+    monkeypatch.setattr(views, "BLOCKS", 128)
+    monkeypatch.setattr(views, "FIRST_VIEWS", 16)
+    path, total, run, shape = tmp_path / "x.h5", 1_000_000, 500, (4, 8)
+    written = Written(path, start(frames=total, shape=shape, type="uint32", compression="none"), files=4)
+    every = np.repeat(np.arange(total, dtype=np.uint32), 32).reshape(total, *shape)
+    for first in range(0, total, run):
+        written.add_run(
+            *(Frame(image(n, every[n], series="a"), [every[n].data]) for n in range(first, first + run))
+        )
+        if first % 50_000 == 0:
+            written.writer.flush()
+    written.close(triggered=total)
+    with h5py.File(path) as file:
+        data = file["entry/data/data"]
+        assert data.shape == (total, *shape) and len(file[f"{DETECTOR}/parts"]) == 2
+        for first in range(0, total, 100_000):
+            np.testing.assert_array_equal(data[first : first + 100_000], every[first : first + 100_000])
+
+
+def test_if_a_part_cannot_be_created_nothing_is_left(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = SegmentFile._create
+
+    def full(segment: SegmentFile, about: dict[str, Any]) -> Any:
+        if about["part"] == 3:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return real(segment, about)
+
+    monkeypatch.setattr(SegmentFile, "_create", full)
+    with pytest.raises(StorageError, match="No space left on device"):
+        Written(path, start(frames=40, **ANNOUNCED, compression="none"), files=4)
+    assert list(path.parent.iterdir()) == []

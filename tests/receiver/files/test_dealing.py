@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.receiver.files.stores.parts.dealing import Dealing
+from penstock.receiver.files.dealing import Dealing
 
 
 @pytest.mark.parametrize("files", [2, 3, 5, 16])
