@@ -17,6 +17,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from penstock.receiver.config import MOST_FILES, ReceiverConfig, cores
+from penstock.receiver.transforms.steps.assemble import Assemble
 from penstock.stins.texts import of_series
 
 log = logging.getLogger(__name__)
@@ -65,6 +66,9 @@ class HeldUp:
     ) -> None:
         self._name = name
         self._files = config.files
+        assembled = any(isinstance(step, Assemble) for step in config.transforms)
+        as_received = config.source.join == "modules" and not assembled
+        self._most = 1 if as_received else MOST_FILES  # the configuration refuses more
         instead = "frames_per_file" if config.frames_per_file else "swmr" if config.swmr else ""
         self._remedy = (
             f"set files: {config.files + 1}{f' instead of {instead}' if instead else ''} "
@@ -127,6 +131,6 @@ class HeldUp:
     def _idle(self) -> str:
         """Return how many cores are idle, in words; "" if they are too few for a further file."""
         usable, load = self._machine()
-        if self._files == MOST_FILES or usable < cores.needed(self._files + 1) or usable - load < IDLE:
+        if self._files >= self._most or usable < cores.needed(self._files + 1) or usable - load < IDLE:
             return ""
         return f"{int(usable - load)} of {usable} cores are idle"

@@ -92,6 +92,16 @@ def test_the_machine_is_asked_once_a_second_and_only_if_the_writing_takes_long()
     assert len(asked) == 5  # after 5, 6, 7, 8 and 9 s
 
 
+def test_modules_stored_as_received_are_in_one_file_and_nothing_is_said() -> None:
+    source = {"endpoints": ["tcp://127.0.0.1:1", "tcp://127.0.0.1:2"], "join": "modules"}
+    said = []
+    for transforms in ([], [{"type": "assemble"}]):
+        held_up = HeldUp("sim-1", config(source=source, transforms=transforms), lambda: IDLE)
+        held_up.look("a", second(0))
+        said.append(held_up.look("a", second(5)) != "")
+    assert said == [False, True]
+
+
 @pytest.mark.parametrize("key", ["swmr", "frames_per_file"])
 def test_what_excludes_several_files_is_named(key: str) -> None:
     held_up = HeldUp("sim-1", config(**{key: True if key == "swmr" else 100}), lambda: IDLE)
