@@ -18,16 +18,14 @@ import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
 
 from penstock.checks.contender import lock, race
+from penstock.checks.finding import Finding
+from penstock.checks.write_rates import BLOCK, one_file, several_files
 from penstock.streamer.slices import slices
 
 MEGABYTE = 10**6
-BLOCK = 2 * 2**20
-"""Bytes per block when the write rate is measured: a frame of one million 16-bit pixels."""
 PAGE = 4096
 ALLOCATED = 16 * 2**20
 HOLE = 64 * 2**20
@@ -41,35 +39,20 @@ PATIENCE = 30.0
 SHARE = 10
 """At most the free space divided by this is written."""
 
-Verdict = Literal["good", "note", "bad"]
-
 
 class ProbeError(Exception):
     """The folder cannot be probed; the sentence says why."""
 
 
-@dataclass(frozen=True)
-class Finding:
-    """The result of one trial."""
-
-    name: str
-    value: str
-    verdict: Verdict
-    """bad: Penstock's promises do not hold here; note: they do, and this is worth knowing."""
-    meaning: str
-    """What it means for Penstock."""
-
-    def summary(self) -> dict[str, Any]:
-        """Return everything in types that JSON has."""
-        return asdict(self)
-
-
-def probe(folder: Path, write_mb: int = 256) -> Generator[Finding, None, None]:
+def probe(
+    folder: Path, write_mb: int = 256, progress: Callable[[int, int], None] = lambda done, total: None
+) -> Generator[Finding, None, None]:
     """Try everything out, one after the other.
 
     Args:
         folder: exists; nothing is left in it.
-        write_mb: megabytes to write for the rate, at least a block; never more than a tenth of what is free.
+        write_mb: megabytes to write for each rate, at least a block; never more than a tenth of what is free.
+        progress: called with the number of measurements done, and of all, where this takes seconds.
 
     Raises:
         ProbeError: it is not a folder, or nothing can be created in it.
@@ -89,7 +72,9 @@ def probe(folder: Path, write_mb: int = 256) -> Generator[Finding, None, None]:
         for trial in TRIALS:
             yield _tried(trial, here)
         free = os.statvfs(here)
-        yield _rate(here, min(max(write_mb * MEGABYTE, BLOCK), free.f_bavail * free.f_frsize // SHARE))
+        most = min(max(write_mb * MEGABYTE, BLOCK), free.f_bavail * free.f_frsize // SHARE)
+        yield one_file(here, most)
+        yield several_files(here, most, progress)
 
 
 def _tried(trial: Callable[[Path], Finding], here: Path) -> Finding:
@@ -332,28 +317,6 @@ def _direct(here: Path) -> Finding:
     if wrote == BLOCK and same:
         return Finding("O_DIRECT", "works", "good", "the receiver does not need it")
     return Finding("O_DIRECT", "what is read back differs", "bad", "do not use this file system")
-
-
-def _rate(here: Path, most: int) -> Finding:
-    """Measure the rate of writing 2 MB blocks to one file, with and without the sync at the end."""
-    if most < BLOCK:
-        return Finding("writing", "not tried: no space", "bad", "free some space")
-    block, written = os.urandom(BLOCK), 0
-    try:
-        with (here / "rate").open("wb", buffering=0) as file:
-            began = time.perf_counter()
-            while written + BLOCK <= most and time.perf_counter() - began < 5.0:
-                written += file.write(block)
-            cached = time.perf_counter() - began
-            os.fdatasync(file.fileno())
-            synced = time.perf_counter() - began
-    except OSError as error:
-        return Finding("writing", f"ends after {written / 1e6:.0f} MB", "bad", f"{error.strerror}")
-    fast, true = written / cached / 1e6, written / synced / 1e6
-    return Finding(
-        "writing", f"{fast:,.0f} MB/s, {true:,.0f} MB/s onto the disk ({written / 1e6:.0f} MB)", "good",
-        f"{true * 1e6 / BLOCK:,.0f} frames of 2 MB per second can be sustained, by this one trial",
-    )  # fmt: skip
 
 
 TRIALS = (

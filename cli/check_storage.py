@@ -16,9 +16,13 @@ import signal
 from contextlib import closing
 from pathlib import Path
 from types import FrameType
+from typing import TYPE_CHECKING
 
 from penstock.cli._numbers import whole
 from penstock.cli._output import add_json, emit, say
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", type=Path, metavar="DIR", help="where files would be written")
     parser.add_argument(
         "--write-mb", type=whole(1), default=256, metavar="N",
-        help="megabytes to write for the write rate; at most a tenth of the free space (%(default)s)",
+        help="megabytes to write for each write rate; at most a tenth of the free space (%(default)s)",
     )  # fmt: skip
     add_json(parser)
 
@@ -40,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
     before = signal.signal(signal.SIGTERM, _interrupt)
     findings = []
     try:
-        with closing(probe(args.folder, args.write_mb)) as probing:
+        with closing(_Bar()) as bar, closing(probe(args.folder, args.write_mb, bar.show)) as probing:
             for finding in probing:
                 findings.append(finding)
                 mark = {"good": " ", "note": "·", "bad": "!"}[finding.verdict]
@@ -54,6 +58,37 @@ def run(args: argparse.Namespace) -> int:
         items = [finding.summary() for finding in findings]
         emit({"folder": args.folder, "fit": fit, "findings": items})
     return 0 if fit else 1
+
+
+class _Bar:
+    """A bar on stderr, only on a terminal, and only while something is measured: findings are printed before
+    and after."""
+
+    def __init__(self) -> None:
+        self._progress: Progress | None = None
+
+    def show(self, done: int, total: int) -> None:
+        """Show that so many of all measurements are done; after the last one the bar is removed."""
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+        if self._progress is None and (console := Console(stderr=True)).is_terminal:
+            self._progress = Progress(
+                TextColumn("writing several files"), BarColumn(), MofNCompleteColumn(),
+                console=console, transient=True,
+            )  # fmt: skip
+            self._progress.add_task("", total=total)
+            self._progress.start()
+        if self._progress is not None:
+            self._progress.update(self._progress.task_ids[0], completed=done)
+        if done == total:
+            self.close()
+
+    def close(self) -> None:
+        """Remove the bar."""
+        progress, self._progress = self._progress, None
+        if progress is not None:
+            progress.stop()
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

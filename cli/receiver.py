@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import os
 import sys
 from pathlib import Path
@@ -46,6 +47,7 @@ def run(args: argparse.Namespace) -> int:
         from penstock.receiver.http.server import serve
     from penstock.cli.main import UserError
     from penstock.receiver import config as configuration
+    from penstock.receiver.config import cores
     from penstock.receiver.files import limit
     from penstock.receiver.forward.consumer_socket import CannotBind
     from penstock.receiver.forward.forwarder import check
@@ -79,6 +81,8 @@ def run(args: argparse.Namespace) -> int:
     if args.config is None:
         print(f"{args.name} is an entry of {path}, for trials; --config takes your file", file=sys.stderr)
     logs.begin()
+    if too_few := cores.too_few(args.name, config.files):
+        logging.getLogger(__name__).warning("%s", too_few)
     listener, url = listen(config.http, "receiver")
     try:
         check(config.forward, args.name)  # one sentence here; in the data process it would be a traceback

@@ -95,7 +95,7 @@ def test_what_is_copied_from_a_page_passes_make_lint(checkout_of_all_pages: tupl
     "page",
     [
         pytest.param("tutorial/receive-your-stream.md", marks=pytest.mark.slow),
-        "tutorial/first-scan.md",
+        pytest.param("tutorial/first-scan.md", marks=pytest.mark.slow),
         pytest.param("tutorial/first-live-result.md", marks=pytest.mark.slow),
         pytest.param("tutorial/a-curve-for-every-frame.md", marks=pytest.mark.slow),
         pytest.param("how-to/run-on-a-control-unit.md", marks=pytest.mark.slow),

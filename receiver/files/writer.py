@@ -189,6 +189,11 @@ class SeriesWriter:
         return 0 if self._store is None else self._store.most_waiting_bytes
 
     @property
+    def held_seconds(self) -> float:
+        """Seconds for which callers have waited for threads that write."""
+        return 0.0 if self._store is None else self._store.held_seconds
+
+    @property
     def stored(self) -> int:
         """Number of stored frames."""
         return self._account.counts().stored

@@ -149,7 +149,9 @@ class Outputs:
     ) -> None:
         """Hand consecutive plain frames to file, consumers and live view; see `Sink.frame_run`."""
         if self.writer is not None and status in WITH_DATA:
+            began = self._clock()
             self.writer.add_run(first, frames)
+            self.times.wrote_run(self._clock() - began, len(frames))
         self.forwarder.frame_run(first, frames)
         last = self.latest = first + len(frames) - 1
         self.last_frame.offer(series.id, last, frames[-1], status)

@@ -26,6 +26,7 @@ from penstock.receiver.live.last_frame import LastFrame
 from penstock.receiver.live.request import FrameAnswer
 from penstock.receiver.models import PastSeries, Status
 from penstock.receiver.process import queues, stages
+from penstock.receiver.process.held_up import HeldUp, Look
 from penstock.receiver.process.memory import Budget
 from penstock.receiver.process.outputs import Outputs
 from penstock.receiver.process.rates import Rates
@@ -95,6 +96,8 @@ class Pipeline:
         self._held_back = 0.0  # seconds for which the collector's clock has stood still
         self._drained = 0
         self._rates = Rates(clock())
+        self._waited = 0.0  # seconds for which the loop has waited for messages
+        self._held_up = HeldUp(name, config)
         self._stall_logged: str | None = None
         self._drop_logged: tuple[str | None, str | None] | None = None
         self.use_rois(config.rois)
@@ -129,10 +132,11 @@ class Pipeline:
         """Wait for messages for this time at most, handle them, and advance the clocks."""
         outputs, ingest = self.outputs, self.ingest
         stalled = bool(outputs.forwarder.stalled_by)
-        self._arrivals.expected.tick(self._clock())
+        self._arrivals.expected.tick(before := self._clock())
         forwarder = outputs.forwarder
         ingest.wait(forwarder.soonest(seconds), writable=forwarder.unsent(), paused=stalled)
         now = self._clock()
+        self._waited += now - before
         # The collector's clock stands still while a consumer blocks the stream, while other sockets are read,
         # and while the network is interrupted: messages on the wire meanwhile are neither late nor missing.
         ingest.observe_network(now)
@@ -223,14 +227,18 @@ class Pipeline:
     def status(self, version: int) -> Status:
         """Return the status of the receiver."""
         out, machine = self.outputs, self.machine
-        frame_rate, byte_rate = self._rates.at(self._clock(), out.frames, out.nbytes)
+        frame_rate, byte_rate = self._rates.at(now := self._clock(), out.frames, out.nbytes)
         series, counts = out.view.now(
             self._collector.series, out.forwarder.stalled_by, suspended=self._collector.is_suspended
         )
-        if series is not None and series.active and (warning := self._arrivals.warning):
-            series = replace(series, reason="; ".join(filter(None, (series.reason, warning))))
+        writer = out.writer
+        look = Look(now, self._waited, out.times.writing, 0.0 if writer is None else writer.held_seconds)
+        held_up = self._held_up.look(None if writer is None else out.view.id, look)
+        if series is not None and series.active and (self._arrivals.warning or held_up):
+            reasons = filter(None, (series.reason, self._arrivals.warning, held_up))
+            series = replace(series, reason="; ".join(reasons))
         times = os.times()
-        of_files = 0 if out.writer is None else out.writer.most_waiting_bytes
+        of_files = 0 if writer is None else writer.most_waiting_bytes
         queue_bytes, queue_limit_bytes = queues.fullest(self._queue_bytes(), self._config, of_files)
         return Status(
             state=machine.state.value, error=machine.error, detector=self._config.detector or self._name,
@@ -281,7 +289,7 @@ class Pipeline:
             done = clock()
             if done >= times.due:
                 self._settled()
-                times.turn(before, done, outputs.frames)
+                done = times.turn(before, done, outputs.frames)
             before = done
             if several:
                 self._release(at)

@@ -3,7 +3,7 @@
 A frame of 20 kB takes 20 µs, and reading the clock in every stage would take a tenth of that. So one frame
 per `SAMPLE_SECONDS` is timed, and counts for all frames since the last sample: one in fifty fast frames, and
 every slow frame. A single slow frame among fast ones is found by its total time (stage "message"), which the
-loop knows anyway.
+loop knows anyway. Where frames are written in runs, the writing of each run is timed.
 """
 
 from __future__ import annotations
@@ -72,8 +72,15 @@ class StageTimes:
         self._clock = clock
         self._wall = wall
         self._began = self._last = 0.0
-        self._weight = 1
+        self._weight = self._alone = 1
+        """Number of frames for which the timed one counts, and of those that were not written in runs."""
         self._counted = 0
+        self._in_runs = 0  # frames written in runs since the timed frame was chosen
+
+    @property
+    def writing(self) -> float:
+        """Seconds for which the loop has written since it started."""
+        return self.stages["write"].sum + self.stages["flush"].sum
 
     def begin(self, now: float, frames: int) -> None:
         """Begin a burst of messages after a wait; `frames` were received since the start."""
@@ -85,8 +92,14 @@ class StageTimes:
     def lap(self, stage: str) -> None:
         """Count a stage of a timed frame that has ended."""
         now = self._clock()
-        self.stages[stage].observe(now - self._last, self._weight)
+        weight = self._alone if stage == "write" else self._weight
+        self.stages[stage].observe(now - self._last, weight)
         self._last = now
+
+    def wrote_run(self, seconds: float, frames: int) -> None:
+        """Count the writing of frames at once, which is not sampled."""
+        self.stages["write"].observe(seconds / frames, frames)
+        self._in_runs += frames
 
     def stored(self, stamp: float | None) -> None:
         """Count the latency of a timed frame; `stamp` is the sender's time, in seconds since 1970."""
@@ -98,8 +111,8 @@ class StageTimes:
         else:
             self.latency.observe(seconds, self._weight)
 
-    def turn(self, before: float, done: float, frames: int) -> None:
-        """End a timed message, or choose the next one to be timed.
+    def turn(self, before: float, done: float, frames: int) -> float:
+        """End a timed message, or choose the next one to be timed; return when that one begins.
 
         Args:
             before: begin of the message.
@@ -115,14 +128,18 @@ class StageTimes:
             self.stages["message"].observe(seconds)
             self._counted += 1
         if done >= self.due:
+            done = self._clock()  # the end of the message, and of the run that was written after it
             self._open(done, frames)
+        return done
 
     def _open(self, now: float, frames: int) -> None:
         """Time the next frame, which counts for all since the last sample."""
         self.on = True
         self._began = self._last = now
         self._weight = max(1, frames - self._counted)
+        self._alone = max(1, self._weight - self._in_runs)
         self._counted += self._weight
+        self._in_runs = 0
         self.due = 0.0
 
 

@@ -32,9 +32,13 @@ def test_a_sound_file_system_is_fit_and_nothing_is_left_behind(
     assert {
         "file system", "free space", "locks", "O_EXCL", "rename", "fallocate", "sparse files",
         "fdatasync + folder", "sync_file_range", "O_DIRECT", "links", "file names", "writing",
+        "several files",
     } == set(found)  # fmt: skip
     assert "HDF5 locks: best off" in found["locks"]["meaning"]
     assert found["file names"]["value"] == "up to 255 bytes"
+    several = found["several files"]
+    assert (several["value"], several["verdict"]) == ("not tried: 8 MB is too little for two", "note")
+    assert several["meaning"] == "it takes --write-mb 17, and ten times as much free space"
     assert list(tmp_path.iterdir()) == []
 
 

@@ -55,6 +55,7 @@ def curve(path: Path) -> tuple[np.ndarray, np.ndarray]:
     return radial, intensity
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("unit", "lines", "within", "tolerance"),
     [

@@ -237,6 +237,7 @@ def test_a_camera_that_is_unplugged_is_a_fault_and_can_be_used_when_it_is_back()
             assert len(rig.receive_series()[1]) == 2
 
 
+@pytest.mark.slow
 def test_a_camera_that_is_silent_for_a_while_is_waited_for_by_nobody() -> None:
     with fake() as camera, opened() as rig:
         process = psutil.Process(camera.pid)
@@ -276,6 +277,7 @@ def opens() -> bool:
     return True
 
 
+@pytest.mark.slow
 def test_a_camera_whose_client_was_killed_in_a_series_sends_to_the_next_one() -> None:
     with fake():
         killed = subprocess.run([*PYTHON, "-c", KILLED_IN_A_SERIES], timeout=PATIENCE)

@@ -73,6 +73,7 @@ def problem(place: int, text: str) -> Callable[[Status], bool]:
     return lambda status: text in status.channels[place].problem
 
 
+@pytest.mark.slow
 def test_values_of_a_real_device_are_columns_of_the_result_file(
     laboratory: Laboratory, start_receiver: Callable[..., ReceiverProcess], streamer: Streamer,
     tmp_path: Path, capsys: pytest.CaptureFixture[str],

@@ -149,6 +149,7 @@ def test_a_scan_that_is_stopped_leaves_no_armed_detector(laboratory: Laboratory)
     assert context(laboratory) == ""
 
 
+@pytest.mark.slow
 def test_a_macro_whose_motor_has_swallowed_an_abort_is_ended(
     laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -210,9 +210,8 @@ def test_demo_writes_a_file_each_time_and_leaves_nothing_running(tmp_path: Path)
     assert not processes_with(str(tmp_path))
 
 
-@pytest.mark.parametrize(
-    ("number", "status"), [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_demo_ends_everything_when_it_is_interrupted(
     tmp_path: Path, number: signal.Signals, status: int
 ) -> None:

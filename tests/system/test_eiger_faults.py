@@ -60,6 +60,7 @@ def test_a_box_that_arms_slowly_is_moving_and_then_running(unit: EigerUnit) -> N
     wait_state(unit.detector, ON)
 
 
+@pytest.mark.slow
 def test_abort_ends_a_slow_arming(unit: EigerUnit) -> None:
     unit.box.faults.slow_arm = 3.0
     unit.arm("SOFTWARE", 2)
@@ -360,6 +361,7 @@ def test_frames_that_the_stream_drops_are_missing_and_said(unit: EigerUnit) -> N
     assert unit.last()["lost"] == [[1, 1, "missing"]]
 
 
+@pytest.mark.slow
 def test_an_end_message_that_is_dropped(unit: EigerUnit) -> None:
     unit.arm("SOFTWARE", 3)
     unit.trigger()

@@ -176,6 +176,7 @@ def test_a_lost_end_message_does_not_hold_the_detector(station: Station) -> None
     check_works_again(station)
 
 
+@pytest.mark.slow
 def test_a_lost_end_message_of_a_stopped_series_is_told_to_the_file(station: Station) -> None:
     file = station.software_series(5, Faults="lose_end")
     station.trigger()
@@ -244,6 +245,7 @@ def kill_both(station: Station) -> Path:
     return file
 
 
+@pytest.mark.slow
 def test_a_device_server_and_its_streamer_killed_together_end_their_series(station: Station) -> None:
     file = kill_both(station)
     until(lambda: station.receiver.client.status().state == "idle", "file closed", 5.0)
@@ -284,6 +286,7 @@ def test_where_both_are_back_at_once_the_next_series_may_be_armed_at_once(beamli
         beamline.end(station.server)
 
 
+@pytest.mark.slow
 def test_a_receiver_that_hangs_for_a_while_is_said_and_nothing_is_lost(station: Station) -> None:
     file = station.new_file()
     station.set(nTriggers=400, ExposureTime=0.01, DestinationFilename=str(file))

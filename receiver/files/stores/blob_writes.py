@@ -16,6 +16,8 @@ class BlobWrites(Protocol):
 
     waiting_bytes: int
     """Bytes taken and not written yet."""
+    held_seconds: float
+    """Seconds for which callers have waited for a thread."""
     lost: set[int]
     """Frames that were taken and could not be written."""
 
@@ -53,6 +55,7 @@ class DirectWrites:
 
     def __init__(self, descriptor: int) -> None:
         self.waiting_bytes = 0
+        self.held_seconds = 0.0
         self.lost: set[int] = set()
         self._descriptor = descriptor
 

@@ -70,6 +70,10 @@ class ChunkedStore(FrameStore):
     def waiting_bytes(self) -> int:
         return 0 if self._thread is None else self._thread.waiting_bytes
 
+    @property
+    def held_seconds(self) -> float:
+        return 0.0 if self._thread is None else self._thread.held_seconds
+
     def write(self, index: int, frame: Frame) -> None:
         # In a dataset with the filter, an uncompressed blob is stored with the filter masked out.
         mask = 1 if self._compressed and frame.image.compression == "none" else 0

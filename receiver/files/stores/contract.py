@@ -113,6 +113,11 @@ class FrameStore(ABC):
         """Most bytes of frames that wait; 0 if none ever do."""
         return 0
 
+    @property
+    def held_seconds(self) -> float:
+        """Seconds for which callers have waited for the threads of several files."""
+        return 0.0
+
     @abstractmethod
     def write(self, index: int, frame: Frame) -> None:
         """Store the blobs of a frame, for which `grow` has made room."""

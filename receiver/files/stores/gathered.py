@@ -27,6 +27,7 @@ class GatheredWrites:
 
     def __init__(self, descriptor: int) -> None:
         self.waiting_bytes = 0
+        self.held_seconds = 0.0
         self.lost: set[int] = set()
         """Indices of frames that were taken and could not be written."""
         self._descriptor = descriptor

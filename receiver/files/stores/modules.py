@@ -78,6 +78,10 @@ class ModuleStore(FrameStore):
     def most_waiting_bytes(self) -> int:
         return self._blobs.most_waiting_bytes
 
+    @property
+    def held_seconds(self) -> float:
+        return self._blobs.held_seconds
+
     def write(self, index: int, frame: Frame) -> None:
         self._blobs.write(index, frame)
 

@@ -131,6 +131,10 @@ class PreallocatedStore(FrameStore):
     def waiting_bytes(self) -> int:
         return self._writes.waiting_bytes
 
+    @property
+    def held_seconds(self) -> float:
+        return self._writes.held_seconds
+
     def write(self, index: int, frame: Frame) -> None:
         """Write a frame, or queue it: small ones for a common call, all for a thread if there is one; waits
         while its queue is full."""

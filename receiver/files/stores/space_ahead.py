@@ -12,15 +12,12 @@ import math
 import os
 import threading
 
+from penstock.receiver.config import cores
 from penstock.receiver.files.stores.allocation import BLOCK_BYTES, allocate_block
 
 AHEAD_BYTES = 2**24
 """How far it stays ahead of the loop, or `AHEAD_FRAMES` if those are more."""
 AHEAD_FRAMES = 3
-
-OTHER_CORES = 2
-"""For the loop and ZeroMQ's thread. Without one more for this thread, frames of 0.2 and 2 MB came 10 and 20 %
-slower with it than without."""
 
 NICE = 10
 """Priority of the thread below that of the loop; see nice(1)."""
@@ -32,8 +29,7 @@ def has_core(files: int = 1) -> bool:
     Args:
         files: number of files in which a series is written; of several each has a thread that writes, too.
     """
-    threads = 2 * files if files > 1 else 1
-    return len(os.sched_getaffinity(0)) >= OTHER_CORES + threads
+    return cores.usable() >= cores.needed(files)
 
 
 class SpaceAhead:

@@ -8,6 +8,7 @@ interpreter lock between this thread and the loop.
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from collections.abc import Sequence
 
@@ -28,6 +29,7 @@ class WriteThread:
 
     def __init__(self, descriptor: int, most_bytes: int) -> None:
         self.waiting_bytes = 0
+        self.held_seconds = 0.0
         self.lost: set[int] = set()
         self._descriptor = descriptor
         self._most_bytes = most_bytes
@@ -72,8 +74,7 @@ class WriteThread:
         """See `BlobWrites`."""
         with self._lock:
             while self.waiting_bytes:
-                self._held = True
-                self._written.wait()
+                self._hold()
             self._check()
 
     def close(self) -> None:
@@ -88,9 +89,15 @@ class WriteThread:
     def _wait(self, nbytes: int) -> None:
         most = self._most_bytes - nbytes
         while self._error is None and self.waiting_bytes and self.waiting_bytes > most:
-            self._held = True
-            self._written.wait()
+            self._hold()
         self._check()
+
+    def _hold(self) -> None:
+        """Wait until something is no longer queued."""
+        began = time.monotonic()
+        self._held = True
+        self._written.wait()
+        self.held_seconds += time.monotonic() - began
 
     def _add(self, nbytes: int) -> None:
         self.waiting_bytes += nbytes

@@ -170,6 +170,7 @@ def test_it_is_told_once_however_often_it_asks_again(foreign: Foreign) -> None:
     assert "is this the address that `penstock receiver` printed" in sentence
 
 
+@pytest.mark.slow
 def test_a_receiver_that_goes_away_later_is_the_windows_affair(receiver: StandIn) -> None:
     with view(receiver.url) as running:
         running.until(lambda: len(receiver.requests) >= 2)

@@ -188,6 +188,7 @@ class Sent:
         self.sender.end(reason="complete", triggered=self.frames, sent=self.frames)
 
 
+@pytest.mark.slow
 def test_who_needs_a_channel_has_its_value_with_the_frame_or_nan_once_it_is_too_late(
     receiver: ReceiverProcess, sender: Streamer, recording: Recording
 ) -> None:
@@ -270,6 +271,7 @@ def test_a_class_that_needs_a_channel_which_there_is_not_is_refused(
         assert process.poll() is None
 
 
+@pytest.mark.slow
 def test_values_are_joined_by_the_number_of_their_frame_or_counted(
     receiver: ReceiverProcess, sender: Streamer, recording: Recording
 ) -> None:

@@ -33,7 +33,9 @@ def send(streamer: Streamer, filename: str, frames: int, shape: tuple[int, ...] 
     return series
 
 
-@pytest.mark.parametrize("shared", [True, False], ids=["by reference", "by value"])
+@pytest.mark.parametrize(
+    "shared", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["by reference", "by value"]
+)
 def test_every_frame_is_processed_and_its_result_is_in_its_row(
     start_receiver: Start, streamer: Streamer, tmp_path: Path, shared: bool
 ) -> None:

@@ -95,6 +95,20 @@ def test_the_remedy_names_only_keys_that_count_in_this_configuration() -> None:
     assert "or lower files" in sentence
 
 
+def test_what_waits_for_sixteen_files_is_counted_and_named_where_it_does_not_fit() -> None:
+    frames = Sizes.of(20_000_000)
+    found = memory.parts(config(files=16), frames)["several files (files)"]
+    one = memory.parts(config(files=2), frames)["several files (files)"]
+    assert found - one == 14 * 2 * 20_000_000  # two frames for each, since one is more than a block
+    # 32 frames of 20 MB for the files; 10 frames of 20.001 MB for ZeroMQ, 5 at work, and 160 MB: 1.22 GB.
+    sparse = {"high_water_mark": 8}
+    sentence = memory.objection("sim-1", config(sparse, files=16, memory_mb=1000), frames)
+    assert sentence is not None
+    assert re.search(r" 6\d\d MB of it several files \(files\); its memory_mb allows 1,000\. ", sentence)
+    assert "or lower files" in sentence
+    assert memory.objection("sim-1", config(sparse, files=8, memory_mb=1000), frames) is None
+
+
 def test_a_start_message_without_a_size_has_no_bound_and_an_absurd_one_does_no_harm() -> None:
     for header in (Header(filename=""), Header(filename="", shape=(-1,), type="mono12p")):
         assert memory.announced(config(), header, header) is None

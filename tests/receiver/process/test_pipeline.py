@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -12,10 +13,11 @@ import msgspec
 import pytest
 
 from penstock.receiver.config import ReceiverConfig
+from penstock.receiver.files.writer import SeriesWriter
 from penstock.receiver.live import last_frame
 from penstock.receiver.process.pipeline import BURST_SECONDS, Pipeline
 from penstock.stins import tcp
-from penstock.stins.messages import Header, SeriesEnd
+from penstock.stins.messages import Frame, Header, SeriesEnd
 from penstock.stins.series import SeriesEncoder
 from penstock.stins.tcp import Silence
 from tests.streams import Streamer, image, pixels
@@ -135,6 +137,53 @@ def test_while_the_network_is_interrupted_a_frame_that_is_under_way_is_not_missi
             clock.now += 0.1
             pipeline.step(0)
         assert pipeline.status(1).counts.missing == (0 if interrupted else 1)
+    finally:
+        pipeline.close()
+        streamer.close()
+
+
+@pytest.mark.parametrize("files", [1, 2])
+def test_a_series_that_its_writing_holds_up_says_so_with_the_number_of_files_to_set(
+    files: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(16)))
+    monkeypatch.setattr(os, "getloadavg", lambda: (4.0, 0.0, 0.0))
+    streamer, clock = Streamer(), HeldClock()
+    config = msgspec.convert(
+        {"source": {"endpoints": [streamer.endpoint]}, "data_root": str(tmp_path), "files": files},
+        ReceiverConfig,
+    )
+    add = SeriesWriter.add
+
+    def slow(writer: SeriesWriter, index: int, frame: Frame) -> None:
+        clock.now += 0.9
+        add(writer, index, frame)
+
+    if files == 1:
+        monkeypatch.setattr(SeriesWriter, "add", slow)
+    else:
+        monkeypatch.setattr(SeriesWriter, "held_seconds", property(lambda writer: clock.now))
+    memories = [last_frame.LastFrame(last_frame.create()) for _ in range(2)]
+    pipeline = Pipeline("sim-1", config, *memories, clock)
+    due = time.monotonic() + DEADLINE
+    try:
+        while not pipeline.ingest.connections()[0].connections:
+            assert time.monotonic() < due
+            pipeline.step(0.01)
+        streamer.start(str(tmp_path / "x.h5"), frames=16)
+        reasons = []
+        for number in range(10):
+            streamer.frame(number)
+            while pipeline.status(1).counts.received <= number:
+                assert time.monotonic() < due
+                pipeline.step(0.01)
+            clock.now += 0.1 if files == 1 else 1.0
+            series = pipeline.status(1).series
+            assert series is not None
+            reasons.append(series.reason)
+        assert reasons[0] == ""
+        assert f"cores are idle: set files: {files + 1} (penstock check-storage {tmp_path} " in reasons[-1]
+        assert sum("12 of 16 cores are idle" in message for message in caplog.messages) == 1
     finally:
         pipeline.close()
         streamer.close()

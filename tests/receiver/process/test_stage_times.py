@@ -111,6 +111,28 @@ def test_one_slow_frame_among_fast_ones_is_always_seen(place: int) -> None:
     assert sum(longest) >= 1
 
 
+def test_frames_written_in_runs_count_once_and_their_time_is_not_that_of_the_next_message() -> None:
+    clock = Clock()
+    times = StageTimes(clock)
+    times.begin(0.0, 0)
+    clock.now = 10e-6
+    times.lap("write")  # of the first frame
+    assert times.turn(0.0, 10e-6, 1) == 10e-6
+    clock.now = 1000e-6  # five frames one by one meanwhile; then a run of thirty is written
+    done, clock.now = clock.now, 1300e-6
+    times.wrote_run(300e-6, 30)
+    assert times.turn(900e-6, done, 36) == 1300e-6
+    clock.now = 1302e-6
+    times.lap("receive")
+    clock.now = 1312e-6
+    times.lap("write")  # counts for the five
+    write, receive = times.stages["write"], times.stages["receive"]
+    assert (sum(write.counts), sum(receive.counts)) == (36, 35)
+    assert write.sum == pytest.approx(360e-6)
+    assert receive.sum == pytest.approx(70e-6)
+    assert times.writing == pytest.approx(360e-6)
+
+
 def test_latency_is_from_the_senders_stamp_and_stamps_from_the_future_are_counted_apart() -> None:
     loop = Loop()
     loop.clock.now = 5.0

@@ -90,6 +90,10 @@ class PartsStore(FrameStore):
     def most_waiting_bytes(self) -> int:
         return self._dealing.files * self._writing.queue_bytes
 
+    @property
+    def held_seconds(self) -> float:
+        return sum(part.store.held_seconds for _, part in self._open())
+
     def write(self, index: int, frame: Frame) -> None:
         """Queue a frame for the thread of its part; waits while its queue is full."""
         number, row = self._dealing.place(index)

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import h5py
@@ -23,6 +24,7 @@ from penstock.codecs import bslz4
 from penstock.receiver.files.recovery.interrupted import mark_interrupted
 from penstock.receiver.files.stores import write_thread
 from penstock.receiver.files.stores.chunked import ChunkedStore
+from penstock.receiver.files.stores.write_thread import WriteThread
 from penstock.receiver.files.writer import WriterError
 from penstock.receiver.models import FrameStatus
 from penstock.receiver.reader import SeriesFile
@@ -102,6 +104,36 @@ def test_a_thread_writes_the_frames_and_what_waits_for_it_is_bounded(
     assert by == {"frames of a part"}
     with SeriesFile(path) as file:
         assert verify(file).is_sound
+
+
+def test_how_long_the_loop_waits_for_room_is_counted_and_nothing_else(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, blocked = write_thread.pwritev_all, threading.Event()
+
+    def slow(descriptor: int, blobs: Any, offset: int) -> Iterator[int]:
+        assert blocked.wait(10.0)
+        yield from real(descriptor, blobs, offset)
+
+    ticks = iter(range(1000))
+
+    def clock() -> float:  # the first look is that of a caller who is about to wait
+        blocked.set()
+        return float(next(ticks))
+
+    monkeypatch.setattr(write_thread, "pwritev_all", slow)
+    monkeypatch.setattr(write_thread, "time", SimpleNamespace(monotonic=clock))
+    with path.open("wb") as file:
+        thread = WriteThread(file.fileno(), 10)
+        thread.put(0, b"abcd", 0)
+        thread.put(1, b"efgh", 4)
+        assert thread.held_seconds == 0
+        thread.put(2, b"ijkl", 8)
+        held = thread.held_seconds
+        assert held >= 1
+        thread.close()
+        assert thread.held_seconds == held
+    assert path.read_bytes() == b"abcdefghijkl"
 
 
 def test_a_frame_can_be_read_while_the_series_runs(path: Path) -> None:
