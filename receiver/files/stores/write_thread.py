@@ -10,13 +10,16 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from penstock.receiver.files.stores.blob_writes import pwritev_all
 from penstock.stins.messages import Buffer
 
 CALL_BYTES, CALL_BLOBS = 2**22, 256
 """Most bytes and blobs per call; a single larger blob is one call."""
+WAKE_BYTES = 2**20
+"""The thread sleeps until so many bytes wait, or the caller waits for it, as in each flush: to wake it up for
+every small frame would take longer than writing that."""
 
 
 class WriteThread:
@@ -33,6 +36,7 @@ class WriteThread:
         self.lost: set[int] = set()
         self._descriptor = descriptor
         self._most_bytes = most_bytes
+        self._wake_at = min(WAKE_BYTES, most_bytes)
         self._queue: deque[tuple[int, Buffer, int]] = deque()
         self._lock = threading.Lock()
         self._come = threading.Condition(self._lock)
@@ -53,12 +57,12 @@ class WriteThread:
             OSError: an earlier frame, in `lost`, could not be written.
         """
         with self._lock:
-            self._wait(nbytes)
+            self._make_room(nbytes)
 
     def put(self, frame: int, blob: Buffer, offset: int) -> None:
         """Queue a blob; waits while the queue is full. See `BlobWrites`."""
         with self._lock:
-            self._wait(len(blob))
+            self._make_room(len(blob))
             self._queue.append((frame, blob, offset))
             self._add(len(blob))
 
@@ -66,15 +70,14 @@ class WriteThread:
         """Queue blobs; waits while the queue is full. See `BlobWrites`."""
         nbytes = sum(map(len, blobs))
         with self._lock:
-            self._wait(nbytes)
+            self._make_room(nbytes)
             self._queue.extend(zip(range(first, first + len(blobs)), blobs, offsets, strict=True))
             self._add(nbytes)
 
     def drain(self) -> None:
         """See `BlobWrites`."""
         with self._lock:
-            while self.waiting_bytes:
-                self._hold()
+            self._wait_for(lambda: not self.waiting_bytes)
             self._check()
 
     def close(self) -> None:
@@ -86,22 +89,25 @@ class WriteThread:
 
     # -- with the lock ---------------------------------------------------------------------------
 
-    def _wait(self, nbytes: int) -> None:
-        most = self._most_bytes - nbytes
-        while self._error is None and self.waiting_bytes and self.waiting_bytes > most:
-            self._hold()
+    def _make_room(self, nbytes: int) -> None:
+        most = max(0, self._most_bytes - nbytes)
+        if self.waiting_bytes > most:
+            self._wait_for(lambda: self._error is not None or self.waiting_bytes <= most)
         self._check()
 
-    def _hold(self) -> None:
-        """Wait until something is no longer queued."""
+    def _wait_for(self, done: Callable[[], bool]) -> None:
+        if done():
+            return
         began = time.monotonic()
         self._held = True
-        self._written.wait()
+        self._come.notify()
+        self._written.wait_for(done)
+        self._held = False
         self.held_seconds += time.monotonic() - began
 
     def _add(self, nbytes: int) -> None:
         self.waiting_bytes += nbytes
-        if self._sleeps:
+        if self._sleeps and self.waiting_bytes >= self._wake_at:
             self._sleeps = False
             self._come.notify()
 
@@ -109,11 +115,15 @@ class WriteThread:
         if self._error is not None:
             raise OSError(*self._error.args)
 
+    def _has_work(self) -> bool:
+        return self._ended or (bool(self._queue) and (self._held or self.waiting_bytes >= self._wake_at))
+
     def _next(self) -> list[tuple[int, Buffer, int]]:
         """Return what the next call writes; nothing if the thread shall end."""
-        while not self._queue and not self._ended:
+        while not self._has_work():
             self._sleeps = True
             self._come.wait()
+        self._sleeps = False
         batch: list[tuple[int, Buffer, int]] = []
         end, nbytes = -1, 0
         while self._queue and len(batch) < CALL_BLOBS:
@@ -136,8 +146,7 @@ class WriteThread:
                 self.lost.update(lost)
                 self._error = self._error or error
                 if self._held:
-                    self._held = False
-                    self._written.notify_all()
+                    self._written.notify()
                 batch = self._next()
                 failed = self._error is not None
             if not batch:
