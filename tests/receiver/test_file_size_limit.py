@@ -76,7 +76,7 @@ def test_a_series_that_is_announced_with_more_is_refused_before_it_begins(
     path = receiver.root / "x.h5"
     asked: dict[str, Any] = {"filename": str(path), "frame_bytes": FRAME_BYTES}
     with pytest.raises(
-        ReceiverRefused, match=r"ulimit -f, or LimitFSIZE .* raise it, or write segments"
+        ReceiverRefused, match=r"ulimit -f, or LimitFSIZE .* raise it, or write several files"
     ) as said:
         receiver.client.check(SeriesCheck(frames=401, **asked))
     assert said.value.kind == "over_limit"

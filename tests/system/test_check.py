@@ -49,6 +49,7 @@ def everything(station: Station) -> dict[str, Any]:
 def test_a_good_series_is_described_and_nothing_is_touched(station: Station) -> None:
     file = station.new_file()
     station.set(nTriggers=10, nFramesPerTrigger=2, ExposureTime=0.5, DestinationFilename=str(file))
+    until(lambda: len(station.detector.FrameShape) > 0, "the streamer has said it")
     before = everything(station)
     for _ in range(5):
         said = check(station)
