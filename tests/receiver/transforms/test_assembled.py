@@ -31,7 +31,9 @@ FRAMES = 12
     [
         pytest.param(
             # A block has all of so small frames.
-            {"transforms": PACKED, "files": 2}, ["a.h5", "a_part1.h5"], id="several files"
+            {"transforms": PACKED, "files": 2},
+            ["a.h5", "a_part1.h5"],
+            id="several files",
         ),
         pytest.param(
             {"transforms": PLAIN, "frames_per_file": 5},
