@@ -23,7 +23,7 @@ from tests.receiver.test_failed_writes import FRAMES, KINDS, Kind, check_file, s
 from tests.streams import Streamer
 
 FRAME_BYTES = 40 * 60 * 2
-NAMES = {name: name for name in ("plain", "packed", "swmr", "two threads, packed")}
+NAMES = {name: name for name in ("plain", "packed", "swmr", "two files, packed")}
 LIMIT = LEAST_BYTES + 400 * FRAME_BYTES
 
 
