@@ -15,6 +15,7 @@ from pathlib import Path
 
 from penstock.checks.finding import Finding
 from penstock.receiver.config import cores
+from penstock.receiver.files.stores.blob_writes import pwrite_all
 
 BLOCK = 2 * 2**20
 """Bytes per block: a frame of one million 16-bit pixels."""
@@ -131,13 +132,15 @@ def fewest(rates: Mapping[int, float]) -> int:
 
 
 def _rate(here: Path, count: int, blocks: int, data: Sequence[bytes]) -> float:
-    """Return the rate in GB/s of writing so many blocks to so many new files, which are then removed."""
+    """Return the rate in GB/s of writing so many blocks onto the disk, to so many new files, which are then
+    removed."""
     paths = [here / f"several-{number}" for number in range(count)]
     each = blocks // count
 
     def write(number: int, descriptor: int) -> None:
         for block in range(each):
-            _write(descriptor, data[(number + block) % len(data)], block * BLOCK)
+            pwrite_all(descriptor, data[(number + block) % len(data)], block * BLOCK)
+        os.fdatasync(descriptor)  # otherwise memory would be measured, and not the disk
 
     with ExitStack() as stack:
         descriptors = []
@@ -151,13 +154,6 @@ def _rate(here: Path, count: int, blocks: int, data: Sequence[bytes]) -> float:
                 pass
             seconds = time.perf_counter() - began
     return blocks * BLOCK / seconds / 1e9
-
-
-def _write(descriptor: int, block: bytes, offset: int) -> None:
-    """Write a block; `pwrite` may write less, and releases the interpreter lock."""
-    written = os.pwrite(descriptor, block, offset)
-    while written < len(block):
-        written += os.pwrite(descriptor, memoryview(block)[written:], offset + written)
 
 
 def _text(rate: float) -> str:

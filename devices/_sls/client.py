@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import socket
 import subprocess
 import sys
 import threading
@@ -30,8 +29,6 @@ AT_ONCE = 10.0
 AT_ONCE_CALLS = 4
 """Calls at the same time during a series: of the watcher, of the thread that sees to its end, of a trigger,
 and of Stop."""
-ACCEPT = 0.5
-"""Seconds within which a module that is switched on takes a connection."""
 START = 30.0
 """Seconds until slsdet is imported."""
 
@@ -169,19 +166,8 @@ class Client:
         if any(words in said for words in BROKEN):
             if said.startswith("Receiver"):
                 return BoxLost(f"an slsReceiver of {self.address} has closed the connection; is it running?")
-            away = [f"{host}:{port}" for host, port in self._modules if not _accepts(host, port)]
-            who = f"the detector module at {' and that at '.join(away)}" if away else self.address
-            return BoxLost(f"{who} has closed the connection: {said}; was it switched off?")
+            return BoxLost(f"{self.address} has closed the connection: {said}; was it switched off?")
         return CameraError(f"{self.address} refuses: {said.removeprefix('Detector returned: ')}")
-
-
-def _accepts(host: str, port: int) -> bool:
-    """Return whether somebody takes connections there; an error does not say whose connection it was."""
-    try:
-        socket.create_connection((host, port), ACCEPT).close()
-    except OSError:
-        return False
-    return True
 
 
 class _Worker:

@@ -69,9 +69,16 @@ def test_several_files_are_written_by_threads_of_their_own_in_turns_and_removed(
             assert (done, os.listdir(tmp_path)) == (len(turns), [])
             turns.append({})
 
+    synced: list[str] = []
     monkeypatch.setattr(write_rates.os, "pwrite", pwrite)
+    monkeypatch.setattr(
+        write_rates.os,
+        "fdatasync",
+        lambda descriptor: synced.append(os.readlink(f"/proc/self/fd/{descriptor}")),
+    )
     finding = several_files(tmp_path, 16 * BLOCK, progress)
     assert [len(turn) for turn in turns] == [1, 2, 4, 1, 2, 4, 1, 2, 4]
+    assert len(synced) == 3 * (1 + 2 + 4)  # each file: else memory is measured, and not the disk
     for turn in turns:
         each = 16 // len(turn)
         assert all(offsets == [at * 2_097_152 for at in range(each)] for offsets in turn.values())
