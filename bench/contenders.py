@@ -11,9 +11,9 @@ import json
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Any
 
 from penstock.bench.load import Case, Run, high_water_mark
@@ -47,9 +47,15 @@ class Receiver:
         folder: where its files go; also holds its configuration.
         kind: of the stream, one of `receiver.sources`.
         endpoint: of a sender that exists already; "" for one of a generator.
+        more: keys of its entry that the case does not say, or says otherwise.
+        on: command line that runs it on certain cores, see `cpu_sets.pinned`.
     """
 
-    def __init__(self, case: Case, folder: Path, kind: str = "stins", endpoint: str = "") -> None:
+    def __init__(
+        self, case: Case, folder: Path, kind: str = "stins", endpoint: str = "", *,
+        more: Mapping[str, Any] = MappingProxyType({}), on: Sequence[str] = (),
+    ) -> None:  # fmt: skip
+        self._on = on
         self._folder = folder
         self._endpoint = endpoint or f"tcp://127.0.0.1:{free_port()}"
         self._config = folder / f"bench-{self._endpoint.rpartition(':')[2]}.yaml"
@@ -60,7 +66,7 @@ class Receiver:
         entry = {
             "source": source, "data_root": str(folder), "workers": case.workers,
             "durability": "synced" if case.synced else "closed",
-            "transforms": [{"type": "bslz4"}] if case.compress else [],
+            "transforms": [{"type": "bslz4"}] if case.compress else [], **more,
         }  # fmt: skip
         # JSON is YAML too.
         self._config.write_text(json.dumps({"receivers": {"bench": entry}}))
@@ -70,7 +76,8 @@ class Receiver:
 
     def __enter__(self) -> Receiver:
         argv = (
-            *PENSTOCK, "receiver", "bench", "--config", str(self._config), "--http", "127.0.0.1:0", "--json",
+            *self._on, *PENSTOCK, "receiver", "bench", "--config", str(self._config),
+            "--http", "127.0.0.1:0", "--json",
         )  # fmt: skip
         with contextlib.ExitStack() as stack:
             stack.callback(self._config.unlink, missing_ok=True)
@@ -127,6 +134,11 @@ class Receiver:
         self._check()
         cpu = {name: round(after[name] - self._before[name], 6) for name in after}
         return self._moments["idle"] - self._moments["running"], cpu
+
+    @property
+    def idle_at(self) -> float:
+        """Moment at which the last series had ended, of the monotonic clock, in seconds."""
+        return self._moments["idle"]
 
     def _check(self) -> None:
         """Refuse an incomplete series; the status follows the log after a moment."""

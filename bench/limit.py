@@ -1,4 +1,4 @@
-"""Build the limit: a C program that needs a compiler and the libzmq that comes with pyzmq."""
+"""Build the limits, and the sender: C programs that need a compiler and the libzmq that comes with pyzmq."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 
-def build(folder: Path) -> Path | None:
-    """Compile the program into this folder and return it; `None` without a C compiler.
+def build(folder: Path, name: str = "limit") -> Path | None:
+    """Compile the program NAME.c into this folder and return it; `None` without a C compiler.
 
     Raises:
         RuntimeError: the compiler failed, with its messages.
@@ -23,11 +23,12 @@ def build(folder: Path) -> Path | None:
     assert package is not None and package.origin is not None, "pyzmq is a dependency"
     bundled = sorted(Path(package.origin).parent.parent.glob("pyzmq.libs/libzmq*.so*"))
     library = [str(bundled[0]), f"-Wl,-rpath,{bundled[0].parent}"] if bundled else ["-lzmq"]
-    program = folder / "limit"
-    source = str(files("penstock.bench") / "limit.c")
+    program = folder / name
+    source = str(files("penstock.bench") / f"{name}.c")
     done = subprocess.run(
-        [compiler, "-O2", source, "-o", str(program), *library], capture_output=True, text=True, timeout=60
-    )
+        [compiler, "-O2", "-pthread", source, "-o", str(program), *library],
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
     if done.returncode != 0:
-        raise RuntimeError(f"{compiler} cannot build the limit: {done.stderr.strip()}")
+        raise RuntimeError(f"{compiler} cannot build {name}.c: {done.stderr.strip()}")
     return program
