@@ -44,9 +44,7 @@ def wrong_in_raw_files(prefix: Path, setup: Setup, frames: int) -> str:
         if not indices:
             continue
         rows = np.memmap(file, "<u8", "r").reshape(len(indices), -1)
-        stored = (
-            (index, part if of_stream else 0, row) for index, row in zip(indices, rows, strict=True)
-        )
+        stored = ((index, part if of_stream else 0, row) for index, row in zip(indices, rows, strict=True))
         if wrong := _wrong(stored, setup):
             return wrong
     return ""

@@ -7,11 +7,12 @@ in a queue is not yet done.
 from __future__ import annotations
 
 import contextlib
-import json
+import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from queue import Empty, Queue
 from typing import Any
 
 import msgspec
@@ -160,36 +161,64 @@ class Ours:
         )  # fmt: skip
 
 
-def limit(setup: Setup, place: Place, frames: int) -> Take:
-    """Let the C program take a series of so many frames per stream.
+class Limit:
+    """The C program with one setup, for one series after another; a context manager.
 
-    Raises:
-        ProcessFailed: a process did not start.
-        RuntimeError: it did not take the whole series.
+    Args:
+        setup: how it takes frames.
+        place: where.
+        lengths: frames per stream of all series that it will take.
     """
-    endpoints = _endpoints(setup.streams)
-    block = Dealing.of(max(1, setup.files), setup.frame_bytes).block
-    argv = (
-        *pinned(place.receiving), str(place.limit), str(frames), str(setup.frame_bytes),
-        str(setup.high_water_mark), str(setup.sockets), str(setup.io_threads), str(setup.files), str(block),
-        str(place.folder / RAW), *endpoints,
-    )  # fmt: skip
-    told: dict[str, float] = {}
-    # It keeps the memory of frames for later ones as the receiver does: the limit must not be the allocator.
-    with (
-        Child(
-            C_PROGRAM, argv, line_with("ready"), environment=ALLOCATOR, relay=lambda line: _add(told, line)
-        ) as taker,
-        _sender(place, setup, endpoints, frames, "") as sent,
-    ):
-        taker.wait(SERIES_SECONDS)
-        taker.stop()  # returns once everything that it wrote has been read
-    if "ended" not in told:
-        raise RuntimeError(f"{taker.ended()}: it did not take the whole series")
-    return _take(
-        setup, frames, sent, told["ended"], cpu_seconds=told["cpu_seconds"],
-        loop_seconds=told["thread_seconds"],
-    )  # fmt: skip
+
+    def __init__(self, setup: Setup, place: Place, lengths: Sequence[int]) -> None:
+        self._setup, self._place = setup, place
+        self._endpoints = _endpoints(setup.streams)
+        self._lengths = iter(lengths)
+        self._told: Queue[dict[str, float]] = Queue()
+        block = Dealing.of(max(1, setup.files), setup.frame_bytes).block
+        self._argv = (
+            *pinned(place.receiving), str(place.limit), ",".join(map(str, lengths)), str(setup.frame_bytes),
+            str(setup.high_water_mark), str(setup.sockets), str(setup.io_threads), str(setup.files),
+            str(block), str(place.folder / RAW), *self._endpoints,
+        )  # fmt: skip
+
+    def __enter__(self) -> Limit:
+        # It keeps the memory of frames as the receiver does: the allocator must not be the limit.
+        self._child = Child(
+            C_PROGRAM, self._argv, line_with("ready"), environment=ALLOCATOR, relay=self._follow
+        )
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._child.stop()
+
+    def take(self) -> Take:
+        """Let it take the next series.
+
+        Raises:
+            ProcessFailed: the sender did not start.
+            RuntimeError: it did not take the whole series.
+        """
+        frames = next(self._lengths)
+        with _sender(self._place, self._setup, self._endpoints, frames, "") as sent:
+            told = self._wait()
+        return _take(
+            self._setup, frames, sent, told["ended"], cpu_seconds=told["cpu_seconds"],
+            loop_seconds=told["thread_seconds"],
+        )  # fmt: skip
+
+    def _wait(self) -> dict[str, float]:
+        deadline = time.monotonic() + SERIES_SECONDS
+        while time.monotonic() < deadline:
+            with contextlib.suppress(Empty):
+                return self._told.get(timeout=0.2)
+            if ended := self._child.ended():
+                raise RuntimeError(f"{ended}: it did not take the whole series")
+        raise RuntimeError(f"{C_PROGRAM} did not take the whole series within {SERIES_SECONDS:g} s")
+
+    def _follow(self, line: str) -> None:
+        if (told := line_with("ended")(line)) is not None:
+            self._told.put(told)
 
 
 @contextlib.contextmanager
@@ -205,7 +234,12 @@ def _sender(
     for number, endpoint in enumerate(endpoints):
         argv += (endpoint, *_texts(setup, number, series, frames, file))
     told: dict[str, float] = {}
-    with Child("the sender", argv, line_with("bound"), relay=lambda line: _add(told, line)) as sender:
+
+    def follow(line: str) -> None:
+        for key in ("started", "ended"):
+            told.update(line_with(key)(line) or {})
+
+    with Child("the sender", argv, line_with("bound"), relay=follow) as sender:
         yield told
         sender.wait(10.0)
     if "ended" not in told:
@@ -248,8 +282,3 @@ def _refusal(entry: dict[str, Any]) -> str:
 
 def _endpoints(streams: int) -> list[str]:
     return [f"tcp://127.0.0.1:{free_port()}" for _ in range(streams)]
-
-
-def _add(told: dict[str, float], line: str) -> None:
-    with contextlib.suppress(ValueError):
-        told.update(json.loads(line))

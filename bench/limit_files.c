@@ -1,15 +1,16 @@
 /* The limit for several files: the same sockets receiving and discarding, or receiving and handing the blobs
  * to one thread per file, which writes them. No HDF5, no account, nothing else.
  *
- * usage: limit_files FRAMES FRAME_BYTES HIGH_WATER_MARK SOCKETS IO_THREADS FILES BLOCK PREFIX ENDPOINT...
+ * usage: limit_files FRAMES,... FRAME_BYTES HIGH_WATER_MARK SOCKETS IO_THREADS FILES BLOCK PREFIX ENDPOINT...
  *
- * Takes one series of FRAMES frames of FRAME_BYTES from each endpoint, with SOCKETS sockets for each. One
- * endpoint: frames are dealt to FILES files in blocks of BLOCK frames by their index, as a receiver deals
+ * Takes series of FRAMES frames of FRAME_BYTES from each endpoint, with SOCKETS sockets for each: one for
+ * each FRAMES, so that all but the first find the memory of the queues already touched, as a receiver does.
+ * One endpoint: frames are dealt to FILES files in blocks of BLOCK frames by their index, as a receiver deals
  * them (receiver/files/dealing.py). Several: those of each go to a file of its own. FILES 0: they are
  * discarded. Files are PREFIX_part1.raw and so on; their threads get messages, not copies, at most two blocks
  * wait for each, and whoever has nothing to write allocates the space of its next frames. Prints one JSON
- * line: the moment at which all files are closed, or the last message has come, on the monotonic clock, and
- * the CPU seconds of the receiving thread and of the process from the first message on.
+ * line per series: the moment at which all files are closed, or the last message has come, on the monotonic
+ * clock, and the CPU seconds of the receiving thread and of the process from the first message on.
  *
  * The functions of libzmq are declared here, as in limit.c.
  */
@@ -24,11 +25,13 @@
 #include <unistd.h>
 
 typedef struct { unsigned char opaque[64] __attribute__((aligned(8))); } zmq_msg_t;
+typedef struct { void *socket; int fd; short events, revents; } zmq_pollitem_t;
 void *zmq_ctx_new(void);
 int zmq_ctx_set(void *context, int option, int value);
 void *zmq_socket(void *context, int type);
 int zmq_setsockopt(void *socket, int option, const void *value, size_t size);
 int zmq_connect(void *socket, const char *endpoint);
+int zmq_poll(zmq_pollitem_t *items, int count, long timeout);
 int zmq_msg_init(zmq_msg_t *message);
 int zmq_msg_recv(zmq_msg_t *message, void *socket, int flags);
 int zmq_msg_move(zmq_msg_t *to, zmq_msg_t *from);
@@ -36,7 +39,7 @@ int zmq_msg_more(const zmq_msg_t *message);
 int zmq_msg_close(zmq_msg_t *message);
 void *zmq_msg_data(zmq_msg_t *message);
 size_t zmq_msg_size(const zmq_msg_t *message);
-enum { PULL = 7, RCVHWM = 24, IO_THREADS = 1, DONTWAIT = 1, MOST = 64, QUEUE = 4096, STEP = 1 << 22 };
+enum { PULL = 7, RCVHWM = 24, IO_THREADS = 1, DONTWAIT = 1, POLL_IN = 1, MOST = 64, QUEUE = 4096, STEP = 1 << 22 };
 
 typedef struct { zmq_msg_t message; long row; } job_t;
 typedef struct {
@@ -50,7 +53,7 @@ typedef struct {
     pthread_t thread;
 } part_t;
 
-static void *sockets[MOST];
+static zmq_pollitem_t sockets[MOST];
 static int socket_count, per_endpoint;
 static unsigned turn;
 static long frames, frame_bytes, block, most_waiting;
@@ -137,7 +140,7 @@ static int receive(zmq_msg_t *part, long *index) {
     zmq_msg_init(part);
     for (int tried = 0;; tried++) {
         at = turn++ % socket_count;
-        if (zmq_msg_recv(part, sockets[at], DONTWAIT) >= 0) break;
+        if (zmq_msg_recv(part, sockets[at].socket, DONTWAIT) >= 0) break;
         if (errno != EAGAIN) fail("zmq_msg_recv");
         /* Whoever waits in zmq_poll is woken for each message, which costs more than the message does. */
         if (tried % socket_count == socket_count - 1) nanosleep(&PAUSE, NULL);
@@ -150,57 +153,28 @@ static int receive(zmq_msg_t *part, long *index) {
     while (zmq_msg_more(part)) {
         zmq_msg_close(part);
         zmq_msg_init(part);
-        if (zmq_msg_recv(part, sockets[at], 0) < 0) fail("zmq_msg_recv");
+        if (zmq_msg_recv(part, sockets[at].socket, 0) < 0) fail("zmq_msg_recv");
     }
     return at;
 }
 
-int main(int argc, char **argv) {
-    int endpoints = argc - 9, files = argc > 6 ? atoi(argv[6]) : 0;
-    per_endpoint = argc > 4 ? atoi(argv[4]) : 0;
-    socket_count = endpoints * per_endpoint;
-    if (endpoints < 1 || socket_count < 1 || socket_count > MOST ||
-        (files && endpoints > 1 && files != endpoints)) {
-        fprintf(stderr, "usage: limit_files FRAMES FRAME_BYTES HIGH_WATER_MARK SOCKETS IO_THREADS FILES BLOCK "
-                        "PREFIX ENDPOINT...\n");
-        return 2;
-    }
-    int mark = atoi(argv[3]), started = 0;
-    frames = atol(argv[1]);
-    frame_bytes = atol(argv[2]);
-    block = atol(argv[7]);
-    most_waiting = 2 * block < QUEUE ? 2 * block : QUEUE;
-    void *context = zmq_ctx_new();
-    zmq_ctx_set(context, IO_THREADS, atoi(argv[5]));
-    for (int i = 0; i < socket_count; i++) {
-        sockets[i] = zmq_socket(context, PULL);
-        zmq_setsockopt(sockets[i], RCVHWM, &mark, sizeof mark);
-        if (zmq_connect(sockets[i], argv[9 + i / per_endpoint])) fail(argv[9 + i / per_endpoint]);
-    }
-    parts = calloc(files ? files : 1, sizeof *parts);
-    printf("{\"ready\": %d}\n", socket_count);
-    fflush(stdout);
-
-    double thread = 0, process = 0, ended;
+/* One series of `frames` frames from each endpoint. */
+static void take_series(int endpoints, int files, const char *prefix) {
+    zmq_poll(sockets, socket_count, -1); /* between series, others are measured */
+    double thread = seconds(CLOCK_THREAD_CPUTIME_ID), process = seconds(CLOCK_PROCESS_CPUTIME_ID);
+    memset(parts, 0, files * sizeof *parts);
+    for (int i = 0; i < files; i++)
+        open_part(&parts[i], prefix, i, endpoints > 1 ? frames : rows_of(i, files));
     long wanted = frames * endpoints, others = 2L * endpoints; /* start and end messages */
     while (wanted > 0 || others > 0) {
         zmq_msg_t part;
         long index;
         int at = receive(&part, &index);
-        if (!started++) { /* a start message, or a frame that has overtaken it */
-            thread = seconds(CLOCK_THREAD_CPUTIME_ID);
-            process = seconds(CLOCK_PROCESS_CPUTIME_ID);
-            for (int i = 0; i < files; i++)
-                open_part(&parts[i], argv[8], i, endpoints > 1 ? frames : rows_of(i, files));
-        }
+        if (index < 0) others--;
+        else wanted--;
         if (index < 0 || !files) {
-            if (index < 0) others--;
-            else wanted--;
             zmq_msg_close(&part);
-            continue;
-        }
-        wanted--;
-        if (endpoints > 1) {
+        } else if (endpoints > 1) {
             hand_over(&parts[at / per_endpoint], &part, index);
         } else {
             long number = index / block;
@@ -214,10 +188,40 @@ int main(int argc, char **argv) {
         pthread_mutex_unlock(&parts[i].lock);
     }
     for (int i = 0; i < files; i++) pthread_join(parts[i].thread, NULL);
-    ended = seconds(CLOCK_MONOTONIC);
-    printf("{\"frames\": %ld, \"ended\": %.6f, \"thread_seconds\": %.6f, \"cpu_seconds\": %.6f}\n",
-           frames * endpoints, ended, seconds(CLOCK_THREAD_CPUTIME_ID) - thread,
-           seconds(CLOCK_PROCESS_CPUTIME_ID) - process);
+    double ended = seconds(CLOCK_MONOTONIC);
+    printf("{\"ended\": %.6f, \"thread_seconds\": %.6f, \"cpu_seconds\": %.6f}\n", ended,
+           seconds(CLOCK_THREAD_CPUTIME_ID) - thread, seconds(CLOCK_PROCESS_CPUTIME_ID) - process);
     fflush(stdout);
+}
+
+int main(int argc, char **argv) {
+    int endpoints = argc - 9, files = argc > 6 ? atoi(argv[6]) : 0;
+    per_endpoint = argc > 4 ? atoi(argv[4]) : 0;
+    socket_count = endpoints * per_endpoint;
+    if (endpoints < 1 || socket_count < 1 || socket_count > MOST ||
+        (files && endpoints > 1 && files != endpoints)) {
+        fprintf(stderr, "usage: limit_files FRAMES,... FRAME_BYTES HIGH_WATER_MARK SOCKETS IO_THREADS FILES "
+                        "BLOCK PREFIX ENDPOINT...\n");
+        return 2;
+    }
+    int mark = atoi(argv[3]);
+    frame_bytes = atol(argv[2]);
+    block = atol(argv[7]);
+    most_waiting = 2 * block < QUEUE ? 2 * block : QUEUE;
+    void *context = zmq_ctx_new();
+    zmq_ctx_set(context, IO_THREADS, atoi(argv[5]));
+    for (int i = 0; i < socket_count; i++) {
+        void *socket = zmq_socket(context, PULL);
+        zmq_setsockopt(socket, RCVHWM, &mark, sizeof mark);
+        if (zmq_connect(socket, argv[9 + i / per_endpoint])) fail(argv[9 + i / per_endpoint]);
+        sockets[i] = (zmq_pollitem_t){socket, 0, POLL_IN, 0};
+    }
+    parts = calloc(files ? files : 1, sizeof *parts);
+    printf("{\"ready\": %d}\n", socket_count);
+    fflush(stdout);
+    for (char *next = argv[1]; *next; next += *next == ',') {
+        frames = strtol(next, &next, 10);
+        take_series(endpoints, files, argv[8]);
+    }
     return 0;
 }
