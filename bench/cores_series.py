@@ -54,10 +54,11 @@ class Setup:
     @property
     def name(self) -> str:
         """How people call it."""
-        sockets = "1 socket" if self.sockets == 1 else f"{self.sockets} sockets"
         if self.streams > 1:
             return f"{self.streams} modules"
-        return f"files: {self.files}, {sockets}" if self.files else f"live, {sockets}"
+        if not self.files:
+            return "live, 1 socket" if self.sockets == 1 else f"live, {self.sockets} sockets"
+        return "1 stream" if self.sockets == 1 else f"files: {self.files}"
 
     @property
     def io_threads(self) -> int:

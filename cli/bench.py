@@ -18,6 +18,7 @@ Examples:
   penstock bench --figures docs/performance --again    everything for the docs: three quarters of an hour
   penstock bench --figures /tmp/try --minutes 35 --disk /data    with shorter series
   penstock bench --files 2 --dir /dev/shm     instead: several files per series beside one, CPU per frame
+  penstock bench --cores --dir /dev/shm       instead: one receiver on many cores, beside C; eight minutes
   penstock bench --transforms                 instead: Pilatus CBF to bslz4, beside its libraries alone
   penstock bench --viewer --dir /dev/shm      instead: what a viewer costs the data path
   penstock bench --rois --rounds 10           instead: what regions of interest cost
@@ -31,7 +32,6 @@ from __future__ import annotations
 
 import argparse
 import signal
-import statistics
 import sys
 import tempfile
 from importlib.util import find_spec
@@ -87,6 +87,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="instead: N files per series beside one, CPU per frame and equal content",
     )
     parser.add_argument(
+        "--cores",
+        action="store_true",
+        help="instead: one receiver on 16 cores and more, 1 to 6 files, modules, live, beside a C program",
+    )
+    parser.add_argument(
         "--rois", action="store_true", help="instead: frames of 2 MB, with and without regions of interest"
     )
     parser.add_argument(
@@ -130,7 +135,13 @@ def run(args: argparse.Namespace) -> int:
         if args.transforms:
             return _transforms(args)
         if args.files is not None:
-            return _files(args)
+            from penstock.bench.files_report import report as report_files
+
+            return report_files(args.dir, args.files, args.rounds, args.json)
+        if args.cores:
+            from penstock.bench.cores_report import report as report_cores
+
+            return report_cores(args.dir, args.rounds, args.json, args.sizes)
         if args.viewer:
             from penstock.bench.viewer_report import report
 
@@ -178,43 +189,6 @@ def _transforms(args: argparse.Namespace) -> int:
     if args.image is not None and not args.image.is_file():
         raise UserError(f"--image {args.image} is not a file")
     return report(args.image, args.rounds, args.json)
-
-
-def _files(args: argparse.Namespace) -> int:
-    from rich.console import Console
-    from rich.table import Table
-
-    from penstock.bench.files import compare, ratio
-
-    console = Console(stderr=True)
-    with (
-        tempfile.TemporaryDirectory(dir=args.dir, prefix="penstock-bench-") as folder,
-        console.status("starting") as status,
-    ):
-        found = list(compare(Path(folder), args.files, args.rounds, status.update))
-    table = Table(title="CPU per frame, µs, of the data process (medians)")
-    columns = "1 file", f"{args.files} files", "ratio", "bar of two", "flat out", "content"
-    for column in ("frames", *columns):
-        table.add_column(column, justify="left" if column == "frames" else "right")
-    for case in found:
-        medians = [f"{statistics.median(case.cpu_us[number]):,.0f}" for number in sorted(case.cpu_us)]
-        content = "equal" if case.equal else "NOT EQUAL"
-        name = f"{case.load.name}, {case.load.rate:,.0f} per second"
-        ratios = f"{case.ratio:.2f}", f"≤ {case.load.bar:g}", f"{ratio(case.flat_out_us):.2f}"
-        table.add_row(name, *medians, *ratios, content)
-    Console(stderr=args.json).print(table)
-    if args.json:
-        cases = {
-            case.load.name: {
-                "cpu_us": case.cpu_us,
-                "ratio": case.ratio,
-                "flat_out_us": case.flat_out_us,
-                "equal": case.equal,
-            }
-            for case in found
-        }
-        emit({"files": args.files, "cases": cases})
-    return 0 if all(case.reached for case in found) else 1
 
 
 def _compare(args: argparse.Namespace) -> int:
