@@ -118,12 +118,12 @@ def measure(
     wanted = series_bytes or (SERIES_BYTES if cores >= MANY else FEW_CORES_BYTES)
     for frame_bytes in sizes:
         chosen = setups(frame_bytes, cores, modules=frame_bytes == with_modules(sizes))
-        nbytes = min(wanted, _room(place.folder, chosen))
+        nbytes = max(0.0, min(wanted, _room(place.folder, chosen)))
         frames = int(nbytes // frame_bytes)
         if frames < min(FEWEST, wanted // frame_bytes):
             raise RuntimeError(
                 f"{place.folder} and the memory have room for {nbytes / 1e9:.1f} GB per series, of which "
-                f"{FEWEST} frames of {size(frame_bytes)} need {FEWEST * frame_bytes / 1e9:.1f}"
+                f"{FEWEST} frames of {size(frame_bytes)} need {FEWEST * frame_bytes / 1e9:.2g}"
             )
         if nbytes < wanted:
             note(

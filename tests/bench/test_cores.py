@@ -1,0 +1,372 @@
+"""One receiver on many cores: sets of cores, bars and limits from figures, and a small run for real."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from dataclasses import replace
+from io import StringIO
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+from rich.console import Console
+
+from penstock.bench import cores, cores_report, cpu_sets, limit
+from penstock.bench.cores import Found, setups
+from penstock.bench.cores_bars import Bar, bars, limits
+from penstock.bench.cores_content import words, wrong_in_raw_files, wrong_in_series
+from penstock.bench.cores_report import about, report, table
+from penstock.bench.cores_series import Ours, Place, Setup, Take
+from penstock.devices._base.processes import PYTHON
+
+TWO_MB = Setup(frame_bytes=2_000_000, sockets=4)
+NOWHERE = Place(folder=Path("/nowhere"), send=Path("send"), limit=Path("limit_files"))
+
+
+def take(gbps: float, *, cpu: float = 2.0, loop: float = 0.5, io: float = 1.0, sender: float = 1.0) -> Take:
+    """A series of one second."""
+    return Take(
+        frames=500, nbytes=int(gbps * 1e9), seconds=1.0, cpu_seconds=cpu, loop_seconds=loop, io_seconds=io,
+        sender_seconds=sender,
+    )  # fmt: skip
+
+
+def found(setup: Setup, penstock: float, c: float, **busy: float) -> Found:
+    return Found(setup=setup, frames=500, penstock=[take(penstock, **busy)], c=[take(c)])
+
+
+def files(number: int, penstock: float, c: float, **busy: float) -> Found:
+    return found(replace(TWO_MB, files=number), penstock, c, **busy)
+
+
+# -- sets of cores ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("numbers", "step", "sending", "receiving"),
+    [
+        (range(16), 0, range(10, 16), range(10)),  # as many as the sender can use
+        (range(8), 0, range(4, 8), range(4)),  # half
+        (range(4), 0, [2, 3], [0, 1]),
+        (range(16), 8, [5, 6, 7, 13, 14, 15], [0, 1, 2, 3, 4, 8, 9, 10, 11, 12]),  # 0 and 8 are one core
+        (range(4), 2, [1, 3], [0, 2]),
+        ([1, 3, 5, 7], 0, [5, 7], [1, 3]),
+    ],
+)
+def test_sender_and_receiver_get_cores_of_their_own_and_no_hyper_thread_of_the_others(
+    tmp_path: Path, numbers: list[int], step: int, sending: list[int], receiving: list[int]
+) -> None:
+    for core in numbers if step else ():
+        folder = tmp_path / f"cpu{core}" / "topology"
+        folder.mkdir(parents=True)
+        (folder / "thread_siblings_list").write_text(f"{core % step},{core % step + step}\n")
+
+    assert cpu_sets.divide(list(numbers), 6, tmp_path) == (list(sending), list(receiving))
+
+
+@pytest.mark.parametrize("siblings", ["", "0-3"], ids=["three cores", "one core of four threads"])
+def test_too_few_cores_are_shared(tmp_path: Path, siblings: str) -> None:
+    for core in range(4) if siblings else ():
+        (tmp_path / f"cpu{core}" / "topology").mkdir(parents=True)
+        (tmp_path / f"cpu{core}" / "topology" / "thread_siblings_list").write_text(siblings)
+
+    assert cpu_sets.divide(range(4 if siblings else 3), 6, tmp_path) is None
+    assert cpu_sets.pinned(None) == ()
+
+
+def test_a_pinned_program_and_what_it_starts_run_on_its_cores_only() -> None:
+    core = cpu_sets.usable()[-1]
+    argv = (
+        "-c",
+        "import os, sys; os.execv('/bin/sh', ['sh', '-c', 'grep Cpus_allowed_list /proc/self/status'])",
+    )
+
+    told = subprocess.run(
+        [*cpu_sets.pinned([core]), *PYTHON, *argv], check=True, capture_output=True, text=True
+    )
+
+    assert told.stdout.split() == ["Cpus_allowed_list:", str(core)]
+
+
+# -- what is measured ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("number", "wanted"),
+    [
+        (16, ["files: 1", "files: 2", "files: 4", "files: 6", "1 stream", "2 modules", "4 modules",
+              "live, 1 socket", "live, 4 sockets"]),
+        (8, ["files: 1", "files: 2", "files: 4", "1 stream", "2 modules", "live, 1 socket",
+             "live, 2 sockets"]),
+        (2, ["files: 1", "files: 2", "1 stream", "2 modules", "live, 1 socket", "live, 2 sockets"]),
+    ],
+)  # fmt: skip
+def test_the_number_of_cores_decides_how_many_files_modules_and_sockets(
+    number: int, wanted: list[str]
+) -> None:
+    chosen = setups(2_000_000, number, modules=True)
+    own = [setup.name for setup in chosen if setup.files or setup.streams == 1]
+
+    assert own == wanted
+    # Each has its ceiling: the same sockets, and no file.
+    assert {replace(setup, files=0) for setup in chosen} == {setup for setup in chosen if not setup.files}
+
+
+@pytest.mark.parametrize(
+    ("available_kb", "free_blocks", "frames", "note"),
+    [
+        # Half of the free space; the memory, less 2 GB and six times the processes', divided by 1.5.
+        (40_000_000, 10**7, 200, ""),
+        (40_000_000, 2 * 10**5, 50, "2 MB: series of 0.1 GB in place of 0.4: there is no room for more"),
+        (40_000_000, 3 * 10**4, 0, "7 frames"),
+        (1_000_000, 10**7, 0, "memory"),
+    ],
+    ids=["room", "cut", "no room on the disk", "no memory"],
+)
+def test_a_series_is_cut_to_the_room_there_is(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    available_kb: int,
+    free_blocks: int,
+    frames: int,
+    note: str,
+) -> None:
+    (tmp_path / "meminfo").write_text(f"MemTotal: 9 kB\nMemAvailable: {available_kb} kB\n")
+    monkeypatch.setattr(cores, "MEMINFO", tmp_path / "meminfo")
+    monkeypatch.setattr(
+        cores.os, "statvfs", lambda folder: SimpleNamespace(f_bavail=free_blocks, f_frsize=1000)
+    )
+    monkeypatch.setattr(
+        cores, "_measure", lambda place, chosen, count, *_: [Found(setup=chosen[0], frames=count)]
+    )
+    notes: list[str] = []
+
+    def run() -> list[Found]:
+        return list(cores.measure(NOWHERE, 2, 3, lambda text: None, notes.append, [2_000_000]))
+
+    if frames:
+        assert run()[0].frames == frames
+        assert notes == ([note] if note else [])
+    else:
+        with pytest.raises(RuntimeError, match=r"room for 0\.\d GB .* 8 frames of 2 MB need 0.016"):
+            run()
+
+
+class Failing:
+    """A C program that does not take the whole series."""
+
+    def take(self) -> Take:
+        raise RuntimeError("it ended")
+
+
+def test_a_series_that_is_not_complete_leaves_a_sentence_and_no_file(tmp_path: Path) -> None:
+    (tmp_path / "cores_part1.raw").touch()
+    (tmp_path / "cores.h5").touch()
+    each = Found(setup=replace(TWO_MB, files=2), frames=8)
+    takers: Any = Failing()
+
+    cores._turn(replace(NOWHERE, folder=tmp_path), each, "C", takers, 8, counted=True)
+
+    assert each.wrong == "2 MB, files: 2, C: it ended"
+    assert not each.c and not list(tmp_path.iterdir())
+
+
+# -- frames ----------------------------------------------------------------------------------------
+
+
+def test_frames_of_the_sender_have_their_number_in_every_8192nd_word_and_the_last() -> None:
+    frame = words(Setup(frame_bytes=200_000), 7, 2)  # 25,000 words
+
+    marked = 7 + 2 * 2**40
+    assert [frame[at] for at in (0, 8192, 16384, 24576, 24999)] == [marked] * 5
+    assert [frame[at] for at in (1, 2)] == [0x9E3779B97F4A7C15, 0x3C6EF372FE94F82A]
+    assert np.count_nonzero(frame == marked) == 5
+
+
+@pytest.mark.parametrize(
+    ("order", "wrong"),
+    [
+        # Blocks of 8 MB are four frames of 2 MB.
+        (([0, 1, 2, 3, 8], [4, 5, 6, 7]), ""),
+        (([0, 1, 2, 3, 7], [4, 5, 6, 8]), "frame 8 is not what was sent"),
+        (([0, 1, 2, 3], [4, 5, 6, 7]), "cores_part1.raw has 8000000 bytes, not 10000000"),
+    ],
+)
+def test_the_c_programs_files_are_compared_with_what_was_sent(
+    tmp_path: Path, order: tuple[list[int], list[int]], wrong: str
+) -> None:
+    setup = replace(TWO_MB, files=2)
+    for part, indices in enumerate(order):
+        content = b"".join(words(setup, index, 0).tobytes() for index in indices)
+        (tmp_path / f"cores_part{part + 1}.raw").write_bytes(content)
+
+    assert wrong_in_raw_files(tmp_path / "cores", setup, 9) == wrong
+
+
+# -- bars and limits -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("gbps", "required", "c_gbps", "reached"),
+    [
+        (8.0, 8.0, 20.0, True),
+        (7.9, 8.0, 20.0, False),
+        (6.8, 8.0, 8.0, True),  # 0.85 of the C program's is less
+        (6.7, 8.0, 8.0, False),
+        (float("nan"), 8.0, 8.0, False),
+        (6.0, float("nan"), 8.0, False),
+        (7.9, 8.0, float("nan"), False),
+    ],
+)
+def test_a_bar_is_its_rate_or_a_share_of_the_c_programs(
+    gbps: float, required: float, c_gbps: float, reached: bool
+) -> None:
+    assert Bar(name="", gbps=gbps, required=required, c_gbps=c_gbps).reached is reached
+
+
+def test_the_bars_of_what_was_measured() -> None:
+    one, live = replace(TWO_MB, sockets=1, files=1), TWO_MB
+    measured = [
+        files(1, 3.0, 3.0), files(2, 5.0, 6.0), files(4, 8.5, 9.0), files(6, 7.0, 11.0), found(one, 3.0, 4.0),
+        found(replace(one, streams=2, files=2), 5.0, 7.0), found(replace(one, streams=4, files=4), 9.0, 14.0),
+        found(replace(one, streams=2, files=0), 0.0, 9.0), found(replace(live, sockets=1), 4.0, 4.0),
+        found(live, 10.5, 16.0), found(replace(live, frame_bytes=200_000), 3.0, 9.0),
+    ]  # fmt: skip
+
+    assert [
+        (bar.name, bar.gbps, bar.c_gbps, round(bar.required, 3), bar.reached) for bar in bars(measured)
+    ] == [
+        ("2 MB into 4 or 6 files", 8.5, 11.0, 8.0, True),
+        ("2 modules of 2 MB", 5.0, 7.0, 4.8, True),
+        ("4 modules of 2 MB", 9.0, 14.0, 9.6, False),
+        ("2 MB, live, 4 sockets", 10.5, 16.0, 10.0, True),
+    ]
+    for each in measured:
+        each.wrong = "a series was not complete"
+    assert not any(bar.reached for bar in bars(measured))
+
+
+@pytest.mark.parametrize(
+    ("each", "sets", "wanted"),
+    [
+        (files(2, 5.0, 9.0), (6, 10), []),
+        (files(2, 9.0, 12.0), (6, 10), ["sender"]),  # 0.9 of its ceiling
+        (files(2, 5.0, 9.0, sender=5.5), (6, 10), ["sender"]),
+        (files(1, 5.0, 9.0, cpu=9.5, io=3.5), (6, 10), ["cores"]),
+        (files(1, 5.0, 9.0, cpu=9.0, sender=5.5, io=3.5), (None, None), ["cores"]),
+        (files(2, 5.0, 9.0, loop=0.95), (6, 10), ["loop"]),
+        (files(2, 5.0, 9.0, cpu=4.5, io=3.7), (6, 10), ["ZeroMQ"]),
+        (files(2, 5.0, 9.0, cpu=4.0), (6, 10), ["files"]),  # less 0.5 and 1.0: two threads and more
+        (files(2, 5.0, 5.2), (6, 10), ["C"]),
+    ],
+)  # fmt: skip
+def test_what_held_the_receiver_up(
+    each: Found, sets: tuple[int | None, int | None], wanted: list[str]
+) -> None:
+    ceiling = found(TWO_MB, 9.0, 10.0)
+
+    assert limits(each, [each, ceiling], *sets, cores=16) == wanted
+
+
+# -- the report ------------------------------------------------------------------------------------
+
+
+def test_the_table_says_which_setup_has_no_figures_and_what_limits_the_others() -> None:
+    bad = files(2, 5.0, 9.0)
+    bad.wrong = "a series was not complete"
+    console = Console(width=120, record=True, file=StringIO())
+    sets = list(range(6)), list(range(6, 16))
+
+    console.print(table([files(1, 3.0, 6.0, loop=0.95), bad, found(TWO_MB, 9.0, 10.0)], sets, 16))
+
+    rows = [" ".join(line.split()) for line in console.export_text().splitlines()]
+    assert "2 MB files: 1 3.00 6.00 0.50 10.00 4,000 1,900 loop" in rows
+    assert "files: 2 no figures" in rows
+
+
+@pytest.mark.parametrize(
+    ("number", "sets", "said", "many"),
+    [
+        (16, ([10, 11, 12, 15], [0, 1]), "sender on cores 10-12, 15, receiver and C program on 0-1", True),
+        (2, None, "sender and receiver share 2 cores", False),
+    ],
+)
+def test_the_report_says_where_and_that_few_cores_say_nothing_about_the_bars(
+    number: int, sets: tuple[list[int], list[int]] | None, said: str, many: bool
+) -> None:
+    first, *others = about(range(number), sets, "tmpfs of /dev/shm", [files(1, 3.0, 3.0)])
+
+    assert said in first and "from 4 sockets" in first and "500 of 2 MB" in first
+    assert ["not measured" in other for other in others] == ([] if many else [True])
+
+
+def test_without_a_compiler_it_cannot_be_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+
+    with pytest.raises(RuntimeError, match="there is no C compiler here; to install one: apt-get"):
+        report(tmp_path, 1, as_json=True)
+    assert not list(tmp_path.iterdir())
+
+
+# -- real processes --------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_a_small_run_takes_and_compares_every_series(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    measure = cores.measure
+    checked: list[tuple[str, int]] = []
+
+    def small(*arguments: Any) -> Iterator[Found]:
+        return measure(*arguments, series_bytes=6e7)
+
+    for name in ("wrong_in_series", "wrong_in_raw_files"):
+        compared = getattr(cores, name)
+
+        def counted(file: Path, setup: Setup, frames: int, compared: Any = compared) -> str:
+            checked.append((file.name, frames))
+            return str(compared(file, setup, frames))
+
+        monkeypatch.setattr(cores, name, counted)
+    monkeypatch.setattr(cores_report, "measure", small)
+    monkeypatch.setattr(cpu_sets, "divide", lambda numbers, most: ([numbers[0]], [numbers[-1]]))
+    monkeypatch.setattr(cpu_sets, "usable", lambda: [0, 1])
+
+    assert report(tmp_path, 1, as_json=True, sizes=[2_000_000]) == 0
+
+    told = json.loads(capsys.readouterr().out)
+    cases = {case["name"]: case for case in told["cases"] if case["files"] or case["streams"] == 1}
+    assert list(cases) == [
+        setup.name for setup in setups(2_000_000, 2, modules=True) if setup.files or setup.streams == 1
+    ]
+    assert not any(case["wrong"] for case in told["cases"]) and told["reached"] and not told["bars"]
+    for case in cases.values():
+        (ours,), (c,) = case["penstock"], case["c"]
+        assert ours["frames"] == c["frames"] == 30
+        assert 0 < ours["loop_seconds"] < ours["cpu_seconds"]
+    # Of the 30 frames of a series, 7 are in the first round; of two modules, 3 each.
+    assert sorted(checked) == sorted([("cores", 7), ("cores.h5", 7)] * 3 + [("cores", 3), ("cores.h5", 3)])
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.slow
+def test_a_pixel_that_was_not_sent_is_found_in_the_receivers_files(tmp_path: Path) -> None:
+    send, receive = (limit.build(tmp_path, name) for name in ("send", "limit_files"))
+    assert send is not None and receive is not None
+    place = Place(folder=tmp_path, send=send, limit=receive)
+    setup = Setup(frame_bytes=2_000_000, sockets=3, files=2)
+    file = tmp_path / "cores.h5"
+    with Ours(setup, place) as receiver:
+        receiver.take(9)
+
+    assert wrong_in_series(file, setup, 9) == ""
+    assert wrong_in_series(file, setup, 10) == "cores.h5 has 9 of 10 frames"
+    with h5py.File(tmp_path / "cores_part2.h5", "r+") as part:  # frames 4 to 7
+        part["entry/data/data"][1, 999, 900] ^= 1
+    assert wrong_in_series(file, setup, 9) == "frame 5 is not what was sent"
