@@ -24,6 +24,9 @@ from penstock.bench.report import size
 MOST_SENDING = 6
 """Cores that a sender can use: a thread for each of four sockets, one that deals frames, and its process."""
 
+BUSY_LOAD = 1.0
+"""Load average from which on other programs disturb the measurement."""
+
 
 class NoCompiler(RuntimeError):
     """There is no C compiler."""
@@ -43,7 +46,7 @@ def report(folder: Path | None, rounds: int, as_json: bool, sizes: Sequence[int]
         ProcessFailed: a process did not start.
         RuntimeError: it cannot be measured here.
     """
-    console, notes = Console(stderr=True), list[str]()
+    console, notes, load = Console(stderr=True), list[str](), os.getloadavg()[0]
     cores = cpu_sets.usable()
     sets = cpu_sets.divide(cores, MOST_SENDING)
     with (
@@ -60,7 +63,7 @@ def report(folder: Path | None, rounds: int, as_json: bool, sizes: Sequence[int]
         )  # fmt: skip
         where = f"{file_system(place.folder)} of {place.folder.parent}"
         found = list(measure(place, len(cores), rounds, status.update, notes.append, sizes or SIZES))
-    notes = [*about(cores, sets, where, found), *notes, *(each.wrong for each in found if each.wrong)]
+    notes = [*about(cores, sets, where, load, found), *notes, *(each.wrong for each in found if each.wrong)]
     verdicts = bars(found) if apply(len(cores)) else []
     reached = all(bar.reached for bar in verdicts) and not any(each.wrong for each in found)
     words = Console(stderr=as_json, highlight=False)
@@ -77,9 +80,18 @@ def report(folder: Path | None, rounds: int, as_json: bool, sizes: Sequence[int]
 
 
 def about(
-    cores: Sequence[int], sets: tuple[list[int], list[int]] | None, where: str, found: Sequence[Found]
-) -> list[str]:
-    """Return sentences on how it was measured, and what the figures do not say."""
+    cores: Sequence[int], sets: tuple[list[int], list[int]] | None, where: str, load: float,
+    found: Sequence[Found],
+) -> list[str]:  # fmt: skip
+    """Return sentences on how it was measured, and what the figures do not say.
+
+    Args:
+        cores: numbers of all cores.
+        sets: those of sender and receiver; `None`: all, for both.
+        where: the file system.
+        load: average of the minute before: what else was running.
+        found: what was measured.
+    """
     on = (
         f"sender on cores {_ranges(sets[0])}, receiver and C program on {_ranges(sets[1])}"
         if sets
@@ -90,8 +102,14 @@ def about(
     sockets = max((each.setup.sockets for each in found), default=1)
     sentences = [
         f"{on}; files on {where}, from {sockets} sockets, those of 1 stream and of modules from one each; "
-        f"frames of a series: {frames}"
+        f"frames of a series: {frames}; in a first round, which is not counted, each stored frame was "
+        "compared with what had been sent"
     ]
+    if load > BUSY_LOAD:
+        sentences.append(
+            f"other programs were using {load:.1f} cores before (load average of one minute): rates are too "
+            "low, and the limits are not clear"
+        )
     if not apply(len(cores)):
         sentences.append(
             f"figures from {len(cores)} cores say nothing about the bars, which are for {MANY} and more: "

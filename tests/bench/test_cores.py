@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from penstock.bench import cores, cores_report, cpu_sets, limit
+from penstock.bench import cores, cores_report, cores_series, cpu_sets, limit
 from penstock.bench.cores import Found, setups
 from penstock.bench.cores_bars import Bar, bars, limits
 from penstock.bench.cores_content import words, wrong_in_raw_files, wrong_in_series
@@ -157,6 +157,25 @@ def test_a_series_is_cut_to_the_room_there_is(
             run()
 
 
+@pytest.mark.parametrize(
+    ("files_wanted", "stored", "why"),
+    [(2, 2, ""), (17, 1, "Expected `int` <= 16 - at `$.files`")],
+    ids=["taken", "refused"],
+)
+def test_files_that_the_configuration_refuses_are_one_and_the_sentence_says_why(
+    monkeypatch: pytest.MonkeyPatch, files_wanted: int, stored: int, why: str
+) -> None:
+    entries: list[dict[str, Any]] = []
+    monkeypatch.setattr(
+        cores_series.contenders, "Receiver", lambda case, folder, **rest: entries.append(rest["more"])
+    )
+
+    receiver = Ours(replace(TWO_MB, files=files_wanted), NOWHERE)
+
+    assert (entries[0]["files"], receiver.refused) == (stored, why)
+    assert (entries[0]["source"]["sockets"], entries[0]["source"]["io_threads"]) == (4, 4)
+
+
 class Failing:
     """A C program that does not take the whole series."""
 
@@ -290,19 +309,21 @@ def test_the_table_says_which_setup_has_no_figures_and_what_limits_the_others() 
 
 
 @pytest.mark.parametrize(
-    ("number", "sets", "said", "many"),
+    ("number", "sets", "load", "said", "others"),
     [
-        (16, ([10, 11, 12, 15], [0, 1]), "sender on cores 10-12, 15, receiver and C program on 0-1", True),
-        (2, None, "sender and receiver share 2 cores", False),
+        (16, ([10, 11, 12, 15], [0, 1]), 1.0, "sender on cores 10-12, 15, receiver and C program on 0-1", []),
+        (2, None, 0.0, "sender and receiver share 2 cores", ["not measured"]),
+        (16, None, 2.3, "share 16 cores", ["other programs were using 2.3 cores"]),
     ],
+    ids=["many", "few", "other programs"],
 )
-def test_the_report_says_where_and_that_few_cores_say_nothing_about_the_bars(
-    number: int, sets: tuple[list[int], list[int]] | None, said: str, many: bool
+def test_the_report_says_where_and_what_the_figures_do_not_say(
+    number: int, sets: tuple[list[int], list[int]] | None, load: float, said: str, others: list[str]
 ) -> None:
-    first, *others = about(range(number), sets, "tmpfs of /dev/shm", [files(1, 3.0, 3.0)])
+    first, *rest = about(range(number), sets, "tmpfs of /dev/shm", load, [files(1, 3.0, 3.0)])
 
     assert said in first and "from 4 sockets" in first and "500 of 2 MB" in first
-    assert ["not measured" in other for other in others] == ([] if many else [True])
+    assert [other in sentence for other, sentence in zip(others, rest, strict=True)] == [True] * len(others)
 
 
 def test_without_a_compiler_it_cannot_be_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
