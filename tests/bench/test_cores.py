@@ -101,13 +101,15 @@ def test_the_number_of_cores_decides_how_many_files_modules_and_sockets(
 @pytest.mark.parametrize(
     ("available_kb", "free_blocks", "frames", "note"),
     [
-        # Half of the free space; the memory, less 2 GB and six times the processes', divided by 1.5.
+        # Half of the free space; the memory, less 2 GB and the processes', divided by 1.5.
         (40_000_000, 10**7, 200, ""),
         (40_000_000, 2 * 10**5, 50, "2 MB: series of 0.1 GB in place of 0.4: there is no room for more"),
-        (40_000_000, 3 * 10**4, 0, "7 frames"),
-        (1_000_000, 10**7, 0, "memory"),
+        # Seven receivers and C programs of 0.25 GB with 12 sockets each for 10 frames: 3.98 GB.
+        (5_986_329, 10**7, 50, "2 MB: series of 0.1 GB in place of 0.4: there is no room for more"),
+        (40_000_000, 3 * 10**4, 0, ""),
+        (1_000_000, 10**7, 0, ""),
     ],
-    ids=["room", "cut", "no room on the disk", "no memory"],
+    ids=["room", "cut by the disk", "cut by the memory", "no room on the disk", "no memory"],
 )
 def test_a_series_is_cut_to_the_room_there_is(
     tmp_path: Path,
