@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
+
 from penstock.checks.series_check import PROGRESS_FRAMES, ranges, unreadable_files
 from penstock.receiver.reader import SeriesFile
 from penstock.receiver.validity.frames import WITH_DATA
@@ -80,7 +82,7 @@ def verify(series: SeriesFile, progress: Callable[[int], None] | None = None) ->
             "",
             f'its checksums are "{algorithm}"; known ones are {", ".join(ALGORITHMS)}: nothing was verified',
         )
-    status = series.frame_status
+    status, modules = series.frame_status, series.module_status
     wrong: list[int] = []
     gone: list[int] = []
     without: list[int] = []
@@ -90,6 +92,10 @@ def verify(series: SeriesFile, progress: Callable[[int], None] | None = None) ->
         if status is None or (index < len(status) and status[index] in WITH_DATA):
             frames += 1
             expected = values[index] if index < len(values) else ()
+            if modules is not None and index < len(modules) and len(expected) == modules.shape[1]:
+                # One that has come may not have been written.
+                there = np.isin(modules[index], WITH_DATA).tolist()
+                expected = tuple(each if has else "" for each, has in zip(expected, there, strict=True))
             if not any(expected):
                 without.append(index)
             elif (blobs := series.blobs(index)) is None:

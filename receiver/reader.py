@@ -20,7 +20,9 @@ import numpy as np
 from penstock.receiver.files.per_frame import CHECKSUM
 from penstock.receiver.files.stores.linked_frames import LinkedFrames, Unreadable, is_virtual, runs_of
 from penstock.receiver.files.stores.open_error import why_not
+from penstock.receiver.files.stores.parts.module_views import module_files
 from penstock.receiver.files.stores.replace_data import STORED_FRAMES
+from penstock.receiver.module_files import ModuleFiles
 from penstock.receiver.packed_chunks import Chunks
 from penstock.receiver.series.account import COUNTERS
 from penstock.receiver.validity.frames import WITH_DATA
@@ -88,7 +90,7 @@ class SeriesFile:
         self._found.clear()
         self._chunks.clear()
         self._last = None
-        for name in ("_linked", "_shown"):
+        for name in ("_linked", "_shown", "modules"):
             if (linked := self.__dict__.pop(name, None)) is not None:
                 linked.close()
         self.file.close()
@@ -151,7 +153,9 @@ class SeriesFile:
         try:
             if self.channels:
                 return np.stack([self._chunks_of(name).read((index,)) for name in self.channels])
-            if self._is_view:
+            if self.modules is not None:
+                self.modules.check(index)
+            elif self._is_view:
                 self._check_modules(index)
             if (found := self._where(index)) is not None:
                 return found[0].read(found[1])
@@ -169,7 +173,7 @@ class SeriesFile:
             IndexError: there is no such index.
             ReaderError: what is stored there cannot be read or unpacked.
         """
-        if not self.channels and not self._has_modules and 0 <= index < len(self):
+        if not self.channels and not self._has_modules and self.modules is None and 0 <= index < len(self):
             chunks, place = self._where(index) or (None, ())
             try:
                 if chunks is not None and (found := chunks.whole(place)) is not None:
@@ -226,6 +230,13 @@ class SeriesFile:
         return self._is_view and modules is not None and not is_virtual(modules)
 
     @cached_property
+    def modules(self) -> ModuleFiles | None:
+        """The modules of each frame if they have a file each; else `None`."""
+        if not module_files(self.group) or (view := self.stored_data) is None:
+            return None
+        return ModuleFiles(view, self.id or "", self._dataset("module_status", 2))
+
+    @cached_property
     def _is_view(self) -> bool:
         return self.data is not None and is_virtual(self.data)
 
@@ -260,6 +271,8 @@ class SeriesFile:
 
     def unreadable_files(self) -> list[Unreadable]:
         """Return the files, such as segments, that should hold stored frames, but cannot be read."""
+        if self.modules is not None:
+            return self.modules.unreadable()
         status = self.frame_status
         stored = np.arange(len(self)) if status is None else np.flatnonzero(np.isin(status, WITH_DATA))
         return [] if self._linked is None else self._linked.unreadable(stored[stored < len(self)])
@@ -282,7 +295,10 @@ class SeriesFile:
                 "verify the files that hold them"
             )
         try:
-            found = [chunks.blob(corner) for chunks, corner in places]
+            if self.modules is not None:
+                found = self.modules.blobs(index)
+            else:
+                found = [chunks.blob(corner) for chunks, corner in places]
         except (OSError, RuntimeError, ValueError):
             return None
         return found if any(found) else None
@@ -290,6 +306,8 @@ class SeriesFile:
     def _places(self, index: int) -> list[tuple[Chunks, tuple[int, ...]]]:
         """Return what is stored in the dataset of each blob of a frame, and the corner of its chunk; nothing
         if no dataset has the frame, or its file cannot be read."""
+        if self.modules is not None:
+            return self.modules.places(index)
         if self._linked is not None:
             if (place := self._linked.find(index)) is None:
                 return []

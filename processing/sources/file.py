@@ -58,10 +58,10 @@ class FileFrames:
         self._datasets, self._parts = (
             ([], 1) if self._series is None or not frames else self._find(self._series)
         )
-        self._linked = [linked_frames(data) for data in self._datasets]
+        self._linked = [None if data is None else linked_frames(data) for data in self._datasets]
         self._runs: list[_Run] = [(0, 0, 0, None)] * len(self._datasets)
         if self._parts > 1:
-            shape = (self._parts, *self._datasets[0].shape[-2:])
+            shape = (self._parts, *self._image_shape)
         self._image = Image(shape=shape, type=name_of(dtype), compression=NONE, series=self._any.id or None)
         self.metadata = self._metadata()
         """What the file says of detector and beam, by the keys of a start message."""
@@ -125,6 +125,7 @@ class FileFrames:
         each = self._parts if len(self._datasets) == 1 else 1
         found: list[Located] = []
         try:
+            self._require(index)
             for number in range(len(self._datasets)):
                 place = self._place(number, index, each)
                 blobs = [(NONE, None, 0, 0)] * each if place is None else place[0].locate(place[1])
@@ -177,6 +178,8 @@ class FileFrames:
         data = series.stored_data
         if data is None:
             return [], 1
+        if (modules := series.modules) is not None:
+            return [modules.dataset(module) for module in range(len(modules))], len(modules)
         split = data.ndim == 4 and series.interpretation != "rgba-image"
         return [data], data.shape[1] if split else 1
 
@@ -187,6 +190,7 @@ class FileFrames:
         each = self._parts if len(self._datasets) == 1 else 1
         found: list[tuple[str, bytes]] = []
         try:
+            self._require(index)
             for number in range(len(self._datasets)):
                 place = self._place(number, index, each)
                 found += [(NONE, b"")] * each if place is None else place[0].read(place[1])
@@ -219,6 +223,8 @@ class FileFrames:
         first, end, start, blobs = self._runs[number]
         if blobs is None or not first <= index < end or blobs.is_closed:
             data, linked = self._datasets[number], self._linked[number]
+            if data is None:
+                return None
             first, end, start = 0, self._frames, 0
             if linked is not None:
                 if (found := linked.run(index)) is None:
@@ -228,6 +234,18 @@ class FileFrames:
             blobs = self._of(data, parts)
             self._runs[number] = first, end, start, blobs
         return blobs, index - first + start
+
+    @property
+    def _image_shape(self) -> tuple[int, ...]:
+        """Rows and columns of one blob of several, also if no file with them is there."""
+        assert self._series is not None
+        known = [*self._datasets, self._series.stored_data]
+        return next(tuple(data.shape[-2:]) for data in known if data is not None)
+
+    def _require(self, index: int) -> None:
+        """Raise OSError if the file of a module of a frame cannot be read."""
+        if self._series is not None and self._series.modules is not None:
+            self._series.modules.require(index)
 
     def _of(self, data: Any, parts: int) -> StoredBlobs:
         key = data.file.filename, data.name
@@ -240,7 +258,7 @@ class FileFrames:
     def _plain(self, compression: str, blob: bytes) -> bytes:
         if compression == NONE or not blob:
             return blob
-        dtype, shape = self._datasets[0].dtype, self._image.shape[1:]
+        dtype, shape = np.dtype(self._image.type), self._image.shape[1:]
         return CODECS[compression].decompress(blob, prod(shape), dtype).tobytes()
 
     def _metadata(self) -> dict[str, Any]:

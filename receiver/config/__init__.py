@@ -261,12 +261,8 @@ class ReceiverConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         assembled = sum(isinstance(step, Assemble) for step in self.transforms)
         if assembled > (self.source.join == "modules"):
             raise ValueError("transforms: assemble is for source.join: modules, and once is enough")
-        if self.source.join == "modules" and not assembled and (self.files > 1 or self.frames_per_file):
-            key = "frames_per_file" if self.frames_per_file else "files"
-            raise ValueError(
-                f"{key} is {getattr(self, key)}, and modules (source.join) are stored as they were received, "
-                f"in one file: leave out {key}, or put {{type: assemble}} into the transforms"
-            )
+        if self.keeps_modules:
+            self._check_module_files(len(self.source.endpoints))
         names = [consumer.name for consumer in self.forward]
         if len(set(names)) != len(names):
             raise ValueError(f"forward: consumers need names of their own, there are {names}")
@@ -283,6 +279,28 @@ class ReceiverConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
                 f'filename_template "{self.filename_template}": {_template_error(error)}; '
                 "fields are {detector}, {series} and {date:%Y%m%d-%H%M%S}"
             ) from error
+
+    @property
+    def keeps_modules(self) -> bool:
+        """Whether modules are stored as they were received."""
+        assembles = any(isinstance(step, Assemble) for step in self.transforms)
+        return self.source.join == "modules" and not assembles
+
+    def _check_module_files(self, modules: int) -> None:
+        """Check into how many files modules are written as they were received."""
+        if self.frames_per_file:
+            raise ValueError(
+                f"frames_per_file is {self.frames_per_file}, and modules (source.join) are stored as they "
+                "were received, without segments: leave out frames_per_file, or put {type: assemble} into "
+                "the transforms"
+            )
+        if self.files not in (1, modules):
+            each = f"set files: {modules}, leave it out," if modules <= MOST_FILES else "leave it out"
+            raise ValueError(
+                f"files is {self.files}, and modules (source.join) are stored as they were received, in one "
+                f"file, or in one for each of the {modules}: {each} or put {{type: assemble}} into the "
+                "transforms"
+            )
 
     def template_name(self, detector: str, series: str) -> str:
         """Return the template's file name for a series without one; "" if there is no template."""

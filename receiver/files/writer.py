@@ -30,9 +30,9 @@ from penstock.receiver.files.stores.allocation import make_room
 from penstock.receiver.files.stores.modules import ModuleStore
 from penstock.receiver.files.stores.parts import names as parts
 from penstock.receiver.files.stores.reopen import format_of, reopen
-from penstock.receiver.models import FrameStatus
 from penstock.receiver.series.account import Account
 from penstock.receiver.series.running_series import Outcome, RunningSeries
+from penstock.receiver.validity.frames import WITH_DATA
 from penstock.stins.blobs import announced_blobs, has_colours
 from penstock.stins.checksums import ALGORITHMS
 from penstock.stins.messages import Frame
@@ -346,7 +346,7 @@ class SeriesWriter:
             self._store = stores.create(detector, frames, self._writing)
         else:
             whole = stores.create(detector, frames, self._writing) if len(shape) == 2 else None
-            self._store = ModuleStore(detector, frames, joined, modules, whole)
+            self._store = ModuleStore(detector, frames, joined, modules, whole, self._writing)
         self._show_frames(frames)
         self._let_others_read()
         return self._store
@@ -436,11 +436,16 @@ class SeriesWriter:
         return UnfinishedError(self._sentence("the end of the file", error, STAYS))
 
     def _take_back(self) -> None:
-        """Account for frames that the store took and lost as missing."""
+        """Account for frames that the store took and lost as missing; as partial, if it has some modules."""
         lost = set() if self._store is None else set(self._store.lost())
-        for index in lost:
-            if self._account.status(index) is FrameStatus.STORED:
-                self._account.revise(index, FrameStatus.MISSING, late=False)
+        for index in list(lost):
+            status = self._account.status(index)
+            if self._store is not None and status in WITH_DATA:
+                without = self._store.status_without(index)
+                if without is not status:
+                    self._account.revise(index, without, late=False)
+                if without in WITH_DATA:
+                    lost.remove(index)
         self._rows.drop(lost)
         counts = self._account.counts()
         self._account.flushed = min(self._account.flushed, counts.stored + counts.partial)

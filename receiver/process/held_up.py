@@ -17,7 +17,6 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from penstock.receiver.config import MOST_FILES, ReceiverConfig, cores
-from penstock.receiver.transforms.steps.assemble import Assemble
 from penstock.stins.texts import of_series
 
 log = logging.getLogger(__name__)
@@ -66,12 +65,11 @@ class HeldUp:
     ) -> None:
         self._name = name
         self._files = config.files
-        assembled = any(isinstance(step, Assemble) for step in config.transforms)
-        as_received = config.source.join == "modules" and not assembled
-        self._most = 1 if as_received else MOST_FILES  # the configuration refuses more
+        self._next = len(config.source.endpoints) if config.keeps_modules else config.files + 1
+        """The next larger number that the configuration takes."""
         instead = "frames_per_file" if config.frames_per_file else "swmr" if config.swmr else ""
         self._remedy = (
-            f"set files: {config.files + 1}{f' instead of {instead}' if instead else ''} "
+            f"set files: {self._next}{f' instead of {instead}' if instead else ''} "
             f"(penstock check-storage {config.data_root} says how many help)"
         )
         self._machine = machine
@@ -131,6 +129,7 @@ class HeldUp:
     def _idle(self) -> str:
         """Return how many cores are idle, in words; "" if they are too few for a further file."""
         usable, load = self._machine()
-        if self._files >= self._most or usable < cores.needed(self._files + 1) or usable - load < IDLE:
+        is_next = self._files < self._next <= MOST_FILES
+        if not is_next or usable < cores.needed(self._next) or usable - load < IDLE:
             return ""
         return f"{int(usable - load)} of {usable} cores are idle"

@@ -122,7 +122,8 @@ def parts(config: ReceiverConfig, sizes: Sizes) -> dict[str, int]:
         found["regions of interest (rois)"] = waiting + config.workers * plain_bytes
     if config.files > 1:
         views = VIEWS * BLOCKS * PART_BLOCK
-        found["several files (files)"] = config.files * queue_bytes(plain_bytes) + views
+        each = plain_bytes // config.files if config.keeps_modules else plain_bytes
+        found["several files (files)"] = config.files * queue_bytes(each) + views
     if config.frames_per_file:
         found["segments (frames_per_file)"] = MOST_SEGMENTS * SEGMENT
     if config.forward:

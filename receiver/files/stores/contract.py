@@ -13,6 +13,7 @@ import hdf5plugin
 import numpy as np
 
 from penstock.receiver.files.stores.objects import set_ascii, set_attribute
+from penstock.receiver.models import FrameStatus
 from penstock.stins.messages import Buffer, Frame
 
 FILTERS: Mapping[str, Mapping[str, Any]] = {
@@ -144,8 +145,12 @@ class FrameStore(ABC):
         """Hand all frames to the kernel; the writer flushes its own file next."""
 
     def lost(self) -> Collection[int]:
-        """Return frames that `write` had taken and that could not be written."""
+        """Return frames that `write` had taken and that could not be written, as a whole or in part."""
         return ()
+
+    def status_without(self, index: int) -> FrameStatus:
+        """Return the status of a frame without what of it is `lost`: missing, if that is all."""
+        return FrameStatus.MISSING
 
     @abstractmethod
     def finish(self, statuses: np.ndarray[Any, Any]) -> None:

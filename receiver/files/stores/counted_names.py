@@ -18,3 +18,8 @@ def is_counted(name: str) -> bool:
 def numbered(name: str, number: int = 0) -> str:
     """Return the name with this number."""
     return NUMBER.sub(lambda match: "%" if match[1] == "%" else str(number), name)
+
+
+def escaped(name: str) -> bytes:
+    """Return the name of a file or dataset as a mapping has it, with no number in it."""
+    return name.replace("%", "%%").encode()

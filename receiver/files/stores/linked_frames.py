@@ -99,14 +99,15 @@ class Unreadable(NamedTuple):
     why: str
     """A sentence that names the file."""
 
+    @classmethod
+    def absent(cls, path: Path) -> Unreadable:
+        """Return the file of this path, which does not exist."""
+        return cls(path, f"{path} does not exist")
+
     @property
     def is_absent(self) -> bool:
         """Whether there is no such file."""
-        return self.why == _absent(self.path)
-
-
-def _absent(path: Path) -> str:
-    return f"{path} does not exist"
+        return self == self.absent(self.path)
 
 
 class LinkedFrames:
@@ -180,7 +181,7 @@ class LinkedFrames:
                 if run.file != ".":
                     place = place_of(Path(file.filename), run.file)
                     if not os.path.exists(place):
-                        return Unreadable(place, _absent(place)), count
+                        return Unreadable.absent(place), count
                     file = self._file(place)
                     if why := self._foreign(data, place, file):
                         return Unreadable(place, why), count

@@ -4,6 +4,8 @@
 the fill value between them and for missing ones. Its mappings are unlimited: it grows with the frames, is
 valid from the first frame on, and refers to its own file even if that is renamed (tested with h5py 3.16). A
 mapping cannot rotate: if a module is rotated, or the modules do not form one image, `data` has the blobs.
+
+With several files, each module has one of its own, and `modules` is a view, too: see `parts.module_parts`.
 """
 
 from __future__ import annotations
@@ -16,10 +18,10 @@ from h5py import Dataset, h5d, h5p, h5s, h5t
 
 from penstock.codecs.fill_value import fill_value
 from penstock.codecs.packed import CODECS
-from penstock.codecs.pixel_type import name_of
 from penstock.receiver.files.stores.chunked import ChunkedStore, is_plain
-from penstock.receiver.files.stores.contract import FILTERS, FrameFormat, FrameStore, describe
+from penstock.receiver.files.stores.contract import FILTERS, FrameFormat, FrameStore, Writing, describe
 from penstock.receiver.files.stores.objects import set_ascii
+from penstock.receiver.files.stores.parts.module_parts import ModuleParts
 from penstock.receiver.models import FrameStatus
 from penstock.receiver.series.module_status import ModuleStatus
 from penstock.receiver.transforms.joined import Joined, JoinedFrame
@@ -41,6 +43,7 @@ class ModuleStore(FrameStore):
         joined: what the modules' streams have in common.
         modules: status of each module of each frame.
         assembled: store for frames that are assembled already; `None` if they are not.
+        writing: how frames are written; the number of files is 1, or that of the modules.
     """
 
     def __init__(
@@ -50,6 +53,7 @@ class ModuleStore(FrameStore):
         joined: Joined,
         modules: ModuleStatus,
         assembled: FrameStore | None,
+        writing: Writing | None = None,
     ) -> None:
         self._joined = joined
         self._modules = modules
@@ -57,10 +61,20 @@ class ModuleStore(FrameStore):
         self._layout = joined.arranged(rows, columns) if assembled is None else None
         virtual = self._layout if self._layout is not None and not self._layout.is_turned else None
         self._assembled = assembled
-        self._blobs = assembled or ChunkedStore(detector, frames, BLOBS if virtual else "data")
+        self._parts: ModuleParts | None = None
+        self._blobs: FrameStore
+        if assembled is not None:
+            self._blobs = assembled
+        elif writing is not None and writing.files > 1 and writing.path is not None:
+            self._blobs = self._parts = ModuleParts(
+                detector, frames, writing.path, writing, modules, virtual, BLOBS
+            )
+        else:
+            self._blobs = ChunkedStore(detector, frames, BLOBS if virtual else "data")
         self.data = self._blobs.data
+        self._shape, self._dtype = frames.shape, frames.dtype
         self._compression = frames.compression
-        if virtual is not None:
+        if virtual is not None and self._parts is None:
             describe(self.data)
             self.data = _virtual(detector, self.data, virtual, frames.dtype)
         self._status = detector.create_dataset(
@@ -89,12 +103,11 @@ class ModuleStore(FrameStore):
         """Return a stored frame; the blobs of missing modules are empty. See `FrameStore`."""
         if self._assembled is not None:
             return self._assembled.read(index)
-        stored = self._blobs.data
-        shape, dtype = stored.shape[1:], stored.dtype
+        shape, dtype = self._shape, np.dtype(self._dtype)
         packed: dict[int, bytes] = {}
         plain: dict[int, bytes] = {}
         for module in self._modules.good(index):
-            place = (index, module, 0, 0)
+            stored, place = self._place(index, module)
             blob = stored.id.read_direct_chunk(place)[1]
             unpacked = self._compression not in FILTERS or is_plain(stored, place)
             (plain if unpacked else packed)[module] = blob
@@ -105,11 +118,19 @@ class ModuleStore(FrameStore):
         found: dict[int, bytes] = packed or plain
         blobs: list[Buffer] = [found.get(module, b"") for module in range(shape[0])]
         compression = self._compression if packed else "none"
-        image = Image(shape=shape, type=name_of(dtype), compression=compression, frame=index)
+        image = Image(shape=shape, type=self._dtype, compression=compression, frame=index)
         return JoinedFrame(image, blobs, self._joined, (None,) * shape[0], layout=self._layout)
+
+    def _place(self, index: int, module: int) -> tuple[Any, tuple[int, ...]]:
+        """Return the dataset of a module, and the corner of the chunk of its blob."""
+        if self._parts is not None:
+            return self._parts.place(index, module)
+        return self._blobs.data, (index, module, 0, 0)
 
     def grow(self, rows: int) -> None:
         self._blobs.grow(rows)
+        if self._parts is not None:
+            self.data = self._parts.data
         self._status.resize(rows, axis=0)
 
     def flush(self) -> None:
@@ -125,13 +146,24 @@ class ModuleStore(FrameStore):
     def lost(self) -> Collection[int]:
         return self._blobs.lost()
 
+    def status_without(self, index: int) -> FrameStatus:
+        """Enter the lost modules of a frame as missing; see `FrameStore`."""
+        lost = range(self._modules.modules) if self._parts is None else self._parts.lost_modules(index)
+        return self._modules.enter(index, dict.fromkeys(lost, FrameStatus.MISSING))
+
     def finish(self, statuses: np.ndarray[Any, Any]) -> None:
         """Cut to this length, and write the status of every module."""
-        self._blobs.finish(statuses)
-        table = self._modules.table(len(statuses)).copy()
-        table[statuses == FrameStatus.NOT_TRIGGERED] = FrameStatus.NOT_TRIGGERED
-        self._status.resize(len(statuses), axis=0)
-        self._status[...] = table
+        try:
+            self._blobs.finish(statuses)
+        finally:
+            if self._parts is not None:
+                self.data = self._parts.data
+            for index in self.lost():
+                self.status_without(index)
+            table = self._modules.table(len(statuses)).copy()
+            table[statuses == FrameStatus.NOT_TRIGGERED] = FrameStatus.NOT_TRIGGERED
+            self._status.resize(len(statuses), axis=0)
+            self._status[...] = table
 
     def close(self, *, synced: bool) -> None:
         self._blobs.close(synced=synced)

@@ -22,6 +22,7 @@ from penstock.receiver.files.stores.contract import FrameFormat, FrameStore, Wri
 from penstock.receiver.files.stores.disk_file import descriptor_of, path_of
 from penstock.receiver.files.stores.gaps import close_gaps
 from penstock.receiver.files.stores.parts import left
+from penstock.receiver.files.stores.parts.module_views import module_files
 from penstock.receiver.files.stores.parts.store import PartsStore
 from penstock.receiver.files.stores.parts.views import dealing_of
 from penstock.receiver.files.stores.preallocated import PreallocatedStore, has_places
@@ -47,6 +48,8 @@ def format_of(detector: Any, planned: int | None) -> FrameFormat | None:
     data = detector.get("data")
     if data is None:
         return None
+    if module_files(detector):
+        raise ValueError("its modules have files of their own, and only its receiver knew which had arrived")
     is_dealt = dealing_of(detector) is not None
     if is_dealt or segments_of(data):
         there = left.parts_there(detector).values() if is_dealt else dict(segments_there(detector)).values()
@@ -96,6 +99,8 @@ def whole(detector: Any, length: int, *, damaged: bool = False, partly: bool = F
     if data.is_virtual:  # assembled from modules, or a view of parts or segments
         if dealing_of(detector) is not None:
             return left.whole(detector, length, count)
+        if module_files(detector):
+            return left.whole_modules(detector, length, count, partly=partly)
         if segments_of(data):
             return _whole_in_segments(detector, length, count)
         if "modules" not in detector:
@@ -199,12 +204,14 @@ def finish(detector: Any, statuses: np.ndarray[Any, Any]) -> None:
         OSError: a segment or a part cannot be written.
     """
     stored = np.isin(statuses, WITH_DATA)
+    if module_files(detector):
+        left.finish_modules(detector, statuses)
     for dataset in list(detector.values()):
         # First: asking a virtual dataset for its shape opens its sources.
         if getattr(dataset, "is_virtual", False):
             if dealing_of(detector) is not None:
                 left.finish(detector, statuses)
-            elif segments_of(dataset):
+            elif not module_files(detector) and segments_of(dataset):
                 _finish_segments(detector, statuses)
             continue
         maximum = getattr(dataset, "maxshape", None)

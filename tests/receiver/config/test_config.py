@@ -20,7 +20,8 @@ from tests import hostile
 RESOURCES = Path(__file__).resolve().parents[3] / "resources"
 ENTRY = {"source": {"endpoints": ["tcp://127.0.0.1:9999"]}, "data_root": "/tmp"}
 MASK = {"first_row": 0, "first_column": 0, "rows": 2, "columns": 2}
-MODULES = {"endpoints": ["tcp://127.0.0.1:9999", "tcp://127.0.0.1:9998"], "join": "modules"}
+JOIN = {"join": "modules"}
+MODULES = {"endpoints": ["tcp://127.0.0.1:9999", "tcp://127.0.0.1:9998"]} | JOIN
 
 
 def as_json(schema: dict[str, Any]) -> Any:
@@ -262,8 +263,15 @@ def test_the_configuration_reaches_the_data_process_as_it_is() -> None:
         ),
         ({"write_queue_mb": 64}, 'there is no setting "write_queue_mb"; leave it out: what waits'),
         (
-            {"files": 2, "source": MODULES},
-            r"files is 2, and modules .* leave out files, or put \{type: as",
+            {"files": 3, "source": MODULES},
+            r"files is 3, and modules .* one for each of the 2: set files: 2, .* or put \{type: as",
+        ),
+        (
+            {
+                "files": 16,
+                "source": {"endpoints": [f"tcp://127.0.0.1:{n}" for n in range(9000, 9017)]} | JOIN,
+            },
+            r"one for each of the 17: leave it out or put \{type: as",
         ),
         ({"files": 2, "frames_per_file": 5}, "frames_per_file is 5 and files 2; segments are written one af"),
         ({"files": 2, "swmr": True}, "swmr is for one file that others read while it grows: leave out swmr"),
@@ -276,6 +284,10 @@ def test_the_configuration_reaches_the_data_process_as_it_is() -> None:
 def test_what_would_have_no_effect_is_refused_with_the_remedy(keys: dict[str, Any], says: str) -> None:
     with pytest.raises(ConfigError, match=says):
         config.parse({"receivers": {"sim-1": ENTRY | keys}}, "x.yaml")
+
+
+def test_modules_as_received_may_have_a_file_each() -> None:
+    config.parse({"receivers": {"sim-1": ENTRY | {"source": MODULES, "files": 2}}}, "x.yaml")
 
 
 @pytest.mark.parametrize("keys", [{"files": 2}, {"frames_per_file": 5}])

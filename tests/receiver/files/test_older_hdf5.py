@@ -109,7 +109,11 @@ def test_the_view_of_the_stored_frames_on_a_full_disk(
     read_by_older_hdf5(tmp_path / "x.h5")
 
 
-@pytest.mark.parametrize("keys", [{}, {"transforms": [{"type": "assemble"}]}], ids=["virtual", "assembled"])
+@pytest.mark.parametrize(
+    "keys",
+    [{}, {"files": 2}, {"transforms": [{"type": "assemble"}]}],
+    ids=["virtual", "a-file-each", "assembled"],
+)
 def test_modules(tmp_path: Path, keys: dict[str, Any]) -> None:
     sim = Detector(tmp_path, **keys)
     try:
@@ -120,4 +124,4 @@ def test_modules(tmp_path: Path, keys: dict[str, Any]) -> None:
         sim.receiver.ended("a.h5")
     finally:
         sim.close()
-    read_by_older_hdf5(sim.receiver.root / "a.h5")
+    read_by_older_hdf5(*sorted(sim.receiver.root.glob("a*.h5")))

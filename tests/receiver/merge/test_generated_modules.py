@@ -41,13 +41,13 @@ STORED, PARTIAL, MISSING, CORRUPT = (
 class Detector:
     """A receiver of so many modules, and the ports at which one generator after the other binds."""
 
-    def __init__(self, folder: Path, modules: int) -> None:
+    def __init__(self, folder: Path, modules: int, files: int = 1) -> None:
         self.modules = modules
         first = free_port(modules)
         self.endpoints = [f"tcp://127.0.0.1:{first + number}" for number in range(modules)]
         source = {"endpoints": self.endpoints, "join": "modules", "join_seconds": HEADERS}
         self.receiver = ReceiverProcess(
-            folder, self.endpoints[0], source, gap={"seconds": GAP}, peer_gone=0.5
+            folder, self.endpoints[0], source, gap={"seconds": GAP}, peer_gone=0.5, files=files
         )  # fmt: skip
 
     def generate(self, *options: str) -> dict[str, Any]:
@@ -62,9 +62,9 @@ class Detector:
         return report
 
 
-@pytest.fixture(scope="module")
-def detector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Detector]:
-    running = Detector(tmp_path_factory.mktemp("modules"), 3)
+@pytest.fixture(scope="module", params=[1, 3], ids=["one-file", "a-file-each"])
+def detector(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Detector]:
+    running = Detector(tmp_path_factory.mktemp("modules"), 3, request.param)
     yield running
     running.receiver.close()
 

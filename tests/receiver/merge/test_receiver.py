@@ -162,8 +162,11 @@ def test_the_live_view_says_where_modules_stand_so_that_gaps_are_no_saturated_pi
 
 
 @pytest.mark.slow
-def test_a_late_module_is_in_the_file_with_its_checksum(detector: Callable[..., Detector]) -> None:
-    sim = detector()
+@pytest.mark.parametrize("files", [1, 2])
+def test_a_late_module_is_in_the_file_with_its_checksum(
+    files: int, detector: Callable[..., Detector]
+) -> None:
+    sim = detector(files=files)
     sim.start("a.h5", frames=1)
     sim.frame(0, 0)
     sim.receiver.wait(lambda status: status.counts.partial == 1)
@@ -179,10 +182,11 @@ def test_a_late_module_is_in_the_file_with_its_checksum(detector: Callable[..., 
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("files", [1, 2])
 def test_kill_9_leaves_a_file_that_opens_and_says_which_modules_are_there(
-    detector: Callable[..., Detector],
+    files: int, detector: Callable[..., Detector]
 ) -> None:
-    sim = detector()
+    sim = detector(files=files)
     sim.start("a.h5", frames=9)
     sim.frame(0)
     sim.frame(1, 1)
@@ -258,8 +262,11 @@ def test_the_policy_fail_ends_in_error_and_a_reset_takes_the_next_series(
 
 
 @pytest.mark.slow
-def test_turned_modules_are_stored_and_the_missing_image_is_said(detector: Callable[..., Detector]) -> None:
-    sim = detector(rotation=90)
+@pytest.mark.parametrize("files", [1, 2])
+def test_turned_modules_are_stored_and_the_missing_image_is_said(
+    files: int, detector: Callable[..., Detector]
+) -> None:
+    sim = detector(rotation=90, files=files)
     sim.start("a.h5", frames=1)
     sim.frame(0)
     sim.end()

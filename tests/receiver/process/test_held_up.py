@@ -92,14 +92,14 @@ def test_the_machine_is_asked_once_a_second_and_only_if_the_writing_takes_long()
     assert len(asked) == 5  # after 5, 6, 7, 8 and 9 s
 
 
-def test_modules_stored_as_received_are_in_one_file_and_nothing_is_said() -> None:
-    source = {"endpoints": ["tcp://127.0.0.1:1", "tcp://127.0.0.1:2"], "join": "modules"}
-    said = []
-    for transforms in ([], [{"type": "assemble"}]):
+def test_of_modules_stored_as_received_each_can_have_a_file() -> None:
+    for modules, transforms, files in ((3, [], 3), (3, [{"type": "assemble"}], 2), (17, [], 0)):
+        endpoints = [f"tcp://127.0.0.1:{number + 1}" for number in range(modules)]
+        source = {"endpoints": endpoints, "join": "modules"}
         held_up = HeldUp("sim-1", config(source=source, transforms=transforms), lambda: IDLE)
         held_up.look("a", second(0))
-        said.append(held_up.look("a", second(5)) != "")
-    assert said == [False, True]
+        said = held_up.look("a", second(5))
+        assert f"set files: {files} (" in said if files else said == ""
 
 
 @pytest.mark.parametrize("key", ["swmr", "frames_per_file"])

@@ -11,9 +11,12 @@ from typing import Any
 import h5py
 import numpy as np
 
+from penstock.receiver.files.stores import disk_file
 from penstock.receiver.files.stores.contract import Writing
 from penstock.receiver.files.stores.disk_file import path_of
+from penstock.receiver.files.stores.parts.module_views import ModuleViews, module_files
 from penstock.receiver.files.stores.parts.names import file_name, foreign
+from penstock.receiver.files.stores.parts.open_parts import OpenParts, into
 from penstock.receiver.files.stores.parts.store import PartsStore
 from penstock.receiver.files.stores.parts.views import dealing_of, format_of
 from penstock.receiver.files.stores.segments.segment_file import DATASET
@@ -71,6 +74,54 @@ def finish(detector: Any, statuses: np.ndarray[Any, Any]) -> None:
         log.warning("%s: not all of its parts could be cut: %s", path, error)
     finally:
         store.close(synced=False)
+
+
+def whole_modules(
+    detector: Any, length: int, count: Callable[[Any, int], np.ndarray[Any, Any]], *, partly: bool
+) -> np.ndarray[Any, Any]:
+    """Return which of the first frames have all their modules in the parts, one each; bool, one per index.
+
+    Args:
+        detector: NXdetector group of the file.
+        length: number of frames.
+        count: returns how many chunks of each of the first frames of a dataset are in its file.
+        partly: whether one module is enough.
+    """
+    path, number = _path(detector), module_files(detector)
+    series = detector["series/id"].asstr()[()]
+    blobs = np.zeros(length, np.int64)
+    for module in range(number):
+        with contextlib.suppress(OSError, KeyError):  # the writer was killed before it held anything
+            repair(place := path.with_name(file_name(path, module)))
+            with h5py.File(place, "r", locking=False) as file:
+                if not foreign(file, place, series):
+                    rows = min(length, len(file[DATASET]))
+                    blobs[:rows] += count(file[DATASET], rows) == 1
+    found: np.ndarray[Any, Any] = blobs >= (1 if partly else number)
+    return found
+
+
+def finish_modules(detector: Any, statuses: np.ndarray[Any, Any]) -> None:
+    """Cut the parts, each of a module, and their views to this length.
+
+    Args:
+        detector: NXdetector group of the file, open for writing.
+        statuses: uint8, `FrameStatus`, one per index.
+    """
+    path, errors = _path(detector), list[Exception]()
+    views = ModuleViews.find(detector, path)
+    parts = OpenParts(path, detector["series/id"].asstr()[()], module_files(detector), Writing(path=path))
+    try:
+        for module in range(module_files(detector)):
+            with into(errors):
+                parts.find(module, views.format)
+        views.show(len(statuses))
+        disk_file.flush(detector.file)  # views are cut before parts are
+        parts.finish(lambda _: statuses, errors)
+    finally:
+        parts.close(synced=False)
+    for error in errors:
+        log.warning("%s: not all files of its modules could be cut: %s", path, error)
 
 
 def _path(detector: Any) -> Path:

@@ -20,6 +20,7 @@ from penstock.codecs.fill_value import fill_value
 from penstock.codecs.pixel_type import name_of
 from penstock.receiver.files.dealing import Dealing
 from penstock.receiver.files.stores.contract import FrameFormat
+from penstock.receiver.files.stores.counted_names import escaped
 from penstock.receiver.files.stores.parts.names import file_name
 from penstock.receiver.files.stores.replace_data import replace_data
 from penstock.receiver.files.stores.segments.segment_file import DATASET
@@ -152,11 +153,6 @@ class Views:
     def _create(self, group: Any, name: bytes, rows: int, layout: Any) -> Any:
         space = h5s.create_simple((rows, *self._shape))
         return h5py.Dataset(h5d.create(group.id, name, h5t.py_create(self._kind), space, dcpl=layout))
-
-
-def escaped(name: str) -> bytes:
-    """Return the name of a file or dataset as a mapping has it: "%b" would be a number (`H5Pset_virtual`)."""
-    return name.replace("%", "%%").encode()
 
 
 def group_of(detector: Any) -> Any:

@@ -16,6 +16,7 @@ from h5py import h5d, h5p, h5s, h5t
 from penstock.codecs.fill_value import fill_value
 from penstock.receiver.files import refusals
 from penstock.receiver.files.stores.contract import FrameFormat
+from penstock.receiver.files.stores.counted_names import escaped, numbered
 from penstock.receiver.files.stores.disk_file import path_of
 from penstock.receiver.files.stores.segments.segment_file import DATASET
 
@@ -69,7 +70,7 @@ def segments_of(data: Any) -> list[Source]:
         if source.dset_name != DATASET:
             return []
         (start, *_), _, _, (length, *_) = source.vspace.get_regular_hyperslab()
-        found.append(Source(int(start), int(length), source.file_name))
+        found.append(Source(int(start), int(length), numbered(source.file_name)))
     return found
 
 
@@ -104,7 +105,7 @@ def create_data(detector: Any, path: Path, frames: FrameFormat, rows: int, per_f
         here, there = h5s.create_simple((rows, *shape)), h5s.create_simple(block)
         here.select_hyperslab((start, *rest), one, block=block)
         there.select_hyperslab((0, *rest), one, block=block)  # not all of it: an open segment may have more
-        layout.set_virtual(here, file_name(path, start // per_file).encode(), DATASET.encode(), there)
+        layout.set_virtual(here, escaped(file_name(path, start // per_file)), escaped(DATASET), there)
     kind = h5t.py_create(np.dtype(frames.dtype))
     return h5py.Dataset(
         h5d.create(detector.id, b"data", kind, h5s.create_simple((rows, *shape)), dcpl=layout)

@@ -194,14 +194,21 @@ def test_frames_of_a_segment_that_is_taken_away_are_not_stored(moment: str, path
     assert account.counts().stored == account.counts().flushed == (2 if moment == "closed" else 4)
 
 
-def test_check_and_verify_follow_the_frames_into_the_segments(path: Path) -> None:
+NAMES = pytest.mark.parametrize("name", ["scan.h5", "50%b.h5"])
+"""HDF5 puts a number in the place of "%b" in the name of a file that a virtual dataset shows."""
+
+
+@NAMES
+def test_check_and_verify_follow_the_frames_into_the_segments(name: str, path: Path) -> None:
+    path = path.with_name(name)
     series = written(path, checksum="crc32")
     series.add(*(frame(index, "crc32") for index in range(10)))
     series.close(reason="complete", triggered=10)
     with SeriesFile(path) as file:
         assert check_series(file).is_clean()
         assert verify(file).is_sound
-    path.with_name("scan_000002.h5").unlink()
+    check(path, list(range(10)), 10)
+    path.with_name(f"{path.stem}_000002.h5").unlink()
     with SeriesFile(path) as file:
         assert verify(file).gone == "4-7"
         assert "hollow" in {finding.kind for finding in check_series(file).findings}
@@ -218,7 +225,9 @@ def copy_of_a_killed_one(path: Path, series: Written) -> Path:
     return folder / path.name
 
 
-def test_a_killed_series_is_marked_and_cut(path: Path) -> None:
+@NAMES
+def test_a_killed_series_is_marked_and_cut(name: str, path: Path) -> None:
+    path = path.with_name(name)
     series = written(path)
     series.add(*map(frame, (0, 1, 2, 3, 4, 6)))
     killed = copy_of_a_killed_one(path, series)
