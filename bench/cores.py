@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import statistics
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -27,6 +28,8 @@ MANY = 16
 """Cores from which on the figures say something about the bars."""
 SERIES_BYTES, FEW_CORES_BYTES = 4e9, 4e8
 """Of a series, and with fewer cores: a second or two."""
+ROUND_SECONDS = 45.0
+"""Longest time of a round with frames of one size, on average: on a slow machine there are fewer rounds."""
 FEWEST = 8
 """Frames of a series that can be measured."""
 SPARE_BYTES = 2e9
@@ -154,7 +157,11 @@ def _measure(
                         f"since: {ours.refused}"
                     )
                 takers.append((each, PENSTOCK, ours))
+        begun = time.monotonic()
         for turn in range(rounds + 1):
+            if turn > 1 and time.monotonic() - begun > ROUND_SECONDS * rounds:
+                note(f"{size(chosen[0].frame_bytes)}: {turn - 1} of {rounds} rounds, which took long")
+                break
             with warm(place.folder, (frames if turn else first) * chosen[0].frame_bytes) as free:
                 free()
             for each, who, taker in takers:

@@ -108,8 +108,8 @@ def about(
     ]
     if load > BUSY_LOAD:
         sentences.append(
-            f"other programs were using {load:.1f} cores before (load average of one minute): rates are too "
-            "low, and the limits are not clear"
+            f"other programs were running before (load average of one minute: {load:.1f}): rates are too "
+            "low, and limits not clear"
         )
     if not apply(len(cores)):
         sentences.append(

@@ -233,9 +233,11 @@ def test_a_small_run_takes_and_compares_every_series(
         monkeypatch.setattr(cores, name, counted)
     monkeypatch.setattr(cores_report, "measure", small)
     monkeypatch.setattr(cpu_sets, "divide", lambda numbers, most: ([numbers[0]], [numbers[-1]]))
-    monkeypatch.setattr(cpu_sets, "usable", lambda: [0, 1])
+    two = (cpu_sets.usable() * 2)[:2]
+    monkeypatch.setattr(cpu_sets, "usable", lambda: two)
+    monkeypatch.setattr(cores, "ROUND_SECONDS", 0.0)
 
-    assert report(tmp_path, 1, as_json=True, sizes=[2_000_000]) == 0
+    assert report(tmp_path, 2, as_json=True, sizes=[2_000_000]) == 0
 
     told = json.loads(capsys.readouterr().out)
     cases = {case["name"]: case for case in told["cases"] if case["files"] or case["streams"] == 1}
@@ -243,6 +245,7 @@ def test_a_small_run_takes_and_compares_every_series(
         setup.name for setup in setups(2_000_000, 2, modules=True) if setup.files or setup.streams == 1
     ]
     assert not any(case["wrong"] for case in told["cases"]) and told["reached"] and not told["bars"]
+    assert "2 MB: 1 of 2 rounds, which took long" in told["notes"]
     for case in cases.values():
         (ours,), (c,) = case["penstock"], case["c"]
         assert ours["frames"] == c["frames"] == 30

@@ -119,7 +119,7 @@ def test_the_table_says_which_setup_has_no_figures_and_what_limits_the_others() 
     [
         (16, ([10, 11, 12, 15], [0, 1]), 1.0, "sender on cores 10-12, 15, receiver and C program on 0-1", []),
         (2, None, 0.0, "sender and receiver share 2 cores", ["not measured"]),
-        (16, None, 2.3, "share 16 cores", ["other programs were using 2.3 cores"]),
+        (16, None, 2.3, "share 16 cores", ["load average of one minute: 2.3"]),
     ],
     ids=["many", "few", "other programs"],
 )
