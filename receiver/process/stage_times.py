@@ -167,7 +167,7 @@ LOSSES = (
 """Counts of a series that are losses."""
 QUEUES: Mapping[str, str] = {
     "held": "messages that wait for their predecessors or for other modules, limited by hold_mb",
-    "transforms": "frames that threads transform, or that wait for them",
+    "transforms": "frames that threads transform or check, or that wait for them",
     "files": "frames that wait for the threads of several files (files)",
     "rois": "frames whose regions of interest are computed by threads",
     "unflushed": "frames since the last flush, which a crash of the receiver would lose",
