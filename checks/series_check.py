@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from penstock.receiver.files.known import KNOWN, Parent
-from penstock.receiver.files.stores.linked_frames import Unreadable
+from penstock.receiver.files.stores.linked_frames import Unreadable, UnreadableError
 from penstock.receiver.models import FrameStatus
 from penstock.receiver.reader import ReaderError, SeriesFile, text
 from penstock.receiver.validity.frames import WITH_DATA
@@ -327,8 +327,9 @@ def _frames(
     progress: Callable[[int], None] | None,
 ) -> Iterator[Finding]:
     unreadable: list[int] = []
+    away: list[int] = []
     hollow: list[int] = []
-    why = ""
+    why = why_away = ""
     number = len(series)
     for index, stored in enumerate(_stored(status, number)):
         if stored:
@@ -338,13 +339,19 @@ def _frames(
                 else:
                     verdict.frames_read += 1
             except ReaderError as error:
-                unreadable.append(index)
-                why = why or str(error)
+                if isinstance(error.__cause__, UnreadableError):
+                    away.append(index)
+                    why_away = why_away or str(error)
+                else:
+                    unreadable.append(index)
+                    why = why or str(error)
         if progress is not None and ((index + 1) % PROGRESS_FRAMES == 0 or index + 1 == number):
             progress(index + 1)
     if hollow:
         said = "count as stored, but have no data" if series.has_account else "are absent: they have no data"
         yield _as_problem("hollow", f"frames {ranges(hollow)} {said}")
+    if away:
+        yield _as_problem("away", f"frames {ranges(away)} cannot be read as a whole ({why_away})")
     if unreadable:
         yield _as_problem(
             "unreadable",

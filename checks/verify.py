@@ -47,13 +47,13 @@ class Verification:
         return {**asdict(self), "sound": self.is_sound}
 
 
-def _agree(algorithm: str, blobs: Sequence[bytes], expected: Sequence[str]) -> bool:
-    """Return whether every blob is as it was received; without a checksum, as of a missing module, it must
-    be empty."""
+def _agree(algorithm: str, blobs: Sequence[bytes], expected: Sequence[str], there: Sequence[bool]) -> bool:
+    """Return whether every blob is as it was received. That of a module which does not count as stored is
+    absent, or nevertheless as it was received: its file was away when the series ended, and was put back."""
     found = checksums(algorithm, blobs)
     return all(
-        agree((value,), (given,)) if given else not len(blob)
-        for blob, value, given in zip(blobs, found, expected, strict=True)
+        (not len(blob) and not (has and given)) or (bool(given) and agree((value,), (given,)))
+        for blob, value, given, has in zip(blobs, found, expected, there, strict=True)
     )
 
 
@@ -92,15 +92,15 @@ def verify(series: SeriesFile, progress: Callable[[int], None] | None = None) ->
         if status is None or (index < len(status) and status[index] in WITH_DATA):
             frames += 1
             expected = values[index] if index < len(values) else ()
+            there = [True] * len(expected)
             if modules is not None and index < len(modules) and len(expected) == modules.shape[1]:
                 # One that has come may not have been written.
                 there = np.isin(modules[index], WITH_DATA).tolist()
-                expected = tuple(each if has else "" for each, has in zip(expected, there, strict=True))
-            if not any(expected):
+            if not any(given for given, has in zip(expected, there, strict=True) if has):
                 without.append(index)
             elif (blobs := series.blobs(index)) is None:
                 gone.append(index)
-            elif _agree(algorithm, blobs, expected):
+            elif _agree(algorithm, blobs, expected, there):
                 verified += 1
             else:
                 wrong.append(index)

@@ -9,7 +9,13 @@ from typing import Any, TypeAlias
 import h5py
 import numpy as np
 
-from penstock.receiver.files.stores.linked_frames import LinkedFrames, Unreadable, is_virtual, place_of
+from penstock.receiver.files.stores.linked_frames import (
+    LinkedFrames,
+    Unreadable,
+    UnreadableError,
+    is_virtual,
+    place_of,
+)
 from penstock.receiver.files.stores.open_error import why_not
 from penstock.receiver.files.stores.parts.module_views import module_sources
 from penstock.receiver.files.stores.parts.names import foreign
@@ -73,12 +79,12 @@ class ModuleFiles:
         away, and the pixels of one that is foreign, and its filters trust the lengths in a blob.
 
         Raises:
-            OSError: a file is away, foreign, or cannot be read.
+            UnreadableError: a file is away, foreign, or cannot be opened.
             ValueError: a module cannot be unpacked.
         """
         for found in map(self._find, range(self._number)):
             if isinstance(found, Unreadable) and not found.is_absent:
-                raise OSError(found.why)
+                raise UnreadableError(found.why)
         for module in self.require(index):
             if (place := self._place(index, module)) is not None:
                 place[0].unpacked(place[1])
@@ -87,14 +93,14 @@ class ModuleFiles:
         """Return the modules of a frame that the file of the series says to be there.
 
         Raises:
-            OSError: the file of one of them is away, or cannot be read.
+            UnreadableError: the file of one of them is away, or cannot be read.
         """
         if self._statuses is None or index >= len(self._statuses):
             return []
         there: list[int] = np.flatnonzero(np.isin(self._statuses[index], WITH_DATA)).tolist()
         for found in map(self._find, there):
             if isinstance(found, Unreadable):
-                raise OSError(found.why)
+                raise UnreadableError(found.why)
         return there
 
     def close(self) -> None:

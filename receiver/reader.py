@@ -18,7 +18,13 @@ import hdf5plugin  # noqa: F401  (registers the filters that detectors' frames a
 import numpy as np
 
 from penstock.receiver.files.per_frame import CHECKSUM
-from penstock.receiver.files.stores.linked_frames import LinkedFrames, Unreadable, is_virtual, runs_of
+from penstock.receiver.files.stores.linked_frames import (
+    LinkedFrames,
+    Unreadable,
+    UnreadableError,
+    is_virtual,
+    runs_of,
+)
 from penstock.receiver.files.stores.open_error import why_not
 from penstock.receiver.files.stores.parts.module_views import module_files
 from penstock.receiver.files.stores.replace_data import STORED_FRAMES
@@ -160,7 +166,7 @@ class SeriesFile:
             if (found := self._where(index)) is not None:
                 return found[0].read(found[1])
             if self._shown is not None and self._counts(index) and (why := self._shown.why_not(index)):
-                raise OSError(why)  # HDF5 would show the fill value
+                raise UnreadableError(why)  # HDF5 would show the fill value
             return self._chunks_of("data").read((index,))
         except (OSError, RuntimeError, ValueError) as error:
             raise ReaderError(f"frame {index} of {self.path} cannot be read: {error}") from error
@@ -379,7 +385,7 @@ class SeriesFile:
         found = self._dataset(CHECKSUM, 1, 2)
         if found is None or found.dtype.kind != "S":
             return None
-        values = found[...].reshape(len(found), -1)
+        values = found[...] if found.ndim == 2 else found[...][:, np.newaxis]
         return text(found.attrs.get("algorithm")), [
             tuple(value.decode("ascii", "replace") for value in row) for row in values.tolist()
         ]

@@ -50,9 +50,23 @@ def not_written(path: Path, what: str, error: Exception, counts: Counts, series:
         more: text to follow the remedy.
     """
     return (
-        f"{path}: could not write {what}: {reason(error)}; "
-        f"{counts.stored:,} of {plural(counts.planned, 'frame is', 'frames are')} in the file. "
+        f"{path}: could not write {what}: {reason(error)}; {in_the_file(counts)}. "
         f"{remedy(error, path.parent)}, then reset the receiver{more}{of_series(series)}"
+    )
+
+
+def in_the_file(counts: Counts) -> str:
+    """Return, in words, how many frames a file has, of those planned."""
+    planned = plural(counts.planned, "frame is", "frames are")
+    return f"{counts.stored:,} of {planned} in the file{also_partial(counts)}"
+
+
+def also_partial(counts: Counts) -> str:
+    """Return, in words that follow the number of stored frames, how many it has in part; "" for none."""
+    return (
+        f", {counts.partial:,} more {'is' if counts.partial == 1 else 'are'} partial"
+        if counts.partial
+        else ""
     )
 
 

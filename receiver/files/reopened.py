@@ -21,7 +21,7 @@ import numpy as np
 
 from penstock.receiver.files import per_frame
 from penstock.receiver.files.stores import disk_file
-from penstock.receiver.files.stores.reopen import whole
+from penstock.receiver.files.stores.reopen import take_back_modules, whole
 from penstock.receiver.files.stores.superblock import FOR_SWMR, is_followed, repair, version_of
 from penstock.receiver.models import FrameStatus
 from penstock.receiver.series.account import COUNTERS, Account
@@ -67,6 +67,7 @@ def reopen_file(path: str | Path, *, damaged: bool = False) -> Reopened:
             if name not in record:  # an earlier version began the file
                 record[name] = 0
         statuses = detector["frame_status"][:]
+        take_back_modules(detector, statuses, damaged=damaged)
         there = whole(detector, len(statuses), damaged=damaged)
         if not damaged:
             there &= per_frame.accompanied(detector, len(statuses))

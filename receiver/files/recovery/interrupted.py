@@ -10,6 +10,7 @@ import numpy as np
 
 from penstock.receiver.files import stores
 from penstock.receiver.files.recovery.journal import Entry
+from penstock.receiver.files.remedies import also_partial, in_the_file
 from penstock.receiver.files.reopened import DAMAGED, detector_of, reopen_file
 from penstock.receiver.files.stores.superblock import FOR_SWMR, version_of
 from penstock.receiver.files.structure import set_text, write_rows
@@ -61,9 +62,9 @@ def there(account: Account) -> str:
     """Return, in words, how many frames a file has whose writer died; the account is closed."""
     counts = account.counts()
     if account.announced:
-        return f"{counts.stored:,} of {plural(counts.planned, 'frame is', 'frames are')} in the file"
-    stored = plural(counts.stored, "frame is", "frames are")
-    return f"{stored} in the file, how many more were to come is not known"
+        return in_the_file(counts)
+    stored, partial = plural(counts.stored, "frame is", "frames are"), also_partial(counts)
+    return f"{stored} in the file{partial}, how many more were to come is not known"
 
 
 def mark_interrupted(path: str | Path, reason: str) -> Account:

@@ -110,6 +110,10 @@ class Unreadable(NamedTuple):
         return self == self.absent(self.path)
 
 
+class UnreadableError(OSError):
+    """A file that should hold pixels of a frame cannot be read; the sentence names it."""
+
+
 class LinkedFrames:
     """The frames of one virtual dataset; each file is opened when it is needed.
 

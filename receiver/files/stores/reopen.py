@@ -21,6 +21,7 @@ from penstock.receiver.files.stores.chunked import ChunkedStore, compression_of
 from penstock.receiver.files.stores.contract import FrameFormat, FrameStore, Writing
 from penstock.receiver.files.stores.disk_file import descriptor_of, path_of
 from penstock.receiver.files.stores.gaps import close_gaps
+from penstock.receiver.files.stores.modules import STATUS as MODULE_STATUS
 from penstock.receiver.files.stores.parts import left
 from penstock.receiver.files.stores.parts.module_views import module_files
 from penstock.receiver.files.stores.parts.store import PartsStore
@@ -30,6 +31,8 @@ from penstock.receiver.files.stores.segments.layout import segments_of, segments
 from penstock.receiver.files.stores.segments.segment_file import DATASET
 from penstock.receiver.files.stores.segments.store import SegmentStore
 from penstock.receiver.files.stores.superblock import repair
+from penstock.receiver.models import FrameStatus
+from penstock.receiver.series.module_status import frame_status
 from penstock.receiver.validity.frames import WITH_DATA
 
 log = logging.getLogger(__name__)
@@ -43,7 +46,8 @@ def format_of(detector: Any, planned: int | None) -> FrameFormat | None:
         planned: announced number of frames.
 
     Raises:
-        ValueError: the frames lie in segments or parts of which none exists; or the series had ended.
+        ValueError: the frames lie in segments or parts of which none exists, or in a part that is damaged; or
+            the series had ended.
     """
     data = detector.get("data")
     if data is None:
@@ -51,6 +55,8 @@ def format_of(detector: Any, planned: int | None) -> FrameFormat | None:
     if module_files(detector):
         raise ValueError("its modules have files of their own, and only its receiver knew which had arrived")
     is_dealt = dealing_of(detector) is not None
+    if is_dealt:
+        left.check_parts(detector)
     if is_dealt or segments_of(data):
         there = left.parts_there(detector).values() if is_dealt else dict(segments_there(detector)).values()
         for place in there:
@@ -100,7 +106,8 @@ def whole(detector: Any, length: int, *, damaged: bool = False, partly: bool = F
         if dealing_of(detector) is not None:
             return left.whole(detector, length, count)
         if module_files(detector):
-            return left.whole_modules(detector, length, count, partly=partly)
+            there = left.whole_modules(detector, length, count).sum(axis=1)
+            return np.asarray(there >= (1 if partly else module_files(detector)))
         if segments_of(data):
             return _whole_in_segments(detector, length, count)
         if "modules" not in detector:
@@ -113,6 +120,32 @@ def whole(detector: Any, length: int, *, damaged: bool = False, partly: bool = F
         wanted += dataset.shape[1] if dataset.ndim == 4 and not _has_colours(dataset) else 1
     found: np.ndarray[Any, Any] = blobs >= (1 if partly else wanted)
     return found
+
+
+def take_back_modules(detector: Any, statuses: np.ndarray[Any, Any], *, damaged: bool = False) -> None:
+    """Enter stored modules as missing whose files are away, damaged, or without them: the frames are partial,
+    since the other modules are there. Nothing is changed if the modules do not have a file each.
+
+    Args:
+        detector: NXdetector group of the file, open for writing.
+        statuses: of the frames, uint8, one per index; those of these frames are changed.
+        damaged: see `whole`.
+
+    Raises:
+        OSError, RuntimeError: an index is damaged.
+    """
+    if not module_files(detector):
+        return
+    table = detector[MODULE_STATUS][: len(statuses)]
+    count = _chunks_one_by_one if damaged else _chunks
+    lost = np.isin(table, WITH_DATA) & ~left.whole_modules(detector, len(table), count)
+    if not lost.any():
+        return
+    table[lost] = FrameStatus.MISSING
+    for index in np.flatnonzero(lost.any(axis=1)).tolist():
+        if statuses[index] in WITH_DATA:
+            statuses[index] = frame_status(table[index].tolist())
+    detector[MODULE_STATUS][: len(table)] = table
 
 
 def _whole_in_segments(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,15 +12,17 @@ from typing import Any
 import h5py
 import numpy as np
 
+from penstock.receiver.files import storage
 from penstock.receiver.files.stores import disk_file
 from penstock.receiver.files.stores.contract import Writing
 from penstock.receiver.files.stores.disk_file import path_of
+from penstock.receiver.files.stores.open_error import why_not
 from penstock.receiver.files.stores.parts.module_views import ModuleViews, module_files
 from penstock.receiver.files.stores.parts.names import file_name, foreign
 from penstock.receiver.files.stores.parts.open_parts import OpenParts, into
 from penstock.receiver.files.stores.parts.store import PartsStore
 from penstock.receiver.files.stores.parts.views import dealing_of, format_of
-from penstock.receiver.files.stores.segments.segment_file import DATASET
+from penstock.receiver.files.stores.segments.segment_file import DATASET, holds_nothing
 from penstock.receiver.files.stores.superblock import repair
 
 log = logging.getLogger(__name__)
@@ -34,6 +37,31 @@ def parts_there(detector: Any) -> dict[int, Path]:
     path, dealing = _path(detector), dealing_of(detector)
     places = {part: path.with_name(file_name(path, part)) for part in range(dealing.files if dealing else 0)}
     return {part: place for part, place in places.items() if place.exists()}
+
+
+def check_parts(detector: Any) -> None:
+    """Check that the parts that there are can be continued.
+
+    Args:
+        detector: NXdetector group of the file.
+
+    Raises:
+        ValueError: one is damaged, or of another series; the sentence names it.
+    """
+    series, why = detector["series/id"].asstr()[()], ""
+    folder = storage.open_folder(_path(detector))
+    try:
+        for place in parts_there(detector).values():
+            try:
+                if not holds_nothing(place.name, folder):
+                    with h5py.File(place, "r", locking=False) as file:
+                        why = foreign(file, place, series)
+            except OSError as error:
+                why = why_not(place, error)
+            if why:
+                raise ValueError(why)
+    finally:
+        os.close(folder)
 
 
 def whole(
@@ -66,38 +94,37 @@ def finish(detector: Any, statuses: np.ndarray[Any, Any]) -> None:
         detector: NXdetector group of the file, open for writing.
         statuses: uint8, `FrameStatus`, one per index.
     """
-    path = _path(detector)
-    store = PartsStore(detector, format_of(detector, None), path, Writing(path=path))
+    path, errors = _path(detector), list[Exception]()
+    store = PartsStore(detector, format_of(detector, None), path, Writing(path=path), errors=errors)
     try:
-        store.finish(statuses)
-    except OSError as error:
-        log.warning("%s: not all of its parts could be cut: %s", path, error)
+        with into(errors):
+            store.finish(statuses)
     finally:
         store.close(synced=False)
+    for error in errors:
+        log.warning("%s: not all of its parts could be cut: %s", path, error)
 
 
 def whole_modules(
-    detector: Any, length: int, count: Callable[[Any, int], np.ndarray[Any, Any]], *, partly: bool
+    detector: Any, length: int, count: Callable[[Any, int], np.ndarray[Any, Any]]
 ) -> np.ndarray[Any, Any]:
-    """Return which of the first frames have all their modules in the parts, one each; bool, one per index.
+    """Return which modules of the first frames are in the parts, one each; bool, (length, k).
 
     Args:
         detector: NXdetector group of the file.
         length: number of frames.
         count: returns how many chunks of each of the first frames of a dataset are in its file.
-        partly: whether one module is enough.
     """
     path, number = _path(detector), module_files(detector)
     series = detector["series/id"].asstr()[()]
-    blobs = np.zeros(length, np.int64)
+    found = np.zeros((length, number), bool)
     for module in range(number):
-        with contextlib.suppress(OSError, KeyError):  # the writer was killed before it held anything
+        with contextlib.suppress(OSError, KeyError):  # it never held anything, or is away or damaged
             repair(place := path.with_name(file_name(path, module)))
             with h5py.File(place, "r", locking=False) as file:
                 if not foreign(file, place, series):
                     rows = min(length, len(file[DATASET]))
-                    blobs[:rows] += count(file[DATASET], rows) == 1
-    found: np.ndarray[Any, Any] = blobs >= (1 if partly else number)
+                    found[:rows, module] = count(file[DATASET], rows) == 1
     return found
 
 

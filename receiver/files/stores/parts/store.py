@@ -7,6 +7,7 @@ See docs/explanation/decisions/0094-files-instead-of-writers.md.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -38,15 +39,19 @@ class PartsStore(FrameStore):
         path: file of the series; the parts are created next to it, exclusively.
         writing: number of files, and how they are written.
         placed: whether the offset of each frame can be known ahead; only of new parts.
+        errors: those of parts that another process has left, and that cannot be opened, are added; without
+            it they are raised.
 
     Raises:
         FileExistsError: a file with the name of a part exists.
         ValueError: a part that another process has left is of another series.
+        OSError: one is damaged.
     """
 
     def __init__(
-        self, detector: Any, frames: FrameFormat, path: Path, writing: Writing, *, placed: bool = False
-    ) -> None:
+        self, detector: Any, frames: FrameFormat, path: Path, writing: Writing, *,
+        placed: bool = False, errors: list[Exception] | None = None,
+    ) -> None:  # fmt: skip
         self._frames = frames
         self._file = detector.file
         found = dealing_of(detector) if "data" in detector else None
@@ -69,7 +74,8 @@ class PartsStore(FrameStore):
                 self._views = Views(detector, path, frames, dealing)
                 self._end = len(detector["frame_status"])
                 for number in range(dealing.files):
-                    self._parts.find(number, self._share(number))
+                    with contextlib.nullcontext() if errors is None else into(errors):
+                        self._parts.find(number, self._share(number))
         except BaseException:
             self.close(synced=False)
             raise

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import random
+import re
+import shutil
 import signal
 import time
 from collections.abc import Callable
@@ -20,6 +22,7 @@ from penstock.receiver.files.recovery.interrupted import mark_interrupted
 from penstock.receiver.files.reopened import reopen_file
 from penstock.receiver.files.stores import Writing
 from penstock.receiver.files.stores.parts.store import PartsStore
+from penstock.receiver.files.stores.reopen import format_of
 from penstock.receiver.files.writer import SeriesWriter
 from penstock.receiver.models import FrameStatus
 from penstock.receiver.reader import SeriesFile
@@ -143,3 +146,35 @@ def test_another_process_goes_on_in_the_files_as_they_were_dealt_whatever_its_en
             np.testing.assert_array_equal(file.frame(index), array(index) if there else np.full(SHAPE, FILL))
             assert there or index >= flushed.count  # between two flushes some may be lost
         assert statuses[known + 5] == FrameStatus.MISSING and statuses[known + 6] == FrameStatus.STORED
+
+
+@pytest.mark.parametrize("harm", ["truncated", "exchanged", "a folder"])
+def test_if_a_part_is_damaged_together_with_the_writer_the_other_frames_stay(
+    harm: str, tmp_path: Path
+) -> None:
+    path, part = tmp_path / "x.h5", tmp_path / "x_part2.h5"
+    if (child := os.fork()) == 0:
+        written = Written(path, start(frames=1000), files=2)
+        for number in range(12):  # four blocks of three
+            written.add(frame(number))
+        written.writer.flush()
+        os._exit(7)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    if harm == "truncated":
+        os.truncate(part, part.stat().st_size // 2)
+    elif harm == "exchanged":
+        shutil.copy(tmp_path / "x_part1.h5", part)
+    else:
+        part.unlink()
+        part.mkdir()
+    reopened = reopen_file(path)
+    with pytest.raises(ValueError, match=re.escape(str(part))):  # so that it is not continued
+        format_of(reopened.detector, None)
+    reopened.close()
+    counts = mark_interrupted(path, "it was killed").counts()
+    assert (counts.stored, counts.missing) == (6, 994)
+    with SeriesFile(path) as file:
+        assert file.reason == "it was killed; 6 of 1,000 frames are in the file"
+        assert np.asarray(file.frame_status).tolist() == [1, 1, 1, 0, 0, 0, 1, 1, 1] and len(file) == 9
+        for index in (0, 1, 2, 6, 7, 8):
+            np.testing.assert_array_equal(file.frame(index), array(index))

@@ -224,6 +224,7 @@ def test_without_a_frame_there_are_no_files_of_modules(frames: int | None, path:
     with SeriesFile(path) as series:
         assert len(series) == 0
         assert series.unreadable_files() == []
+        assert verify(series).frames == 0
 
 
 def test_a_shorter_series_takes_the_place_of_a_longer_one(path: Path) -> None:
@@ -263,8 +264,13 @@ def test_the_file_of_a_module_that_is_gone_is_named_and_its_pixels_are_not_shown
             series.frame(1)
         found = verify(series)
         assert (found.gone, found.verified) == ("1-3", 1)
-        kinds = [finding.kind for finding in check_series(series, read_frames=False).findings]
-        assert ("missing_file" if harm == "removed" else "unreadable_file") in kinds
+        findings = {finding.kind: finding.sentence for finding in check_series(series).findings}
+        assert ("missing_file" if harm == "removed" else "unreadable_file") in findings
+        frames = "1-3" if harm == "removed" else "0-3"
+        assert findings["away"].startswith(
+            f"frames {frames} cannot be read as a whole (frame {frames[0]} of "
+        )
+        assert "unreadable" not in findings  # nothing that is there is damaged
     with FileFrames(path) as frames:
         assert frames.located(1) is None
         with pytest.raises(ReaderError, match="x%b_part2.h5"):
@@ -343,6 +349,62 @@ def test_a_series_whose_writer_was_killed_has_what_was_flushed(compression: str,
     assert (account.counts().stored, account.counts().partial) == (8, 1)
     came = {number: (0, 2) if number == 4 else ALL for number in range(9)}
     holds(path, came, "assembled", 9)
+
+
+@pytest.mark.parametrize("harm", ["removed", "truncated", "exchanged", "a folder"])
+def test_if_a_file_is_lost_together_with_the_writer_the_other_modules_stay(harm: str, path: Path) -> None:
+    if (child := os.fork()) == 0:
+        written = Joint(path, 40)
+        for number in range(5):
+            written.put(number, (1,) if number == 3 else ALL)
+        written.writer.flush()
+        os._exit(7)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    part = path.with_name("x%b_part2.h5")
+    if harm == "truncated":
+        os.truncate(part, part.stat().st_size // 2)
+    elif harm == "exchanged":
+        shutil.copy(path.with_name("x%b_part1.h5"), part)
+    else:
+        part.unlink()
+        if harm == "a folder":
+            part.mkdir()
+    counts = mark_interrupted(path, "it was killed").counts()
+    assert (counts.stored, counts.partial, counts.missing) == (0, 4, 36)
+    if harm not in ("removed", "truncated"):  # HDF5 would open what has its name
+        part.rmdir() if harm == "a folder" else part.unlink()
+    came = dict.fromkeys((0, 1, 2, 4), (0, 2))
+    with h5py.File(path) as file:
+        assert status_of(file) == [PARTIAL] * 3 + [MISSING, PARTIAL]
+        table = file[f"{DETECTOR}/module_status"][()].tolist()
+        assert table == [[STORED if m in came.get(n, ()) else MISSING for m in ALL] for n in range(5)]
+        assert (
+            file[f"{DETECTOR}/series/reason"]
+            .asstr()[()]
+            .endswith("0 of 40 frames are in the file, 4 more are partial")
+        )
+    if harm != "truncated":
+        holds(path, came, "assembled", 5)
+
+
+def test_the_file_of_a_module_that_is_put_back_holds_what_was_received(path: Path) -> None:
+    written = Joint(path, 9)
+    for number in range(3):
+        written.put(number)
+    part, elsewhere = path.with_name("x%b_part2.h5"), path.with_name("elsewhere")
+    part.rename(elsewhere)
+    with contextlib.suppress(WriterError):
+        written.writer.flush()
+    with contextlib.suppress(WriterError):
+        written.close()
+    elsewhere.rename(part)
+    with SeriesFile(path) as series:
+        assert series.module_status is not None and not series.module_status[:, 1].any()
+        assert verify(series).is_sound
+    with h5py.File(part, "r+") as file:
+        file["entry/data/data"].id.write_direct_chunk((1, 0, 0), bytes(16))
+    with SeriesFile(path) as series:
+        assert verify(series).wrong == "1"
 
 
 def test_the_name_of_a_part_may_be_a_users(path: Path) -> None:
