@@ -116,4 +116,4 @@ def _virtual(data: Any, stored: np.ndarray[Any, Any]) -> Any:
         run = h5s.create_simple(shape)
         run.select_hyperslab((first, *origin), (1,) * len(shape), block=(end - first, *shape[1:]))
         layout.set_virtual(run, b".", name, run)
-    return h5py.Dataset(h5d.create(data.parent.id, b"data", kind, h5s.create_simple(shape), dcpl=layout))
+    return h5py.Dataset(h5d.create(data.parent.id, None, kind, h5s.create_simple(shape), dcpl=layout))

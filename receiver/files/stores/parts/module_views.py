@@ -23,7 +23,7 @@ from penstock.receiver.files.stores.counted_names import escaped, numbered
 from penstock.receiver.files.stores.linked_frames import is_virtual
 from penstock.receiver.files.stores.parts.names import file_name
 from penstock.receiver.files.stores.parts.views import FILES, GROUP
-from penstock.receiver.files.stores.replace_data import replace_data
+from penstock.receiver.files.stores.replace_data import put_in_place, replace_data
 from penstock.receiver.files.stores.segments.segment_file import DATASET
 from penstock.receiver.transforms.module_layout import Layout
 
@@ -82,7 +82,7 @@ class ModuleViews:
         kind = np.dtype(frames.dtype)
         for name, placement in placements.items():
             shown = _create(
-                detector, name, (0, *placement.shape), kind, _layout(fill_value(frames.dtype), kind)
+                detector, name.encode(), (0, *placement.shape), kind, _layout(fill_value(frames.dtype), kind)
             )
             describe(shown)
         return cls(detector, path, (rows, columns), placements)
@@ -114,24 +114,22 @@ class ModuleViews:
         self.shown = length
         for name, placement in self._placements.items():
             if name == "data":
-                self.data = replace_data(self._detector, partial(self._mapped, name, placement))
+                self.data = replace_data(self._detector, partial(self._mapped, placement))
             else:
-                old = self._detector[name]
-                attributes = dict(old.attrs)
-                del self._detector[name]
-                self._mapped(name, placement, old.dtype).attrs.update(attributes)
+                new = self._mapped(placement)
+                new.attrs.update(self._detector[name].attrs)
+                put_in_place(new, [(self._detector, name)])
 
-    def _mapped(self, name: str, placement: Placement, kind: np.dtype[Any] | None = None) -> Any:
-        """Create a view with the frames that are shown now."""
-        kind = self.data.dtype if kind is None else kind
-        rows, shape = self.shown, placement.shape
+    def _mapped(self, placement: Placement) -> Any:
+        """Create a view with the frames that are shown now, without a name."""
+        kind, rows, shape = self.data.dtype, self.shown, placement.shape
         how = _layout(fill_value(name_of(kind)), kind)
         size = (*(1 for _ in shape[2:]), *self._size)
         for module, corner in enumerate(placement.corners if rows else ()):
             to, of = h5s.create_simple((rows, *shape)), h5s.create_simple((rows, *self._size))
             to.select_hyperslab((0, *corner), (1,) * (1 + len(shape)), block=(rows, *size))
             how.set_virtual(to, escaped(file_name(self._path, module)), escaped(DATASET), of)
-        return _create(self._detector, name, (rows, *shape), kind, how)
+        return _create(self._detector, None, (rows, *shape), kind, how)
 
 
 def _layout(fill: int | float, kind: np.dtype[Any]) -> Any:
@@ -141,9 +139,10 @@ def _layout(fill: int | float, kind: np.dtype[Any]) -> Any:
     return how
 
 
-def _create(detector: Any, name: str, shape: tuple[int, ...], kind: np.dtype[Any], how: Any) -> Any:
-    space = h5s.create_simple(shape)
-    return h5py.Dataset(h5d.create(detector.id, name.encode(), h5t.py_create(kind), space, dcpl=how))
+def _create(detector: Any, name: bytes | None, shape: tuple[int, ...], kind: np.dtype[Any], how: Any) -> Any:
+    return h5py.Dataset(
+        h5d.create(detector.id, name, h5t.py_create(kind), h5s.create_simple(shape), dcpl=how)
+    )
 
 
 def module_files(detector: Any) -> int:

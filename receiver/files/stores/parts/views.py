@@ -22,7 +22,7 @@ from penstock.receiver.files.dealing import Dealing
 from penstock.receiver.files.stores.contract import FrameFormat
 from penstock.receiver.files.stores.counted_names import escaped
 from penstock.receiver.files.stores.parts.names import file_name
-from penstock.receiver.files.stores.replace_data import replace_data
+from penstock.receiver.files.stores.replace_data import put_in_place, replace_data
 from penstock.receiver.files.stores.segments.segment_file import DATASET
 
 BLOCKS = 128
@@ -61,7 +61,7 @@ class Views:
                 del detector[found.name]
             self._group = _create_group(detector, dealing)
             self._rows = self._extent(0)
-            self.data = self._create_data()
+            self.data = self._create_data(b"data")
         else:
             self._group, self.data = found, detector["data"]
             self._rows = len(self.data)
@@ -94,10 +94,10 @@ class Views:
     def cut(self, length: int) -> None:
         """Let views and `data` show frames below this index only."""
         if length < self.shown:
-            for number in range(length // self._span, len(self._group)):
-                del self._group[_name(number)]
             if rest := length % self._span:
                 self._create_view(length // self._span, rest)
+            for number in range(-(-length // self._span), len(self._group)):
+                del self._group[_name(number)]
             self.shown = length
         if length != self._rows:
             self._rows = length
@@ -113,14 +113,14 @@ class Views:
     def _replace_data(self) -> None:
         self.data = replace_data(self._detector, self._create_data)
 
-    def _create_data(self) -> Any:
-        """Create `data` over all views, also those that do not exist yet."""
+    def _create_data(self, name: bytes | None = None) -> Any:
+        """Create `data` over all views, also those that do not exist yet; by default without a name."""
         span, layout = self._span, self._layout()
         for start in range(0, self._rows, span):
             size = min(span, self._rows - start)
-            name = f"{self._group.name}/{_name(start // span)}"
-            self._map(layout, self._rows, start, size, ".", name, span, 0)
-        return self._create(self._detector, b"data", self._rows, layout)
+            view = f"{self._group.name}/{_name(start // span)}"
+            self._map(layout, self._rows, start, size, ".", view, span, 0)
+        return self._create(self._detector, name, self._rows, layout)
 
     def _create_view(self, number: int, frames: int) -> None:
         """Create a view, or replace it, that shows its first frames."""
@@ -132,8 +132,9 @@ class Views:
             self._map(layout, self._span, start, size, file_name(self._path, part), DATASET, row + size, row)
         name = _name(number)
         if name in self._group:
-            del self._group[name]
-        self._create(self._group, name.encode(), self._span, layout)
+            put_in_place(self._create(self._group, None, self._span, layout), [(self._group, name)])
+        else:
+            self._create(self._group, name.encode(), self._span, layout)
 
     def _layout(self) -> Any:
         layout = h5p.create(h5p.DATASET_CREATE)
@@ -150,7 +151,7 @@ class Views:
         of.select_hyperslab((row, *rest), one, block=block)
         layout.set_virtual(to, escaped(file), escaped(dataset), of)
 
-    def _create(self, group: Any, name: bytes, rows: int, layout: Any) -> Any:
+    def _create(self, group: Any, name: bytes | None, rows: int, layout: Any) -> Any:
         space = h5s.create_simple((rows, *self._shape))
         return h5py.Dataset(h5d.create(group.id, name, h5t.py_create(self._kind), space, dcpl=layout))
 

@@ -86,7 +86,9 @@ def segments_there(detector: Any) -> Iterator[tuple[int, Path]]:
             yield source.start, place
 
 
-def create_data(detector: Any, path: Path, frames: FrameFormat, rows: int, per_file: int) -> Any:
+def create_data(
+    detector: Any, path: Path, frames: FrameFormat, rows: int, per_file: int, *, name: bytes | None = b"data"
+) -> Any:
     """Create `data`, a virtual dataset of all segments, also of those that do not exist yet.
 
     Args:
@@ -95,6 +97,7 @@ def create_data(detector: Any, path: Path, frames: FrameFormat, rows: int, per_f
         frames: format of the frames.
         rows: number of frames.
         per_file: number of frames per segment.
+        name: `None` for none yet.
     """
     shape, rest = frames.shape, (0,) * len(frames.shape)
     layout = h5p.create(h5p.DATASET_CREATE)
@@ -107,6 +110,4 @@ def create_data(detector: Any, path: Path, frames: FrameFormat, rows: int, per_f
         there.select_hyperslab((0, *rest), one, block=block)  # not all of it: an open segment may have more
         layout.set_virtual(here, escaped(file_name(path, start // per_file)), escaped(DATASET), there)
     kind = h5t.py_create(np.dtype(frames.dtype))
-    return h5py.Dataset(
-        h5d.create(detector.id, b"data", kind, h5s.create_simple((rows, *shape)), dcpl=layout)
-    )
+    return h5py.Dataset(h5d.create(detector.id, name, kind, h5s.create_simple((rows, *shape)), dcpl=layout))

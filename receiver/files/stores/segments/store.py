@@ -317,7 +317,7 @@ class SegmentStore(FrameStore):
         """Replace the virtual dataset by one of another length."""
         detector, path = self._detector, self._path
         self.data = replace_data(
-            detector, lambda: create_data(detector, path, self._frames, rows, self._length)
+            detector, lambda: create_data(detector, path, self._frames, rows, self._length, name=None)
         )
         self._rows = rows
 
