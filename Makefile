@@ -87,7 +87,7 @@ test-slow: $(STAMPS)/develop judges ## the slow tests: many seeds and variants, 
 	PENSTOCK_JUDGES=1 QT_QPA_PLATFORM=offscreen pytest -m slow $(PARALLEL) --durations=25 $(ARGS)
 
 .PHONY: judges
-judges: $(JUDGES)/tickit/stamp $(JUDGES)/fastcs/stamp $(JUDGES)/hdf5/stamp $(JUDGES)/processing/stamp $(JUDGES)/plaid/stamp $(JUDGES)/python36/stamp $(JUDGES)/slsdet/stamp ## programs of others, with which the slow tests compare ours
+judges: $(JUDGES)/tickit/stamp $(JUDGES)/fastcs/stamp $(JUDGES)/hdf5/stamp $(JUDGES)/processing/stamp $(JUDGES)/plaid/stamp $(JUDGES)/ophyd/stamp $(JUDGES)/python36/stamp $(JUDGES)/slsdet/stamp ## programs of others, with which the slow tests compare ours
 	@.ci/debian-packages hdf5-tools || echo "h5dump is missing: it does not judge our files." >&2
 
 .PHONY: contract
@@ -222,6 +222,14 @@ $(JUDGES)/processing/stamp: Makefile
 	@"$$(.ci/find-python)" -m venv $(@D)
 	@echo "Installing dranspose, PvaPy and stempy into $(@D): some 200 MB, half a minute"
 	@$(@D)/bin/pip install --quiet dranspose==0.2.0 pvapy==5.6 stempy==3.6.0
+	@touch $@
+
+# Bluesky's client of areaDetector.
+$(JUDGES)/ophyd/stamp: Makefile
+	@rm -rf $(@D)
+	@"$$(.ci/find-python)" -m venv $(@D)
+	@echo "Installing ophyd-async into $(@D): some 200 MB, half a minute"
+	@$(@D)/bin/pip install --quiet "ophyd-async[pva]==0.21.3"
 	@touch $@
 
 # A viewer of azimuthally integrated data, whose reader of NXazint1d judges ours.

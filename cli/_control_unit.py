@@ -39,7 +39,7 @@ def add_sensor(
         "--model", choices=tuple(models), default=model, help="model, for the sensor's size (%(default)s)"
     )
     parser.add_argument(
-        "--sensor", type=_size(example), metavar="ROWSxCOLS", help="another size of the sensor"
+        "--sensor", type=size(example), metavar="ROWSxCOLS", help="another size of the sensor"
     )
     parser.add_argument(
         "--pattern", choices=tuple(patterns), default="gradient", help=f"what {shows} show (%(default)s)"
@@ -74,7 +74,9 @@ def serve(args: argparse.Namespace, addresses: Mapping[str, str]) -> None:
     signal.sigwait(_ENDING)
 
 
-def _size(example: str) -> Callable[[str], tuple[int, int]]:
+def size(example: str) -> Callable[[str], tuple[int, int]]:
+    """Return a parser of ROWSxCOLS."""
+
     def read(text: str) -> tuple[int, int]:
         rows, _, cols = text.partition("x")
         if not all(number.isdecimal() and 1 <= int(number) <= LONGEST for number in (rows, cols)):

@@ -18,6 +18,7 @@ Examples:
   penstock bench --figures docs/performance --again    everything for the docs: three quarters of an hour
   penstock bench --figures /tmp/try --minutes 35 --disk /data    with shorter series
   penstock bench --files 2 --dir /dev/shm     instead: several files per series beside one, CPU per frame
+  penstock bench --loop --rounds 5            instead: what a frame costs the loop with several files; minutes
   penstock bench --cores --dir /dev/shm       instead: one receiver on many cores, beside C; eight minutes
   penstock bench --transforms                 instead: Pilatus CBF to bslz4, beside its libraries alone
   penstock bench --viewer --dir /dev/shm      instead: what a viewer costs the data path
@@ -87,6 +88,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="instead: N files per series beside one, CPU per frame and equal content",
     )
     parser.add_argument(
+        "--loop",
+        action="store_true",
+        help="instead: CPU of the receiver's loop per frame with 2 and 4 files, beside no file",
+    )
+    parser.add_argument(
         "--cores",
         action="store_true",
         help="instead: one receiver on 16 cores and more, 1 to 6 files, modules, live, beside a C program",
@@ -138,6 +144,10 @@ def run(args: argparse.Namespace) -> int:
             from penstock.bench.files_report import report as report_files
 
             return report_files(args.dir, args.files, args.rounds, args.json)
+        if args.loop:
+            from penstock.bench.loop_report import report as report_loop
+
+            return report_loop(args.dir, args.rounds, args.json, args.sizes)
         if args.cores:
             from penstock.bench.cores_report import report as report_cores
 

@@ -9,6 +9,7 @@ Examples:
   penstock demo --detector eiger --stream v2  the same with its newer stream
   penstock demo --detector pilatus            a PILATUS3 with a simulated camserver and a light streamer
   penstock demo --detector genicam            a GigE Vision camera, the fake one of libaravis
+  penstock demo --detector areadetector       a simulated areaDetector IOC, over EPICS pvAccess
   penstock demo --detector jungfrau           PSI's own virtual JUNGFRAU (or moench; make judges builds them)
   penstock demo --json | jq .file             nothing but JSON on standard output
 
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from penstock.devices._base.stage import Staged
 
 
-DETECTORS = ("simulator", "eiger", "pilatus", "genicam", "jungfrau", "moench")
+DETECTORS = ("simulator", "eiger", "pilatus", "genicam", "jungfrau", "moench", "areadetector")
 """The keys of `devices._base.stage.MODELS` in small letters."""
 FRAMES = 100
 FRAMES_IN_A_WINDOW = 1000

@@ -33,6 +33,7 @@ COMMANDS = {
     "streamer": "run the streamer of one camera, as on a control unit",
     "simplon": "simulate the control unit of a DECTRIS EIGER: REST interface, stream, triggers, faults",
     "camserver": "simulate camserver of a DECTRIS PILATUS3: commands, CBF files, triggers, faults",
+    "areadetector": "simulate an areaDetector IOC: records and arrays over EPICS pvAccess, losses",
     "generate": "stream frames without Tango, to try out or measure a receiver",
     "replay": "stream a recording of a real detector's messages",
     "view": "watch receivers live, and look at files: series, scans, NXdata, DECTRIS, CBF, TIFF, EDF",
@@ -57,7 +58,7 @@ EXTRA_OF = {
     "fabio": "tango", "tango": "tango", "numba": "processing", "scipy": "processing",
     "pyFAI": "powder",
     "OpenGL": "gui", "PyQt5": "gui", "matplotlib": "gui", "qtawesome": "gui", "silx": "gui",
-    "itango": "sardana", "sardana": "sardana", "taurus": "sardana",
+    "p4p": "epics", "itango": "sardana", "sardana": "sardana", "taurus": "sardana",
 }  # fmt: skip
 """The extra of setup.cfg that installs each package that may be missing."""
 

@@ -22,7 +22,7 @@ from penstock.receiver.http.page import ASSETS
 
 ROOT = Path(__file__).resolve().parent.parent
 QT = {"pyqt5", "pyqt6", "pyside6", "qtpy", "silx", "taurus", "sardana"}
-EXTRAS = {"tango", "receiver", "gui", "jungfrau", "powder", "processing", "sardana", "dev"}
+EXTRAS = {"tango", "receiver", "gui", "epics", "jungfrau", "powder", "processing", "sardana", "dev"}
 
 
 @pytest.fixture(scope="module")

@@ -159,6 +159,37 @@ def genicam() -> Staged:
     )
 
 
+def areadetector(codec: str = "none") -> Staged:
+    """Return a detector behind a simulated areaDetector IOC, on free ports.
+
+    Args:
+        codec: of its arrays, "none", "bslz4", "lz4" or "lz4hdf5".
+
+    Raises:
+        NotBuilt: p4p is missing.
+    """
+    if find_spec("p4p") is None:
+        raise NotBuilt("p4p is not installed; install it with: pip install p4p==4.3.0 nose2")
+    data, server = free_port(), free_port()
+    return Staged(
+        server="AreaDetector",
+        source={"type": "stins", "endpoints": [f"tcp://{HOST}:{data}"]},
+        properties={
+            "DataPort": data, "NameServers": f"{HOST}:{server}", "DriverPrefix": "SIM:cam1:",
+            "ImageRecord": "SIM:Pva1:Image", "ModeSoftware": "Software", "ReadoutTime": 0.0005,
+            "SoftwareTriggerRecord": "TriggerSoftware", "PixelSize": 5.5e-6,
+        },
+        stand_ins=(
+            StandIn(
+                name="simulated areaDetector IOC",
+                command=(
+                    *PENSTOCK, "areadetector", "--tcp", f"{HOST}:{server}", "--codec", codec, "--json",
+                ),
+            ),
+        ),
+    )  # fmt: skip
+
+
 def jungfrau(modules: int = 1) -> Staged:
     """Return a JUNGFRAU; see `_of_psi`."""
     return _of_psi("Jungfrau", modules)
@@ -220,6 +251,7 @@ MODELS: Mapping[str, Callable[..., Staged]] = {
     "GenICam": genicam,
     "Jungfrau": jungfrau,
     "Moench": moench,
+    "AreaDetector": areadetector,
 }
 """Simulated detectors by the Tango class of the device."""
 

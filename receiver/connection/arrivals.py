@@ -56,6 +56,11 @@ class Arrivals:
         """
         return self._source.decode(parts)
 
+    @property
+    def may_release(self) -> bool:
+        """Whether the last message may have been the one for which others wait; `release` tells."""
+        return False
+
     def release(self, now: float) -> Event | None:
         """Return the next waiting message whose turn has come, if there is one."""
         return None
@@ -98,15 +103,27 @@ class SeveralSockets(Arrivals):
 
     def receive(self, parts: list[memoryview], now: float) -> Message | tuple[Event, ...]:
         decoded, put, socket = self._source.decode(parts), self._buffer.put, self.ingest.number
-        ready: list[Event] = []
-        for each in decoded if isinstance(decoded, tuple) else (decoded,):
-            ready += [each] if isinstance(each, StinsError) else put(each, socket, now)
-        return decoded if len(ready) == 1 and ready[0] is decoded else tuple(ready)
+        if isinstance(decoded, tuple):
+            ready: list[Event] = []
+            for each in decoded:
+                ready += [each] if isinstance(each, StinsError) else put(each, socket, now)
+        else:
+            passed = put(decoded, socket, now)
+            if len(passed) == 1 and passed[0] is decoded:
+                self.ingest.likely = self._buffer.likely
+                return decoded
+            ready = [*passed]
+        return tuple(ready)
+
+    @property
+    def may_release(self) -> bool:
+        return self._buffer.may_release
 
     def release(self, now: float) -> Event | None:
         ready = self._buffer.release(now)
         if ready is None:
             self.ingest.hold_back(self._buffer.held_back)
+            self.ingest.likely = self._buffer.likely
         return ready
 
     def flush(self) -> list[Event]:

@@ -20,6 +20,8 @@ NETWORK_PERIOD = 0.2
 """Seconds between two questions to the kernel whether the streamers' hosts answer."""
 BURST = 256
 """Most messages read from one socket before other work gets its turn."""
+IN_TURN = 16
+"""One message of so many is from the socket whose turn it is, whatever `likely` says."""
 
 
 class Ingest:
@@ -54,6 +56,9 @@ class Ingest:
         """For each socket, whether it was empty when last looked at in the last round of `messages`; false
         for one that is held back."""
         self._turn = 0  # number of the next socket to read
+        self.likely = -1
+        """Number of the socket that should be read next, out of its turn; -1 for none. Set by whoever takes
+        the messages of several sockets, between two of them."""
         self.held_back: frozenset[int] = frozenset()
         """Numbers of the sockets that are not read at present."""
         self._paused = False
@@ -112,7 +117,8 @@ class Ingest:
         """Yield the messages that have arrived: multi-part, their parts not copied; at most `BURST` per
         socket.
 
-        Several sockets give one message each in turn, so that none gets ahead because another was read first.
+        Several sockets give one message each in turn, so that none gets ahead because another was read first,
+        or in the order of `likely`.
         """
         if len(self._sockets) > 1:
             yield from self._in_turn()
@@ -138,8 +144,10 @@ class Ingest:
         done = [False] * len(sockets)  # idle, or held back
         # Until this round is read to its end. For modules `idle` tells more: one may flood, another be dead.
         self.is_behind = self._config.sockets > 1
-        for _ in range(BURST * len(sockets)):
-            number = self._turn  # where the last round ended, so that no socket starves
+        for place in range(BURST * len(sockets)):
+            number, self.likely = self.likely, -1
+            if number < 0 or done[number] or place % IN_TURN == 0:
+                number = self._turn  # where the last round ended, so that no socket starves
             self._turn = (number + 1) % len(sockets)
             is_held_back = number in self.held_back
             parts = None if is_held_back else _received(sockets[number])

@@ -62,6 +62,8 @@ class ReorderBuffer:
         self._sockets = sockets
         self._newest: dict[int, int] = {}
         """Number of the last message of the session, by socket."""
+        self._from = [-1] * sockets
+        """Sockets of the last messages, by their number modulo that of the sockets."""
         self._held: list[_Held] = []  # a heap
         self._expected: int | None = None
         """Number expected next; `None` before the first of a session."""
@@ -83,6 +85,21 @@ class ReorderBuffer:
         expected = self._expected or 0
         return {socket for socket, newest in self._newest.items() if newest >= expected}
 
+    @property
+    def likely(self) -> int:
+        """Number of the socket that should have the expected number, since senders deal their messages to
+        their peers in turn; -1 if unknown."""
+        return -1 if self._expected is None else self._from[self._expected % self._sockets]
+
+    @property
+    def may_release(self) -> bool:
+        """Whether the message put last may let others go: the first that waits is the next one, or the buffer
+        is full. Those whose time is over are left out."""
+        held = self._held
+        return bool(held) and (
+            self._expected is None or held[0].number <= self._expected or self.nbytes > self._most_bytes
+        )
+
     def put(self, message: Message, socket: int, now: float) -> list[Message]:
         """Take a message; return the messages whose turn has come with it, except those that `release`
         returns.
@@ -96,7 +113,8 @@ class ReorderBuffer:
         if number is None:
             return [message]
         self._newest[socket] = number
-        if number == self._expected and not self._held:  # almost always
+        self._from[number % self._sockets] = socket
+        if number == self._expected:  # what waits comes behind it
             self._expected = number + 1
             if isinstance(message, Start):
                 self._start = message.header

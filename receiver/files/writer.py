@@ -222,12 +222,12 @@ class SeriesWriter:
         self._rows.add(index, image)
 
     @property
-    def gathers(self) -> bool:
-        """Whether `add_run` may be called."""
-        return self._store is not None and self._store.gathers
+    def most_run_bytes(self) -> int:
+        """Bytes of the largest frame for which `add_run` may be called; 0 for none."""
+        return 0 if self._store is None else self._store.most_run_bytes
 
     def add_run(self, first: int, frames: Sequence[Frame]) -> None:
-        """Store consecutive sound frames of one plain blob each, if `gathers`.
+        """Store consecutive sound frames of one plain blob each, see `most_run_bytes`.
 
         Raises:
             WriterError: none of them is stored; earlier frames stay.

@@ -2,19 +2,25 @@
 
 The memory is its queue: a frame for which no slot is free is dropped and counted. References are sent in
 bunches, since each message wakes somebody up. A frame that is larger than a slot is sent as a message.
+Threads copy large frames that come fast (`copies`); a reference is sent after its copy, and in its turn.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from concurrent.futures import Future
 from dataclasses import replace
+from itertools import takewhile
+from typing import NamedTuple
 
 import msgspec
 import zmq
 
 from penstock.receiver.config import ForwardConfig
+from penstock.receiver.forward import copies
 from penstock.receiver.forward.consumer import Consumer
+from penstock.receiver.forward.copies import Copies
 from penstock.receiver.forward.queued import Queued
 from penstock.receiver.forward.shared import SharedSlots, remove_stale
 from penstock.receiver.models import ConsumerStatus, Holder
@@ -28,10 +34,22 @@ BUNCH = 64
 """Most frames in one message."""
 EARLY = 0.001
 """So many seconds before it is due, a bunch is sent with frames that have just come, not on its own."""
+COPY_SECONDS = 0.001
+"""So many seconds after a bunch was due whose first frame is still being copied, it is looked at again."""
 HEADER_BYTES, HEADER_BYTES_PER_BLOB = 1024, 128
 """Room for the header of a frame in its slot: checksums and positions of modules count per blob."""
 FIRST_SLOTS = 64
 """Slots in a first series whose start message does not say how large its frames are."""
+
+
+class _Put(NamedTuple):
+    reference: Reference
+    copy: Future[None] | None
+    """The copy of the frame by a thread; `None` if the loop has made it."""
+
+    @property
+    def is_copied(self) -> bool:
+        return self.copy is None or self.copy.done()
 
 
 class SharingConsumer(Consumer):
@@ -60,8 +78,9 @@ class SharingConsumer(Consumer):
         except BaseException:
             self.memory.close()
             raise
+        self._copies = Copies(self.memory)
         self._gather_seconds = config.gather_seconds
-        self._bunch: list[Reference] = []
+        self._bunch: list[_Put] = []
         self._due = 0.0  # when the bunch is sent, full or not
         self._last = 0.0  # when the last frames came, or the series has begun
         self._largest = 0  # frame of the series, header included
@@ -98,6 +117,8 @@ class SharingConsumer(Consumer):
     def frame_run(self, first: int, frames: Sequence[Frame]) -> None:
         """Put consecutive frames into the memory; see `frame`."""
         memory, bunch = self.memory, self._bunch
+        # Where frames come more rarely, the loop has time to copy, and nobody has to be waited for.
+        is_fast = time.monotonic() - self._last < self._gather_seconds
         for index, frame in enumerate(frames, first):
             if not self._open:  # there was none when the series began, or it has gone since
                 if self._announced:
@@ -112,13 +133,18 @@ class SharingConsumer(Consumer):
             if nbytes > self._largest:
                 self._largest = nbytes
             if nbytes > memory.layout.slot_bytes:
-                self._flush()
+                self._flush(wait=True)
                 super().frame(index, Frame(image, frame.blobs))
-            elif (slot := memory.put(header, frame.blobs)) is None:
+            elif (slot := memory.take()) is None:
                 self._drop(self._passage)
             else:
-                bunch.append(Reference(index, slot, len(header), sizes))
-                if len(bunch) == BUNCH:
+                copy = None
+                if is_fast and nbytes >= copies.LEAST_BYTES:
+                    copy = self._copies.begin(slot, header, frame.blobs, nbytes)
+                else:
+                    memory.copy(slot, header, frame.blobs)
+                bunch.append(_Put(Reference(index, slot, len(header), sizes), copy))
+                if len(bunch) % BUNCH == 0:
                     self._flush()
         now = time.monotonic()
         since, self._last = now - self._last, now
@@ -130,8 +156,8 @@ class SharingConsumer(Consumer):
                 self._flush()
 
     def end(self, end: SeriesEnd) -> None:
-        """End the series; see `Consumer.end`."""
-        self._flush()
+        """End the series, once its frames are copied; see `Consumer.end`."""
+        self._flush(wait=True)
         super().end(end)
 
     def due_in(self) -> float:
@@ -152,6 +178,7 @@ class SharingConsumer(Consumer):
     def close(self) -> None:
         """Close the socket, and remove the memory."""
         super().close()
+        self._copies.close()
         self.memory.close()
 
     @property
@@ -177,13 +204,20 @@ class SharingConsumer(Consumer):
             shared=SharedMemory(str(memory.path), memory.nonce.hex(), layout.slots, layout.slot_bytes),
         )
 
-    def _flush(self) -> None:
-        if self._bunch:
-            references = tuple(self._bunch)
-            self._bunch.clear()
-            self._due = 0.0
+    def _flush(self, *, wait: bool = False) -> None:
+        """Send the frames that are copied up to the first that is not; all of them if `wait`."""
+        if wait:
+            self._copies.wait()
+        bunch = self._bunch
+        while bunch:
+            ready = tuple(put.reference for put in takewhile(lambda put: put.is_copied, bunch[:BUNCH]))
+            del bunch[: len(ready)]
+            if not ready:
+                self._due = time.monotonic() + COPY_SECONDS
+                return
+            self._due = time.monotonic() + self._gather_seconds if bunch else 0.0
             self.memory.find()
-            self._put(Queued(references, self._passage))
+            self._put(Queued(ready, self._passage))
 
     def _observe_holder(self) -> None:
         """Take all slots back if the distributor that held the memory has let go of it, or another one has
@@ -199,8 +233,9 @@ class SharingConsumer(Consumer):
 
     def _forget(self, why: str) -> None:
         """Drop what waits, and the rest of the series, and take all slots back."""
+        self._copies.wait()
         if self._bunch:
-            self._queue.append(Queued(tuple(self._bunch), self._passage))
+            self._queue.append(Queued(tuple(put.reference for put in self._bunch), self._passage))
             self._bunch.clear()
             self._due = 0.0
         super()._forget(why)

@@ -131,10 +131,21 @@ class SharedSlots:
 
     def put(self, header: bytes, blobs: Sequence[Buffer]) -> int | None:
         """Copy a frame, which has to fit, into a free slot; return its number, or `None` if all are taken."""
+        slot = self.take()
+        if slot is not None:
+            self.copy(slot, header, blobs)
+        return slot
+
+    def take(self) -> int | None:
+        """Take a free slot; return its number, or `None` if all are taken."""
         if not self._free and not self.find():
             return None
         slot = self._free.pop()
         self._states[slot] = TAKEN
+        return slot
+
+    def copy(self, slot: int, header: bytes, blobs: Sequence[Buffer]) -> None:
+        """Copy a frame, which has to fit, into a slot that is taken for it; any thread may do it."""
         at = self.layout.first + slot * self.layout.slot_bytes
         memory, end = self._memory, at + len(header)
         memory[at:end] = header
@@ -144,7 +155,6 @@ class SharedSlots:
                 memory[at:end] = blob
             else:
                 np.copyto(self._pixels[at:end], np.frombuffer(blob, np.uint8))
-        return slot
 
     def take_back(self) -> None:
         """Make all slots free: nobody frees them any more. The new nonce says so to whoever still reads."""

@@ -20,10 +20,12 @@ from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.files.storage import MOST_SEGMENTS
 from penstock.receiver.files.stores.parts.store import queue_bytes
 from penstock.receiver.files.stores.parts.views import BLOCKS
+from penstock.receiver.forward import copies
 from penstock.receiver.forward.consumer_socket import IN_SOCKET
 from penstock.receiver.regions.threads import BYTES as REGION_BYTES
 from penstock.receiver.regions.threads import FRAMES_PER_THREAD as REGION_FRAMES
-from penstock.receiver.transforms.prefetch import BYTES, FRAMES_PER_THREAD
+from penstock.receiver.transforms.frame_processor import LEAST_SUMMED, summing_threads
+from penstock.receiver.transforms.prefetch import BYTES, FRAMES_PER_THREAD, SUMMED_BYTES
 from penstock.stins.blobs import blob_layout
 from penstock.stins.errors import BlobError, StinsError
 from penstock.stins.messages import Header
@@ -59,6 +61,8 @@ class Sizes(NamedTuple):
     """Behind the transforms, which may assemble it: as file, consumers and live view get it."""
     images: int = 0
     """Images in the metadata, once per series."""
+    summed: bool = False
+    """Whether checksums are announced."""
 
     @classmethod
     def of(cls, frame_bytes: int) -> Sizes:
@@ -77,7 +81,7 @@ class Sizes(NamedTuple):
         """
         plain = _unpacked(header)
         sent = max(header.frame_bytes or 0, plain if header.compression == "none" else 0)
-        return cls(sent, plain, after.frame_bytes or _unpacked(after), images)
+        return cls(sent, plain, after.frame_bytes or _unpacked(after), images, bool(header.checksum))
 
     @property
     def at_most(self) -> Sizes:
@@ -115,6 +119,9 @@ def parts(config: ReceiverConfig, sizes: Sizes) -> dict[str, int]:
         each = frame_bytes + plain_bytes
         waiting = min(BYTES, config.workers * FRAMES_PER_THREAD * each) if config.workers > 1 else 0
         found["transforms (workers)"] = waiting + each
+    if sizes.summed and not source.join and frame_bytes >= LEAST_SUMMED:
+        waiting = summing_threads() * FRAMES_PER_THREAD * frame_bytes
+        found["announced checksums"] = min(SUMMED_BYTES + frame_bytes, waiting)
     if config.rois:
         # A frame compressed by the transforms keeps its pixels until its values are computed.
         each = max(frame_bytes, sizes.given) + (plain_bytes if config.transforms else 0)
@@ -133,6 +140,8 @@ def parts(config: ReceiverConfig, sizes: Sizes) -> dict[str, int]:
     if shares := [consumer.queue_mb for consumer in config.forward if consumer.shared]:
         # Beside the queue, which takes frames that fit no slot.
         found["memory shared with consumers (forward, queue_mb)"] = int(sum(shares) * 1e6)
+        if sizes.given >= copies.LEAST_BYTES:
+            found["copies into it"] = len(shares) * max(copies.MOST_BYTES, sizes.given)
     return found
 
 

@@ -33,6 +33,9 @@ from penstock.stins.errors import StinsError
 from penstock.stins.messages import Frame, Header, SeriesEnd
 from penstock.stins.texts import of_series, plural
 
+MOST_LIVE_BYTES = 2**16
+"""Largest frame that is entered together with others without a file: what consumers and live view get of a
+larger one should not wait for the next."""
 HAS_VALUES = (FrameStatus.STORED, FrameStatus.DELIVERED, FrameStatus.PARTIAL)
 """Statuses of a frame whose regions of interest have values."""
 
@@ -138,11 +141,11 @@ class Outputs:
         self.nbytes += sum(map(len, frame.blobs))
 
     @property
-    def gathers(self) -> bool:
-        """See `Sink.gathers`."""
+    def most_run_bytes(self) -> int:
+        """See `Sink.most_run_bytes`."""
         if self.regions.active is not None or not self.forwarder.takes_runs:
-            return False
-        return self.writer is None or self.writer.gathers
+            return 0
+        return MOST_LIVE_BYTES if self.writer is None else self.writer.most_run_bytes
 
     def frame_run(
         self, series: RunningSeries, first: int, frames: Sequence[Frame], status: FrameStatus

@@ -1,7 +1,7 @@
 """The pipeline: all stages of a frame between the sockets and the file.
 
 Arrivals, processor, collector and outputs are called in turn; nothing is queued between them except frames
-transformed by threads (`Prefetch`). `data_process` runs the loop and talks to the HTTP process.
+that threads transform or check (`Prefetch`). `data_process` runs the loop and talks to the HTTP process.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from penstock.receiver.transforms.prefetch import Prefetch
 from penstock.receiver.transforms.steps.format import TransformError
 from penstock.resources.version import version as software_version
 from penstock.stins.errors import NotTaken, StinsError
-from penstock.stins.messages import Message, Start
+from penstock.stins.messages import Frame, Message, Start
 from penstock.stins.texts import named, of_series
 from penstock.stins.user_part import UserPart
 
@@ -90,8 +90,8 @@ class Pipeline:
         """The receiver's state."""
         self._arrivals, self._processor, self._collector = stages.of(config, self.outputs, self._budget)
         self.ingest = self._arrivals.ingest
-        self._prefetch = Prefetch(self._processor, config.workers) if self._processor.parallel else None
-        self._gathers = self._prefetch is None and config.source.sockets == 1
+        self._prefetch = Prefetch(self._processor, config.workers)
+        self._gathers = not self._processor.transforms_ahead
         self._looked_at = self._all_read_at = clock()
         self._held_back = 0.0  # seconds for which the collector's clock has stood still
         self._drained = 0
@@ -266,7 +266,7 @@ class Pipeline:
         writer = self.outputs.writer
         return {
             "held": self._arrivals.held_bytes,
-            "transforms": self._prefetch.nbytes if self._prefetch is not None else 0,
+            "transforms": self._prefetch.nbytes,
             "files": writer.waiting_bytes if writer is not None else 0,
             "rois": self.outputs.regions.nbytes,
         }
@@ -291,7 +291,7 @@ class Pipeline:
                 self._settled()
                 done = times.turn(before, done, outputs.frames)
             before = done
-            if several:
+            if several and self._arrivals.may_release:
                 self._release(at)
             if may_stall and (stalled_by := outputs.forwarder.stalled_by):
                 self._log_stall(stalled_by)
@@ -324,9 +324,9 @@ class Pipeline:
         try:
             if times.on:
                 times.lap("decode")
-            elif self._gathers and not isinstance(event, tuple) and self._collector.gather(event):
+            elif self._may_gather and not isinstance(event, tuple) and self._collector.gather(event):
                 return
-            if self._prefetch is None and not isinstance(event, tuple):
+            if not isinstance(event, tuple) and not self._prefetch.takes(event):
                 if self._settled():
                     self._collector.handle(event, now)
                 else:
@@ -337,7 +337,6 @@ class Pipeline:
         except FAULTS as error:
             self._fail(error)
         else:
-            self._settled()
             self._pass_on(event if isinstance(event, tuple) else (event,), now)
 
     def _release(self, now: float) -> None:
@@ -347,6 +346,9 @@ class Pipeline:
 
     def _pass_on(self, events: Iterable[Event], now: float) -> None:
         for event in events:
+            if self._may_gather and self._gathered(event):
+                continue
+            self._settled()
             if isinstance(event, Stale):
                 self._collector.drop(event.count)
             elif isinstance(event, StinsError):
@@ -359,18 +361,33 @@ class Pipeline:
             elif isinstance(event, Cut):
                 self._drain(now)
                 self._guarded(partial(self._collector.stop, event.cause))
-            elif self._prefetch is None:
+            elif not self._prefetch.takes(event):
                 self._handle(event, now)
             else:
                 for ready in self._prefetch.push(event, self._collector.series is not None):
                     self._handle(ready.message, now, ready.result)
 
+    @property
+    def _may_gather(self) -> bool:
+        """Whether no message waits for threads, so that the next one may be entered at once."""
+        return self._gathers and not self._prefetch.waiting
+
+    def _gathered(self, event: Event) -> bool:
+        """Take an event if it is a frame that merely continues the one before; return whether it is."""
+        if not isinstance(event, Frame) or self.outputs.times.on:
+            return False
+        try:
+            return self._collector.gather(event)
+        except FAULTS as error:
+            self._fail(error)
+            return True
+
     def _drain(self, now: float) -> None:
-        """Hand on all frames that threads transform, or that were gathered."""
+        """Hand on all frames that threads transform or check, or that were gathered."""
         self._settled()
-        if self._prefetch is not None:
-            for ready in self._prefetch.drain():
-                self._handle(ready.message, now, ready.result)
+        for ready in self._prefetch.drain():
+            self._handle(ready.message, now, ready.result)
+            self._settled()
 
     def _settled(self) -> bool:
         """Hand on the frames that were gathered; return whether the receiver is not in Error then."""

@@ -1,8 +1,9 @@
 """Times of the stages of the data process: histograms with fixed buckets, from samples.
 
 A frame of 20 kB takes 20 µs, and reading the clock in every stage would take a tenth of that. So one frame
-per `SAMPLE_SECONDS` is timed, and counts for all frames since the last sample: one in fifty fast frames, and
-every slow frame. A single slow frame among fast ones is found by its total time (stage "message"), which the
+per `SAMPLE_SECONDS` is timed, and counts for all frames since the last sample: one in hundreds of fast
+frames, and every slow frame. A timed frame is entered by itself: more of them would end the runs of large
+ones. A single slow frame among fast ones is found by its total time (stage "message"), which the
 loop knows anyway. Where frames are written in runs, the writing of each run is timed.
 """
 
@@ -19,7 +20,9 @@ BOUNDS = (
     0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0,
 )  # fmt: skip
 """Upper bounds of the buckets, in seconds; a last one has no bound."""
-SAMPLE_SECONDS = 0.001
+SAMPLE_SECONDS = 0.005
+SLOW_SECONDS = 0.001
+"""From which time on every message counts by itself."""
 
 STAGES: Mapping[str, str] = {
     "receive": "takes the message off ZeroMQ",
@@ -124,7 +127,7 @@ class StageTimes:
             self.stages["message"].observe(seconds, self._weight)
             self.on = False
             self.due = self._began + SAMPLE_SECONDS
-        elif seconds >= SAMPLE_SECONDS:
+        elif seconds >= SLOW_SECONDS:
             self.stages["message"].observe(seconds)
             self._counted += 1
         if done >= self.due:
@@ -167,7 +170,7 @@ LOSSES = (
 """Counts of a series that are losses."""
 QUEUES: Mapping[str, str] = {
     "held": "messages that wait for their predecessors or for other modules, limited by hold_mb",
-    "transforms": "frames that threads transform, or that wait for them",
+    "transforms": "frames that threads transform or check, or that wait for them",
     "files": "frames that wait for the threads of several files (files)",
     "rois": "frames whose regions of interest are computed by threads",
     "unflushed": "frames since the last flush, which a crash of the receiver would lose",

@@ -15,8 +15,10 @@ from penstock.stins.messages import Frame, Message
 
 MOST_FRAMES = 32
 """Most frames that are entered together."""
-MOST_FRAME_BYTES = 2**16
-"""Largest frame of a run: entering it takes as long as for a small one, all else much longer."""
+MOST_BYTES = 2**24
+"""Most bytes of them, two blocks of several files: what waits for longer has left the processor's cache."""
+MOST_FRAME_BYTES = MOST_BYTES // 2
+"""Largest frame of a run, whatever the sink takes."""
 
 
 class Run:
@@ -31,6 +33,9 @@ class Run:
         self._frames: list[Frame] = []
         self._like: tuple[Any, ...] | None = None
         """What all its frames have in common; `None` while no frame may follow."""
+        self._refused_for: RunningSeries | None = None
+        self._refused = 0
+        """For so many frames of this series the sink is not asked again, which takes as long as all else."""
         self._most = 0
         self._nbytes = 0
         self._number = 0
@@ -49,10 +54,18 @@ class Run:
         """
         image, nbytes = frame.image, len(frame.blobs[0])
         left = MOST_FRAMES if series.account.planned is None else series.account.planned - index - 1
-        if image.frame is None or nbytes > MOST_FRAME_BYTES or left < 1 or not self._sink.gathers:
+        if image.frame is None or left < 1:
             return
+        if self._refused and series is self._refused_for:
+            self._refused -= 1
+            return
+        if nbytes > MOST_FRAME_BYTES or nbytes > self._sink.most_run_bytes:
+            self._refused_for, self._refused = series, MOST_FRAMES
+            return
+        self._refused = 0
         self._series, self._status, self._first = series, status, index + 1
-        self._most, self._nbytes, self._number = min(left, MOST_FRAMES), nbytes, image.frame + 1
+        most = min(MOST_FRAMES, MOST_BYTES // nbytes) if nbytes else MOST_FRAMES
+        self._most, self._nbytes, self._number = min(left, most), nbytes, image.frame + 1
         self._msg_number = None if image.msg_number is None else image.msg_number + 1
         self._like = (
             image.series, image.shape, image.type, image.compression, image.discard, image.partial

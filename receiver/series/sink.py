@@ -21,8 +21,9 @@ class Sink(Protocol):
         """Take a sound frame; it may replace one that was partial."""
 
     @property
-    def gathers(self) -> bool:
-        """Whether the running series takes several plain frames at once (`frame_run`)."""
+    def most_run_bytes(self) -> int:
+        """Bytes of the largest plain frame of which the running series takes several at once (`frame_run`);
+        0 if it takes none."""
 
     def frame_run(
         self, series: RunningSeries, first: int, frames: Sequence[Frame], status: FrameStatus
@@ -33,7 +34,7 @@ class Sink(Protocol):
         Args:
             series: the running series.
             first: index of the first one.
-            frames: the frames; only if `gathers`.
+            frames: the frames; none is larger than `most_run_bytes`.
             status: status of each.
         """
 

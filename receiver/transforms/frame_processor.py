@@ -1,11 +1,13 @@
 """The frame processor: checks and transforms each frame between collector and outputs.
 
 It checks the blob before anything is allocated for it, then applies the configured chain of transforms. With
-several threads, frames are transformed ahead of their turn (`Prefetch`).
+several threads, frames are transformed ahead of their turn (`Prefetch`), and threads compute the checksums of
+large frames ahead, too: a wrong one is refused in its turn.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
@@ -26,16 +28,27 @@ from penstock.stins.texts import plural
 MAX_FRAMES = 2**53
 """Most frames of a series: above, counts would not be exact in JSON and floating point."""
 
+LEAST_SUMMED = 2**17
+"""Bytes of the smallest frame whose announced checksum a thread computes: for a smaller one that takes little
+longer than to hand it over and to wait for the result."""
+SUMMING_THREADS = 4
+"""Most threads that do so; a core takes crc32 of 2 to 4 GB/s."""
+
 SentFormat: TypeAlias = tuple[tuple[int, ...], str, str, int]
 """Shape, type and compression of the frames of a series, as they are sent, and their number of blobs."""
 
 
 class Result(NamedTuple):
-    """A frame that is being transformed by a thread."""
+    """What threads do with a frame."""
 
-    frame: Future[Frame]
+    frame: Future[Frame] | None
+    """The transformed one; `None` if its turn is awaited for that."""
     rule: PixelRule = NO_RULE
     """By which its pixels count, if the chain asks."""
+    sums: Future[tuple[str, ...]] | None = None
+    """Checksums of its blobs, as received; `None` if its turn is awaited for that."""
+    algorithm: str | None = None
+    """Of the checksums."""
 
 
 class FrameProcessor:
@@ -53,7 +66,10 @@ class FrameProcessor:
         self._chain = chain
         self._budget = budget
         self._pool = ThreadPoolExecutor(threads, "worker") if chain is not None and threads > 1 else None
+        self._summing: ThreadPoolExecutor | None = None
         self._checksum: str | None = None
+        self._checksum_ahead: str | None = None
+        """Algorithm of the checksums that threads compute ahead; `None` if none do."""
         self._channels: tuple[str, ...] = ()
         self._format: SentFormat | None = None
         self._rule = self._rule_ahead = NO_RULE
@@ -62,6 +78,11 @@ class FrameProcessor:
         """Take frames that are submitted from now on for those of this series, which will begin with it."""
         if self._chain is not None:
             self._rule_ahead = self._chain.rule(start.metadata)
+        self._expect_sums(start.header)
+
+    def _expect_sums(self, header: Header) -> None:
+        known = header.checksum in ALGORITHMS and _may_have(header, LEAST_SUMMED)
+        self._checksum_ahead = header.checksum if known else None
 
     def begin(self, start: Start, *, admitted: bool = False) -> tuple[Start, StinsError | None]:
         """Begin a series.
@@ -80,6 +101,8 @@ class FrameProcessor:
         """
         header = start.header
         self._checksum = header.checksum if header.checksum in ALGORITHMS else None
+        if admitted:  # there was no start message to expect it by
+            self._expect_sums(header)
         self._channels = header.channels or ()
         self._format = None
         self._rule = NO_RULE if self._chain is None else self._chain.rule(start.metadata)
@@ -145,7 +168,12 @@ class FrameProcessor:
 
     @property
     def parallel(self) -> bool:
-        """True if `submit` hands frames to threads."""
+        """True if `submit` hands frames, of the series that is expected, to threads."""
+        return self._pool is not None or self._checksum_ahead is not None
+
+    @property
+    def transforms_ahead(self) -> bool:
+        """True if threads transform frames, of every series."""
         return self._pool is not None
 
     def keep_pixels(self, keep: bool) -> None:
@@ -154,16 +182,30 @@ class FrameProcessor:
             self._chain.keeps_pixels = keep
 
     def submit(self, frame: Frame) -> Result | None:
-        """Let a thread transform this frame; return the result, to be passed to `process` in its turn."""
-        pool, chain = self._pool, self._chain
-        if pool is None or chain is None or not frame.blobs:
+        """Let threads transform this frame and compute its checksums; return the result, to be passed to
+        `process` in its turn."""
+        if not frame.blobs:
             return None
-        return Result(pool.submit(chain.apply, frame, self._rule_ahead), self._rule_ahead)
+        pool, chain, algorithm = self._pool, self._chain, self._checksum_ahead
+        made = sums = None
+        if pool is not None and chain is not None:
+            made = pool.submit(chain.apply, frame, self._rule_ahead)
+        is_announced = frame.image.checksums is not None
+        if algorithm is not None and is_announced and sum(map(len, frame.blobs)) >= LEAST_SUMMED:
+            sums = self._summers.submit(checksums, algorithm, frame.blobs)
+        return None if made is None and sums is None else Result(made, self._rule_ahead, sums, algorithm)
+
+    @property
+    def _summers(self) -> ThreadPoolExecutor:
+        if self._summing is None:
+            self._summing = ThreadPoolExecutor(summing_threads(), "checksum")
+        return self._summing
 
     def close(self) -> None:
         """End the threads."""
-        if self._pool is not None:
-            self._pool.shutdown(cancel_futures=True)
+        for pool in (self._pool, self._summing):
+            if pool is not None:
+                pool.shutdown(cancel_futures=True)
 
     def process(self, frame: Frame, result: Result | None = None) -> Frame:
         """Return the frame for file, consumers and live view.
@@ -182,12 +224,13 @@ class FrameProcessor:
         if self._chain is None:
             blobs.check(frame)
         # Without a format in the start message, the first sound frame sets it.
-        format = self._check_sent(frame, self._format, frame.image.said)
+        format = self._check_sent(frame, self._format, frame.image.said, result)
         if self._chain is not None:
             if result is not None and result.rule != self._rule:
                 # It was taken for one of another series; of a resumed one, there was no start message.
                 self._rule_ahead, result = self._rule, None
-            frame = self._chain.apply(frame, self._rule) if result is None else result.frame.result()
+            made = None if result is None else result.frame
+            frame = self._chain.apply(frame, self._rule) if made is None else made.result()
         self._format = format
         return frame
 
@@ -197,7 +240,9 @@ class FrameProcessor:
         is_plain = frame.image.compression == "none" and len(frame.blobs) == 1
         return is_plain and self._chain is None and self._checksum is None
 
-    def _check_sent(self, frame: Frame, expected: SentFormat | None, name: str) -> SentFormat:
+    def _check_sent(
+        self, frame: Frame, expected: SentFormat | None, name: str, result: Result | None = None
+    ) -> SentFormat:
         """Return the format of the series: that of this frame if it was not known before.
 
         Raises:
@@ -216,7 +261,8 @@ class FrameProcessor:
                 f"{list(shape)} {dtype} {compression}{there}; a new format needs a new series",
             )
         if self._checksum is not None and image.checksums is not None:
-            found = checksums(self._checksum, frame.blobs)
+            sums = None if result is None or result.algorithm != self._checksum else result.sums
+            found = checksums(self._checksum, frame.blobs) if sums is None else sums.result()
             if not agree(found, image.checksums):
                 raise BlobError(
                     "checksum",
@@ -237,6 +283,24 @@ class FrameProcessor:
         if found is not None:
             self._format = self._format or (image.shape, image.type, image.compression, number)
         return found
+
+
+def summing_threads() -> int:
+    """Return how many threads compute checksums ahead."""
+    return min(SUMMING_THREADS, len(os.sched_getaffinity(0)))
+
+
+def _may_have(header: Header, nbytes: int) -> bool:
+    """Return whether frames may have so many bytes, by all that their start message says."""
+    if header.frame_bytes is not None:
+        return header.frame_bytes >= nbytes
+    if header.shape is None or header.type is None:
+        return True
+    try:
+        count, each = blobs.blob_layout(header.shape, header.type)
+    except BlobError:
+        return True
+    return count * each >= nbytes
 
 
 def refusal(image: Image) -> BlobError:

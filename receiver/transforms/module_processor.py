@@ -113,6 +113,9 @@ class ModuleProcessor(FrameProcessor):
             return None
         return Result(self._pool.submit(self._checked, frame))
 
+    def _expect_sums(self, header: Header) -> None:
+        """Checksums of modules are verified with all else, in the thread or when its turn comes."""
+
     def process(self, frame: Frame, result: Result | None = None) -> JoinedFrame:
         """Return the frame for file, consumers and live view; the errors of corrupt modules are in `corrupt`.
 
@@ -125,7 +128,8 @@ class ModuleProcessor(FrameProcessor):
             TransformError: a step failed for a reason that is not in the frame.
         """
         assert isinstance(frame, JoinedFrame)
-        done = self._checked(frame) if result is None else result.frame.result()
+        made = None if result is None else result.frame
+        done = self._checked(frame) if made is None else made.result()
         assert isinstance(done, JoinedFrame)
         return done
 

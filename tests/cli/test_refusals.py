@@ -59,7 +59,7 @@ def test_generate_refuses_in_its_users_words(
             "--data tcp://127.0.0.1:99999 has the port",
         ),
         (["streamer", "Simulator", "--control", "x"], '--control "x"; give tcp://HOST:PORT'),
-        (["device", "Nonsense", "x"], 'there is no camera "Nonsense"; there are Eiger, GenICam, '),
+        (["device", "Nonsense", "x"], 'there is no camera "Nonsense"; there are AreaDetector, Eiger, '),
     ],
 )
 def test_numbers_addresses_and_names_that_cannot_be_are_refused_with_what_can(

@@ -37,7 +37,7 @@ class Sink:
         self.refusals: list[str] = []
         self.refuses: Exception | None = None
         self.refused: list[tuple[str | None, str]] = []
-        self.gathers = True
+        self.most_run_bytes = 2**30
         self.fails_at: int | None = None
         """Index of the frame that cannot be stored."""
         self.runs: list[int] = []

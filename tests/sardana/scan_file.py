@@ -33,8 +33,12 @@ class ScanFile:
 
     def first_pixels(self, channel: str) -> list[int]:
         """For each point the first pixel of its frame."""
+        return self.pixels(channel, 0, 0)
+
+    def pixels(self, channel: str, row: int, column: int) -> list[int]:
+        """For each point this pixel of its frame."""
         with h5py.File(self.path, locking=False) as file:
-            return [int(image[0, 0]) for image in file[self._entry(file)]["measurement"][channel]]
+            return [int(image[row, column]) for image in file[self._entry(file)]["measurement"][channel]]
 
     def sources(self, channel: str) -> list[str]:
         """The detector's files of the images, in the order of the points, as the scan's file names them."""

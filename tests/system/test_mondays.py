@@ -28,7 +28,7 @@ from tests.system.beamline import FAULT, INIT, MOVING, ON, RUNNING, Beamline, re
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
-MODELS = ("Simulator", "Eiger", "Pilatus", "GenICam", "Jungfrau")
+MODELS = ("Simulator", "Eiger", "Pilatus", "GenICam", "Jungfrau", "AreaDetector")
 NUMBERS = itertools.count(1)
 """Of files."""
 LONG = 60.0

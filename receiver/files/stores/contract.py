@@ -124,13 +124,13 @@ class FrameStore(ABC):
         """Store the blobs of a frame, for which `grow` has made room."""
 
     @property
-    def gathers(self) -> bool:
-        """Whether the store has `write_run`."""
-        return False
+    def most_run_bytes(self) -> int:
+        """Bytes of the largest frame for which the store has `write_run` at present; 0 for none."""
+        return 0
 
     def write_run(self, first: int, blobs: Sequence[Buffer]) -> None:
         """Store consecutive frames of one plain blob each, for which `grow` has made room: all of them, or
-        none if this raises; only if `gathers`."""
+        none if this raises; only if none is larger than `most_run_bytes`."""
         raise NotImplementedError
 
     @abstractmethod

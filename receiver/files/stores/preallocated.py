@@ -146,8 +146,8 @@ class PreallocatedStore(FrameStore):
         self._writes.put(index, frame.blobs[0], offset)
 
     @property
-    def gathers(self) -> bool:
-        return self._frames.nbytes <= MOST_FRAME_BYTES and not self._has_others
+    def most_run_bytes(self) -> int:
+        return 0 if self._has_others else MOST_FRAME_BYTES
 
     def write_run(self, first: int, blobs: Sequence[Buffer]) -> None:
         end = first + len(blobs)

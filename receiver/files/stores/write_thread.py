@@ -7,6 +7,8 @@ interpreter lock between this thread and the loop.
 
 from __future__ import annotations
 
+import contextlib
+import os
 import threading
 import time
 from collections import deque
@@ -17,9 +19,9 @@ from penstock.stins.messages import Buffer
 
 CALL_BYTES, CALL_BLOBS = 2**22, 256
 """Most bytes and blobs per call; a single larger blob is one call."""
-WAKE_BYTES = 2**20
-"""The thread sleeps until so many bytes wait, or the caller waits for it, as in each flush: to wake it up for
-every small frame would take longer than writing that."""
+WAKE_BYTES = CALL_BYTES
+"""The thread sleeps until so many bytes wait, or the caller waits for it, as in each flush: to wake it up
+takes the caller longer than to queue a frame, and then they hand the interpreter lock to and fro."""
 
 
 class WriteThread:
@@ -61,10 +63,12 @@ class WriteThread:
 
     def put(self, frame: int, blob: Buffer, offset: int) -> None:
         """Queue a blob; waits while the queue is full. See `BlobWrites`."""
+        nbytes = len(blob)
         with self._lock:
-            self._make_room(len(blob))
+            if self._error is not None or self.waiting_bytes + nbytes > self._most_bytes:
+                self._make_room(nbytes)
             self._queue.append((frame, blob, offset))
-            self._add(len(blob))
+            self._add(nbytes)
 
     def put_run(self, first: int, blobs: Sequence[Buffer], offsets: Sequence[int]) -> None:
         """Queue blobs; waits while the queue is full. See `BlobWrites`."""
@@ -138,6 +142,9 @@ class WriteThread:
     # -- the thread ------------------------------------------------------------------------------
 
     def _run(self) -> None:
+        # Where no core is free, to be woken up must not take the core from the loop (sched(7)).
+        with contextlib.suppress(OSError):
+            os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
         done, error = 0, None
         lost: tuple[int, ...] = ()
         while True:

@@ -70,6 +70,17 @@ def test_a_higher_number_waits_for_those_before_it() -> None:
     assert (bench.numbers, bench.buffer.nbytes) == ([0, 1, 2, 3], 0)
 
 
+def test_only_the_expected_number_lets_those_go_that_wait_and_passes_before_them() -> None:
+    bench = begun()
+    assert bench.buffer.put(frame(1, 2), 0, bench.now) == [] and not bench.buffer.may_release
+    assert bench.buffer.put(expected := frame(0, 1), 1, bench.now) == [expected]
+    assert bench.buffer.may_release
+    bench.release()
+    assert bench.numbers == [0, 2] and not bench.buffer.may_release
+    bench.put(*(frame(place, place + 3) for place in range(1, int(ROOM / held_bytes(frame(1, 1))) + 2)))
+    assert bench.buffer.nbytes > ROOM and bench.buffer.may_release, "a socket may have to be held back"
+
+
 def test_a_number_that_does_not_come_is_waited_for_as_long_as_the_gap_clock_runs() -> None:
     bench = begun()
     bench.put(frame(1, 2))

@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import h5py
 import msgspec
 import numpy as np
 import psutil
@@ -21,6 +22,7 @@ import zmq
 
 from penstock.codecs import bslz4
 from penstock.stins import codec
+from penstock.stins.checksums import checksums
 from penstock.stins.messages import SeriesEnd
 from penstock.stins.shared import PAGE, nonce_in
 from tests.processing.distributors import Distributor, distributor, free_again
@@ -597,3 +599,34 @@ def test_frames_are_those_behind_the_transforms_with_regions_and_a_file_beside_t
         for number in range(9):
             np.testing.assert_array_equal(taken.pixels(number), pixels(number, LARGE)[::-1])
         assert receiver.ended(series).counts.stored == 9
+
+
+def test_a_frame_whose_checksum_differs_reaches_neither_file_nor_consumer_nor_view_nor_regions(
+    start_receiver: Callable[..., ReceiverProcess], entry: Callable[..., dict[str, Any]], streamer: Streamer
+) -> None:
+    """Threads compute the checksums, copy for the consumer and write the parts."""
+    wrong = (4, 8)
+    rois = {"corner": {"x": 0, "y": 0, "width": 1, "height": 1}}
+    receiver = start_receiver(forward=[entry()], rois=rois, files=2)
+    with distributor(receiver) as live:
+        file = receiver.root / "a.h5"
+        series = streamer.start(str(file), frames=9, checksum="crc32", **announced(LARGE))
+        for number in range(9):
+            array = pixels(number, LARGE)
+            sums = checksums("crc32", [pixels(0, LARGE) if number in wrong else array])
+            streamer.frame(number, array, checksums=sums)
+        streamer.end(reason="complete", triggered=9, sent=9)
+        taken = live.series()
+    status = receiver.ended(series)
+    assert (status.counts.stored, status.counts.corrupt, status.errors) == (7, 2, {"checksum": 2})
+    assert "frame 8: checksum " in status.last_error
+    assert taken.by_value == [] and taken.indices == [0, 1, 2, 3, 5, 6, 7]
+    for number in taken.indices:
+        np.testing.assert_array_equal(taken.pixels(number), pixels(number, LARGE))
+    np.testing.assert_array_equal(receiver.client.last_frame().array, pixels(7, LARGE))
+    # The first pixel of frame n is 150,000 n in 16 bits.
+    corner = [0, 18928, 37856, 56784, None, 29104, 48032, 1424, None]
+    assert receiver.client.roi_values(series=series).values["corner"].sum == corner
+    with h5py.File(file) as stored:
+        frames = stored["entry/data/data"]
+        assert frames[:, 0, 0].tolist() == [65535 if value is None else value for value in corner]

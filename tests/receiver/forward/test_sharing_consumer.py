@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -13,9 +14,10 @@ import zmq
 from penstock.processing.sources.stream import Began, ByValue, Ended, Referenced, Stream
 from penstock.processing.wire.shared_frames import SharedFrames, StaleMemory, lock
 from penstock.receiver.config import ForwardConfig
-from penstock.receiver.forward.by_reference import BUNCH, SharingConsumer
+from penstock.receiver.forward import copies
+from penstock.receiver.forward.by_reference import BUNCH, COPY_SECONDS, SharingConsumer
 from penstock.receiver.forward.forwarder import Forwarder
-from penstock.stins.messages import Header, SeriesEnd
+from penstock.stins.messages import Buffer, Header, SeriesEnd
 from penstock.stins.shared import Layout
 from tests.receiver.sample_series import frame
 
@@ -251,4 +253,104 @@ def test_a_frame_that_is_larger_than_announced_comes_in_its_turn_as_a_message(
     assert isinstance(large, ByValue) and large.index == 1
     assert isinstance(ended, Ended) and ended.end.forwarded is not None
     assert (ended.end.forwarded.sent, consumer.sent) == (3, 5)
+    stream.close()
+
+
+class HeldCopy:
+    """The copy of the frame into slot 1 waits until it is let go."""
+
+    def __init__(self, consumer: SharingConsumer, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.by: dict[int, str] = {}
+        """Threads by slot, once they have copied."""
+        self.may_go = threading.Event()
+        copy = consumer.memory.copy
+
+        def held(slot: int, header: bytes, blobs: Sequence[Buffer]) -> None:
+            assert slot != 1 or self.may_go.wait(DEADLINE_MS / 1000)
+            copy(slot, header, blobs)
+            self.by[slot] = threading.current_thread().name
+
+        monkeypatch.setattr(copies, "LEAST_BYTES", 0)
+        monkeypatch.setattr(consumer.memory, "copy", held)
+
+    def let_go_soon(self) -> None:
+        threading.Timer(0.05, self.may_go.set).start()
+
+
+def test_a_reference_is_sent_after_its_copy_and_those_behind_it_and_the_end_wait(
+    forwarder: Forwarder, consumer: SharingConsumer, context: zmq.Context[zmq.Socket[bytes]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    held, stream = HeldCopy(consumer, monkeypatch), connected(consumer, context)
+    begin(forwarder)
+    forwarder.frame_run(0, [frame(index) for index in range(3)])
+    due = time.monotonic() + DEADLINE_MS / 1000
+    while not {0, 2} <= held.by.keys():
+        assert time.monotonic() < due
+    consumer._due = time.monotonic()
+    began, first = events(forwarder, stream, 2)
+    assert isinstance(first, Referenced) and [each.frame for each in first.references] == [0]
+    consumer._due = time.monotonic()
+    forwarder.step()
+    assert 0.0 < forwarder.soonest(5.0) <= COPY_SECONDS, "it is looked at again soon"
+    held.let_go_soon()
+    forwarder.end(SeriesEnd())
+    assert held.may_go.is_set()
+    second, ended = events(forwarder, stream, 2)
+    assert isinstance(second, Referenced) and isinstance(ended, Ended) and isinstance(began, Began)
+    assert [(each.frame, each.slot) for each in second.references] == [(1, 1), (2, 2)]
+    assert began.header.shared is not None
+    memory = SharedFrames(began.header.shared.path, began.header.shared.nonce)
+    for reference in (*first.references, *second.references):
+        _, blobs = memory.frame(consumer.memory.layout, reference)
+        assert bytes(blobs[0]) == bytes(frame(reference.frame).blobs[0])
+    assert all(name.startswith("copy for a consumer") for name in held.by.values())
+    stream.close()
+
+
+def test_slots_are_taken_back_after_the_copies_into_them(
+    forwarder: Forwarder, consumer: SharingConsumer, context: zmq.Context[zmq.Socket[bytes]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    held, stream = HeldCopy(consumer, monkeypatch), connected(consumer, context)
+    at_take_back: list[set[int]] = []
+    take_back = consumer.memory.take_back
+
+    def noted() -> None:
+        at_take_back.append({*held.by})
+        take_back()
+
+    monkeypatch.setattr(consumer.memory, "take_back", noted)
+    begin(forwarder)
+    forwarder.frame_run(0, [frame(index) for index in range(3)])
+    held.let_go_soon()
+    stream.close()
+    disconnected(consumer, 0)
+    assert at_take_back == [{0, 1, 2}]
+    assert (consumer.dropped, consumer.memory.taken) == (3, 0)
+
+
+def test_the_loop_copies_what_is_small_or_comes_rarely_and_waits_while_too_much_is_copied(
+    forwarder: Forwarder, consumer: SharingConsumer, context: zmq.Context[zmq.Socket[bytes]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    small, here = len(frame(0).blobs[0]), threading.current_thread().name
+    held, stream = HeldCopy(consumer, monkeypatch), connected(consumer, context)
+    held.may_go.set()
+    begin(forwarder)
+    monkeypatch.setattr(copies, "LEAST_BYTES", 10 * small + 1000)
+    forwarder.frame(0, frame(0))
+    assert held.by.pop(0) == here
+    monkeypatch.setattr(copies, "LEAST_BYTES", 0)
+    consumer._last -= 2.0  # seconds: a bunch is due after one
+    forwarder.frame(1, frame(1))
+    assert held.by.pop(1) == here
+    held.may_go.clear()
+    consumer.memory.take_back()
+    monkeypatch.setattr(copies, "MOST_BYTES", 1)
+    forwarder.frame_run(2, [frame(2), frame(3)])  # in slots 0 and 1
+    held.let_go_soon()
+    forwarder.frame(4, frame(4))
+    assert held.by.keys() >= {0, 1}
+    forwarder.end(SeriesEnd())
     stream.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -51,10 +52,26 @@ def test_transforms_and_consumers_are_counted() -> None:
     plain = total(1_000_000)
     assert total(1_000_000, forward=[consumer]) - plain == pytest.approx(memory.SLACK * 59e6, abs=2)
     shared = {**consumer, "shared": True}
-    assert total(1_000_000, forward=[shared]) - plain == pytest.approx(memory.SLACK * 109e6, abs=2)
+    assert total(1_000_000, forward=[shared]) - plain == pytest.approx(memory.SLACK * 173e6, abs=2)
     chain = [{"type": "flip", "direction": "up-down"}]
     assert total(1_000_000, transforms=chain) - plain == pytest.approx(memory.SLACK * 2e6, abs=2)
     assert total(1_000_000, transforms=chain, workers=4) - plain == pytest.approx(memory.SLACK * 34e6, abs=2)
+
+
+@pytest.mark.parametrize(
+    ("side", "mb"),
+    [(2000, 72), (1000, 32), (256, 16 * 0.131072), (255, 0)],
+    ids=["8 MB", "2 MB", "128 kiB", "less"],
+)
+def test_frames_that_wait_for_their_announced_checksums_are_counted(
+    side: int, mb: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(16)))
+    plain = Header(filename="", shape=(side, side), type="uint16", compression="none")
+    summed = msgspec.structs.replace(plain, checksum="crc32")
+    bounds = [memory.announced(config(), header, header) for header in (plain, summed)]
+    assert bounds[0] is not None and bounds[1] is not None
+    assert bounds[1] - bounds[0] == pytest.approx(memory.SLACK * mb * 1e6, abs=2)
 
 
 def test_the_mark_that_the_sentence_names_fits_and_the_next_does_not() -> None:
@@ -146,7 +163,7 @@ def test_frames_that_transforms_make_large_count_as_they_are_then() -> None:
     )
     plain = msgspec.structs.replace(packed, compression="none", frame_bytes=144_000_000)
     sizes = Sizes.announced(packed, plain)
-    assert sizes == (1_000_000, 144_000_000, 144_000_000, 0)
+    assert sizes == (1_000_000, 144_000_000, 144_000_000, 0, False)
     found = memory.parts(config(transforms=chain), sizes)
     assert found["frames at work and for the live view"] == 5 * 144_000_000
     assert found["transforms (workers)"] == 145_000_000

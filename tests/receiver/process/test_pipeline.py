@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -15,7 +16,9 @@ import pytest
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.files.writer import SeriesWriter
 from penstock.receiver.live import last_frame
+from penstock.receiver.process.outputs import Outputs
 from penstock.receiver.process.pipeline import BURST_SECONDS, Pipeline
+from penstock.receiver.series.running_series import RunningSeries
 from penstock.stins import tcp
 from penstock.stins.messages import Frame, Header, SeriesEnd
 from penstock.stins.series import SeriesEncoder
@@ -184,6 +187,40 @@ def test_a_series_that_its_writing_holds_up_says_so_with_the_number_of_files_to_
         assert reasons[0] == ""
         assert f"cores are idle: set files: {files + 1} (penstock check-storage {tmp_path} " in reasons[-1]
         assert sum("12 of 16 cores are idle" in message for message in caplog.messages) == 1
+    finally:
+        pipeline.close()
+        streamer.close()
+
+
+def test_frames_of_several_sockets_are_entered_together_in_their_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs: list[range] = []
+    entered_run = Outputs.frame_run
+
+    def noted(outputs: Outputs, series: RunningSeries, first: int, frames: list[Frame], status: Any) -> None:
+        runs.append(range(first, first + len(frames)))
+        assert [frame.image.frame for frame in frames] == [*runs[-1]]
+        entered_run(outputs, series, first, frames, status)
+
+    monkeypatch.setattr(Outputs, "frame_run", noted)
+    streamer = Streamer()
+    source = {"endpoints": [streamer.endpoint], "sockets": 3}
+    config = msgspec.convert({"source": source, "data_root": str(tmp_path)}, ReceiverConfig)
+    memories = [last_frame.LastFrame(last_frame.create()) for _ in range(2)]
+    pipeline = Pipeline("sim-1", config, *memories, HeldClock())
+    due = time.monotonic() + DEADLINE
+    try:
+        while pipeline.ingest.connections()[0].connections < 3:
+            assert time.monotonic() < due
+            pipeline.step(0.01)
+        series = streamer.series_of("", 150)
+        while (shown := pipeline.status(1).series) is None or shown.id != series or shown.active:
+            assert time.monotonic() < due
+            pipeline.step(0.01)
+        counts = pipeline.status(1).counts
+        assert (counts.delivered, counts.missing, counts.late, counts.duplicate) == (150, 0, 0, 0)
+        assert sum(map(len, runs)) > 75, "most of them"
     finally:
         pipeline.close()
         streamer.close()

@@ -11,7 +11,7 @@ import pytest
 
 from penstock.receiver.files.refusals import StorageError
 from penstock.receiver.models import FrameStatus
-from penstock.receiver.series.run import MOST_FRAME_BYTES, MOST_FRAMES
+from penstock.receiver.series.run import MOST_FRAMES
 from penstock.stins.messages import Frame, Message
 from tests.receiver.sample_series import Bench, corrupt, end, frame, start
 
@@ -53,7 +53,7 @@ ODD: dict[str, Callable[[int], Message]] = {
 def outcome(messages: list[Message], *, gathers: bool, planned: int | None) -> object:
     """Return all that a stream leads to, in turns of random length."""
     bench = Bench()
-    bench.sink.gathers = gathers
+    bench.sink.most_run_bytes *= gathers
     bench.say(start(0, frames=planned))
     rest, lengths = list(messages), random.Random(len(messages))
     while rest:
@@ -126,17 +126,42 @@ def test_a_run_that_cannot_be_stored_is_missing_as_a_whole() -> None:
     assert account.statuses(20)[10] == FrameStatus.STORED
 
 
-def test_large_frames_are_entered_one_by_one() -> None:
+@pytest.mark.parametrize(
+    ("rows", "most_run_bytes", "runs"),
+    [
+        (2**12, 2**16, [9]),
+        (2**12 + 1, 2**16, []),
+        (2**12 + 1, 2**30, [9]),
+        (2**17, 2**30, [8, 1]),
+        (2**19, 2**30, [2, 2, 2, 2, 1]),
+        (2**19 + 1, 2**30, []),
+    ],
+)
+def test_a_run_has_frames_that_the_sink_takes_together_and_at_most_16_mib(
+    rows: int, most_run_bytes: int, runs: list[int]
+) -> None:
+    """Frames of `rows` times 16 bytes; the first one is entered by itself."""
     bench = Bench()
-    side = 8
-    large = MOST_FRAME_BYTES // (side * 2) + 1
+    bench.sink.most_run_bytes = most_run_bytes
+    blob = bytes(rows * 16)
     frames = [
-        Frame(
-            msgspec.structs.replace(numbered(index).image, shape=(large, side), type="uint16"),
-            [bytes(large * side * 2)],
-        )
-        for index in range(5)
+        Frame(msgspec.structs.replace(numbered(index).image, shape=(rows, 8), type="uint16"), [blob])
+        for index in range(10)
     ]
     bench.say(start(), *frames)
-    assert bench.sink.indices == [*range(5)]
-    assert not bench.sink.runs
+    assert bench.sink.indices == [*range(10)]
+    assert bench.sink.runs == runs
+
+
+def test_a_sink_that_takes_no_runs_is_asked_again_after_32_frames_and_in_the_next_series() -> None:
+    bench = Bench()
+    bench.sink.most_run_bytes = 0
+    bench.say(start(), *map(numbered, range(3)))
+    bench.sink.most_run_bytes = 2**30
+    bench.say(*map(numbered, range(3, 40)))
+    assert bench.sink.runs == [6]  # the sink was asked after frames 0 and 33
+    bench.sink.most_run_bytes = 0
+    bench.say(*map(numbered, range(40, 42)), end(43, triggered=42))
+    bench.sink.most_run_bytes = 2**30
+    bench.say(start(44, "b"), *(frame(index, index + 45, "b") for index in range(5)))
+    assert bench.sink.runs == [6, 4]

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
 import pytest
 
-from penstock.receiver.transforms import prefetch
+from penstock.receiver.transforms import frame_processor, prefetch
 from penstock.receiver.transforms.frame_processor import FrameProcessor
 from penstock.receiver.transforms.prefetch import FRAMES_PER_THREAD, Prefetch
 from penstock.receiver.transforms.steps import Transform
 from penstock.receiver.transforms.steps.chain import Chain
+from penstock.stins.checksums import checksums
 from penstock.stins.errors import BlobError
-from penstock.stins.messages import Frame, Header, Message, SeriesEnd, Start
+from penstock.stins.messages import Buffer, Frame, Header, Message, SeriesEnd, Start
 from tests.receiver.pixels import pixels as unpacked
 from tests.receiver.transforms.steps.references import cbf_encode
 from tests.streams import image, pixels
@@ -143,4 +146,98 @@ def test_frames_of_a_resumed_series_are_transformed_twice_only_at_first(tmp_path
         results.append(made.submit(frame))
         made.process(frame, results[-1])
     assert [result.rule.underload for result in results if result is not None] == [None, 0]
+    made.close()
+
+
+WIDE = (256, 256)
+"""128 KiB: the smallest frame of 16 bits whose checksum a thread computes."""
+
+
+def summed(number: int, shape: tuple[int, ...] = WIDE, sums: tuple[str, ...] | None = None) -> Frame:
+    """A frame with its announced checksum, or another one."""
+    array = pixels(number, shape)
+    return Frame(
+        image(number, array, checksums=sums or checksums("crc32", [array.tobytes()])), [array.tobytes()]
+    )
+
+
+def announces(checksum: str | None = "crc32", **keys: Any) -> Start:
+    return Start(Header(filename="", checksum=checksum, **keys), {})
+
+
+@pytest.mark.parametrize(
+    ("start", "ahead"),
+    [
+        (announces(), True),
+        (announces(shape=WIDE, type="uint16"), True),
+        (announces(shape=(256, 255), type="uint16"), False),
+        (announces(frame_bytes=2**17), True),
+        (announces(frame_bytes=2**17 - 1, shape=WIDE, type="uint16"), False),
+        (announces(checksum="rot13"), False),
+        (announces(checksum=None), False),
+    ],
+)
+def test_checksums_of_large_frames_are_computed_ahead(start: Start, ahead: bool) -> None:
+    made = FrameProcessor()
+    waiting = Prefetch(made, 1)
+    assert waiting.takes(start) is ahead
+    assert waiting.takes(summed(0)) is ahead
+    result = made.submit(summed(0))
+    assert (result is not None) is ahead
+    made.expect(announces())
+    assert made.submit(summed(0, (256, 255))) is None, "a smaller one is checked in its turn"
+    made.close()
+
+
+def test_a_wrong_checksum_is_found_by_a_thread_and_refused_in_its_turn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    threads: list[str] = []
+
+    def noted(algorithm: str, blobs: Sequence[Buffer]) -> tuple[str, ...]:
+        threads.append(threading.current_thread().name)
+        return checksums(algorithm, blobs)
+
+    monkeypatch.setattr(frame_processor, "checksums", noted)
+    made = FrameProcessor()
+    waiting = Prefetch(made, 1)
+    wrong = summed(1, sums=("00000000",))
+    sent: list[Message] = [announces(), summed(0), wrong, summed(2), SeriesEnd()]
+    came = [ready for message in sent for ready in waiting.push(message, running=False)]
+    came += waiting.drain()
+    assert [ready.message for ready in came] == sent
+    made.begin(announces())
+    (found,) = checksums("crc32", wrong.blobs)
+    for message, result, _ in came[1:-1]:
+        assert isinstance(message, Frame)
+        if message is wrong:
+            with pytest.raises(BlobError) as refused:
+                made.process(message, result)
+            said = f"checksum {found}, announced was 00000000"
+            assert str(refused.value) == f"frame 1: {said}; the data were damaged on the way"
+        else:
+            assert made.process(message, result) is message
+    assert len(threads) == 3 and all(name.startswith("checksum") for name in threads)
+    made.close()
+
+
+def test_of_a_resumed_series_and_of_another_algorithm_the_checksums_are_right_too() -> None:
+    made = FrameProcessor()
+    made.begin(announces(), admitted=True)
+    assert made.submit(summed(0)) is not None
+    made.expect(announces(checksum="adler32"))  # the next one is under way
+    ahead = made.submit(summed(0))
+    made.begin(announces())
+    made.process(summed(0), ahead)
+    made.close()
+
+
+def test_what_waits_for_its_checksum_is_bounded_as_received(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prefetch, "SUMMED_BYTES", 2 * 2**17)
+    made = FrameProcessor()
+    waiting = Prefetch(made, 1)
+    list(waiting.push(announces(), running=False))
+    assert [ready.message for number in (0, 1) for ready in waiting.push(summed(number), running=True)] == []
+    assert waiting.nbytes == 2 * 2**17
+    assert len(list(waiting.push(summed(2), running=True))) == 2, "the start message, and the first frame"
     made.close()

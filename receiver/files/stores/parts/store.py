@@ -19,11 +19,14 @@ import numpy as np
 from penstock.receiver.files.dealing import BLOCK_BYTES, Dealing
 from penstock.receiver.files.stores import disk_file
 from penstock.receiver.files.stores.contract import FrameFormat, FrameStore, Writing
-from penstock.receiver.files.stores.gathered import MOST_FRAME_BYTES
 from penstock.receiver.files.stores.parts.open_parts import OpenParts, collected, into
 from penstock.receiver.files.stores.parts.part import Part
 from penstock.receiver.files.stores.parts.views import Views, dealing_of
 from penstock.stins.messages import Buffer, Frame
+
+MOST_RUN_FRAME_BYTES = 2**22
+"""Largest frame of a run: a thread takes it in one call, and to enter it by itself takes the loop about as
+long as all else that it does with it."""
 
 
 class PartsStore(FrameStore):
@@ -55,6 +58,7 @@ class PartsStore(FrameStore):
         self._dealing = dealing = found or Dealing.of(writing.files, frames.nbytes)
         self._queue_bytes = queue_bytes(frames.nbytes)
         self._placed = placed
+        self._most_run_bytes = 0
         self._lost: set[int] = set()
         """Frames of parts that are gone."""
         self._grown = self._end = 0
@@ -76,6 +80,7 @@ class PartsStore(FrameStore):
             self.close(synced=False)
             raise
         self.data = self._views.data
+        self._look_for_runs()
 
     @property
     def waiting_bytes(self) -> int:
@@ -98,12 +103,12 @@ class PartsStore(FrameStore):
         self._end = max(self._end, index + 1)
 
     @property
-    def gathers(self) -> bool:
-        return (
-            self._frames.nbytes <= MOST_FRAME_BYTES
-            and self._parts.are_all_there
-            and all(part.store.gathers for _, part in self._parts)
-        )
+    def most_run_bytes(self) -> int:
+        return self._most_run_bytes
+
+    def _look_for_runs(self) -> None:
+        takes = self._parts.are_all_there and all(part.store.most_run_bytes for _, part in self._parts)
+        self._most_run_bytes = MOST_RUN_FRAME_BYTES if takes else 0
 
     def write_run(self, first: int, blobs: Sequence[Buffer]) -> None:
         """Queue frames, see `FrameStore`; if this raises, pixels of frames that are not stored may have been
@@ -134,6 +139,7 @@ class PartsStore(FrameStore):
         """Hand all frames to the kernel, then let the views show them; see `FrameStore`."""
         self._parts.flush()
         self._look_for_parts()
+        self._look_for_runs()
         self._show(self._views.next(self._end))
 
     def lost(self) -> Collection[int]:
@@ -170,6 +176,7 @@ class PartsStore(FrameStore):
         part = self._parts.create(number, self._share(number), placed=self._placed)
         part.store.grow(self._dealing.rows(number, self._grown))
         part.reserve(self._dealing.rows(number, self._views.shown))
+        self._look_for_runs()
         return part
 
     def _share(self, number: int) -> FrameFormat:

@@ -106,6 +106,33 @@ def test_a_thread_writes_the_frames_and_what_waits_for_it_is_bounded(
         assert verify(file).is_sound
 
 
+def test_the_thread_is_woken_once_a_call_is_full_and_takes_no_core_from_the_loop(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[tuple[int, int]] = []
+
+    def noted(descriptor: int, blobs: Any, offset: int) -> Iterator[int]:
+        calls.append((offset, sum(map(len, blobs))))
+        yield len(blobs)
+
+    monkeypatch.setattr(write_thread, "pwritev_all", noted)
+    with path.open("wb") as file:
+        thread = WriteThread(file.fileno(), 2 * QUEUE)
+        quarter, due = bytes(QUEUE // 4), time.monotonic() + 10.0
+        while not thread._sleeps:
+            assert time.monotonic() < due
+        for number in range(3):
+            thread.put(number, quarter, number * len(quarter))
+        assert thread._sleeps and thread.waiting_bytes == 3 * len(quarter)
+        thread.put(3, quarter, 3 * len(quarter))
+        assert not thread._sleeps
+        thread.drain()
+        assert calls == [(0, QUEUE)]
+        policies = [os.sched_getscheduler(each.native_id) for each in threading.enumerate() if each.native_id]
+        assert os.SCHED_BATCH in policies and os.sched_getscheduler(0) == os.SCHED_OTHER
+        thread.close()
+
+
 def test_how_long_the_loop_waits_for_room_is_counted_and_nothing_else(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

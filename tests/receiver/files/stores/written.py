@@ -87,7 +87,7 @@ class Written:
 
     def add_run(self, *frames: Frame) -> None:
         """Frames that are entered together."""
-        assert self.writer.gathers
+        assert self.writer.most_run_bytes
         first = self.series.account.highest + 1
         self.writer.add_run(first, frames)
         self.series.account.take_run(first, len(frames), FrameStatus.STORED)

@@ -1,0 +1,1 @@
+"""An areaDetector IOC: its records, its frames, and a stand-in."""

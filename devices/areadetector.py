@@ -1,0 +1,323 @@
+"""Any detector with an areaDetector IOC, through its records and its PVA plugin, over pvAccess.
+
+Sources: ADCore 3.14, `ADBase.template`, `NDArrayBase.template`, `NDPluginPva.cpp`; EPICS Normative Types.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+import numpy as np
+
+from penstock.devices._areadetector import payload
+from penstock.devices._areadetector.arrays import Arrays
+from penstock.devices._areadetector.ioc import INVALID, Ioc
+from penstock.devices._areadetector.parameters import SETTINGS, UNIT
+from penstock.devices._areadetector.shown_records import ShownRecords, shown_value
+from penstock.stins.messages import IndexSource
+from penstock.streamer.camera import Acquisition, Camera, Exposure
+from penstock.streamer.features import Feature, HasFeatures
+from penstock.streamer.settings import STANDARD, Limits, Parameter, Settings, TriggerMode, Value
+from penstock.streamer.unit import CameraError, FrameFormat
+
+DTYPES = {
+    "Int8": "int8", "UInt8": "uint8", "Int16": "int16", "UInt16": "uint16", "Int32": "int32",
+    "UInt32": "uint32", "Int64": "int64", "UInt64": "uint64", "Float32": "float32", "Float64": "float64",
+}  # fmt: skip
+OLDEST = (3, 3, 1)
+"""The first ADCore that serves its records over pvAccess."""
+MODES = {
+    TriggerMode.INTERNAL: "ModeInternal", TriggerMode.EXTERNAL: "ModeExternal",
+    TriggerMode.EXTERNAL_MULTI: "ModeExternalMulti", TriggerMode.SOFTWARE: "ModeSoftware",
+}  # fmt: skip
+"""The property that names the driver's choice."""
+WRITTEN = {
+    "AOILeft": "MinX", "AOITop": "MinY", "BinningX": "BinX", "BinningY": "BinY", "Gain": "Gain",
+    "TargetSensorTemperature": "Temperature",
+}  # fmt: skip
+"""The record of each setting that is written as it is."""
+USED = (
+    "ADCoreVersion_RBV", "MaxSizeX_RBV", "MaxSizeY_RBV", "AcquireTime", "AcquireTime_RBV", "AcquirePeriod",
+    "AcquirePeriod_RBV", "NumImages", "NumImages_RBV", "ImageMode", "TriggerMode", "Acquire",
+    "ArrayCallbacks", "ArrayCounter_RBV", "ArraySizeX_RBV", "ArraySizeY_RBV", "DataType_RBV",
+    "ColorMode_RBV", "MinX", "MinY", "SizeX", "SizeY", "BinX", "BinY", "MinX_RBV", "MinY_RBV", "SizeX_RBV",
+    "SizeY_RBV", "BinX_RBV", "BinY_RBV", "Gain", "Gain_RBV", "Temperature", "Temperature_RBV",
+)  # fmt: skip
+"""Records without which no series can be taken."""
+READ = {"SensorTemperature": "TemperatureActual", "ArrayCounter": "ArrayCounter_RBV"}
+
+
+class AreaDetector(Camera, HasFeatures):
+    """One detector, found by the prefix of its driver's records."""
+
+    properties = UNIT
+    parameters = SETTINGS
+    trigger_modes = tuple(MODES)
+    index_source = IndexSource.HARDWARE_COUNTER
+
+    def __init__(self, properties: Mapping[str, Value]) -> None:
+        """See `Camera`."""
+        self._unit = {p.name: p.default for p in UNIT} | dict(properties)
+        self._prefix = str(self._unit["DriverPrefix"])
+        self._image = str(self._unit["ImageRecord"])
+        self._servers = str(self._unit["NameServers"]).split()
+        if self._unit["ModeSoftware"] and not self._unit["SoftwareTriggerRecord"]:
+            raise CameraError(
+                "the property ModeSoftware is set, and SoftwareTriggerRecord is not: name the record that "
+                "takes a software trigger"
+            )
+        names = [parameter.name for parameter in (*STANDARD, *SETTINGS, *UNIT)]
+        self._shown = ShownRecords(str(self._unit["ShownRecords"]), self._prefix, names, USED)
+        self._ioc = Ioc(self._servers)
+        self._is_silent = False
+        self._codec = ""
+        self._form: FrameFormat | None = None
+        self._kept: dict[str, Value] = {}
+        self._values: Mapping[str, Value] = {p.name: p.default for p in SETTINGS if p.writable}
+        try:
+            self._open()
+        except BaseException:
+            self._ioc.close()
+            raise
+
+    def limits(self) -> Mapping[str, Limits]:
+        """See `Unit`; those of the region depend on its corner."""
+        width, height = self._sensor
+        left, top = int(self._values["AOILeft"]), int(self._values["AOITop"])
+        return {
+            "ExposureTime": self._exposure,
+            "AOILeft": Limits(0, width - 1),
+            "AOITop": Limits(0, height - 1),
+            "AOIWidth": Limits(0, width - left),
+            "AOIHeight": Limits(0, height - top),
+        }
+
+    def readout_time(self) -> float:
+        """See `Unit`."""
+        return float(self._unit["ReadoutTime"])
+
+    def apply(self, values: Mapping[str, Value]) -> None:
+        """See `Unit`; written to the records by `prepare`."""
+        self._values = dict(values)
+
+    def check(self, settings: Settings) -> FrameFormat | None:
+        """See `Unit`; what the driver makes of the settings is known at Arm only."""
+        mode = settings.trigger_mode
+        if not self._unit[MODES[mode]]:
+            raise CameraError(
+                f"set the property {MODES[mode]} to the driver's choice of TriggerMode for {mode}"
+            )
+        if mode in (TriggerMode.EXTERNAL_MULTI, TriggerMode.SOFTWARE) and settings.n_frames_per_trigger > 1:
+            raise CameraError("each trigger takes one frame; set nFramesPerTrigger to 1")
+        return None
+
+    def prepare(self, settings: Settings) -> FrameFormat:
+        """See `Unit`."""
+        self.check(settings)
+        if self._ioc.get([self._record("Acquire")], seconds=0.5) == [None]:
+            self._ioc.close()  # a new connection is made at once, the old one only after seconds
+            self._ioc = Ioc(self._servers)
+        self._open()
+        ioc, record = self._ioc, self._record
+        ioc.put_choice(record("Acquire"), 0)
+        ioc.choose(record("ImageMode"), "Multiple")
+        ioc.choose(record("TriggerMode"), str(self._unit[MODES[settings.trigger_mode]]))
+        ioc.choose(record("ArrayCallbacks"), "Enable")
+        self._write_region(settings.camera)
+        for name in ("Gain", "TargetSensorTemperature"):
+            ioc.put(record(WRITTEN[name]), settings.camera[name])
+        period = settings.exposure_time + max(settings.latency_time, self.readout_time())
+        ioc.put(record("AcquireTime"), settings.exposure_time)
+        ioc.put(record("AcquirePeriod"), period)
+        ioc.put(record("NumImages"), settings.frames)
+        exposure, _, number = ioc.settled(
+            {
+                record("AcquireTime_RBV"): settings.exposure_time,
+                record("AcquirePeriod_RBV"): period,
+                record("NumImages_RBV"): settings.frames,
+            }
+        )
+        if number.value != settings.frames:
+            raise CameraError(
+                f"the driver takes {number.text} images of {settings.frames}; make the series shorter"
+            )
+        self._form = self._format()
+        self._values = dict(settings.camera)
+        self._kept = {record("AcquireTime_RBV"): exposure.value, record("NumImages_RBV"): number.value}
+        return self._form
+
+    def as_prepared(self, settings: Settings) -> Settings:
+        """See `Unit`."""
+        names = ("AcquireTime_RBV", "AcquirePeriod_RBV", "MinX_RBV", "MinY_RBV", "SizeX_RBV", "SizeY_RBV")
+        more = ("BinX_RBV", "BinY_RBV", "Gain_RBV", "Temperature_RBV")
+        found = self._ioc.require([self._record(name) for name in (*names, *more)])
+        exposure, period, left, top, width, height, bin_x, bin_y, gain, target = (
+            each.value for each in found
+        )
+        taken = dict(settings.camera) | {
+            "AOILeft": int(left), "AOITop": int(top), "BinningX": int(bin_x), "BinningY": int(bin_y),
+            "Gain": float(gain), "TargetSensorTemperature": float(target),
+        }  # fmt: skip
+        columns, rows = self._sensor
+        if settings.camera["AOIWidth"] or int(width) != columns - int(left):
+            taken["AOIWidth"] = int(width)
+        if settings.camera["AOIHeight"] or int(height) != rows - int(top):
+            taken["AOIHeight"] = int(height)
+        wanted, latency = (
+            float(exposure) + max(settings.latency_time, self.readout_time()),
+            settings.latency_time,
+        )
+        if settings.trigger_mode is not TriggerMode.INTERNAL:
+            pass  # the period is that of the triggers
+        elif not math.isclose(float(period), wanted, rel_tol=1e-6):
+            latency = max(0.0, float(period) - float(exposure))
+        return msgspec.structs.replace(
+            settings, exposure_time=float(exposure), latency_time=latency, camera=taken
+        )
+
+    def describe(self) -> Mapping[str, object]:
+        """See `Unit`."""
+        names = ("Manufacturer_RBV", "Model_RBV", "SerialNumber_RBV", "Gain_RBV")
+        maker, model, serial, gain = self._ioc.get([self._record(name) for name in names])
+        described: dict[str, object] = {
+            "description": " ".join(each.text for each in (maker, model) if each is not None),
+            "codec": self._codec or payload.PLAIN,
+        }
+        if serial is not None:
+            described["serial_number"] = serial.text
+        if gain is not None:
+            described["gain_setting"] = gain.text
+        if size := float(self._unit["PixelSize"]):
+            bin_x, bin_y = (int(self._values[f"Binning{axis}"]) for axis in "XY")
+            described |= {"x_pixel_size": size * bin_x, "y_pixel_size": size * bin_y}
+        if records := self._shown.values(self._ioc):
+            described["records"] = records
+        return described
+
+    def read(self, name: str) -> Value:
+        """See `Unit`."""
+        if name in READ:
+            record = self._record(READ[name])
+        elif name in self._shown:
+            record = self._shown.record(name)
+        else:
+            return super().read(name)
+        if self._is_silent:  # each question would be waited for
+            raise CameraError("the IOC does not answer")
+        (found,) = self._ioc.get([record], seconds=0.5)
+        self._is_silent = found is None
+        if found is None:
+            raise CameraError(f"no answer from {record}")
+        if found.severity >= INVALID:
+            raise CameraError(f"{record} is INVALID{f': {found.message}' if found.message else ''}")
+        return shown_value(found)
+
+    def trouble(self) -> str:
+        """See `Unit`."""
+        if self._is_silent:
+            (found,) = self._ioc.get([self._record("Acquire")], seconds=0.1)
+            self._is_silent = found is None
+        return f"The IOC of {self._prefix} does not answer" if self._is_silent else ""
+
+    def shown(self) -> tuple[Parameter, ...]:
+        """See `Unit`: the records of the property ShownRecords."""
+        return self._shown.parameters(self._ioc)
+
+    def list_features(self) -> Sequence[Feature]:
+        """See `HasFeatures`: the same."""
+        return self._shown.features(self._ioc)
+
+    def get_feature(self, name: str) -> Feature:
+        """See `HasFeatures`."""
+        return self._shown.get(self._ioc, name)
+
+    def set_feature(self, name: str, value: Value) -> Feature:
+        """See `HasFeatures`; what the driver makes of the value is returned."""
+        return self._shown.set(self._ioc, name, value)
+
+    def acquire(self, acquisition: Acquisition) -> Iterator[Exposure]:
+        """See `Camera`."""
+        if self._form is None:
+            raise CameraError("acquire before prepare")
+        fire = None
+        if acquisition.settings.trigger_mode is TriggerMode.SOFTWARE:
+            trigger = self._record(str(self._unit["SoftwareTriggerRecord"]))
+
+            def fire() -> None:
+                self._ioc.put(trigger, 1)
+
+        with Arrays(
+            self._ioc, self._prefix, self._image, acquisition, self._form, self._codec, self._kept, fire
+        ) as arrays:
+            yield from arrays.take()
+
+    def close(self) -> None:
+        """See `Unit`."""
+        self._ioc.close()
+
+    # -- records -------------------------------------------------------------------------------------
+
+    def _record(self, name: str) -> str:
+        return f"{self._prefix}{name}"
+
+    def _open(self) -> None:
+        """Look at the driver: version, size of the sensor, limits of the exposure.
+
+        Raises:
+            CameraError: it does not answer, or is too old.
+        """
+        # All at once, since each record is searched for when it is used first.
+        version, columns, rows, exposure, *_ = self._ioc.require([self._record(name) for name in USED])
+        found = tuple(map(int, re.findall(r"\d+", version.text)[:3]))
+        if found < OLDEST:
+            raise CameraError(
+                f"the IOC of {self._prefix} has ADCore {version.text}; 3.3.1 or later is needed, which "
+                "serves its records over pvAccess"
+            )
+        self._sensor = int(columns.value), int(rows.value)
+        self._exposure = exposure.limits
+        self._is_silent = False
+
+    def _write_region(self, values: Mapping[str, Value]) -> None:
+        columns, rows = self._sensor
+        left, top = int(values["AOILeft"]), int(values["AOITop"])
+        width = int(values["AOIWidth"]) or columns - left
+        height = int(values["AOIHeight"]) or rows - top
+        put = self._ioc.put
+        put(self._record("BinX"), values["BinningX"])
+        put(self._record("BinY"), values["BinningY"])
+        # The corner first to 0: no driver takes a size beyond the sensor's end.
+        for corner, size, at, length in (("MinX", "SizeX", left, width), ("MinY", "SizeY", top, height)):
+            put(self._record(corner), 0)
+            put(self._record(size), length)
+            put(self._record(corner), at)
+        self._ioc.settled(
+            {
+                self._record("SizeX_RBV"): width, self._record("SizeY_RBV"): height,
+                self._record("MinX_RBV"): left, self._record("MinY_RBV"): top,
+            }
+        )  # fmt: skip
+
+    def _format(self) -> FrameFormat:
+        """Return the format of the frames, and keep the codec.
+
+        Raises:
+            CameraError: frames of this kind are not taken.
+        """
+        names = ("ArraySizeX_RBV", "ArraySizeY_RBV", "DataType_RBV", "ColorMode_RBV")
+        columns, rows, kind, color = self._ioc.require([self._record(name) for name in names])
+        if color.text != "Mono":
+            raise CameraError(f"the driver's ColorMode is {color.text}; only Mono is taken")
+        if kind.text not in DTYPES:
+            raise CameraError(f"the driver's DataType is {kind.text}, which no file can have")
+        shape, dtype = (int(rows.value), int(columns.value)), DTYPES[kind.text]
+        codec = self._ioc.codec(self._image)
+        compression = payload.compression_of(codec)
+        self._codec = codec
+        nbytes = math.prod(shape) * np.dtype(dtype).itemsize
+        if compression != payload.PLAIN:  # what cannot be compressed grows by less than a hundredth
+            nbytes += nbytes // 100 + 1024
+        return FrameFormat(shape=shape, dtype=dtype, compression=compression, frame_bytes=nbytes)

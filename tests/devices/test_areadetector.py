@@ -1,0 +1,280 @@
+"""AreaDetector: the contract of every camera, and what only an IOC does."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import h5py
+import hdf5plugin
+import numpy as np
+import pytest
+
+from penstock.codecs import lz4
+from penstock.devices._areadetector import ioc as ioc_module
+from penstock.devices._areadetector import payload
+from penstock.devices._areadetector.simulated import DEAD_TIME, SimulatedIoc
+from penstock.devices.areadetector import AreaDetector
+from penstock.stins.messages import Frame, SeriesEnd
+from penstock.streamer.errors import Refused
+from penstock.streamer.settings import TriggerMode, Value
+from penstock.streamer.unit import CameraError
+from tests.contract.test_camera_contract import CameraContract
+from tests.streamer.rig import Rig, done, settings
+
+MODES = {
+    "ModeExternal": "External start", "ModeExternalMulti": "External", "ModeSoftware": "Software",
+    "SoftwareTriggerRecord": "TriggerSoftware", "ReadoutTime": DEAD_TIME,
+    "DriverPrefix": "SIM:cam1:", "ImageRecord": "SIM:Pva1:Image",
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def ioc() -> Iterator[SimulatedIoc]:
+    """The stand-in that the test's camera is connected to."""
+    found = SimulatedIoc()
+    TestAreaDetector.ioc = found
+    TestAreaDetector.properties = MODES | {"NameServers": found.address}
+    yield found
+    found.close()
+
+
+class TestAreaDetector(CameraContract):
+    """Against the stand-in."""
+
+    camera = AreaDetector
+    sdk = "p4p.client.thread"
+    shape = (256, 320)
+    ioc: SimulatedIoc
+    exposure = 0.002
+    sees_exposures = False
+    rounded = (1.4e-6, 1e-5)
+
+    def edge(self, rig: Rig, seconds: float) -> None:
+        self.ioc.edge()
+
+    def lose(self, rig: Rig, index: int) -> None:
+        self.ioc.lost = {index}
+
+    def region(self, rows: int, cols: int) -> Mapping[str, Value]:
+        return {"AOIHeight": rows, "AOIWidth": cols}
+
+    def power(self, rig: Rig, on: bool) -> None:
+        self.ioc.start() if on else self.ioc.stop()
+
+    def leave_settings(self, rig: Rig) -> None:
+        for name, value in (("AcquireTime", 0.5), ("AcquirePeriod", 1.0), ("TriggerMode", 1), ("SizeX", 10)):
+            self.ioc.put(name, value)
+
+
+@pytest.fixture
+def rig(ioc: SimulatedIoc) -> Iterator[Rig]:
+    """An engine with the camera."""
+    found = Rig(TestAreaDetector().open(), buffers=64 * 2**20)
+    found.connect()
+    yield found
+    found.__exit__(None, None, None)
+
+
+def take(rig: Rig, frames: int, **changes: Any) -> tuple[list[Frame], SeriesEnd]:
+    """An INTERNAL series; its frames and its end."""
+    rig.arm(n_triggers=frames, exposure_time=0.001, **changes)
+    _, found, end = rig.receive_series()
+    rig.until_state("idle")
+    return found, end
+
+
+@pytest.mark.parametrize("lost", [(0,), (3, 50, 99), (0, 1, 98, 99)])
+def test_what_is_lost_in_epics_is_missing_at_its_index(
+    lost: tuple[int, ...], ioc: SimulatedIoc, rig: Rig
+) -> None:
+    take(rig, 3)  # the counter runs on
+    ioc.lost = lost
+    frames, end = take(rig, 100)
+    assert [frame.image.frame for frame in frames] == [n for n in range(100) if n not in lost]
+    for frame in frames:  # each with its own pixels: the counter of the array, which begins with 1
+        number = frame.image.frame
+        assert number is not None
+        pixels = np.frombuffer(frame.blobs[0], np.uint16).reshape(256, 320)
+        assert (pixels[1:] == (3 + number + 1) % 100).all()
+    assert (end.reason, end.triggered, end.lost) == ("complete", 100, {"camera": len(lost)})
+    ioc.lost = ()
+    assert take(rig, 3)[1].lost is None
+
+
+def test_the_counter_wraps(ioc: SimulatedIoc, rig: Rig) -> None:
+    ioc.put("ArrayCounter", 2**31 - 3)
+    ioc.records["ArrayCounter_RBV"].post(2**31 - 3)
+    ioc.lost = (4,)
+    frames, end = take(rig, 6)
+    assert [frame.image.frame for frame in frames] == [0, 1, 2, 3, 5]
+    assert (end.triggered, end.lost) == (6, {"camera": 1})
+
+
+@pytest.mark.parametrize(
+    ("codec", "compression"), [("", "none"), ("bslz4", "bslz4"), ("lz4", "lz4"), ("lz4hdf5", "lz4")]
+)
+def test_packed_frames_are_chunks_of_hdf5_byte_by_byte(
+    codec: str, compression: str, ioc: SimulatedIoc, rig: Rig, tmp_path: Path
+) -> None:
+    ioc.codec = codec
+    ioc.show_codec(codec)  # as the last array before the series has it
+    frames, end = take(rig, 3)
+    assert end.reason == "complete"
+    pixels = ioc.pixels(2)
+    with h5py.File(tmp_path / "x.h5", "w") as file:  # as the library of HDF5's filters packs it
+        filters = {} if compression == "none" else {
+            "bslz4": dict(hdf5plugin.Bitshuffle(cname="lz4")), "lz4": dict(hdf5plugin.LZ4())
+        }[compression]  # fmt: skip
+        data = file.create_dataset("data", data=pixels, chunks=pixels.shape, **filters)
+        chunk = data.id.read_direct_chunk((0, 0))[1]
+    assert frames[1].image.compression == compression
+    assert bytes(frames[1].blobs[0]) == chunk
+
+
+def test_a_raw_lz4_block_as_long_as_its_pixels_is_not_taken_for_plain_pixels() -> None:
+    library, pixels = lz4._library(), np.random.default_rng(1).integers(0, 256, 4096, np.uint8)
+    block = np.zeros(8192, np.uint8)
+    used = 0
+    for repeated in range(200):  # until the block is as long as its pixels
+        pixels[:repeated] = 7
+        used = library.LZ4_compress_default(pixels.ctypes.data, block.ctypes.data, pixels.nbytes, len(block))
+        if used == pixels.nbytes:
+            break
+    assert used == pixels.nbytes
+    buffer = np.zeros(8192, np.uint8)
+    end = payload.write("lz4", block[:used], pixels.nbytes, buffer)
+    unpacked = lz4.decompress(buffer[:end].tobytes(), 4096, np.dtype("u1"))
+    np.testing.assert_array_equal(unpacked, pixels)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda ioc: ioc.stop(), "the IOC is lost at index 1: SIM:Pva1:Image is disconnected; start"),
+        (lambda ioc: ioc.records["ArrayCounter_RBV"].post(0), "ArrayCounter_RBV was set back to 0 at ind"),
+        (lambda ioc: ioc.put("NumImages", 7), "NumImages_RBV was set to 7 at index 1, by another client"),
+        (lambda ioc: ioc.put("AcquireTime", 0.5), "AcquireTime_RBV was set to 0.5 at index 1, by another cl"),
+        (lambda ioc: setattr(ioc, "codec", "bslz4"), "frame 1 has codec bslz4, and those before none"),
+        (lambda ioc: ioc.put("SizeX", 32), r"frame 1 has 256 x 32 pixels, and 256 x 320 were ann"),
+    ],
+)  # fmt: skip
+def test_what_others_change_in_a_series_ends_it_in_words(
+    change: Callable[[SimulatedIoc], None], says: str, ioc: SimulatedIoc, rig: Rig
+) -> None:
+    ioc.put("ArrayCounter", 5)
+    ioc.records["ArrayCounter_RBV"].post(5)
+    rig.arm(n_triggers=9, exposure_time=0.001, trigger_mode=TriggerMode.EXTERNAL_MULTI)
+    ioc.edge()
+    rig.until(lambda status: status.acquired == 1)
+    change(ioc)
+    if "frame 1" in says:
+        ioc.edge()
+    message = rig.until_state("fault").message
+    assert re.search(says, message), message
+
+
+def test_a_driver_that_others_stop_ends_the_series_with_what_was_taken(ioc: SimulatedIoc, rig: Rig) -> None:
+    rig.arm(n_triggers=9, exposure_time=0.001, trigger_mode=TriggerMode.EXTERNAL_MULTI)
+    ioc.edge()
+    rig.until(lambda status: status.acquired == 1)
+    ioc.put("Acquire", 0)
+    message = rig.until_state("fault").message
+    assert (
+        "SIM:cam1:Acquire went to Done at index 1: another client or the driver itself has ended" in message
+    )
+
+
+@pytest.mark.parametrize(
+    ("harm", "changes", "says"),
+    [
+        (
+            {},
+            {"codec": "blosc"},
+            "packed by the codec blosc, which no file here can have; set the codec",
+        ),
+        ({"ColorMode_RBV": 1}, {}, "ColorMode is Bayer; only Mono"),
+        ({"ADCoreVersion_RBV": "3.2.0"}, {}, "has ADCore 3.2.0; 3.3.1 or later is needed"),
+    ],
+)
+def test_arm_says_what_is_not_taken(
+    harm: Mapping[str, Any], changes: Mapping[str, Any], says: str, ioc: SimulatedIoc, rig: Rig
+) -> None:
+    for name, value in harm.items():
+        ioc.records[name].post(value)
+    if "codec" in changes:
+        ioc.show_codec(changes["codec"])
+    with pytest.raises(Refused, match=says):
+        done(rig.engine.prepare(settings(n_triggers=1)))
+
+
+def test_a_mode_without_the_drivers_name_for_it_is_refused_with_the_property(ioc: SimulatedIoc) -> None:
+    camera = AreaDetector({**MODES, "NameServers": ioc.address, "ModeExternal": ""})
+    try:
+        with pytest.raises(
+            CameraError, match="set the property ModeExternal to the driver's choice of Trigg"
+        ):
+            camera.check(settings(trigger_mode=TriggerMode.EXTERNAL))
+        with pytest.raises(CameraError, match="set nFramesPerTrigger to 1"):
+            camera.check(settings(trigger_mode=TriggerMode.EXTERNAL_MULTI, n_frames_per_trigger=2))
+    finally:
+        camera.close()
+
+
+@pytest.mark.parametrize(
+    ("unit", "says"),
+    [
+        ({"DriverPrefix": "NO:"}, "no answer from NO:ADCoreVersion_RBV, .*; does the IOC run, with ADCore 3"),
+        ({"ModeSoftware": "Software", "SoftwareTriggerRecord": ""}, "SoftwareTriggerRecord is not: name"),
+    ],
+)
+def test_an_ioc_that_does_not_answer_is_named_with_the_remedy(
+    unit: Mapping[str, Any], says: str, ioc: SimulatedIoc, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ioc_module, "SECONDS", 0.2)
+    with pytest.raises(CameraError, match=says):
+        AreaDetector({**MODES, "NameServers": ioc.address} | dict(unit))
+
+
+def test_records_of_a_driver_are_shown_with_unit_and_limits_and_filed(ioc: SimulatedIoc) -> None:
+    names = "Temperature_RBV @SIM:cam1:DetectorState_RBV, Gain"
+    camera = AreaDetector({**MODES, "NameServers": ioc.address, "ShownRecords": names})
+    try:
+        shown = {parameter.name: parameter for parameter in camera.shown()}
+        assert list(shown) == ["Temperature_RBV", "SIM_cam1_DetectorState_RBV", "Gain_record"]
+        assert (shown["Temperature_RBV"].unit, shown["Temperature_RBV"].default) == ("degC", 20.0)
+        assert camera.read("SIM_cam1_DetectorState_RBV") == "Idle"
+        assert camera.describe()["records"] == {
+            "Temperature_RBV": 20.0, "@SIM:cam1:DetectorState_RBV": "Idle", "Gain": 1.0,
+        }  # fmt: skip
+        assert not shown["Temperature_RBV"].writable
+        camera.close()
+        camera = AreaDetector(
+            {
+                **MODES,
+                "NameServers": ioc.address,
+                "ShownRecords": "NumExposures ReverseX Gain Temperature_RBV",
+            }
+        )
+        assert camera.set_feature("NumExposures", "3").value == ioc.value("NumExposures") == 3
+        assert camera.set_feature("reversex", "Yes").value == "Yes"
+        assert [each.set_by for each in camera.list_features()] == [
+            "",
+            "",
+            "Arm writes it",
+            "it is a readback",
+        ]
+        for name, value, says in (
+            ("Gain_record", 2, "Arm writes it"), ("ReverseX", "Maybe", "has no choice Maybe; it has No, Yes"),
+            ("NumExposures", "many", "NumExposures is many; give an integer"), ("Foo", 1, "none of the prop"),
+        ):  # fmt: skip
+            with pytest.raises(CameraError, match=says):
+                camera.set_feature(name, value)
+        ioc.records["Temperature_RBV"].alarm(3, "no sensor")
+        with pytest.raises(CameraError, match="SIM:cam1:Temperature_RBV is INVALID: no sensor"):
+            camera.read("Temperature_RBV")
+        assert "Temperature_RBV" not in camera.describe()["records"]  # type: ignore[operator]
+    finally:
+        camera.close()
