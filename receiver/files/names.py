@@ -68,8 +68,9 @@ class Further(NamedTuple):
 
     name: Callable[[Path, int], str]
     """Returns the name of one of them, counted from 0."""
-    check_free: Callable[[Path], None]
-    """Raises NameTakenError if a file has one of their names."""
+    check_free: Callable[..., None]
+    """Called with the path, and `overwrite`; raises NameTakenError if a file has one of their names, and may
+    not be replaced."""
 
 
 def further(config: ReceiverConfig) -> Further | None:
@@ -95,5 +96,4 @@ def check_free(path: Path, *, overwrite: bool, further: Further | None) -> None:
     storage.check_free(path, overwrite=overwrite)
     if further is not None:
         storage.is_there(path.with_name(further.name(path, 0)))
-        if not overwrite:
-            further.check_free(path)
+        further.check_free(path, overwrite=overwrite)

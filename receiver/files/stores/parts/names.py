@@ -78,14 +78,33 @@ def _is_there(name: str, folder: int) -> bool:
     return False
 
 
-def check_free(path: Path) -> None:
+def check_free(path: Path, *, overwrite: bool) -> None:
     """Check that no file is named like a part of the series with this file, which may not exist yet.
+
+    Args:
+        path: file of the series.
+        overwrite: whether parts may be replaced, but nothing else: that is found out here, before the file of
+            the series is replaced.
 
     Raises:
         NameTakenError: one is.
     """
-    if names := existing_parts(path):
+    if not (names := existing_parts(path)):
+        return
+    if not overwrite:
         raise refusals.exists(path.with_name(names[0]))
+    with contextlib.suppress(FileNotFoundError):  # it was removed just now
+        folder = os.open(path.parent, storage.FOLDER)
+        try:
+            for name in names:
+                if not is_part(name, folder):
+                    raise refusals.segment_exists(_no_part(path.with_name(name)))
+        finally:
+            os.close(folder)
+
+
+def _no_part(place: Path) -> FileExistsError:
+    return FileExistsError(f"{place} exists and is no part of a series")
 
 
 def is_part(name: str, folder: int) -> bool:
@@ -123,7 +142,7 @@ def make_free(path: Path, folder: int, writing: Writing) -> None:
         if writing.overwrite and not writing.replace_empty and lease.is_written(name, folder):
             raise FileExistsError(f"a receiver is writing {there}, so it is not replaced")
         if not is_part(name, folder):
-            raise FileExistsError(f"{there} exists and is no part of a series")
+            raise _no_part(there)
         os.unlink(name, dir_fd=folder)
 
 

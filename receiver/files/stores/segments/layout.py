@@ -50,12 +50,19 @@ def existing_segments(path: Path, folder: str | Path) -> list[str]:
     return sorted(filter(ours.fullmatch, os.listdir(folder)))
 
 
-def check_segments_free(path: Path) -> None:
+def check_segments_free(path: Path, *, overwrite: bool) -> None:
     """Check that no file is named like a segment of the series with this file, which may not exist yet.
+
+    Args:
+        path: file of the series.
+        overwrite: whether segments may be replaced; that they are some is found out later, since there can be
+            thousands.
 
     Raises:
         NameTakenError: one is.
     """
+    if overwrite:
+        return
     with contextlib.suppress(OSError):  # what is wrong with the folder is said elsewhere
         if names := existing_segments(path, path.parent):
             raise refusals.exists(path.with_name(names[0]))

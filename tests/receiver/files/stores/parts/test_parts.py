@@ -18,8 +18,9 @@ import pytest
 from penstock.checks.series_check import check_series
 from penstock.checks.verify import verify
 from penstock.codecs import bslz4
-from penstock.receiver.files import dealing, writer
-from penstock.receiver.files.refusals import StorageError
+from penstock.receiver.config import ReceiverConfig, SourceConfig
+from penstock.receiver.files import dealing, names, writer
+from penstock.receiver.files.refusals import NameTakenError, StorageError
 from penstock.receiver.files.stores import write_thread
 from penstock.receiver.files.stores.parts import views
 from penstock.receiver.files.stores.parts.store import PartsStore
@@ -246,6 +247,29 @@ def test_a_users_file_with_the_name_of_a_part_is_never_replaced(path: Path, file
         with pytest.raises(StorageError, match=r"x_part2\.h5 exists and is no part of a series"):
             whole(path, files, overwrite=True, **ANNOUNCED, compression="none")
     assert path.with_name("x_part2.h5").read_text() == "mine"
+
+
+@pytest.mark.parametrize("what", ["text", "folder", "series"])
+def test_a_series_that_is_refused_for_a_users_file_leaves_the_one_that_it_would_replace(
+    what: str, path: Path
+) -> None:
+    whole(path, 2)
+    (part := path.with_name("x_part2.h5")).unlink()
+    if what == "folder":
+        part.mkdir()
+    elif what == "series":
+        whole(part, 1)
+    else:
+        part.write_text("mine")
+    config = ReceiverConfig(source=SourceConfig(endpoints=["tcp://127.0.0.1:1"]), data_root="/", files=2)
+    further = names.further(config)
+    with pytest.raises(NameTakenError, match=r"x_part2\.h5 exists and is no part of a series; give another"):
+        names.check_free(path, overwrite=True, further=further)
+    if what == "folder":
+        part.rmdir()
+    else:
+        part.unlink()
+    names.check_free(path, overwrite=True, further=further)
 
 
 def add_and_flush(written: Written, frames: Iterable[Frame]) -> None:
