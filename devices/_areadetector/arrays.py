@@ -63,7 +63,6 @@ class Arrays:
         self._asked = 0.0
         self._question: Any = None
         self._next = 0  # index behind the last frame that has come
-        self._has_begun = False
         self._fired = 0  # software triggers
         self._events = self._seen = 0  # calls from the client's threads, and those that were looked at
 
@@ -89,7 +88,7 @@ class Arrays:
             CameraError: the IOC is lost, or somebody has changed what belongs to the series.
         """
         acquisition = self._acquisition
-        self._ioc.put_choice(self._acquire_record, 1)
+        self._ioc.put_choice(self._acquire_record, 1, wait=False)
         acquisition.ready()
         if self._fire is None:
             yield from self._until(self._frames)
@@ -272,11 +271,16 @@ class Arrays:
         return 0 if found is None else self._index(int(found.value)) + 1
 
     def _has_stopped(self) -> bool:
-        """Return whether the driver has ended the acquisition, which it had begun."""
+        """Return whether the driver has ended the acquisition.
+
+        Updates of different records come in any order: that Acquire is 1 may be told after the first frames.
+        So the record itself is asked when its last update says 0.
+        """
         found = self._watch.now[self._acquire_record]
-        acquires = found is not None and bool(found.value)
-        self._has_begun |= acquires or self._counted() > 0
-        return self._has_begun and not acquires
+        if found is None or found.value:
+            return False
+        (now,) = self._ioc.get([self._acquire_record])
+        return now is not None and not now.value
 
 
 def _by(shape: tuple[int, ...]) -> str:

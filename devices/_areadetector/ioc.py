@@ -89,13 +89,19 @@ class Ioc:
         """
         self._put(name, value, value)
 
-    def put_choice(self, name: str, number: int) -> None:
-        """Set an enumeration, such as a switch, to one of its choices, by its number; see `put`."""
-        self._put(name, {"value.index": number}, number)
+    def put_choice(self, name: str, number: int, *, wait: bool = True) -> None:
+        """Set an enumeration, such as a switch, to one of its choices, by its number; see `put`.
 
-    def _put(self, name: str, given: Any, value: Value) -> None:
+        Args:
+            name: of the record.
+            number: of the choice.
+            wait: until the IOC has processed it; a busy record, such as Acquire, has only once it is done.
+        """
+        self._put(name, {"value.index": number}, number, wait=wait)
+
+    def _put(self, name: str, given: Any, value: Value, *, wait: bool = True) -> None:
         try:
-            self._context.put(name, given, timeout=SECONDS, wait=True, get=False)
+            self._context.put(name, given, timeout=SECONDS, wait=wait, get=False)
         except TimeoutError as error:
             raise CameraError(f"no answer from {name} within {SECONDS:g} s; does the IOC run?") from error
         except (self._client.RemoteError, self._client.Disconnected, ValueError) as error:

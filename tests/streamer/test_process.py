@@ -135,12 +135,12 @@ def test_a_lost_end_message_leaves_a_gap_in_the_numbers(streamer: Streamer) -> N
         (
             ["Zyla9000"],
             2,
-            "there is no camera Zyla9000: no module penstock.devices.zyla9000; there are Eiger, GenICam, ",
+            "there is no camera Zyla9000: no module penstock.devices.zyla9000; there are AreaDetector, ",
         ),
         (
             ["simulator"],
             2,
-            "there is no camera simulator in penstock.devices.simulator; there are Eiger, GenICam, ",
+            "there is no camera simulator in penstock.devices.simulator; there are AreaDetector, Eiger, ",
         ),
         (["penstock.devices.simulator:Zyla"], 2, "there is no camera Zyla in penstock.devices.simulator"),
         (["Simulator", "--properties", "[]"], 2, "not a JSON object of values"),
