@@ -14,7 +14,7 @@ import numpy as np
 
 from penstock.devices._areadetector import payload
 from penstock.devices._areadetector.arrays import Arrays
-from penstock.devices._areadetector.ioc import INVALID, Ioc
+from penstock.devices._areadetector.ioc import FIRST_SECONDS, INVALID, Ioc
 from penstock.devices._areadetector.parameters import SETTINGS, UNIT
 from penstock.devices._areadetector.shown_records import ShownRecords, shown_value
 from penstock.stins.messages import IndexSource
@@ -78,7 +78,7 @@ class AreaDetector(Camera, HasFeatures):
         self._kept: dict[str, Value] = {}
         self._values: Mapping[str, Value] = {p.name: p.default for p in SETTINGS if p.writable}
         try:
-            self._open()
+            self._open(FIRST_SECONDS)
         except BaseException:
             self._ioc.close()
             raise
@@ -117,7 +117,7 @@ class AreaDetector(Camera, HasFeatures):
     def prepare(self, settings: Settings) -> FrameFormat:
         """See `Unit`."""
         self.check(settings)
-        if self._ioc.get([self._record("Acquire")], seconds=0.5) == [None]:
+        if self._ioc.get([self._record("Acquire")], seconds=0.2) == [None]:
             self._ioc.close()  # a new connection is made at once, the old one only after seconds
             self._ioc = Ioc(self._servers)
         self._open()
@@ -263,14 +263,19 @@ class AreaDetector(Camera, HasFeatures):
     def _record(self, name: str) -> str:
         return f"{self._prefix}{name}"
 
-    def _open(self) -> None:
+    def _open(self, seconds: float | None = None) -> None:
         """Look at the driver: version, size of the sensor, limits of the exposure.
+
+        Args:
+            seconds: within which it has to answer.
 
         Raises:
             CameraError: it does not answer, or is too old.
         """
         # All at once, since each record is searched for when it is used first.
-        version, columns, rows, exposure, *_ = self._ioc.require([self._record(name) for name in USED])
+        version, columns, rows, exposure, *_ = self._ioc.require(
+            [self._record(name) for name in USED], seconds=seconds
+        )
         found = tuple(map(int, re.findall(r"\d+", version.text)[:3]))
         if found < OLDEST:
             raise CameraError(

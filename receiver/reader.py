@@ -528,7 +528,7 @@ def _detector(file: h5py.File, path: Path, name: str | None) -> h5py.Group:
     if not detectors:
         raise ReaderError(
             f"{path} has no NXdetector under an NXinstrument{_broken(file)}: it was not written by Penstock, "
-            "or is a segment; of that, give the file of the series"
+            "or is a segment or a part; of these, give the file of the series"
         )
     # A detector with frames takes precedence over one without.
     return min(detectors, key=lambda group: "data" not in group)

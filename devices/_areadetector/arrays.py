@@ -184,7 +184,7 @@ class Arrays:
             if index == 0:
                 raise CameraError(
                     f"the first frame has codec {now}, and the last array before the series had {before}: "
-                    "call Arm again, which takes it as it is now"
+                    "call Reset and Arm, which takes it as it is now"
                 )
             raise CameraError(
                 f"frame {index} has codec {now}, and those before {before}: somebody has changed the codec "

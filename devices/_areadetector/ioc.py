@@ -21,8 +21,12 @@ from penstock.streamer.unit import CameraError
 
 log = logging.getLogger(__name__)
 
-SECONDS = 3.0
-"""Within which a record answers, or the IOC is taken to be away."""
+SECONDS = 0.6
+"""Within which a record answers, or the IOC is taken to be away: Arm gives a camera a second to say so."""
+FIRST_SECONDS = 3.0
+"""The same when the connection is new, and servers have to be found."""
+PUT_SECONDS = 3.0
+"""Within which a driver takes a value."""
 SETTLE = 0.3
 """Seconds within which a driver shows what it has made of a value."""
 POLL = 0.02
@@ -67,13 +71,13 @@ class Ioc:
         found = self._context.get(list(names), timeout=SECONDS if seconds is None else seconds, throw=False)
         return [None if isinstance(each, Exception) else reading(each) for each in found]
 
-    def require(self, names: Sequence[str]) -> list[Reading]:
+    def require(self, names: Sequence[str], *, seconds: float | None = None) -> list[Reading]:
         """Return the records as they are now.
 
         Raises:
             CameraError: one does not answer.
         """
-        found = self.get(names)
+        found = self.get(names, seconds=seconds)
         if silent := [name for name, each in zip(names, found, strict=True) if each is None]:
             raise CameraError(
                 f"no answer from {', '.join(silent[:3])}; does the IOC run, with ADCore 3.3.1 or later, "
@@ -101,9 +105,9 @@ class Ioc:
 
     def _put(self, name: str, given: Any, value: Value, *, wait: bool = True) -> None:
         try:
-            self._context.put(name, given, timeout=SECONDS, wait=wait, get=False)
+            self._context.put(name, given, timeout=PUT_SECONDS, wait=wait, get=False)
         except TimeoutError as error:
-            raise CameraError(f"no answer from {name} within {SECONDS:g} s; does the IOC run?") from error
+            raise CameraError(f"no answer from {name} within {PUT_SECONDS:g} s; does the IOC run?") from error
         except (self._client.RemoteError, self._client.Disconnected, ValueError) as error:
             raise CameraError(f"{name} does not take {value}: {error}") from error
 

@@ -19,7 +19,7 @@ from p4p.server import Server
 from p4p.server.thread import SharedPV
 
 from penstock.devices._areadetector.payload import packed_as
-from penstock.devices._areadetector.simulated_records import DATA_TYPES, Record, driver
+from penstock.devices._areadetector.simulated_records import DATA_TYPES, Kind, Record, driver
 
 TRIGGER_MODES = ("Internal", "External", "External start", "Software")
 _ARRAY = NTNDArray.buildType()
@@ -69,6 +69,7 @@ class SimulatedIoc:
             if kind.readback:
                 self.records[f"{name}_RBV"] = Record(kind._replace(readback=False), None)
         self.image = SharedPV(initial=Value(_ARRAY))
+        self._image_name = Record(Kind(f"{prefix}Pva1:Image"), None)
         self._server: Any = None
         self.start()
 
@@ -83,13 +84,18 @@ class SimulatedIoc:
         """Serve the records, with a counter of 0 and the settings of the first day."""
         pvs = {f"{self._prefix}cam1:{name}": record.pv for name, record in self.records.items()}
         pvs[f"{self._prefix}Pva1:Image"] = self.image
+        pvs[f"{self._prefix}Pva1:PvName_RBV"] = self._image_name.pv
         where = {
             "EPICS_PVAS_INTF_ADDR_LIST": self._host, "EPICS_PVAS_SERVER_PORT": str(self._port),
             "EPICS_PVAS_BROADCAST_PORT": "0", "EPICS_PVAS_AUTO_BEACON_ADDR_LIST": "NO",
             "EPICS_PVAS_BEACON_ADDR_LIST": "",
         }  # fmt: skip
         self._server = Server(providers=[pvs], conf=where, useenv=False)
-        self._port = int(self._server.conf()["EPICS_PVAS_SERVER_PORT"])
+        port = int(self._server.conf()["EPICS_PVAS_SERVER_PORT"])
+        if self._port not in (0, port):  # the library takes another one then
+            self._server.stop()
+            raise RuntimeError("the port is taken")
+        self._port = port
 
     def stop(self) -> None:
         """Be gone, as if it were killed; `start` brings it back."""

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 from penstock.codecs import lz4
-from penstock.devices._areadetector import ioc as ioc_module
 from penstock.devices._areadetector import payload
 from penstock.devices._areadetector.simulated import DEAD_TIME, SimulatedIoc
 from penstock.devices.areadetector import AreaDetector
@@ -233,7 +232,7 @@ def test_a_mode_without_the_drivers_name_for_it_is_refused_with_the_property(ioc
 def test_an_ioc_that_does_not_answer_is_named_with_the_remedy(
     unit: Mapping[str, Any], says: str, ioc: SimulatedIoc, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ioc_module, "SECONDS", 0.2)
+    monkeypatch.setattr("penstock.devices.areadetector.FIRST_SECONDS", 0.2)
     with pytest.raises(CameraError, match=says):
         AreaDetector({**MODES, "NameServers": ioc.address} | dict(unit))
 
@@ -278,3 +277,18 @@ def test_records_of_a_driver_are_shown_with_unit_and_limits_and_filed(ioc: Simul
         assert "Temperature_RBV" not in camera.describe()["records"]  # type: ignore[operator]
     finally:
         camera.close()
+
+
+def test_a_wrong_image_record_is_named_at_arm(ioc: SimulatedIoc) -> None:
+    camera = AreaDetector({**MODES, "NameServers": ioc.address, "ImageRecord": "SIM:Pva1:Imag"})
+    defaults = {parameter.name: parameter.default for parameter in camera.parameters if parameter.writable}
+    try:
+        with pytest.raises(CameraError, match="no answer from SIM:Pva1:Imag; is the PVA plugin loaded"):
+            camera.prepare(settings(n_triggers=1, exposure_time=0.001, camera=defaults))
+    finally:
+        camera.close()
+
+
+def test_the_port_of_another_ioc_is_not_taken(ioc: SimulatedIoc) -> None:
+    with pytest.raises(RuntimeError, match="the port is taken"):
+        SimulatedIoc(port=int(ioc.address.rpartition(":")[2]))
