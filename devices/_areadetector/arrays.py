@@ -7,6 +7,7 @@ last one exact, so that a frame which is lost anywhere in EPICS is missing at it
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Any
@@ -78,6 +79,10 @@ class Arrays:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        is_there = not self._arrays.is_lost and self._acquisition.now() - self._answered < 2 * ASK
+        if error is not None and is_there:  # it would go on exposing
+            with contextlib.suppress(CameraError):
+                self._ioc.put_choice(self._acquire_record, 0)
         self._arrays.close()
         self._watch.close()
 
@@ -124,7 +129,7 @@ class Arrays:
         if acquisition.stopping and self._exposes():  # the driver would give the frame up
             before, exposure = self._counted(), acquisition.settings.exposure_time
             acquisition.wait(
-                lambda: self._counted() > before or self._has_stopped(),
+                lambda: self._counted() > before or not self._acquires,
                 acquisition.now() + exposure + QUIET, exposing=True,
             )  # fmt: skip
         self._look()  # before a record is asked that does not answer
@@ -270,14 +275,19 @@ class Arrays:
         found = self._watch.now[self._counter_record]
         return 0 if found is None else self._index(int(found.value)) + 1
 
+    @property
+    def _acquires(self) -> bool:
+        """Whether the driver acquires, by the last update of the record."""
+        found = self._watch.now[self._acquire_record]
+        return found is None or bool(found.value)
+
     def _has_stopped(self) -> bool:
         """Return whether the driver has ended the acquisition.
 
         Updates of different records come in any order: that Acquire is 1 may be told after the first frames.
         So the record itself is asked when its last update says 0.
         """
-        found = self._watch.now[self._acquire_record]
-        if found is None or found.value:
+        if self._acquires:
             return False
         (now,) = self._ioc.get([self._acquire_record])
         return now is not None and not now.value
