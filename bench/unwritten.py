@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -33,9 +35,11 @@ SKIPPED = 8
 def main() -> None:
     """Entry of the data process."""
     from penstock.receiver.process import data_process
+    from penstock.receiver.process.pipeline import Pipeline
 
     _write_nothing()
-    _rest()
+    clock = _rest()
+    vars(data_process).update(Pipeline=partial(Pipeline, clock=clock), time=SimpleNamespace(monotonic=clock))
     _measure()
     data_process.main()
 
@@ -55,18 +59,27 @@ def _write_nothing() -> None:
     preallocated.allocate = allocated  # type: ignore[attr-defined]
 
 
-def _rest() -> None:
+def _rest() -> Callable[[], float]:
     """Let messages gather before each turn, as they do for a loop at its limit: where sender and receiver
-    share few cores it would wait for nearly each of them instead, and that would be measured."""
+    share few cores it would wait for nearly each of them instead, and that would be measured.
+
+    Returns:
+        A clock that stands still meanwhile, monotonic seconds: what is done every few milliseconds, such as a
+        sample or a snapshot, is done as rarely as by a loop that never waits.
+    """
     from penstock.receiver.connection.ingest import Ingest
 
-    waited = Ingest.wait
+    waited, rested = Ingest.wait, 0.0
 
     def wait(self: Ingest, *args: Any, **more: Any) -> None:
+        nonlocal rested
+        began = time.monotonic()
         time.sleep(REST_SECONDS)
         waited(self, *args, **more)
+        rested += time.monotonic() - began
 
     Ingest.wait = wait  # type: ignore[method-assign]
+    return lambda: time.monotonic() - rested
 
 
 def _measure() -> None:

@@ -302,7 +302,10 @@ class Pipeline:
             self._collector.on_message(at)
         self._release(at)
         self._pass_on(self._arrivals.tick(at), at)
-        self._drain(at)
+        if self._may_gather:
+            self._guarded(self._collector.pause)
+        else:
+            self._drain(at)
         outputs.end_burst()
 
     def _receive(self, parts: list[memoryview], now: float) -> None:

@@ -127,13 +127,22 @@ class Collector:
         return self._run is not None and self._run.take(message)
 
     def settle(self) -> None:
-        """Enter the gathered frames.
+        """Enter the gathered frames, and gather no more.
 
         Raises:
             Exception: the sink could not take them.
         """
         if self._run is not None:
             self._run.settle()
+
+    def pause(self) -> None:
+        """Enter the gathered frames, and go on gathering in the next turn.
+
+        Raises:
+            Exception: see `settle`.
+        """
+        if self._run is not None:
+            self._run.enter()
 
     def tick(self, now: float, connections: int) -> None:
         """Advance the clocks; call it a few times per second and whenever connections change.
@@ -162,6 +171,7 @@ class Collector:
     def on_reconnect(self) -> None:
         """Suspend the running series: all connections were lost, read to the end, and made again."""
         self._known.on_reconnect()
+        self._end_run()
         self.is_suspended = self.series is not None
         if self.series is None:
             self._expect_start()
@@ -432,5 +442,10 @@ class Collector:
             raise GapError(failed)
 
     def _leave(self, series: RunningSeries) -> None:
+        self._end_run()
         self.series, self.is_suspended = None, False
         self._known.add(series.sent.header)
+
+    def _end_run(self) -> None:
+        if self._run is not None:
+            self._run.end()

@@ -36,7 +36,10 @@ class Run:
         self._refused_for: RunningSeries | None = None
         self._refused = 0
         """For so many frames of this series the sink is not asked again, which takes as long as all else."""
-        self._most = 0
+        self._is_asked = False
+        """Whether the sink takes several frames at once, as far as is known since others had their turn."""
+        self._at_once = self._most = 0
+        """Most frames of this size that are entered together, and of those to come."""
         self._nbytes = 0
         self._number = 0
         self._msg_number: int | None = None
@@ -53,8 +56,7 @@ class Run:
             status: its status.
         """
         image, nbytes = frame.image, len(frame.blobs[0])
-        left = MOST_FRAMES if series.account.planned is None else series.account.planned - index - 1
-        if image.frame is None or left < 1:
+        if image.frame is None:
             return
         if self._refused and series is self._refused_for:
             self._refused -= 1
@@ -62,23 +64,29 @@ class Run:
         if nbytes > MOST_FRAME_BYTES or nbytes > self._sink.most_run_bytes:
             self._refused_for, self._refused = series, MOST_FRAMES
             return
-        self._refused = 0
+        self._refused, self._is_asked = 0, True
         self._series, self._status, self._first = series, status, index + 1
-        most = min(MOST_FRAMES, MOST_BYTES // nbytes) if nbytes else MOST_FRAMES
-        self._most, self._nbytes, self._number = min(left, most), nbytes, image.frame + 1
+        self._at_once = min(MOST_FRAMES, MOST_BYTES // nbytes) if nbytes else MOST_FRAMES
+        self._nbytes, self._number = nbytes, image.frame + 1
         self._msg_number = None if image.msg_number is None else image.msg_number + 1
         self._like = (
             image.series, image.shape, image.type, image.compression, image.discard, image.partial
         )  # fmt: skip
+        self._limit()
 
     def take(self, message: Message) -> bool:
         """Take a message if it is the next frame of the run, and return whether it is.
 
         Raises:
-            Exception: see `settle`.
+            Exception: see `enter`.
         """
         if self._like is None or type(message) is not Frame:
             return False
+        if not self._is_asked:
+            if self._nbytes > self._sink.most_run_bytes:
+                self._like = None
+                return False
+            self._is_asked = True
         image, blobs = message.image, message.blobs
         if (
             image.frame != self._number
@@ -94,17 +102,29 @@ class Run:
         if self._msg_number is not None:
             self._msg_number += 1
         if len(self._frames) == self._most:
-            self.settle()
-            self.open(self._series, self._first - 1, message, self._status)
+            self.enter()
         return True
 
     def settle(self) -> None:
         """Enter what was taken, and end the run.
 
         Raises:
-            Exception: the sink could not take these frames; they count as missing.
+            Exception: see `enter`.
         """
         self._like = None
+        self.enter()
+
+    def end(self) -> None:
+        """End the run, of which nothing may be left to be entered."""
+        self._like = None
+
+    def enter(self) -> None:
+        """Enter what was taken; the run goes on, also after others had their turn.
+
+        Raises:
+            Exception: the sink could not take these frames; they count as missing.
+        """
+        self._is_asked = False
         if not self._frames:
             return
         frames, self._frames = self._frames, []
@@ -114,6 +134,15 @@ class Run:
         try:
             self._sink.frame_run(series, first, frames, self._status)
         except Exception:
+            self._like = None
             account.refuse(self._first - 1)
             raise
         account.take_run(first, len(frames), self._status)
+        self._limit()
+
+    def _limit(self) -> None:
+        """Let the run end with the series."""
+        planned = self._series.account.planned
+        self._most = self._at_once if planned is None else min(self._at_once, planned - self._first)
+        if self._most < 1:
+            self._like = None

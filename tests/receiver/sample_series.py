@@ -136,7 +136,7 @@ class Bench:
             for ready in [message] if self.buffer is None else self.buffer.put(message, 0, self.now):
                 self.collector.handle(ready, self.now)
             self._release()
-        self.collector.settle()
+        self.collector.pause()
 
     def _release(self) -> None:
         while self.buffer is not None and (ready := self.buffer.release(self.now)) is not None:

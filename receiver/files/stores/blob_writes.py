@@ -14,12 +14,14 @@ from penstock.stins.texts import plural
 class BlobWrites(Protocol):
     """Writes blobs of frames, at once or later; used by one thread, the loop of the data process."""
 
-    waiting_bytes: int
-    """Bytes taken and not written yet."""
     held_seconds: float
     """Seconds for which callers have waited for a thread."""
     lost: set[int]
     """Frames that were taken and could not be written."""
+
+    @property
+    def waiting_bytes(self) -> int:
+        """Bytes taken and not written yet."""
 
     def put(self, frame: int, blob: Buffer, offset: int) -> None:
         """Take the blob of a frame that belongs at this offset.

@@ -92,6 +92,35 @@ def test_a_turn_of_the_loop_leaves_none_behind() -> None:
     assert bench.sink.indices == [*range(6)]
 
 
+def test_a_run_goes_on_in_the_next_turn_unless_the_sink_takes_none_meanwhile() -> None:
+    bench = Bench()
+    bench.say(start(), numbered(0), numbered(1))
+    bench.say(numbered(2), numbered(3))
+    assert bench.sink.runs == [1, 2]
+    bench.sink.most_run_bytes = 0
+    bench.say(*map(numbered, range(4, 9)))
+    assert (bench.sink.runs, bench.sink.indices) == ([1, 2], [*range(9)])
+
+
+@pytest.mark.parametrize("what", ["stopped", "failed", "reconnected"])
+def test_a_run_ends_with_its_series_and_with_its_connection(what: str) -> None:
+    bench = Bench()
+    bench.say(start(), numbered(0), numbered(1))
+    match what:
+        case "stopped":
+            bench.stop("the test ends it")
+        case "failed":
+            bench.collector.fail("the disk is full")
+        case "reconnected":
+            bench.collector.on_reconnect()
+    bench.say(numbered(2))
+    assert bench.sink.runs == [1]
+    if what == "reconnected":
+        assert bench.sink.indices == [0, 1, 2] and not bench.collector.is_suspended
+    else:
+        assert bench.sink.indices == [0, 1] and bench.collector.drained == 1
+
+
 @pytest.mark.parametrize("planned", [None, 60])
 @pytest.mark.parametrize("what", ODD)
 def test_whatever_comes_between_them_has_the_same_outcome(what: str, planned: int | None) -> None:
@@ -121,9 +150,9 @@ def test_a_run_that_cannot_be_stored_is_missing_as_a_whole() -> None:
         bench.say(*map(numbered, range(10, 20)))
     bench.collector.fail("the disk is full")
     counts = bench.sink.counts
-    assert (counts.stored, counts.missing, counts.planned) == (11, 9, 20)
+    assert (counts.stored, counts.missing, counts.planned) == (10, 10, 20)
     account = bench.sink.ended[-1][0].account
-    assert account.statuses(20)[10] == FrameStatus.STORED
+    assert account.statuses(20)[9:11].tolist() == [FrameStatus.STORED, FrameStatus.MISSING]
 
 
 @pytest.mark.parametrize(

@@ -106,7 +106,7 @@ def test_a_thread_writes_the_frames_and_what_waits_for_it_is_bounded(
         assert verify(file).is_sound
 
 
-def test_the_thread_is_woken_once_a_call_is_full_and_takes_no_core_from_the_loop(
+def test_the_thread_is_handed_batches_and_takes_no_core_from_the_loop(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls: list[tuple[int, int]] = []
@@ -117,17 +117,23 @@ def test_the_thread_is_woken_once_a_call_is_full_and_takes_no_core_from_the_loop
 
     monkeypatch.setattr(write_thread, "pwritev_all", noted)
     with path.open("wb") as file:
-        thread = WriteThread(file.fileno(), 2 * QUEUE)
-        quarter, due = bytes(QUEUE // 4), time.monotonic() + 10.0
-        while not thread._sleeps:
-            assert time.monotonic() < due
-        for number in range(3):
-            thread.put(number, quarter, number * len(quarter))
-        assert thread._sleeps and thread.waiting_bytes == 3 * len(quarter)
-        thread.put(3, quarter, 3 * len(quarter))
-        assert not thread._sleeps
+        thread = WriteThread(file.fileno(), 2 * write_thread.BATCH_BYTES)
+        handed: list[int] = []
+        hand_over = thread._handed.put
+        thread._handed = SimpleNamespace(  # type: ignore[assignment]
+            put=lambda batch: (handed.append(len(batch or ())), hand_over(batch)), get=thread._handed.get
+        )
+        quarter = bytes(write_thread.CALL_BYTES // 4)
+        thread.put_run(0, [quarter] * 6, [number * len(quarter) for number in range(6)])
+        thread.put(6, quarter, 6 * len(quarter))
+        assert (handed, thread.waiting_bytes) == ([], 7 * len(quarter))
+        thread.put(7, quarter, 7 * len(quarter))
+        assert handed == [8]
+        thread.put(9, quarter, 9 * len(quarter))
+        assert handed == [8]
         thread.drain()
-        assert calls == [(0, QUEUE)]
+        assert (handed, thread.waiting_bytes) == ([8, 1], 0)
+        assert calls == [(0, 2**22), (2**22, 2**22), (9 * len(quarter), len(quarter))]
         policies = [os.sched_getscheduler(each.native_id) for each in threading.enumerate() if each.native_id]
         assert os.SCHED_BATCH in policies and os.sched_getscheduler(0) == os.SCHED_OTHER
         thread.close()
