@@ -69,6 +69,7 @@ class AreaDetector(Camera, HasFeatures):
                 "the property ModeSoftware is set, and SoftwareTriggerRecord is not: name the record that "
                 "takes a software trigger"
             )
+        self.trigger_modes = tuple(mode for mode, name in MODES.items() if self._unit[name])
         names = [parameter.name for parameter in (*STANDARD, *SETTINGS, *UNIT)]
         self._shown = ShownRecords(str(self._unit["ShownRecords"]), self._prefix, names, USED)
         self._ioc = Ioc(self._servers)
@@ -273,11 +274,14 @@ class AreaDetector(Camera, HasFeatures):
             CameraError: it does not answer, or is too old.
         """
         # All at once, since each record is searched for when it is used first.
-        version, columns, rows, exposure, *_ = self._ioc.require(
-            [self._record(name) for name in USED], seconds=seconds
-        )
-        found = tuple(map(int, re.findall(r"\d+", version.text)[:3]))
-        if found < OLDEST:
+        try:
+            found = self._ioc.require([self._record(name) for name in USED], seconds=seconds)
+        except CameraError as error:
+            if self._prefix.endswith(":"):
+                raise
+            raise CameraError(f"{error} DriverPrefix {self._prefix} does not end with a colon") from error
+        version, columns, rows, exposure, *_ = found
+        if tuple(map(int, re.findall(r"\d+", version.text)[:3])) < OLDEST:
             raise CameraError(
                 f"the IOC of {self._prefix} has ADCore {version.text}; 3.3.1 or later is needed, which "
                 "serves its records over pvAccess"

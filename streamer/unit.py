@@ -75,7 +75,8 @@ class Unit(ABC):
     """Configuration of a unit (host, serial number, sensor size): Tango device properties."""
     parameters: ClassVar[tuple[Parameter, ...]] = ()
     """Parameters of this model in addition to the standard ones."""
-    trigger_modes: ClassVar[tuple[TriggerMode, ...]]
+    trigger_modes: tuple[TriggerMode, ...]
+    """Those of the model; set again in `__init__` if a unit has fewer."""
     index_source: IndexSource
     """How frames are assigned to triggers: by the model, or set in `__init__` if its units differ."""
 

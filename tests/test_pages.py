@@ -98,6 +98,7 @@ def test_what_is_copied_from_a_page_passes_make_lint(checkout_of_all_pages: tupl
         pytest.param("tutorial/first-scan.md", marks=pytest.mark.slow),
         pytest.param("tutorial/first-live-result.md", marks=pytest.mark.slow),
         pytest.param("tutorial/a-curve-for-every-frame.md", marks=pytest.mark.slow),
+        pytest.param("tutorial/an-areadetector-camera.md", marks=pytest.mark.slow),
         pytest.param("how-to/run-on-a-control-unit.md", marks=pytest.mark.slow),
         pytest.param("how-to/set-up-a-beamline.md", marks=pytest.mark.slow),
         pytest.param("how-to/use-jive-and-astor.md", marks=pytest.mark.slow),

@@ -227,6 +227,7 @@ def test_a_mode_without_the_drivers_name_for_it_is_refused_with_the_property(ioc
     ("unit", "says"),
     [
         ({"DriverPrefix": "NO:"}, "no answer from NO:ADCoreVersion_RBV, .*; does the IOC run, with ADCore 3"),
+        ({"DriverPrefix": "SIM:cam1"}, "DriverPrefix SIM:cam1 does not end with a colon"),
         ({"ModeSoftware": "Software", "SoftwareTriggerRecord": ""}, "SoftwareTriggerRecord is not: name"),
     ],
 )
@@ -236,6 +237,12 @@ def test_an_ioc_that_does_not_answer_is_named_with_the_remedy(
     monkeypatch.setattr("penstock.devices.areadetector.FIRST_SECONDS", 0.2)
     with pytest.raises(CameraError, match=says):
         AreaDetector({**MODES, "NameServers": ioc.address} | dict(unit))
+
+
+def test_only_trigger_modes_that_a_property_names_are_offered(ioc: SimulatedIoc) -> None:
+    camera = AreaDetector({**MODES, "NameServers": ioc.address, "ModeSoftware": "", "ModeExternal": ""})
+    assert camera.trigger_modes == (TriggerMode.INTERNAL, TriggerMode.EXTERNAL_MULTI)
+    camera.close()
 
 
 def test_records_of_a_driver_are_shown_with_unit_and_limits_and_filed(ioc: SimulatedIoc) -> None:

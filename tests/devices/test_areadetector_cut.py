@@ -1,0 +1,63 @@
+"""An IOC on another computer, whose cable is pulled and put back."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+
+from penstock.devices._base.processes import PENSTOCK, Child
+from penstock.devices._base.stage import json_line
+from penstock.devices.areadetector import AreaDetector
+from penstock.streamer.settings import TriggerMode
+from tests.network import Switch, unavailable
+from tests.streamer.rig import Rig
+
+pytestmark = pytest.mark.slow
+
+IOC, PORT = "IOC", 5075
+
+
+@pytest.fixture
+def switch() -> Iterator[Switch]:
+    if why := unavailable():
+        pytest.skip(why)
+    with Switch(IOC) as switch:
+        yield switch
+
+
+@pytest.fixture
+def rig(switch: Switch) -> Iterator[Rig]:
+    server = f"{switch.address(IOC)}:{PORT}"
+    program = [*switch.on(IOC), *PENSTOCK, "areadetector", "--tcp", server, "--sensor", "64x80", "--json"]
+    unit = {
+        "NameServers": server, "DriverPrefix": "SIM:cam1:", "ImageRecord": "SIM:Pva1:Image",
+        "ModeExternalMulti": "External",
+    }  # fmt: skip
+    with ExitStack() as stack:
+        stack.enter_context(Child("the IOC", program, json_line))
+        rig = stack.enter_context(Rig(AreaDetector(unit), buffers=2**24))
+        rig.connect()
+        yield rig
+
+
+@pytest.mark.parametrize("mode", [TriggerMode.INTERNAL, TriggerMode.EXTERNAL_MULTI])
+def test_an_ioc_that_is_cut_off_is_a_fault_within_ten_seconds_and_the_next_series_is_whole(
+    switch: Switch, rig: Rig, mode: TriggerMode
+) -> None:
+    rig.arm(n_triggers=10_000, exposure_time=0.02, trigger_mode=mode)
+    if mode is TriggerMode.INTERNAL:
+        rig.until(lambda status: status.acquired > 2)
+    cut = time.monotonic()
+    switch.cut(IOC)
+    message = rig.until(lambda status: status.state == "fault", 15.0).message
+    assert time.monotonic() - cut < 10.5
+    assert "the IOC has not answered for 8 s, at index" in message
+    switch.mend(IOC)
+    rig.receive_series()
+    rig.engine.reset()
+    rig.arm(n_triggers=3, exposure_time=0.001)
+    assert [frame.image.frame for frame in rig.receive_series()[1]] == [0, 1, 2]
+    rig.until_state("idle")
