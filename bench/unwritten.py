@@ -27,6 +27,8 @@ COMMAND = (
     "from penstock.cli.main import main; sys.exit(main())",
 )  # fmt: skip
 """The command `penstock`, whose receivers have this data process."""
+QUEUES = 16
+"""Queues of parts are so many times as long."""
 REST_SECONDS = 0.01
 SKIPPED = 8
 """One frame in so many is not counted: those at the beginning of the series."""
@@ -46,6 +48,7 @@ def main() -> None:
 
 def _write_nothing() -> None:
     from penstock.receiver.files.stores import blob_writes, gathered, preallocated, write_thread
+    from penstock.receiver.files.stores.parts import store
 
     def all_at_once(descriptor: int, blobs: Sequence[Buffer], offset: int) -> Iterator[int]:
         yield len(blobs)
@@ -53,6 +56,10 @@ def _write_nothing() -> None:
     def allocated(descriptor: int, start: int, end: int, seconds: float) -> int:
         return end
 
+    # Where few cores are shared, threads with nothing to do may have none for a while: the loop, for which
+    # they always have, does not wait for them.
+    queue_bytes = store.queue_bytes
+    store.queue_bytes = lambda frame_bytes: QUEUES * queue_bytes(frame_bytes)
     blob_writes.pwrite_all = lambda descriptor, blob, offset: None
     for module in (gathered, write_thread):
         module.pwritev_all = all_at_once  # type: ignore[attr-defined]

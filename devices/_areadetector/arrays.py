@@ -71,9 +71,10 @@ class Arrays:
         watched = [self._counter_record, self._acquire_record, *self._kept]
         (counter,) = self._ioc.require([self._counter_record])
         self._before = int(counter.value)
-        self._arrays = self._ioc.subscribe(self._image_record, self._come, self._queue)
+        # The records first: an array that is on the way may keep the IOC from answering to anything else.
         self._watch = self._ioc.watch(watched, self._come)
         self._await_connection()
+        self._arrays = self._ioc.subscribe(self._image_record, self._come, self._queue)
         return self
 
     def __exit__(

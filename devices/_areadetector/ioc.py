@@ -67,9 +67,22 @@ class Ioc:
         self._context = self._client.Context("pva", conf=conf or None, useenv=not servers, nt=False)
 
     def get(self, names: Sequence[str], *, seconds: float | None = None) -> list[Reading | None]:
-        """Return the records as they are now; `None` for one that does not answer."""
-        found = self._context.get(list(names), timeout=SECONDS if seconds is None else seconds, throw=False)
-        return [None if isinstance(each, Exception) else reading(each) for each in found]
+        """Return the records as they are now; `None` for one that does not answer.
+
+        One that is refused is asked again: a server whose connection is full of arrays that wait refuses what
+        is asked meanwhile, for no reason ("… Create implied error" of PVXS 1.5).
+        """
+        seconds = SECONDS if seconds is None else seconds
+        end, found = time.monotonic() + seconds, dict[str, Any]()
+        while missing := [name for name in names if name not in found]:
+            for name, each in zip(
+                missing, self._context.get(missing, timeout=seconds, throw=False), strict=True
+            ):
+                if not isinstance(each, self._client.RemoteError):
+                    found[name] = None if isinstance(each, Exception) else reading(each)
+            if time.monotonic() > end:
+                break
+        return [found.get(name) for name in names]
 
     def require(self, names: Sequence[str], *, seconds: float | None = None) -> list[Reading]:
         """Return the records as they are now.
@@ -157,7 +170,7 @@ class Ioc:
         """Get a record without waiting: `answered` is called from another thread. Keep what is returned."""
 
         def handler(value: Any) -> None:
-            if not isinstance(value, Exception):
+            if isinstance(value, self._client.RemoteError) or not isinstance(value, Exception):
                 answered()
 
         return self._raw.Context.get(self._context, name, handler)
@@ -178,7 +191,11 @@ class Ioc:
 
     def watch(self, names: Sequence[str], changed: Callable[[], None]) -> Watch:
         """Follow some records; see `Watch`."""
-        return Watch(self._context, names, changed)
+
+        def monitor(name: str, come: Callable[[], None]) -> Any:
+            return self._raw.Context.monitor(self._context, name, lambda: come())
+
+        return Watch(monitor, names, changed)
 
     def close(self) -> None:
         """Close all subscriptions."""
@@ -215,19 +232,26 @@ class Subscription:
 class Watch:
     """Records that are followed.
 
+    Of p4p's raw monitors, since the others tell from several threads that they were not connected at first:
+    behind the first value, if that comes quickly.
+
     Args:
-        context: p4p's.
+        monitor: subscribes to a record by its name; `come` is called when there is something to take.
         names: their names.
         changed: called from another thread when one has changed, or the IOC is lost.
     """
 
-    def __init__(self, context: Any, names: Sequence[str], changed: Callable[[], None]) -> None:
+    def __init__(
+        self, monitor: Callable[[str, Callable[[], None]], Any], names: Sequence[str],
+        changed: Callable[[], None],
+    ) -> None:  # fmt: skip
         self._lock = Lock()
         self._found: dict[str, Reading | None] = dict.fromkeys(names)
         self._changed = changed
-        self._subscriptions = [
-            context.monitor(name, partial(self._update, name), notify_disconnect=True) for name in names
-        ]
+        self._monitors: dict[str, Any] = {}
+        for name in names:
+            self._monitors[name] = monitor(name, partial(self._update, name))
+            self._update(name)  # what came before the line above has ended
 
     @property
     def now(self) -> Mapping[str, Reading | None]:
@@ -237,14 +261,16 @@ class Watch:
 
     def close(self) -> None:
         """End the subscriptions."""
-        for each in self._subscriptions:
+        for each in self._monitors.values():
             each.close()
 
-    def _update(self, name: str, value: Any) -> None:
+    def _update(self, name: str) -> None:
         try:  # an error here would end the subscription
-            found = None if isinstance(value, Exception) or value is None else reading(value)
             with self._lock:
-                self._found[name] = found
+                if (monitor := self._monitors.get(name)) is None:
+                    return
+                while (value := monitor.pop()) is not None:
+                    self._found[name] = None if isinstance(value, Exception) else reading(value)
             self._changed()
         except Exception:
             log.exception("an update of %s cannot be read", name)

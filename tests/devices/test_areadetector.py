@@ -103,6 +103,17 @@ def test_what_is_lost_in_epics_is_missing_at_its_index(
     assert take(rig, 3)[1].lost is None
 
 
+def test_one_series_of_large_frames_follows_the_other() -> None:
+    """An IOC whose connection is full of a large array refuses subscriptions."""
+    ioc = SimulatedIoc(shape=(4096, 4096), dtype="uint8")
+    with Rig(AreaDetector({**MODES, "NameServers": ioc.address}), buffers=2**27) as rig:
+        rig.connect()
+        for _ in range(3):
+            frames, end = take(rig, 2)
+            assert (end.reason, len(frames)) == ("complete", 2)
+    ioc.close()
+
+
 def test_the_counter_wraps(ioc: SimulatedIoc, rig: Rig) -> None:
     ioc.put("ArrayCounter", 2**31 - 3)
     ioc.records["ArrayCounter_RBV"].post(2**31 - 3)
