@@ -98,6 +98,7 @@ async def _follow(record: EpicsRecord) -> None:
             await asyncio.wait([failed], timeout=RETRY_SECONDS)
             if failed.done():
                 failed.result()
-        record.lost()
+        # aioca prints why, such as that reading is not allowed.
+        record.refuse(f"{record.attribute} cannot be subscribed to: the log says why; it is tried again")
     finally:
         subscription.close()

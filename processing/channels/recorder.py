@@ -21,6 +21,8 @@ from penstock.processing.channels.epics_record import EpicsRecord
 from penstock.processing.channels.recording import Places, Writer
 from penstock.processing.config.pipeline_config import ChannelConfig
 
+log = logging.getLogger("penstock.processing.channels.recorder")  # run with -m, so that __name__ is __main__
+
 REPORT_SECONDS = 0.5
 """Seconds between two looks at whether EPICS records have values."""
 
@@ -32,9 +34,6 @@ class Settings(msgspec.Struct, frozen=True):
     channels: tuple[ChannelConfig, ...]
     ended: float | None = None
     """Since when values that hold are over, because an earlier process that recorded them has died."""
-
-
-log = logging.getLogger("penstock.processing.channels.recorder")  # run with -m, so that __name__ is __main__
 
 
 def _tango(channels: Sequence[ChannelWriter]) -> None:
