@@ -170,6 +170,7 @@ class Pipeline:
         source: of the class `Bench`.
         workers: how many.
         processes: in which it is started, and ended with.
+        environment: variables added to that of this process.
         keys: further ones of its file.
 
     Raises:
@@ -178,8 +179,9 @@ class Pipeline:
     """
 
     def __init__(
-        self, folder: Path, receiver: Receiver, source: str, workers: int, processes: ExitStack, **keys: Any
-    ) -> None:
+        self, folder: Path, receiver: Receiver, source: str, workers: int, processes: ExitStack,
+        environment: dict[str, str] | None = None, **keys: Any,
+    ) -> None:  # fmt: skip
         config = folder / f"pipeline-{free_port()}.yaml"
         program = config.with_suffix(".py")
         program.write_text(source)
@@ -188,7 +190,9 @@ class Pipeline:
         argv = (
             *PENSTOCK, "process", str(config), "--receiver", receiver.url, "--http", "127.0.0.1:0", "--json",
         )  # fmt: skip
-        process = processes.enter_context(Child("pipeline", argv, line_with("http"), deadline=DEADLINE))
+        process = processes.enter_context(
+            Child("pipeline", argv, line_with("http"), deadline=DEADLINE, environment=environment)
+        )
         self.client = PipelineClient(process.answer["http"], timeout=5.0)
         self.http = int(process.answer["pid"])
         due = time.monotonic() + DEADLINE

@@ -15,6 +15,7 @@ Progress = Callable[[str], None]
 PARTS = {
     "azimuthal": "penstock.bench.reductions_azimuthal",
     "channels": "penstock.bench.reductions_channels",
+    "epics": "penstock.bench.reductions_epics",
     "electrons": "penstock.bench.reductions_electrons",
     "pvapy": "penstock.bench.reductions_pvapy",
 }

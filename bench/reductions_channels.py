@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import tango
 
@@ -59,38 +60,63 @@ def measure(rounds: int, progress: Progress, cases: tuple[Frames, ...] = CASES) 
         progress("channels: processes start")
         folder = Path(processes.enter_context(tempfile.TemporaryDirectory(prefix="penstock-bench-")))
         host = _device(folder, processes)
-        keys = {
-            WITHOUT: {},
-            WITH: {
-                "channels": [
-                    {"name": f"c{n}", "attribute": f"tango://{host}/{DEVICE}/c{n}", "tolerance": 0.003}
-                    for n in range(CHANNELS)
-                ]
-            },
-        }
-        there = {}
-        for kind, more in keys.items():
-            receiver = Receiver(folder, cases[0], {"shared": True, "queue_mb": QUEUE_MB}, processes)
-            there[kind] = (
-                receiver,
-                Pipeline(folder, receiver, CLASS, 1, processes, results_root=str(folder), **more),
-            )
-        _wait_for_values(there[WITH][1])
-        for frames in cases:
-            found: dict[str, list[float]] = {WITHOUT: [], WITH: [], RECORDER: []}
-            rates: dict[str, list[float]] = {WITHOUT: [], WITH: []}
-            for number in range(1, TURNS * rounds + 1):
-                # Each is the first one in turn.
-                for kind in (WITHOUT, WITH) if number % 2 else (WITH, WITHOUT):
-                    progress(f"channels, {frames.name}, {kind}, {number} of {TURNS * rounds}")
-                    rates[kind].append(_turn(*there[kind], frames, kind, found))
+        channels = [
+            {"name": f"c{n}", "attribute": f"tango://{host}/{DEVICE}/c{n}", "tolerance": 0.003}
+            for n in range(CHANNELS)
+        ]
+        yield from compared("channels", channels, rounds, progress, cases, folder, processes)
+
+
+def compared(
+    part: str, channels: Sequence[dict[str, Any]], rounds: int, progress: Progress, cases: tuple[Frames, ...],
+    folder: Path, processes: ExitStack, environment: dict[str, str] | None = None,
+) -> Iterator[Figure]:  # fmt: skip
+    """Compare a pipeline with channels whose values come already to one without.
+
+    Args:
+        part: its name.
+        channels: as the pipeline's file has them.
+        rounds: how often.
+        progress: is told what is measured.
+        cases: frames.
+        folder: for files.
+        processes: in which receivers and pipelines are started.
+        environment: variables added to that of the pipelines.
+
+    Raises:
+        ProcessFailed: a process did not start.
+        RuntimeError: a series was not complete, or its frames have no values, so that figures say nothing.
+    """
+    there = {}
+    for kind, more in ((WITHOUT, {}), (WITH, {"channels": channels})):
+        receiver = Receiver(folder, cases[0], {"shared": True, "queue_mb": QUEUE_MB}, processes)
+        pipeline = Pipeline(
+            folder, receiver, CLASS, 1, processes, environment, results_root=str(folder), **more
+        )
+        there[kind] = (receiver, pipeline)
+    _wait_for_values(there[WITH][1])
+    for frames in cases:
+        found: dict[str, list[float]] = {WITHOUT: [], WITH: [], RECORDER: []}
+        rates: dict[str, list[float]] = {WITHOUT: [], WITH: []}
+        unmatched: list[float] = []
+        for number in range(1, TURNS * rounds + 1):
+            # Each is the first one in turn.
+            for kind in (WITHOUT, WITH) if number % 2 else (WITH, WITHOUT):
+                progress(f"{part}, {frames.name}, {kind}, {number} of {TURNS * rounds}")
+                rates[kind].append(_turn(*there[kind], frames, kind, found))
+            unmatched.append(_unmatched(there[WITH][1]))
+        yield Figure(
+            part=part, text=f"{frames.name}, 20 kB: frames per second with channels / without",
+            found=median_ratio(rates[WITH], rates[WITHOUT]), bar=BAR, least=True, values=rates,
+        )  # fmt: skip
+        yield Figure(
+            part=part, text=f"{frames.name}, 20 kB: processor time with channels / without",
+            found=median_ratio(found[WITH], found[WITHOUT]), bar=TIME_BAR, values=found,
+        )  # fmt: skip
+        if frames.rate:
             yield Figure(
-                part="channels", text=f"{frames.name}, 20 kB: frames per second with channels / without",
-                found=median_ratio(rates[WITH], rates[WITHOUT]), bar=BAR, least=True, values=rates,
-            )  # fmt: skip
-            yield Figure(
-                part="channels", text=f"{frames.name}, 20 kB: processor time with channels / without",
-                found=median_ratio(found[WITH], found[WITHOUT]), bar=TIME_BAR, values=found,
+                part=part, text=f"{frames.name}, 20 kB: most values that frames of a series lack",
+                found=max(unmatched), bar=0.0, values={WITH: unmatched},
             )  # fmt: skip
 
 
@@ -117,6 +143,13 @@ def _turn(
     return frames.count / seconds
 
 
+def _unmatched(pipeline: Pipeline) -> float:
+    """Return how many values frames of the last series lack."""
+    series = pipeline.client.status().series
+    assert series is not None
+    return float(sum(series.unmatched.values()))
+
+
 def _values(pipeline: Pipeline) -> int:
     return sum(each.values for each in pipeline.client.status().channels)
 
@@ -124,7 +157,7 @@ def _values(pipeline: Pipeline) -> int:
 def _wait_for_values(pipeline: Pipeline) -> None:
     status = pipeline.client.status()
     for _ in range(int(DEADLINE)):
-        if all(each.how == "events" and each.values for each in status.channels):
+        if all(each.how in ("events", "monitor") and each.values for each in status.channels):
             return
         status = pipeline.client.status(seen=status.version, wait=1.0)
     raise RuntimeError(f"no values come of the channels: {status.channels}")

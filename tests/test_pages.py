@@ -111,6 +111,7 @@ def test_what_is_copied_from_a_page_passes_make_lint(checkout_of_all_pages: tupl
         pytest.param("how-to/receive-an-sls-stream.md", marks=pytest.mark.slow),
         pytest.param("how-to/write-faster.md", marks=pytest.mark.slow),
         pytest.param("how-to/feed-a-consumer.md", marks=pytest.mark.slow),
+        pytest.param("how-to/epics-values-beside-the-frames.md", marks=pytest.mark.slow),
         pytest.param("how-to/watch-a-region.md", marks=pytest.mark.slow),
         pytest.param("how-to/when-the-disk-is-full.md", marks=pytest.mark.slow),
         pytest.param("how-to/see-all-detectors.md", marks=pytest.mark.slow),

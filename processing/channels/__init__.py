@@ -1,1 +1,2 @@
-"""Values of Tango attributes, joined to frames by time or by number: recorded by a process of its own."""
+"""Values of Tango attributes and EPICS records, joined to frames by time or by number: recorded by a
+process of its own."""

@@ -42,6 +42,8 @@ class Channel:
         """How it is read, in words."""
         self.problem = ""
         """Why there are no values of it now; a sentence."""
+        self.unit = ""
+        """Of its values, as far as it is known."""
 
     @property
     def ahead(self) -> float:
@@ -126,6 +128,11 @@ class Joining:
         self._held: deque[_Chunk] = deque()
         self._seen = np.zeros(4096, bool)
         self._has_begun = False
+
+    @property
+    def units(self) -> dict[str, str]:
+        """Units by name of a channel, as far as they are known."""
+        return {channel.name: channel.unit for channel in self._channels if channel.unit}
 
     def come(self, indices: Places, times: Floats, due: float, *, held: bool = False) -> None:
         """Take frames that have come, each once.

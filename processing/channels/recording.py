@@ -22,7 +22,7 @@ RECORD = np.dtype([("channel", "<i8"), ("number", "<i8"), ("time", "<f8"), ("val
 NO_NUMBER = -1
 """Of a value that does not say to which frame it belongs."""
 ENDED = -2
-"""Of what is no value: from its time on there is none, since the device says so, or is away. Only of channels
+"""Of what is no value: from its time on there is none, since its source says so, or is away. Only of channels
 whose values hold."""
 KEPT = 2**20 * RECORD.itemsize
 """Bytes of the newest values of all channels that a new reader finds at least."""
@@ -47,6 +47,8 @@ class News(msgspec.Struct, frozen=True, omit_defaults=True):
     """How it is read, such as "events"; "" as long as it is not."""
     problem: str = ""
     """Why there are no values of it now; a sentence without the name of the channel."""
+    unit: str = ""
+    """Of its values, as their source says."""
 
 
 class Recording:

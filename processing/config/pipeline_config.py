@@ -41,12 +41,13 @@ MOST_TOLERANCE = 60.0
 
 
 class ChannelConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A Tango attribute whose values are joined to the frames."""
+    """A Tango attribute, or an EPICS record, whose values are joined to the frames."""
 
     name: str
     """Of the result that has its values."""
     attribute: str
-    """DOMAIN/FAMILY/MEMBER/ATTRIBUTE, of the database of TANGO_HOST; or with tango://HOST:PORT/ before it."""
+    """DOMAIN/FAMILY/MEMBER/ATTRIBUTE, of the database of TANGO_HOST; or with tango://HOST:PORT/ before it;
+    pva://PV or ca://PV for EPICS, by pvAccess or Channel Access."""
     by: Literal["time", "frame"] = "time"
     """"frame": a value that is an array of two numbers says to which frame it belongs, [frame, value]; single
     numbers are counted from the begin of the series on, the first belongs to frame 0."""
@@ -65,10 +66,17 @@ class ChannelConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
                 f'channel "{self.name}" needs another name: at most 54 letters, digits and _, the first of '
                 "them a letter or _"
             )
-        if not re.fullmatch(r"(tango://)?([^/\s]+/){1,4}[^/\s]+", self.attribute):
+        if re.match(r"(pva|ca):/", self.attribute, re.IGNORECASE):
+            if not re.fullmatch(r"(pva|ca)://[^/\s]\S*", self.attribute):
+                raise ValueError(
+                    f'attribute of channel {self.name} is "{self.attribute}"; give pva://PV or ca://PV, such '
+                    "as pva://BL:MONO:ENERGY"
+                )
+        elif not re.fullmatch(r"(tango://)?([^/\s]+/){1,4}[^/\s]+", self.attribute):
             raise ValueError(
                 f'attribute of channel {self.name} is "{self.attribute}"; give '
-                "DOMAIN/FAMILY/MEMBER/ATTRIBUTE, such as sys/tg_test/1/double_scalar"
+                "DOMAIN/FAMILY/MEMBER/ATTRIBUTE, such as sys/tg_test/1/double_scalar, or pva://PV or ca://PV "
+                "for EPICS"
             )
         if self.how != "hold" and (self.tolerance or 0.0) > MOST_TOLERANCE:
             raise ValueError(
@@ -80,6 +88,13 @@ class ChannelConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
                 f"channel {self.name} is joined by frame, and how, tolerance and offset are for times: "
                 "remove them, or give by: time"
             )
+
+    @property
+    def protocol(self) -> Literal["tango", "pva", "ca"]:
+        """By which its values come."""
+        if self.attribute.startswith("pva://"):
+            return "pva"
+        return "ca" if self.attribute.startswith("ca://") else "tango"
 
 
 class PipelineConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -118,7 +133,7 @@ class PipelineConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     exports: tuple[ExportConfig, ...] = ()
     """Files for others that are made beside the result file."""
     channels: tuple[ChannelConfig, ...] = ()
-    """Tango attributes whose values are joined to the frames."""
+    """Tango attributes and EPICS records whose values are joined to the frames."""
     late_seconds: Annotated[float, msgspec.Meta(ge=0, le=3600)] = 2.0
     """Seconds for which values may come later than their frames."""
     http: str = "127.0.0.1:5100"

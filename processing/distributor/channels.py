@@ -209,7 +209,8 @@ class Channels:
         if self._reader is None:
             return
         for news in self._reader.news():
-            self.all[news.channel].how, self.all[news.channel].problem = news.how, news.problem
+            channel = self.all[news.channel]
+            channel.how, channel.problem, channel.unit = news.how, news.problem, news.unit or channel.unit
         records = self._reader.values()
         if not len(records):
             return

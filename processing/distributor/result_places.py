@@ -115,7 +115,8 @@ class ResultPlaces:
                 series=run.name, planned=run.account.planned, pipeline=self._config.name, steps=self._codes,
                 version=version("penstock"), version_of_parameters=self._versions.version,
                 parameters=self._versions.values, raw=None if said.file is None else Path(said.file),
-                channels=_channels(self._config), detector=said.detector, started=said.started or time.time(),
+                channels=_channels(self._config), units={} if run.joining is None else run.joining.units,
+                detector=said.detector, started=said.started or time.time(),
             )  # fmt: skip
             if self._setup.file and run.joining is not None and path.exists():
                 run.joining.earlier = _recorded_before(path, begun)

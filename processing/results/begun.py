@@ -43,6 +43,8 @@ class Begun:
     """The parameters from frame 0 on, by name."""
     channels: dict[str, dict[str, str | float]] = field(default_factory=dict)
     """What is said of each channel, by its name: attribute, and how it is joined."""
+    units: dict[str, str] = field(default_factory=dict)
+    """Of the values of channels, by their names, as far as they are known."""
     raw: Path | None = None
     """File of the series; `None` if it has none."""
     detector: str = ""

@@ -241,6 +241,8 @@ def _channels(file: Any, begun: Begun) -> None:
             add_result(file, added, rows)
             set_default(file, (added,))
             file[place_of(column)[0]].attrs["channel"] = name
+        if unit := begun.units.get(name):
+            file[place_of(name)[1]].attrs["units"] = unit
     if begun.channels:
         group(file, f"{PROCESS}/channels", "NXcollection")
 

@@ -7,7 +7,8 @@ from importlib import import_module
 
 import pytest
 
-from penstock.bench import in_child, reductions, reductions_report
+from penstock.bench import in_child, reductions, reductions_epics, reductions_report
+from penstock.bench.pipeline import Frames
 from penstock.bench.reductions import PARTS, Figure, NotMeasured, measured, median_ratio
 from penstock.cli.main import main
 from tests.third_party import program_of
@@ -64,3 +65,11 @@ def test_azimuthal_integration_is_measured_beside_pyfai_and_is_equal() -> None:
     found = list(measured(["azimuthal"], 1, lambda text: None))
     assert len(found) == 5
     assert all(isinstance(each, Figure) and each.found >= 0 for each in found)
+
+
+@pytest.mark.slow
+def test_six_epics_records_are_joined_to_frames_in_a_short_measurement() -> None:
+    frames = Frames(name="short", shape=(100, 100), count=500, rate=250.0)
+    rate, spent, lacking = reductions_epics.measure(1, lambda text: None, (frames,))
+    assert rate.found > 0 and spent.found > 0
+    assert lacking.found < 0.1 * 6 * frames.count  # all but what a busy machine keeps the IOC from

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,30 +19,21 @@ from penstock.devices._base.registration import register
 from penstock.processing.channels.recorder import Settings
 from penstock.processing.channels.recording import ENDED, NO_NUMBER, News, Reader, Recording
 from penstock.processing.config.pipeline_config import ChannelConfig
-from tests.system.beamline import until as until_it_is
+from tests.processing.channels.recorder_process import RecorderProcess, until
 
 DEVICE = "test/motor/1"
 MOTOR = Path(__file__).with_name("tango_motor.py")
 
 
-def until(condition: Callable[[], Any]) -> None:
-    until_it_is(condition, "what the recorder has said and recorded", 60)
-
-
-class Laboratory:
+class Laboratory(RecorderProcess):
     """A database, a motor, and the recorder."""
 
     def __init__(self, folder: Path) -> None:
         self.database = start_database(folder)
         self.host = f"127.0.0.1:{self.database.answer}"
-        self.environment = {**os.environ, "TANGO_HOST": self.host}
+        super().__init__({**os.environ, "TANGO_HOST": self.host})
         register(tango.Database("127.0.0.1", self.database.answer), "tango_motor/1", "Motor", DEVICE, {})
-        self.recording = Recording()
-        self.reader = Reader(self.recording.places)
-        self.news: dict[int, News] = {}
-        self.values: dict[int, list[tuple[int, float, float]]] = {}
         self.motor: subprocess.Popen[bytes] | None = None
-        self.recorder: subprocess.Popen[bytes] | None = None
         self.start_motor()
 
     def start_motor(self) -> None:
@@ -60,38 +51,12 @@ class Laboratory:
     def device(self) -> tango.DeviceProxy:
         return tango.DeviceProxy(f"tango://{self.host}/{DEVICE}")
 
-    def record(self, *channels: ChannelConfig) -> None:
-        settings = msgspec.json.encode(Settings(self.recording.places, channels)).decode()
-        self.recorder = subprocess.Popen(
-            [sys.executable, "-P", "-m", "penstock.processing.channels.recorder", settings],
-            stdin=subprocess.PIPE, env=self.environment,
-        )  # fmt: skip
-
-    def read(self) -> None:
-        for news in self.reader.news():
-            self.news[news.channel] = news
-        for channel, number, moment, value in self.reader.values().tolist():
-            self.values.setdefault(channel, []).append((number, moment, value))
-
-    def says(self, channel: int, text: str) -> bool:
-        self.read()
-        news = self.news.get(channel)
-        return news is not None and text in f"{news.how}|{news.problem}"
-
-    def has(self, channel: int, count: int) -> bool:
-        self.read()
-        return len(self.values.get(channel, [])) >= count
-
     def close(self) -> None:
-        if self.recorder is not None:
-            assert self.recorder.stdin is not None
-            self.recorder.stdin.close()
-            assert self.recorder.wait(20) == 0
+        super().close()
         if self.motor is not None:
             self.motor.kill()
             self.motor.wait()
         self.database.stop()
-        self.recording.close()
 
 
 @pytest.fixture
@@ -168,6 +133,8 @@ def test_a_value_that_holds_ends_when_it_is_invalid_or_its_device_is_away(labora
     assert numbers == (NO_NUMBER, ENDED, NO_NUMBER) and (values[0], values[2]) == (1.5, 2.5)
     assert moments == pytest.approx([begin, begin + 1, begin + 3], abs=2e-6)
     assert [value for _, _, value in laboratory.values[2][1:]] == [1.5, 2.5]
+    read = len(laboratory.values[1])
+    until(lambda: laboratory.has(1, read + 1))  # since then
 
     assert laboratory.motor is not None
     laboratory.motor.kill()
