@@ -12,6 +12,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from penstock.bridges.epics import models, pva, status_records
+from penstock.bridges.epics.checks import PVAPY
 from penstock.bridges.epics.commands import Commands
 from penstock.bridges.epics.config import EpicsConfig
 from penstock.bridges.epics.entry import endpoint_of, problem_of
@@ -25,6 +26,7 @@ from penstock.receiver.client import ReceiverClient
 from penstock.receiver.models import Health
 
 if TYPE_CHECKING:
+    from penstock.bridges.epics.pvapy_images import PvapyServer
     from penstock.processing import models as pipeline
     from penstock.receiver import models as receiver
 
@@ -55,6 +57,7 @@ class Bridge:
         self._clients: list[ReceiverClient | PipelineClient] = []
         self._work: list[tuple[str, Callable[[threading.Event], None]]] = []
         self._records = pva.Records(config.prefix)
+        self._pvapy: PvapyServer | None = None
         self._images: list[ImageRecord] = []
         self._frames: Frames | None = None
         self._receiver: Watch[receiver.Status] | None = None
@@ -100,6 +103,9 @@ class Bridge:
                 f"cannot listen on {listen} for pvAccess: the port is taken; is another IOC or bridge there? "
                 "Give listen another port"
             )
+        if self._pvapy is not None:
+            os.environ["EPICS_PVAS_SERVER_PORT"] = "0"  # any: it is found by searches
+            self._pvapy.start()
 
     def close(self) -> None:
         """End the threads and the server."""
@@ -109,11 +115,19 @@ class Bridge:
         for thread in self._threads:
             thread.join()
         self._records.close()
+        if self._pvapy is not None:
+            self._pvapy.close()
 
     # -- what it serves ------------------------------------------------------------------------------
 
     def _add_images(self) -> None:
+        if self.config.server == "pvapy":
+            self._pvapy = _pvapy_server()
         for config in self.config.images:
+            if self._pvapy is not None:
+                name = f"{self.config.prefix}:{config.record}"
+                self._images.append(ImageRecord(config, name, self._pvapy.add(name)))
+                continue
             record = pva.Image()
             self._images.append(ImageRecord(config, self._records.add(config.record, record), record))
         self._frames = Frames(self._images, keep_times=bool(self.config.pipeline))
@@ -232,3 +246,16 @@ class Bridge:
                 "series on"
             )
         return " ".join(each if each.endswith((".", "?")) else f"{each}." for each in found if each)
+
+
+def _pvapy_server() -> PvapyServer:
+    """Return PvaPy's server.
+
+    Raises:
+        RuntimeError: PvaPy is not installed.
+    """
+    try:
+        from penstock.bridges.epics.pvapy_images import PvapyServer
+    except ModuleNotFoundError as error:
+        raise RuntimeError(PVAPY) from error
+    return PvapyServer()

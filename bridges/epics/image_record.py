@@ -13,9 +13,6 @@ from penstock.bridges.epics.ndarray import Array
 class Record(Protocol):
     """What serves the images: p4p, or PvaPy."""
 
-    def begin(self) -> None:
-        """Show that there is no array."""
-
     def post(self, array: Array) -> None:
         """Show an array."""
 
@@ -51,7 +48,6 @@ class ImageRecord:
     def begin(self) -> None:
         """A series begins."""
         self._held, self._due, self._frame, self._problem = None, 0.0, None, ""
-        self._record.begin()
 
     def takes(self, index: int) -> bool:
         """Return whether a frame is posted as far as its index is concerned; count it if not."""

@@ -142,10 +142,6 @@ class Image(Record):
     def __init__(self) -> None:
         super().__init__(_ARRAY, {})
 
-    def begin(self) -> None:
-        """Show that there is no array: consumers that skip the first update would miss the first frame."""
-        self.update({"uniqueId": 0, "dimension": [], "attribute": [], "timeStamp": _stamp(None, 0)})
-
     def post(self, array: Array) -> None:
         """Show an array."""
         dimension = [
@@ -213,12 +209,9 @@ class Records:
             before.close()
         return full
 
-    def testChannel(self, name: bytes | str) -> bool | bytes:
+    def testChannel(self, name: bytes | str) -> bool:
         """Return whether there is a record of this name; called by the library."""
-        text = name.decode(errors="replace") if isinstance(name, bytes) else name
-        # Results come with the first series: a search for one must not be remembered as futile.
-        mine = text.startswith(f"{self._prefix}:")
-        return text in self._records or (DynamicProvider.NotYet if mine else False)
+        return (name.decode(errors="replace") if isinstance(name, bytes) else name) in self._records
 
     def makeChannel(self, name: str, peer: str) -> SharedPV:
         """Return what serves a client of a record; called by the library."""

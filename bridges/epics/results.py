@@ -7,7 +7,7 @@
 | an image per frame | NTNDArray |
 | accumulated, or of the whole series | the same by its shape, once a second at most |
 
-What has been taken before the bridge was started is not posted. A frame that is done later than its
+What was processed before the bridge was started is not posted. A frame that is done later than its
 successors is posted when it is done: `userTag`, or `uniqueId`, is its index.
 """
 
@@ -202,6 +202,8 @@ class ResultRecords:
                 continue
             if self._is_first and not series.active:
                 self._over[series.id] = None
+                if series is status.series and series.result_file is not None:
+                    self._of_series(series)  # clients find the records before the next series has begun
                 continue
             if series.id not in self._open:
                 self._open[series.id] = _Progress(joined=self._is_first)

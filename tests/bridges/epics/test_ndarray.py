@@ -98,10 +98,7 @@ class Kept:
     """A record that keeps what is posted."""
 
     def __init__(self) -> None:
-        self.indices: list[int | None] = []
-
-    def begin(self) -> None:
-        self.indices.append(None)
+        self.indices: list[int] = []
 
     def post(self, array: Array) -> None:
         self.indices.append(array.index)
@@ -115,7 +112,7 @@ def test_every_leaves_out_by_index_and_counts() -> None:
         if record.takes(index):
             record.offer(of_pixels(PIXELS, index, 0.0))
     record.end()
-    assert kept.indices == [None, 0, 3, 6]
+    assert kept.indices == [0, 3, 6]
     assert (record.status.posted, record.status.skipped, record.status.frame) == (3, 5, 6)
 
 
@@ -126,5 +123,5 @@ def test_rate_posts_the_first_and_the_last_frame_in_any_case() -> None:
     for index in range(8):
         record.offer(of_pixels(PIXELS, index, 0.0))
     record.end()
-    assert kept.indices == [None, 0, 7]
+    assert kept.indices == [0, 7]
     assert (record.status.posted, record.status.limited) == (2, 6)
