@@ -26,6 +26,7 @@ COMMANDS = {
     "receiver": "run a receiver",
     "process": "run a scientist's class on every frame: live, or on a file",
     "worker": "run a worker of a pipeline, on any machine",
+    "epics": "serve frames and results to EPICS clients over pvAccess",
     "device": "run a Tango device server",
     "register": "register the devices of a file in the Tango database; without --write, only show changes",
     "sardana-register": "make Penstock known to Sardana; without --write, only show changes",

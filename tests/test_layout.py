@@ -20,6 +20,7 @@ from penstock.cli.main import COMMANDS, build_parser, main
 ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = (
     "bench",
+    "bridges",
     "cli",
     "checks",
     "codecs",
@@ -82,7 +83,7 @@ def _counts_without_grammar(tree: ast.Module) -> Iterator[str]:
 
 
 @pytest.mark.parametrize(
-    "folder", ["cli", "devices", "processing", "receiver", "sardana", "stins", "streamer"]
+    "folder", ["bridges", "cli", "devices", "processing", "receiver", "sardana", "stins", "streamer"]
 )
 def test_a_count_in_a_sentence_is_told_by_plural(folder: str) -> None:
     for path in (ROOT / folder).rglob("*.py"):

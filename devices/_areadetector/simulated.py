@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from functools import partial
 from typing import Any
 
@@ -18,16 +18,12 @@ from p4p.nt import NTNDArray
 from p4p.server import Server
 from p4p.server.thread import SharedPV
 
+from penstock.codecs.ntndarray import MEMBERS, scalar_type
 from penstock.devices._areadetector.payload import packed_as
 from penstock.devices._areadetector.simulated_records import DATA_TYPES, Kind, Record, driver
 
 TRIGGER_MODES = ("Internal", "External", "External start", "Software")
 _ARRAY = NTNDArray.buildType()
-_MEMBERS = {
-    "int8": "byteValue", "uint8": "ubyteValue", "int16": "shortValue", "uint16": "ushortValue",
-    "int32": "intValue", "uint32": "uintValue", "int64": "longValue", "uint64": "ulongValue",
-    "float32": "floatValue", "float64": "doubleValue",
-}  # fmt: skip
 LEAST_EXPOSURE = 1e-5
 DEAD_TIME = 0.0005
 """Seconds between two exposures, at least."""
@@ -222,11 +218,11 @@ class SimulatedIoc:
     def _array(self, counter: int) -> Any:
         array, pixels, now = Value(_ARRAY), self.pixels(counter), time.time()
         rows, columns = pixels.shape
-        member, sent = _MEMBERS[self.dtype.name], pixels.ravel()
+        member, sent = MEMBERS[self.dtype.name], pixels.ravel()
         if self.codec:
             member, sent = "ubyteValue", np.frombuffer(packed_as(self.codec, pixels), np.uint8)
             array["codec.name"] = self.codec
-            array["codec.parameters"] = _scalar_type(self.dtype)
+            array["codec.parameters"] = scalar_type(self.dtype)
         array["value"] = (member, sent)
         array["compressedSize"], array["uncompressedSize"] = sent.nbytes, pixels.nbytes
         array["uniqueId"] = counter
@@ -237,11 +233,3 @@ class SimulatedIoc:
         stamp = {"secondsPastEpoch": int(now), "nanoseconds": int(now % 1 * 1e9), "userTag": 0}
         array["dataTimeStamp"] = array["timeStamp"] = stamp
         return array
-
-
-def _scalar_type(dtype: np.dtype[Any]) -> int:
-    """Return the number that pvData gives a type of pixels (`ScalarType`)."""
-    order: Sequence[str] = (
-        "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64",
-    )  # fmt: skip
-    return order.index(dtype.name) + 1

@@ -1,0 +1,1 @@
+"""Bridges to control systems and message brokers of others, each a process of its own."""

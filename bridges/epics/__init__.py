@@ -1,0 +1,1 @@
+"""Frames and results for EPICS clients: NTNDArray, NTScalar and NTScalarArray over pvAccess."""

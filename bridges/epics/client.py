@@ -1,0 +1,24 @@
+"""Client of a bridge's HTTP API; every call answers or raises within its time-out."""
+
+from __future__ import annotations
+
+from penstock.bridges.epics.models import Status
+from penstock.receiver.service.http_client import HttpClient, NoAnswer, RefusedCall, Unavailable
+
+__all__ = ["BridgeClient", "NoAnswer", "RefusedCall", "Unavailable"]
+
+
+class BridgeClient(HttpClient):
+    """One bridge, reached at `url` (such as "http://127.0.0.1:5200").
+
+    Args:
+        url: base address of the HTTP API.
+        timeout: seconds for one call; a call that waits adds that time.
+    """
+
+    what, program = "bridge", "penstock epics"
+
+    def status(self, seen: int | None = None, wait: float = 0.0) -> Status:
+        """Return the bridge's status; with `seen`, wait up to `wait` seconds for another version."""
+        fields = {} if seen is None else {"seen": str(seen), "wait": str(wait)}
+        return self._json(Status, "GET", "/status", fields=fields, wait=wait)

@@ -1,0 +1,55 @@
+"""The configuration of a bridge, typed; `config_file.py` reads it from YAML."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+
+RECORD = r"^[A-Za-z0-9_:.\-]{1,60}$"
+PREFIX = r"^[A-Za-z0-9_:.\-]{1,60}$"
+NAME = r"^[A-Za-z0-9_-]{0,64}$"
+URL = r"^(https?://[^/\s]+/?)?$"
+ADDRESS = r"^((\[[^\[\]\s]+\]|[^\[\]:\s/]+):[0-9]{1,5})?$"
+
+
+class ImageConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A record that has the frames."""
+
+    record: Annotated[str, msgspec.Meta(pattern=RECORD)] = "IMAGE"
+    """Its name behind the prefix."""
+    every: Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)] = 1
+    """Only frames whose index is a multiple of it."""
+    rate: Annotated[float, msgspec.Meta(ge=0, le=1e6)] = 0.0
+    """Most updates per second, for viewers; the last frame of a series comes in any case. 0: no limit."""
+    unpack: bool = False
+    """Whether packed frames are unpacked here, for clients that know no codec."""
+
+
+class EpicsConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A bridge to EPICS clients."""
+
+    prefix: Annotated[str, msgspec.Meta(pattern=PREFIX)]
+    """What the names of all records begin with; a colon follows it."""
+    name: Annotated[str, msgspec.Meta(pattern=NAME)] = ""
+    """In status and metrics; if not given, the name of this file."""
+    receiver: Annotated[str, msgspec.Meta(pattern=URL)] = ""
+    """Address of a receiver's HTTP API, whose state and counts are served; "": none."""
+    consumer: str = ""
+    """Name of its forward entry whose frames are served, without `shared`; "": no frames."""
+    images: tuple[ImageConfig, ...] = (ImageConfig(),)
+    """Records that have these frames."""
+    pipeline: Annotated[str, msgspec.Meta(pattern=URL)] = ""
+    """Address of a pipeline's HTTP API, whose state, counts and results are served; "": none."""
+    results: tuple[str, ...] = ()
+    """Names of the results that are served; empty: all."""
+    command: bool = False
+    """Whether PREFIX:Command takes what the pipeline's HTTP API takes: any client of the network may then
+    stop its series and change its parameters."""
+    server: Literal["p4p", "pvapy"] = "p4p"
+    """Who serves the images: "pvapy", PvaPy's own server, shares frames out among its consumers; it has to be
+    installed."""
+    listen: Annotated[str, msgspec.Meta(pattern=ADDRESS)] = ""
+    """HOST:PORT of pvAccess; "": as the variables EPICS_PVAS_… say, else port 5075 of every network."""
+    http: str = "127.0.0.1:5200"
+    """HOST:PORT of the bridge's HTTP API."""

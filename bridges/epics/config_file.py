@@ -1,0 +1,149 @@
+"""The file of a bridge: typed, unknown keys refused; `check` finds every error at once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from penstock.bridges.epics.config import EpicsConfig
+from penstock.receiver.service import setting_errors, yaml_text
+from penstock.stins.texts import plural
+
+WORDS = setting_errors.Words(
+    schema="`penstock epics --schema`",
+    texts={
+        "prefix": "what the names of all records begin with, such as LAB1: letters, digits and _ : . -",
+        "name": "at most 64 letters, digits, _ and -",
+        "receiver": "the address of a receiver, such as http://127.0.0.1:5000",
+        "pipeline": "the address of a pipeline, such as http://127.0.0.1:5100",
+        "listen": "HOST:PORT, such as 0.0.0.0:5075",
+        "http": "HOST:PORT, such as 127.0.0.1:5200",
+    },
+)
+OURS = ("Receiver", "Pipeline", "Results", "Command")
+"""What other records' names begin with, behind the prefix."""
+_PLACEHOLDERS = {"prefix": "X"}
+"""Values with which the search for errors goes on where a required key is missing or wrong."""
+
+
+class EpicsFileError(Exception):
+    """The file of a bridge cannot be used; `sentences` name the file, the key and the remedy."""
+
+    def __init__(self, sentences: list[str]) -> None:
+        super().__init__("\n".join(sentences))
+        self.sentences = sentences
+
+
+def load(path: str | Path) -> EpicsConfig:
+    """Read the file of a bridge; its name is filled in.
+
+    Raises:
+        EpicsFileError: it cannot be read, is not YAML, or has wrong or unknown keys: all of them.
+    """
+    path = Path(path)
+    try:
+        raw = yaml_text.read_file(path, "give the file of a bridge, such as epics.yaml")
+    except ValueError as error:
+        raise EpicsFileError([str(error)]) from error
+    if not isinstance(raw, dict):
+        raise EpicsFileError([f"{path}: a bridge has lines of KEY: VALUE, such as prefix: LAB1"])
+    config = parse(raw, str(path))
+    name = config.name or re.sub(r"[^A-Za-z0-9_-]", "_", path.stem)[:64]
+    return msgspec.structs.replace(config, name=name)
+
+
+def parse(raw: dict[Any, Any], origin: str) -> EpicsConfig:
+    """Check what has already been read; errors name `origin`.
+
+    Raises:
+        EpicsFileError: wrong or unknown keys.
+    """
+    found: list[str] = []
+    rest = dict(raw)
+    config: EpicsConfig | None = None
+    while config is None:
+        try:
+            config = msgspec.convert(rest, EpicsConfig)
+        except msgspec.ValidationError as error:
+            found.append(setting_errors.sentence(rest, EpicsConfig, str(error), "", WORDS))
+            if not _without(rest, str(error)):
+                break
+    if config is not None:
+        found += _contradictions(config, raw)
+    if found:
+        raise EpicsFileError([f"{origin}: {each}" for each in found])
+    assert config is not None
+    return config
+
+
+def check_http(http: str) -> str:
+    """Return what is wrong with the address of the HTTP API, in a sentence; or ""."""
+    host, _, port = http.rpartition(":")
+    if "://" in http or not host or not re.fullmatch("[0-9]{1,5}", port) or int(port) > 65535:
+        return f'http is "{http}"; give HOST:PORT, such as 127.0.0.1:5200'
+    return ""
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON schema of the file, for editors and for the reference."""
+    return msgspec.json.schema(EpicsConfig)
+
+
+def _without(rest: dict[Any, Any], said: str) -> bool:
+    """Take the key out that an error is about; return false if it names none."""
+    what, _, where = said.partition(" - at `")
+    if missing := re.match(r"Object missing required field `(.*)`$", what):
+        key = re.match(r"\$\.(\w+)", where)
+        if key is None:
+            rest[missing[1]] = _PLACEHOLDERS[missing[1]]
+            return True
+        return _drop(rest, key[1])
+    if (unknown := re.match(r"Object contains unknown field `(.*)`$", what)) and not where:
+        return rest.pop(unknown[1], rest) is not rest
+    if key := re.match(r"\$\.(\w+)", where):
+        return _drop(rest, key[1])
+    odd = next((key for key in rest if not isinstance(key, str)), None)
+    return odd is not None and rest.pop(odd, rest) is not rest
+
+
+def _drop(rest: dict[Any, Any], key: str) -> bool:
+    if key in _PLACEHOLDERS:
+        rest[key] = _PLACEHOLDERS[key]
+        return True
+    return rest.pop(key, rest) is not rest
+
+
+def _contradictions(config: EpicsConfig, raw: dict[Any, Any]) -> Iterator[str]:
+    """Yield what is wrong beside the single values; `raw` tells what was given, also where it was wrong."""
+    if not raw.get("receiver") and not raw.get("pipeline"):
+        yield "there is neither receiver nor pipeline, so that nothing could be served; give one of them"
+    if config.consumer and not raw.get("receiver"):
+        yield f"consumer is {config.consumer}, and there is no receiver that has it; give receiver"
+    if not config.consumer and "images" in raw and "consumer" not in raw:
+        yield "images have frames of a forward entry; give its name: consumer"
+    for key in ("results", "command"):
+        if getattr(config, key) and not raw.get("pipeline"):
+            yield f"{key} is for a pipeline, and there is none; give pipeline, or remove {key}"
+    if not config.images:
+        yield "images is an empty list; give one record, or leave images out"
+    records = [each.record for each in config.images]
+    if twice := next((each for place, each in enumerate(records) if each in records[:place]), ""):
+        yield f"two images have the record {twice}: give one of them another name"
+    for record in records:
+        if (first := record.partition(":")[0]) in OURS:
+            yield f"the record of an image is {record}; {first} is taken: give another name, such as IMAGE"
+    if config.prefix.endswith(":"):
+        yield f'prefix is "{config.prefix}"; a colon follows by itself: leave the last one out'
+    if why := check_http(config.http):
+        yield why
+    if config.listen and int(config.listen.rpartition(":")[2]) > 65535:
+        yield f'listen is "{config.listen}"; a port is 65535 at most'
+
+
+def count(sentences: list[str]) -> str:
+    """Return how many errors there are, in words."""
+    return plural(len(sentences), "error")

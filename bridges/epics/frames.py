@@ -1,0 +1,161 @@
+"""The frames of a forward entry: a thread that takes them from the receiver, and posts them.
+
+ZeroMQ holds eight messages here. What is too much waits in the receiver, which drops and counts it: neither
+this thread nor a client of EPICS can hold the file up.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Sequence
+from pathlib import PurePath
+
+import zmq
+
+from penstock.bridges.epics import ndarray
+from penstock.bridges.epics.image_record import ImageRecord
+from penstock.bridges.epics.ndarray import Array, Attribute
+from penstock.stins import codec, shared
+from penstock.stins.addresses import is_ipv6
+from penstock.stins.errors import StinsError
+from penstock.stins.messages import Frame, SeriesEnd, Start
+
+log = logging.getLogger(__name__)
+
+IN_SOCKET = 8
+"""Messages that ZeroMQ holds here."""
+POLL = 100
+"""ms after which the thread looks whether it shall end, or connect elsewhere."""
+MOST_TIMES = 2**20
+"""Frames whose times are kept for the results that come later."""
+
+
+class Frames:
+    """The frames of one forward entry.
+
+    Args:
+        records: that have them.
+        keep_times: whether somebody asks for the times of frames.
+    """
+
+    def __init__(self, records: Sequence[ImageRecord], *, keep_times: bool) -> None:
+        self.series: str | None = None
+        self.active = False
+        """Whether the end of the series has not come yet."""
+        self.file = ""
+        self.count = 0
+        """Frames of the series that have come."""
+        self.bad = 0
+        """Messages that could not be read."""
+        self.endpoint = ""
+        """Where it is connected, or will be."""
+        self._records = records
+        self._keep_times = keep_times
+        self._times: OrderedDict[int, float] = OrderedDict()
+        self._known: tuple[Attribute, ...] = ()
+
+    def time_of(self, series: str, index: int) -> float | None:
+        """Return when a frame was taken; `None` if it is not known, or not any more."""
+        return self._times.get(index) if series == self.series else None
+
+    def run(self, ends: threading.Event) -> None:
+        """Take frames until `ends` is set."""
+        context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        socket: zmq.Socket[bytes] | None = None
+        connected = ""
+        try:
+            while not ends.is_set():
+                if (wanted := self.endpoint) != connected:
+                    if socket is not None:
+                        socket.close()
+                    self._lose()
+                    socket, connected = _connect(context, wanted), wanted
+                if socket is None:
+                    ends.wait(POLL / 1000)
+                elif socket.poll(POLL):
+                    self.take(socket.recv_multipart(copy=False))
+        finally:
+            if socket is not None:
+                socket.close()
+            context.term()
+
+    def take(self, parts: Sequence[zmq.Frame]) -> None:
+        """Take one message."""
+        buffers = [part.buffer for part in parts]
+        if shared.is_references(buffers[0]):
+            self.bad += 1  # an entry with shared memory, which the look at the receiver has refused
+            return
+        try:
+            message = codec.decode(buffers, [])
+        except StinsError as error:
+            self.bad += 1
+            log.warning("a message cannot be read: %s", error)
+            return
+        if isinstance(message, Start):
+            self._begin(message)
+        elif isinstance(message, Frame):
+            self._frame(message)
+        else:
+            self._end(message)
+
+    def _begin(self, start: Start) -> None:
+        header = start.header
+        self._lose()
+        self.series, self.active, self.file = header.series or "", True, header.filename or ""
+        self.count = 0
+        self._times.clear()
+        self._known = (
+            Attribute("series", self.series, "Id of the series"),
+            Attribute("file", PurePath(self.file).name, "Name of the file"),
+        )
+        for record in self._records:
+            record.begin()
+
+    def _frame(self, frame: Frame) -> None:
+        index, when = frame.image.frame, frame.image.timestamp
+        if index is None:
+            self.bad += 1
+            return
+        self.count += 1
+        when = time.time() if when is None else when
+        if self._keep_times:
+            self._times[index] = when
+            if len(self._times) > MOST_TIMES:
+                self._times.popitem(last=False)
+        made: dict[bool, Array] = {}
+        for record in self._records:
+            if not record.takes(index):
+                continue
+            try:
+                if record.unpack not in made:
+                    made[record.unpack] = ndarray.of_frame(frame, when, self._known, unpack=record.unpack)
+            except ValueError as error:
+                record.refuse(f"{frame.image.said}: {error}")
+                continue
+            record.offer(made[record.unpack])
+
+    def _end(self, _: SeriesEnd) -> None:
+        self.active = False
+        for record in self._records:
+            record.end()
+
+    def _lose(self) -> None:
+        """End a series whose end will not come."""
+        if self.active:
+            self.active = False
+            for record in self._records:
+                record.end()
+
+
+def _connect(context: zmq.Context[zmq.Socket[bytes]], endpoint: str) -> zmq.Socket[bytes] | None:
+    if not endpoint:
+        return None
+    socket = context.socket(zmq.PULL)
+    socket.set(zmq.RCVHWM, IN_SOCKET)
+    socket.set(zmq.LINGER, 0)
+    socket.set(zmq.IPV6, is_ipv6(endpoint))
+    socket.connect(endpoint)
+    return socket

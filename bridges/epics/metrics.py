@@ -1,0 +1,68 @@
+"""Status of a bridge as Prometheus text.
+
+docs/reference/epics.md has the table of metrics; a test compares the two.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from operator import attrgetter
+
+from penstock.bridges.epics.models import Status
+from penstock.receiver.service import prometheus
+from penstock.receiver.service.prometheus import COUNTER, GAUGE, Row, resident_bytes
+
+PREFIX = "penstock_epics_"
+
+
+@dataclass(frozen=True)
+class Scrape:
+    """All that the metrics of one bridge are made of, at one moment."""
+
+    name: str
+    """Name of the bridge, a label of every metric."""
+    status: Status
+    healthy: bool
+    """Whether all of its threads live."""
+
+    def text(self) -> str:
+        """Return the metrics in Prometheus' text format."""
+        return prometheus.Scrape(PREFIX, "bridge", self.name, METRICS, self).scraped()
+
+
+def _answers(scrape: Scrape) -> dict[str, bool]:
+    sources = {"receiver": scrape.status.receiver, "pipeline": scrape.status.pipeline}
+    return {name: source.answers for name, source in sources.items() if source is not None}
+
+
+def _posted(scrape: Scrape) -> dict[str, int]:
+    images = {each.record: each.posted for each in scrape.status.images}
+    return images | {each.record: each.posted for each in scrape.status.results if each.record}
+
+
+def _left_out(name: str) -> Callable[[Scrape], dict[str, int]]:
+    return lambda scrape: {each.record: getattr(each, name) for each in scrape.status.images}
+
+
+METRICS = (
+    Row(GAUGE, "up", "1 if all threads of the bridge live", "", attrgetter("healthy")),
+    Row(GAUGE, "answers", "1 if the receiver or pipeline answers", "source", _answers),
+    Row(GAUGE, "ready", "1 if frames and results can be posted", "",
+        lambda scrape: not scrape.status.waits_for),
+    Row(COUNTER, "updates", "Values that were posted to a record since the bridge started", "record",
+        _posted),
+    Row(COUNTER, "skipped_frames", "Frames that `every` has left out", "record", _left_out("skipped")),
+    Row(COUNTER, "limited_frames", "Frames that `rate` has left out", "record", _left_out("limited")),
+    Row(COUNTER, "refused_frames", "Frames that EPICS has no array for, or that could not be unpacked",
+        "record", _left_out("refused")),
+    Row(COUNTER, "bad_messages", "Messages of the receiver that could not be read", "",
+        attrgetter("status.bad_messages")),
+    Row(COUNTER, "commands", "Commands of clients that were carried out", "", attrgetter("status.commands")),
+    Row(COUNTER, "refused_commands", "Commands of clients that were refused", "",
+        attrgetter("status.refused_commands")),
+    Row(GAUGE, "clients", "Connections of EPICS clients", "", lambda scrape: len(scrape.status.clients)),
+    Row(GAUGE, "resident_memory_bytes", "Memory of the process", "process",
+        lambda scrape: resident_bytes({"bridge": os.getpid()})),
+)  # fmt: skip

@@ -1,0 +1,94 @@
+"""The file of a bridge: what is filled in, and every error at once."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from penstock.bridges.epics import config_file
+from penstock.bridges.epics.config_file import EpicsFileError, load, parse
+from penstock.cli.main import main
+
+RECEIVER = "http://127.0.0.1:5000"
+
+
+def errors(**keys: object) -> list[str]:
+    with pytest.raises(EpicsFileError) as found:
+        parse(keys, "epics.yaml")
+    return found.value.sentences
+
+
+def test_three_lines_are_enough(tmp_path: Path) -> None:
+    file = tmp_path / "lab 1.yaml"
+    file.write_text(f"prefix: LAB1\nreceiver: {RECEIVER}\nconsumer: epics\n")
+    config = load(file)
+    assert (config.name, config.server, config.command) == ("lab_1", "p4p", False)
+    assert [each.record for each in config.images] == ["IMAGE"]
+
+
+def test_every_error_is_said_and_not_only_the_first() -> None:
+    found = errors(
+        prefx="LAB1", receiver="daq-1", images=[{"every": 0}], server="caproto", http="5200", pipeline="",
+        command="yes", consumer="e",
+    )  # fmt: skip
+    assert len(found) == 7, found
+    text = "\n".join(found)
+    assert all(line.startswith("epics.yaml: ") for line in found)
+    for words in (
+        'no setting "prefx"; did you mean prefix?', "prefix is missing", 'receiver is "daq-1"; give',
+        "images[0].every is 0", 'server is "caproto"; give p4p or pvapy', 'http is "5200"; give HOST:PORT',
+        'command is "yes"; give true or false',
+    ):  # fmt: skip
+        assert words in text, found
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ({}, "neither receiver nor pipeline"),
+        ({"consumer": "epics", "pipeline": "http://h:5100"}, "there is no receiver that has it"),
+        ({"receiver": RECEIVER, "results": ["curve"]}, "results is for a pipeline"),
+        ({"receiver": RECEIVER, "command": True}, "command is for a pipeline"),
+        ({"receiver": RECEIVER, "images": [{"rate": 10}]}, "give its name: consumer"),
+        ({"receiver": RECEIVER, "consumer": "e", "images": [{}, {}]}, "two images have the record IMAGE"),
+        ({"receiver": RECEIVER, "consumer": "e", "images": [{"record": "Results:a"}]}, "Results is taken"),
+        ({"receiver": RECEIVER, "consumer": "e", "images": []}, "images is an empty list"),
+        ({"receiver": RECEIVER, "prefix": "LAB1:"}, "leave the last one out"),
+        ({"receiver": RECEIVER, "listen": "127.0.0.1:99999"}, "65535 at most"),
+        ({"receiver": RECEIVER, "listen": "5075"}, "give HOST:PORT, such as 0.0.0.0:5075"),
+    ],
+)  # fmt: skip
+def test_what_contradicts_itself_is_refused(keys: dict[str, object], words: str) -> None:
+    found = errors(**{"prefix": "LAB1", **keys})
+    assert len(found) == 1 and words in found[0], found
+
+
+@pytest.mark.parametrize("text", ["prefix: [", "a", "1: 2\nprefix: A\nreceiver: http://h:1\n"])
+def test_what_is_no_such_file_is_a_sentence(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "epics.yaml"
+    file.write_text(text)
+    with pytest.raises(EpicsFileError, match="epics.yaml"):
+        load(file)
+
+
+def test_the_command_prints_them_and_check_asks_who_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "epics.yaml"
+    file.write_text("prefix: A B\nserver: x\nreceiver: http://127.0.0.1:1\n")
+    assert main(["epics", str(file), "--check"]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 2
+    file.write_text("prefix: A\nreceiver: http://127.0.0.1:1\npipeline: http://127.0.0.1:1\n")
+    assert main(["epics", str(file), "--check", "--json"]) == 2
+    found = json.loads(capsys.readouterr().out)["errors"]
+    assert [each.partition(" at ")[0] for each in found] == ["receiver", "pipeline"]
+
+
+def test_the_schema_has_every_key(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["epics", "--schema"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert printed == json.loads(json.dumps(config_file.schema()))
+    shipped = Path(__file__).parents[3] / "resources" / "epics.schema.json"
+    assert json.loads(shipped.read_text()) == printed, "penstock epics --schema > resources/epics.schema.json"
