@@ -12,18 +12,27 @@ function show(status) {
   showList(element("clients"), clientFacts(status));
 }
 
-function sentence({ waits_for: waits, state, consumer, series, active }) {
+function sentence({ waits_for: waits, state, consumer, series, active, gateway }) {
   if (waits) return waits;
+  if (gateway && !consumer) return gateway.series === null ? "It waits for the next acquisition." : "An acquisition is taken.";
   if (!consumer) return state === "running" ? "Results of a series are posted." : "It waits for the next series.";
   if (active) return "Frames of a series are posted.";
   return series === null ? "No series yet." : "The last series has ended.";
 }
 
-function facts({ prefix, addresses, server, receiver, consumer, pipeline, series, file, frames, bad_messages: bad, command, commands, refused_commands: refused }) {
+function facts({ gateway, prefix, addresses, server, receiver, consumer, pipeline, series, file, frames, bad_messages: bad, command, commands, refused_commands: refused }) {
   const list = [
     { name: "Records", text: `${prefix}:… at ${addresses.join(", ")}` },
     { name: "Images", text: server === "pvapy" ? "served by PvaPy" : "served by p4p" },
   ];
+  if (gateway) {
+    list.push({ name: "IOC", text: `${gateway.driver} is ${gateway.state}`, bad: gateway.state === "away" });
+    list.push({ name: "Its frames", text: `at ${gateway.endpoint}, ${number(gateway.receivers)} receiver${gateway.receivers === 1 ? "" : "s"}`, bad: !gateway.receivers });
+    if (gateway.series !== null) list.push({ name: "Series", text: gateway.series }, { name: "Frames", text: number(gateway.frames) });
+    list.push({ name: "File", text: gateway.file || "none" });
+    list.push({ name: "Acquisitions", text: `${number(gateway.taken)} taken, ${number(gateway.not_taken)} not taken` });
+    if (gateway.problem) list.push({ name: "Problem", text: gateway.problem, bad: true });
+  }
   for (const [name, source] of [["Receiver", receiver], ["Pipeline", pipeline]]) {
     if (source) list.push({ name, text: source.url, bad: !source.answers, link: { href: `${source.url}/`, text: "its page" } });
   }

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 from penstock.bridges.epics import models, pva, status_records
 from penstock.bridges.epics.checks import PVAPY
 from penstock.bridges.epics.commands import Commands
-from penstock.bridges.epics.config import EpicsConfig
+from penstock.bridges.epics.config import EpicsConfig, InConfig
 from penstock.bridges.epics.entry import endpoint_of, problem_of
 from penstock.bridges.epics.frames import Frames
+from penstock.bridges.epics.gateway.gateway import Gateway
 from penstock.bridges.epics.image_record import ImageRecord
 from penstock.bridges.epics.results import ResultRecords
 from penstock.bridges.epics.status_records import StatusRecords
@@ -35,6 +36,8 @@ log = logging.getLogger(__name__)
 VERSION = version("penstock")
 TIMEOUT = 2.0
 """Seconds in which a receiver or pipeline has to answer."""
+SHOW = 0.2
+"""Seconds between two looks at the gateway's state, for its records."""
 UNSEEN = 1.0
 """Seconds for which a series runs, as the receiver says, before it counts as one whose begin was missed."""
 
@@ -64,6 +67,7 @@ class Bridge:
         self._pipeline: Watch[pipeline.Status] | None = None
         self._results: ResultRecords | None = None
         self._commands: Commands | None = None
+        self._gateway: Gateway | None = None
         self._command = ""
         self._missed: tuple[str, float] = ("", 0.0)  # id of a series whose begin has not come, and since when
         self._entry_problem = ""
@@ -84,6 +88,8 @@ class Bridge:
             self._add_receiver()
         if self.config.pipeline:
             self._add_pipeline()
+        if self.config.in_ is not None:
+            self._add_gateway(self.config.in_)
         self._serve()
         for name, run in self._work:
             thread = threading.Thread(target=self._guarded, args=(name, run), name=name, daemon=True)
@@ -162,6 +168,19 @@ class Bridge:
             commands = self._commands = Commands(client)
             self._command = self._records.add("Command", pva.Command(commands.take))
 
+    def _add_gateway(self, config: InConfig) -> None:
+        try:
+            gateway = self._gateway = Gateway(config)
+        except OSError as error:
+            raise RuntimeError(f"in.endpoint cannot be used: {error}") from error
+        shown = StatusRecords(self._records, "In", status_records.IN, status_records.of_gateway)
+
+        def show(ends: threading.Event) -> None:
+            while not ends.wait(SHOW):
+                shown.show(gateway.status)
+
+        self._work += [("in", gateway.run), ("in, shown", show)]
+
     def _time_of(self, series: str, index: int) -> float | None:
         return None if self._frames is None else self._frames.time_of(series, index)
 
@@ -194,7 +213,10 @@ class Bridge:
         """The state of now, without a version."""
         config, frames = self.config, self._frames
         waits_for = self._waits_for()
-        active = frames is not None and frames.active
+        gateway = None if self._gateway is None else self._gateway.status
+        active = (frames is not None and frames.active) or (
+            gateway is not None and gateway.series is not None
+        )
         watches: list[Watch[Any]] = [each for each in (self._receiver, self._pipeline) if each is not None]
         answers = all(each.status is not None for each in watches)
         pipeline_runs = (
@@ -214,6 +236,7 @@ class Bridge:
             images=[each.status for each in self._images],
             pipeline=None if self._pipeline is None else self._pipeline.source,
             results=[] if self._results is None else self._results.status, command=self._command,
+            gateway=gateway,
             clients=[models.Client(address=who, records=has) for who, has in self._records.clients().items()],
             penstock=VERSION,
         )  # fmt: skip
@@ -239,6 +262,8 @@ class Bridge:
     def _waits_for(self) -> str:
         found = [each.problem for each in (self._receiver, self._pipeline) if each is not None]
         found.append(self._entry_problem)
+        if self._gateway is not None:
+            found.append(self._gateway.waits_for)
         series, since = self._missed
         if series and time.monotonic() - since > UNSEEN and not self._entry_problem:
             found.append(

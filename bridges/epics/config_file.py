@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from penstock.bridges.epics.config import EpicsConfig
+from penstock.bridges.epics.config import EpicsConfig, InConfig
 from penstock.receiver.service import setting_errors, yaml_text
 from penstock.stins.texts import plural
 
@@ -21,6 +22,10 @@ WORDS = setting_errors.Words(
         "receiver": "the address of a receiver, such as http://127.0.0.1:5000",
         "pipeline": "the address of a pipeline, such as http://127.0.0.1:5100",
         "listen": "HOST:PORT, such as 0.0.0.0:5075",
+        "driver": "what the driver's records begin with, such as 13SIM1:cam1:",
+        "image": "PvName_RBV of the PVA plugin, such as 13SIM1:Pva1:Image",
+        "name_servers": "HOST:PORT each, such as ioc-1:5075",
+        "endpoint": "an address, such as tcp://127.0.0.1:9999",
         "http": "HOST:PORT, such as 127.0.0.1:5200",
     },
 )
@@ -119,8 +124,10 @@ def _drop(rest: dict[Any, Any], key: str) -> bool:
 
 def _contradictions(config: EpicsConfig, raw: dict[Any, Any]) -> Iterator[str]:
     """Yield what is wrong beside the single values; `raw` tells what was given, also where it was wrong."""
-    if not raw.get("receiver") and not raw.get("pipeline"):
-        yield "there is neither receiver nor pipeline, so that nothing could be served; give one of them"
+    if not raw.get("receiver") and not raw.get("pipeline") and not raw.get("in"):
+        yield "there is neither receiver nor pipeline nor in, so that nothing could be done; give one of them"
+    if config.in_ is not None:
+        yield from _contradictions_of_in(config.in_)
     if config.consumer and not raw.get("receiver"):
         yield f"consumer is {config.consumer}, and there is no receiver that has it; give receiver"
     if not config.consumer and "images" in raw and "consumer" not in raw:
@@ -142,6 +149,17 @@ def _contradictions(config: EpicsConfig, raw: dict[Any, Any]) -> Iterator[str]:
         yield why
     if config.listen and int(config.listen.rpartition(":")[2]) > 65535:
         yield f'listen is "{config.listen}"; a port is 65535 at most'
+
+
+def _contradictions_of_in(config: InConfig) -> Iterator[str]:
+    if config.filename and not config.filename.startswith("/"):
+        yield f'in.filename is "{config.filename}"; give an absolute path'
+    if "{record" in config.filename and not config.filename_record:
+        yield "in.filename has {record}, and there is no in.filename_record that has its text"
+    try:
+        config.filename.format(record="", date=datetime.now())
+    except (KeyError, IndexError, ValueError) as error:
+        yield f'in.filename is "{config.filename}" ({error}); it may have {{record}} and {{date:%Y%m%d}}'
 
 
 def count(sentences: list[str]) -> str:

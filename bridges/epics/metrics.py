@@ -46,6 +46,11 @@ def _left_out(name: str) -> Callable[[Scrape], dict[str, int]]:
     return lambda scrape: {each.record: getattr(each, name) for each in scrape.status.images}
 
 
+def _acquisitions(scrape: Scrape) -> dict[str, int]:
+    gateway = scrape.status.gateway
+    return {} if gateway is None else {"taken": gateway.taken, "not taken": gateway.not_taken}
+
+
 METRICS = (
     Row(GAUGE, "up", "1 if all threads of the bridge live", "", attrgetter("healthy")),
     Row(GAUGE, "answers", "1 if the receiver or pipeline answers", "source", _answers),
@@ -62,6 +67,7 @@ METRICS = (
     Row(COUNTER, "commands", "Commands of clients that were carried out", "", attrgetter("status.commands")),
     Row(COUNTER, "refused_commands", "Commands of clients that were refused", "",
         attrgetter("status.refused_commands")),
+    Row(COUNTER, "in_series", "Series of the IOC that others arm", "outcome", _acquisitions),
     Row(GAUGE, "clients", "Connections of EPICS clients", "", lambda scrape: len(scrape.status.clients)),
     Row(GAUGE, "resident_memory_bytes", "Memory of the process", "process",
         lambda scrape: resident_bytes({"bridge": os.getpid()})),

@@ -64,6 +64,37 @@ class Client:
 
 
 @dataclass(frozen=True, kw_only=True)
+class In:
+    """A driver that others arm, whose frames go to a receiver."""
+
+    driver: str
+    """What its records begin with."""
+    image: str
+    """Record of the arrays."""
+    endpoint: str
+    """Where receivers connect to."""
+    state: str = "away"
+    """"away", "idle", "running", "ending", or "foreign" while an acquisition runs that is not taken."""
+    receivers: int = 0
+    """Receivers that are connected."""
+    series: str | None = None
+    """Id of the series that is being taken."""
+    file: str = ""
+    """Of this series, or the last one; "" for live view only."""
+    frames: int = 0
+    """Frames of this series that were sent."""
+    planned: int | None = None
+    taken: int = 0
+    """Series since the bridge was started."""
+    not_taken: int = 0
+    """Acquisitions of these that were not taken; `problem` says why the last one was not."""
+    strays: int = 0
+    """Arrays that belong to no acquisition."""
+    problem: str = ""
+    """What was wrong with the last acquisition, in a sentence."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Status:
     """The complete state of a bridge, as one snapshot."""
 
@@ -93,6 +124,8 @@ class Status:
     images: list[Image] = field(default_factory=list)
     pipeline: Source | None = None
     results: list[Result] = field(default_factory=list)
+    gateway: In | None = None
+    """What `in` of the configuration names."""
     command: str = ""
     """Record that takes commands; "" if none does."""
     commands: int = 0

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
+from penstock.bridges.epics import models
 from penstock.bridges.epics.pva import INVALID, MAJOR, MINOR, NONE, About, Records, Scalar
 from penstock.processing import models as pipeline
 from penstock.receiver import models as receiver
@@ -59,6 +60,35 @@ PIPELINE: Mapping[str, About] = {
         for name in asdict(pipeline.Counts())
     },
 }
+
+
+IN: Mapping[str, About] = {
+    "State": About(_TEXT, text="away, idle, running, ending, or foreign: an acquisition that is not taken"),
+    "Problem": About(_TEXT, text="what was wrong with the last acquisition"),
+    "File": About(_TEXT, text="file of the running or last series"),
+    "Series": About(_TEXT, text="id of the running series"),
+    "Frames": About(_COUNT, text="frames of the series that were sent"),
+    "Receivers": About(_COUNT, text="receivers that are connected"),
+    "Taken": About(_COUNT, text="series since the bridge was started"),
+    "NotTaken": About(_COUNT, text="acquisitions that were not taken"),
+}
+
+
+def of_gateway(status: models.In) -> dict[str, Shown]:
+    """Return what the records of `in` show."""
+    away = status.state == "away"
+    severity = INVALID if away else MINOR if status.problem else NONE
+    message = "the driver does not answer" if away else status.problem
+    return {
+        "State": Shown(status.state, severity, message),
+        "Problem": Shown(status.problem[:MOST_CHARACTERS], MINOR if status.problem else NONE, status.problem),
+        "File": Shown(status.file),
+        "Series": Shown(status.series or ""),
+        "Frames": Shown(status.frames),
+        "Receivers": Shown(status.receivers, NONE if status.receivers else MINOR, ""),
+        "Taken": Shown(status.taken),
+        "NotTaken": Shown(status.not_taken),
+    }
 
 
 def of_receiver(status: receiver.Status) -> dict[str, Shown]:

@@ -1,0 +1,397 @@
+"""From an IOC that others arm to a receiver: one thread that follows its driver, and sends series."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+import time
+import uuid
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from penstock.bridges.epics import models
+from penstock.bridges.epics.config import InConfig
+from penstock.bridges.epics.gateway.acquisitions import Acquisitions, Began, Ended, Event, State
+from penstock.bridges.epics.gateway.arrays import Format, blob_of, format_of
+from penstock.bridges.epics.gateway.records import Monitor, Reading, Records, reading
+from penstock.bridges.epics.gateway.sender import Sender
+from penstock.stins.messages import EndReason, Header, Image, IndexSource, SeriesEnd
+from penstock.stins.texts import plural
+
+log = logging.getLogger(__name__)
+
+TICK = 0.1
+"""Seconds between two looks while nothing comes."""
+QUIET = 0.5
+"""Seconds without an array, after the driver has stopped, after which no more come; and for which an array
+waits for the begin that belongs to it."""
+ASK, SILENT = 2.0, 8.0
+"""Seconds between two questions whether the IOC is there, and without an answer until it counts as lost."""
+QUEUE_BYTES, FEWEST, MOST = 2**27, 4, 1024
+"""Arrays that wait for this thread: as many as fit into so many bytes."""
+ACQUIRE, COUNTER, IMAGES = "Acquire", "ArrayCounter_RBV", "NumImagesCounter_RBV"
+TIME, PERIOD, PLANNED, MODE = "AcquireTime_RBV", "AcquirePeriod_RBV", "NumImages_RBV", "ImageMode_RBV"
+TRIGGER, MAKER, MODEL = "TriggerMode_RBV", "Manufacturer_RBV", "Model_RBV"
+AT_BEGIN = (TIME, PERIOD, PLANNED, MODE, TRIGGER, MAKER, MODEL)
+"""Records of the driver that are read at the begin of each series."""
+
+
+class Gateway:
+    """One IOC, and the socket that receivers connect to.
+
+    Args:
+        config: what `in` says.
+
+    Raises:
+        OSError: the endpoint is in use, or not one of this machine.
+    """
+
+    def __init__(self, config: InConfig) -> None:
+        self._config = config
+        self._ends = threading.Event()
+        self._come = threading.Event()
+        self._sender = Sender(config.endpoint, self._ends.is_set)
+        self._machine = Acquisitions()
+        self._series: str | None = None
+        """Id of the series that is taken; `None` between two, and of an acquisition that is not taken."""
+        self._opened = False
+        """Whether its start message was sent."""
+        self._values: Mapping[str, Reading] = {}
+        self._form: Format | None = None
+        self._file = ""
+        self._held: tuple[Any, float] | None = None
+        """An array whose begin was not told yet, and since when it waits."""
+        self._asked = self._answered = self._last_array = 0.0
+        self._answer: Any = None
+        self._taken = self._not_taken = self._strays = 0
+        self._problem = ""
+
+    def close(self) -> None:
+        """Let the thread end."""
+        self._ends.set()
+        self._come.set()
+
+    def run(self, ends: threading.Event) -> None:
+        """Follow the IOC until `ends` is set, or this is closed."""
+        try:
+            while not (ends.is_set() or self._ends.is_set()):
+                with contextlib.closing(Records(self._config.name_servers, self._come.set)) as records:
+                    self._follow(records, ends)
+        finally:
+            self._ends.set()
+            self._take(self._machine.fail("the gateway was shut down"))
+            self._sender.close()
+
+    # -- the IOC -------------------------------------------------------------------------------------
+
+    def _follow(self, records: Records, ends: threading.Event) -> None:
+        """Follow the IOC until it is lost, or `ends` is set."""
+        self._records = records
+        self._counter = records.monitor(self._record(COUNTER))
+        self._acquire = records.monitor(self._record(ACQUIRE))
+        arrays: Monitor | None = None
+        self._asked = self._answered = time.monotonic()
+        while not (ends.is_set() or self._ends.is_set()):
+            self._come.wait(TICK)
+            self._come.clear()
+            if not self._look() or not self._is_alive():
+                self._take(self._machine.lost())
+                self._held = None
+                return
+            if self._machine.state is State.AWAY:
+                continue
+            if arrays is None:  # behind the records: an IOC that sends an array may refuse them meanwhile
+                arrays = records.monitor(self._config.image, self._queue)
+            if not self._take_arrays(arrays):
+                self._take(self._machine.lost())
+                return
+            self._end_if_over()
+
+    def _look(self) -> bool:
+        """Take what the records have told; return false if they were lost."""
+        if not self._count():
+            return False
+        # What follows of Acquire waits for the end of the acquisition before it.
+        while self._counter.is_there and not self._machine.is_waiting:
+            update = next(self._acquire.updates(), self)
+            if update is self:
+                break
+            if update is None or not self._acquires(reading(update)):
+                return False
+        return True
+
+    def _count(self) -> bool:
+        """Take what the counter has told; return false if it was lost."""
+        for update in self._counter.updates():
+            if update is None:
+                return False
+            found = reading(update)
+            self._take(self._machine.counted(int(found.value), found.stamp))
+        return True
+
+    def _acquires(self, found: Reading) -> bool:
+        """Take an update of Acquire; return false if the IOC was lost."""
+        machine, names = self._machine, [self._record(name) for name in (ACQUIRE, COUNTER, IMAGES)]
+        # Once the IOC has answered, all that was counted before has been told.
+        answers = self._records.get(names)
+        if not self._count():
+            return False
+        self._take(machine.acquires(bool(found.value), found.stamp))
+        self._last_array = time.monotonic()
+        acquires, counter, images = (
+            None if (each := answers.get(name)) is None else int(each.value) for name in names
+        )
+        if acquires == 0 and counter is not None:
+            machine.stopped(counter, images or 0)
+        return True
+
+    def _is_alive(self) -> bool:
+        """Ask now and then whether the IOC is there; return false if it has not answered for long."""
+        now = time.monotonic()
+        if self._machine.state is State.AWAY:
+            self._answered = now
+            return True
+        if now - self._asked >= ASK:
+            self._asked = now
+            self._answer = self._records.ask(self._record(COUNTER), self._note_answer)
+        return now - self._answered <= SILENT
+
+    def _note_answer(self) -> None:
+        self._answered = time.monotonic()
+
+    def _end_if_over(self) -> None:
+        """End the series whose last frame has come, or of which no more come."""
+        machine = self._machine
+        is_quiet = time.monotonic() - self._last_array > QUIET
+        if machine.state is State.ENDING and (machine.is_complete or is_quiet):
+            self._take(machine.settle())
+
+    @property
+    def _queue(self) -> int:
+        """Arrays that wait for this thread."""
+        form = self._form
+        return MOST if form is None else max(FEWEST, min(MOST, QUEUE_BYTES // max(1, form.nbytes)))
+
+    def _record(self, name: str) -> str:
+        return f"{self._config.driver}{name}"
+
+    # -- arrays --------------------------------------------------------------------------------------
+
+    def _take_arrays(self, arrays: Monitor) -> bool:
+        """Send what has come; return false if the arrays were lost."""
+        if self._held is not None:
+            held, since = self._held
+            self._held = None
+            if not self._take_array(held, since):
+                return True
+        for array in arrays.updates():
+            if array is None:
+                return False
+            if not self._look():
+                return False
+            if not self._take_array(array, time.monotonic()):
+                return True
+        return True
+
+    def _take_array(self, array: Any, since: float) -> bool:
+        """Send an array; return false if it waits for its begin, which must be told first."""
+        if array.value is None or not array.dimension:
+            return True  # the first update after connecting
+        number, machine = int(array.uniqueId), self._machine
+        if machine.is_ahead(number):
+            if machine.state is State.ENDING:
+                self._take(machine.settle())
+            if machine.is_ahead(number):  # its begin was not told yet
+                if time.monotonic() - since < QUIET:
+                    self._held = array, since
+                    return False
+                self._stray(number)
+                return True
+        index = machine.index(number)
+        self._last_array = time.monotonic()
+        if index is None or self._series is None:
+            return True
+        try:
+            self._send(index, array)
+        except ValueError as error:
+            self._take(machine.fail(f"{error}, at index {index}"))
+        return True
+
+    def _stray(self, number: int) -> None:
+        """Drop an array whose begin was not told in time."""
+        if self._machine.state is State.RUNNING:
+            self._take(
+                self._machine.fail(
+                    f"array {number} is not one of the acquisition that runs, which has "
+                    f"{plural(self._machine.planned or 0, 'frame')} at most: was ArrayCounter set back?"
+                )
+            )
+        else:
+            self._strays += 1
+
+    def _send(self, index: int, array: Any) -> None:
+        """Send a frame.
+
+        Raises:
+            ValueError: it is not as those before, or no file can have it; a sentence.
+        """
+        form = format_of(array)
+        if not self._opened:
+            self._form = form
+            if not self._open(form):
+                return
+        elif form != self._form:
+            raise ValueError(f"frames were {self._form}, and are {form} now")
+        stamp = array.dataTimeStamp
+        seconds = int(stamp.secondsPastEpoch) + int(stamp.nanoseconds) / 1e9
+        image = Image(
+            shape=form.shape, type=form.dtype, compression=form.compression, frame=index, trigger=index,
+            series=self._series, timestamp=time.time(), timestamp_hw=seconds or None,
+        )  # fmt: skip
+        if not self._sender.frame(image, [blob_of(array, form)]):
+            self._give_up(f"no receiver took frame {index}: is the one at {self._sender.endpoint} stuck?")
+
+    # -- series --------------------------------------------------------------------------------------
+
+    def _take(self, events: Iterable[Event]) -> None:
+        for event in events:
+            if isinstance(event, Began):
+                self._begin()
+            else:
+                self._end(event)
+
+    def _begin(self) -> None:
+        """Read what the driver says of the acquisition; the start message waits for the first frame, which
+        tells its format."""
+        names = [self._record(name) for name in AT_BEGIN]
+        if self._config.filename_record:
+            names.append(self._config.filename_record)
+        found = self._records.get(names)
+        self._values = {name: found[full] for name in AT_BEGIN if (full := self._record(name)) in found}
+        self._form, self._opened = None, False
+        mode = self._values[MODE].text if MODE in self._values else ""
+        match mode:
+            case "Single":
+                self._machine.planned = 1
+            case "Multiple" if PLANNED in self._values:
+                self._machine.planned = int(self._values[PLANNED].value)
+            case "Continuous" if self._config.continuous:
+                self._machine.planned = None
+            case "Continuous":
+                self._refuse("ImageMode is Continuous, which is taken with continuous: true only")
+                return
+            case _:
+                self._refuse(f"{self._record(MODE)} says {mode or 'nothing'}; Single or Multiple is taken")
+                return
+        try:
+            self._file = self._filename(found)
+        except ValueError as error:
+            self._refuse(str(error))
+            return
+        self._series = uuid.uuid4().hex
+
+    def _filename(self, found: Mapping[str, Reading]) -> str:
+        """Return the name of the file, "" for live only.
+
+        Raises:
+            ValueError: the record that has it does not answer.
+        """
+        record, text = self._config.filename_record, ""
+        if record:
+            if record not in found:
+                raise ValueError(f"{record}, which has the name of the file, does not answer")
+            text = found[record].text.strip()
+            if not text:
+                return ""
+        return (
+            self._config.filename.format(record=text, date=datetime.now()) if self._config.filename else text
+        )
+
+    def _open(self, form: Format | None) -> bool:
+        """Send the start message; return whether a receiver has taken it."""
+        values, planned = self._values, self._machine.planned
+        known = {name: float(values[name].value) for name in (TIME, PERIOD) if name in values}
+        metadata: dict[str, Any] = {
+            "description": " ".join(values[name].text for name in (MAKER, MODEL) if name in values),
+            "acquisition": {name: reading.text for name, reading in values.items()},
+        }
+        if TIME in known:
+            metadata |= {"count_time": known[TIME], "exptime": known[TIME]}
+        if PERIOD in known:
+            metadata["frame_time"] = known[PERIOD]
+        header = Header(
+            filename=self._file, series=self._series, frames=planned or 0, streams=1,
+            index_source=IndexSource.HARDWARE_COUNTER.value, frame_time=known.get(PERIOD),
+            shape=None if form is None else form.shape, type=None if form is None else form.dtype,
+            compression=None if form is None else form.compression,
+            frame_bytes=None if form is None else form.nbytes + form.nbytes // 100 + 1024,
+        )  # fmt: skip
+        if not self._sender.begin(header, metadata):
+            self._refuse(f"no receiver is connected to {self._sender.endpoint}: start it")
+            return False
+        self._opened, self._problem = True, ""
+        log.info(
+            "series %s: %s, %s", self._series, self._file or "live only",
+            "until it is stopped" if planned is None else plural(planned, "frame"),
+        )  # fmt: skip
+        return True
+
+    def _end(self, ended: Ended) -> None:
+        if self._series is None:
+            return
+        if not self._opened and not self._open(None):  # no frame has come: the account says so
+            return
+        lost = max(0, ended.triggered - self._sender.sent)
+        end = SeriesEnd(
+            reason=ended.reason.value, message=ended.message or None, triggered=ended.triggered,
+            sent=self._sender.sent, lost={"EPICS": lost} if lost else None,
+        )  # fmt: skip
+        if ended.reason is EndReason.FAULT:
+            self._problem = ended.message
+        if self._sender.end(end):
+            self._taken += 1
+            log.info("series %s: %s", self._series, ended.message or plural(ended.triggered, "frame"))
+        else:
+            self._problem = f"no receiver took the end of series {self._series}"
+        self._series = None
+
+    def _refuse(self, why: str) -> None:
+        """Do not take the acquisition that has begun."""
+        self._series, self._problem = None, f"an acquisition was not taken: {why}"
+        self._not_taken += 1
+        log.warning("%s", self._problem)
+
+    def _give_up(self, why: str) -> None:
+        self._series, self._problem = None, why
+        log.error("%s", why)
+
+    # -- status --------------------------------------------------------------------------------------
+
+    @property
+    def status(self) -> models.In:
+        """What it does now."""
+        machine = self._machine
+        return models.In(
+            state=machine.state.value, driver=self._config.driver, image=self._config.image,
+            endpoint=self._sender.endpoint, receivers=self._sender.receivers, series=self._series,
+            file=self._file, frames=self._sender.sent if self._opened else 0, planned=machine.planned,
+            taken=self._taken, not_taken=self._not_taken, strays=self._strays, problem=self._problem,
+        )  # fmt: skip
+
+    @property
+    def waits_for(self) -> str:
+        """What it waits for, in a sentence; "" for nothing."""
+        match self._machine.state:
+            case State.AWAY:
+                return (
+                    f"the driver {self._config.driver} does not answer: does its IOC run, and are its name and "
+                    "name_servers right?"
+                )
+            case State.FOREIGN:
+                return (
+                    "an acquisition runs whose begin was not seen, or that has failed: the next one is taken"
+                )
+            case _:
+                return ""
