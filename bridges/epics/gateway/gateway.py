@@ -386,8 +386,8 @@ class Gateway:
         match self._machine.state:
             case State.AWAY:
                 return (
-                    f"the driver {self._config.driver} does not answer: does its IOC run, and are its name and "
-                    "name_servers right?"
+                    f"the driver {self._config.driver} does not answer: does its IOC run, and are its name "
+                    "and name_servers right?"
                 )
             case State.FOREIGN:
                 return (
