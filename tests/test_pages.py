@@ -109,6 +109,7 @@ def test_what_is_copied_from_a_page_passes_make_lint(checkout_of_all_pages: tupl
         pytest.param("how-to/look-at-a-scan.md", marks=pytest.mark.slow),
         pytest.param("how-to/integrate-with-pyfai.md", marks=pytest.mark.slow),
         pytest.param("how-to/receive-an-sls-stream.md", marks=pytest.mark.slow),
+        pytest.param("how-to/receive-from-an-ioc.md", marks=pytest.mark.slow),
         pytest.param("how-to/write-faster.md", marks=pytest.mark.slow),
         pytest.param("how-to/feed-a-consumer.md", marks=pytest.mark.slow),
         pytest.param("how-to/epics-values-beside-the-frames.md", marks=pytest.mark.slow),

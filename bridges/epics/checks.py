@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from importlib.util import find_spec
 
-from penstock.bridges.epics.config import EpicsConfig
+from penstock.bridges.epics.config import EpicsConfig, InConfig
 from penstock.bridges.epics.entry import problem_of
 from penstock.processing.client import NoAnswer, PipelineClient
 from penstock.receiver.client import ReceiverClient
@@ -34,5 +34,24 @@ def _problems(config: EpicsConfig) -> Iterator[str]:
             PipelineClient(config.pipeline, timeout=SECONDS).status()
         except NoAnswer as error:
             yield str(error)
+    if config.in_ is not None:
+        yield from _problems_of_in(config.in_)
     if config.server == "pvapy" and find_spec("pvaccess") is None:
         yield PVAPY
+
+
+def _problems_of_in(config: InConfig) -> Iterator[str]:
+    from penstock.bridges.epics.gateway.gateway import ACQUIRE, COUNTER
+    from penstock.bridges.epics.gateway.records import Records
+
+    names = [f"{config.driver}{ACQUIRE}", f"{config.driver}{COUNTER}", config.image, config.filename_record]
+    records = Records(config.name_servers, lambda: None)
+    try:
+        found = records.get([name for name in names if name])
+    finally:
+        records.close()
+    if absent := [name for name in names if name and name not in found]:
+        yield (
+            f"no answer from {', '.join(absent)}: does the IOC run, and are in.driver, in.image and "
+            "in.name_servers right?"
+        )

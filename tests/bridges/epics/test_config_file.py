@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from penstock.bridges.epics import config_file
+from penstock.bridges.epics import checks, config_file
 from penstock.bridges.epics.config_file import EpicsFileError, load, parse
 from penstock.cli.main import main
+from penstock.devices._areadetector.simulated import SimulatedIoc
 
 RECEIVER = "http://127.0.0.1:5000"
 
@@ -92,3 +93,34 @@ def test_the_schema_has_every_key(capsys: pytest.CaptureFixture[str]) -> None:
     assert printed == json.loads(json.dumps(config_file.schema()))
     shipped = Path(__file__).parents[3] / "resources" / "epics.schema.json"
     assert json.loads(shipped.read_text()) == printed, "penstock epics --schema > resources/epics.schema.json"
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ({"filename": "a.h5"}, "give an absolute path"),
+        ({"filename": "/data/{record}.h5"}, "there is no in.filename_record"),
+        ({"filename": "/data/{name}.h5"}, "it may have {record} and {date:%Y%m%d}"),
+        ({"endpoint": "127.0.0.1:9999"}, 'give "tcp://HOST:PORT"'),
+        ({"driver": ""}, "give what the driver's records begin with"),
+        ({"name_servers": ["ioc-1"]}, "give HOST:PORT each, such as ioc-1:5075"),
+    ],
+)
+def test_what_is_wrong_with_an_ioc_is_said(keys: dict[str, object], words: str) -> None:
+    driver = {"driver": "13SIM1:cam1:", "image": "13SIM1:Pva1:Image", **keys}
+    found = errors(prefix="LAB1", **{"in": driver})
+    assert len(found) == 1 and words in found[0], found
+
+
+def test_an_ioc_that_does_not_answer_is_found_by_check(tmp_path: Path) -> None:
+    driver = {
+        "driver": "SIM:cam1:",
+        "image": "SIM:Pva1:Image",
+        "filename_record": "SIM:cam1:NDAttributesFile",
+    }
+    ioc = SimulatedIoc()
+    config = parse({"prefix": "LAB1", "in": driver | {"name_servers": [ioc.address]}}, "epics.yaml")
+    assert checks.check(config) == []
+    ioc.close()
+    (said,) = checks.check(config)
+    assert said.startswith("no answer from SIM:cam1:Acquire, SIM:cam1:ArrayCounter_RBV, SIM:Pva1:Image, SIM:")

@@ -134,6 +134,7 @@ def test_what_is_lost_in_epics_is_missing_at_its_index_and_the_series_around_it_
     assert (found.not_taken, found.strays, found.problem) == (0, 0, "")
 
 
+@pytest.mark.slow
 def test_all_frames_lost_is_a_series_of_missing_frames_and_never_a_complete_one(stage: Stage) -> None:
     stage.ioc.lost = range(4)
     stage.take("none", 4)
@@ -167,6 +168,7 @@ def test_an_acquisition_that_is_stopped_a_single_one_and_one_behind_the_other(st
             counted_by_hand(file, before + 1 + 3 * number, set(), 3)
 
 
+@pytest.mark.slow
 def test_what_is_not_taken_is_said(stage: Stage) -> None:
     stage.take("continuous", 1, mode=2)
     found = stage.until(not_taken=1)
@@ -181,6 +183,7 @@ def test_what_is_not_taken_is_said(stage: Stage) -> None:
     assert status.series is not None and not status.series.filename
 
 
+@pytest.mark.slow
 def test_a_counter_that_is_set_back_in_an_acquisition_ends_it_as_a_fault(stage: Stage) -> None:
     stage.take("set-back", 10_000, period=0.01)
     stage.receiver.wait(lambda status: (status.counts.received or 0) > 3)
@@ -196,7 +199,7 @@ def test_a_counter_that_is_set_back_in_an_acquisition_ends_it_as_a_fault(stage: 
         assert (file["entry/instrument/sim_1/frame_status"][()] == FrameStatus.STORED).all()
 
 
-@pytest.mark.parametrize("codec", ["bslz4", "lz4hdf5"])
+@pytest.mark.parametrize("codec", ["bslz4", pytest.param("lz4hdf5", marks=pytest.mark.slow)])
 def test_packed_arrays_stay_packed(codec: str, stage: Stage) -> None:
     stage.ioc.codec = codec
     stage.take("packed", 3)
@@ -205,6 +208,7 @@ def test_packed_arrays_stay_packed(codec: str, stage: Stage) -> None:
         assert file["entry/data/data"].id.get_create_plist().get_nfilters() == 1
 
 
+@pytest.mark.slow
 def test_frames_that_change_within_a_series_end_it_and_no_receiver_is_named(stage: Stage) -> None:
     stage.take("changed", 10_000, period=0.01)
     stage.receiver.wait(lambda status: (status.counts.received or 0) > 3)
