@@ -1,4 +1,4 @@
-"""`penstock status --all`: all devices of the Tango database, and pipelines that they lead to, read once."""
+"""`penstock status --all`: all devices of the Tango database, and what lies behind them, read once."""
 
 from __future__ import annotations
 
@@ -23,7 +23,14 @@ DEADLINE = 3.0
 """Seconds in which every device has to answer."""
 PIPED_WIDTH = 200
 """Columns where there is no terminal: sentences must not be cut, for `grep`."""
-STYLE = {"FAULT": "bold red", "UNKNOWN": "yellow", "AWAY": "yellow", "RUNNING": "green", "MOVING": "green"}
+STYLE = {
+    "FAULT": "bold red",
+    "UNKNOWN": "yellow",
+    "AWAY": "yellow",
+    "WAITING": "yellow",
+    "RUNNING": "green",
+    "MOVING": "green",
+}
 
 
 def run(args: argparse.Namespace) -> int:
@@ -60,16 +67,21 @@ def _print(rows: Sequence[Row], behind: Sequence[PipelineRow]) -> None:
 
     console = _console()
     words = [summary(rows)]
+    bridges = [row for row in behind if row.kind == "bridge"]
+    behind = [row for row in behind if row.kind != "bridge"]
     if behind:
         listed = any(row.kind == "pipeline" for row in rows)
         words.append(pipelines.summary(behind, "without a device" if listed else ""))
+    if bridges:
+        words.append(pipelines.summary(bridges))
     console.print("; ".join(words), soft_wrap=True)
     console.print(_table(rows))
-    if behind:
-        console.print()
-        console.print(_table_of_pipelines(behind))
+    for found, of in ((behind, "workers"), (bridges, "clients")):
+        if found:
+            console.print()
+            console.print(_table_of_pipelines(found, of))
     problems = [(row.name, row.problem, row.state) for row in rows if row.problem]
-    problems += [(row.name, row.problem, row.state) for row in behind if row.problem]
+    problems += [(row.name, row.problem, row.state) for row in (*behind, *bridges) if row.problem]
     if problems:
         console.print()
     for name, problem, state in problems:
@@ -101,14 +113,14 @@ def _table(rows: Sequence[Row]) -> Table:
     return table
 
 
-def _table_of_pipelines(rows: Sequence[PipelineRow]) -> Table:
+def _table_of_pipelines(rows: Sequence[PipelineRow], of: str) -> Table:
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for title in ("state", "pipeline", "series"):
+    for title in ("state", rows[0].kind, "series"):
         table.add_column(title, no_wrap=True)
-    for title in ("frames", "workers"):
+    for title in ("frames", of):
         table.add_column(title, no_wrap=True, justify="right")
     table.add_column("address", no_wrap=True)
     for row in rows:

@@ -1,4 +1,4 @@
-"""The pipelines in `penstock status --all`: those whose pages the receivers of the fleet know."""
+"""Pipelines and bridges in `penstock status --all`: those whose pages the receivers of the fleet know."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
+from penstock.cli import _bridge_status as of_bridge
 from penstock.cli._pipeline_status import lacks
 from penstock.stins.texts import plural
 
@@ -19,28 +20,31 @@ if TYPE_CHECKING:
 
 ANSWER = 1.5
 """Seconds in which a receiver, and then a pipeline, has to answer."""
-STATES = {"idle": "IDLE", "running": "RUNNING", "error": "FAULT"}
+STATES = {"idle": "IDLE", "running": "RUNNING", "error": "FAULT", "waiting": "WAITING"}
 OFF, AWAY = "OFF", "AWAY"
 """Nobody has its frames; somebody has, and does not answer."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PipelineRow:
-    """What the table says of one pipeline."""
+    """What the table says of one pipeline or bridge."""
 
     kind: str = "pipeline"
+    """Or "bridge"."""
     name: str
     """Of one that does not answer: that of its forward entry."""
     state: str
-    """IDLE, RUNNING, FAULT, AWAY; or OFF: its receiver has a place for it, and it does not run."""
+    """IDLE, RUNNING, FAULT, AWAY; WAITING: a bridge; or OFF: its receiver has a place for it, and it does not
+    run."""
     problem: str = ""
     """What is wrong now or was with the last series, in a sentence; "": nothing."""
     file: str = ""
     """Raw file of the running, or else of the last, series."""
     done: int | None = None
-    """Frames of this series that are done."""
+    """Frames of this series that are done; of a bridge, that have come."""
     planned: int | None = None
     workers: int = 0
+    """Of a bridge: its clients."""
     url: str
     receiver_url: str
 
@@ -84,9 +88,9 @@ def read_pipelines(receivers: Iterable[str]) -> list[PipelineRow]:
 def summary(rows: Sequence[PipelineRow], which: str = "") -> str:
     """Return the counts: "2 pipelines, 1 in FAULT"; `which` says which pipelines these are."""
     states = Counter(row.state for row in rows)
-    words = {"FAULT": "in FAULT", AWAY: "away", OFF: "off", "RUNNING": "running"}
+    words = {"FAULT": "in FAULT", AWAY: "away", "WAITING": "waiting", OFF: "off", "RUNNING": "running"}
     parts = [f"{states[state]} {word}" for state, word in words.items() if states[state]]
-    return ", ".join([f"{plural(len(rows), 'pipeline')} {which}".strip(), *parts])
+    return ", ".join([f"{plural(len(rows), rows[0].kind)} {which}".strip(), *parts])
 
 
 def _read(receiver: str, found: list[PipelineRow]) -> None:
@@ -108,6 +112,12 @@ def _row(receiver: str, consumer: ConsumerStatus) -> PipelineRow:
     try:
         status = PipelineClient(url, timeout=ANSWER).status()
     except NoAnswer as error:
+        if (bridge := of_bridge.read(url)) is not None:
+            return PipelineRow(
+                kind="bridge", name=bridge.bridge, state=STATES[bridge.state], problem=bridge.waits_for,
+                file=bridge.file, done=None if bridge.series is None else bridge.frames,
+                workers=len(bridge.clients), url=url, receiver_url=receiver,
+            )  # fmt: skip
         is_off = consumer.holder is None and not consumer.connected
         return PipelineRow(
             name=consumer.name, state=OFF if is_off else AWAY, problem="" if is_off else str(error), url=url,

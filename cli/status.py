@@ -1,4 +1,4 @@
-"""Show the state of a receiver, of a pipeline, or of all detectors, receivers and pipelines.
+"""Show the state of a receiver, pipeline or bridge, or of all detectors, receivers, pipelines and bridges.
 
 Examples:
   penstock status http://127.0.0.1:5000       the receiver at this address
@@ -6,19 +6,22 @@ Examples:
   penstock status --wait                      once the running series, or the first one, has ended
   penstock status --wait --timeout 60         the same, for a minute at most
   penstock status --json | jq .counts         everything that GET /status returns
+  penstock status http://127.0.0.1:5200       the bridge to EPICS clients at this address
   penstock status --pipeline                  the pipeline of live processing at http://127.0.0.1:5100
   penstock status --pipeline spots.yaml       the one of this file
   penstock status eiger-1 --pipeline          the one behind this receiver, whose forward entry has its page
   penstock status --pipeline spots            the one of this name behind the receiver on this machine
   penstock status --all                       every detector and receiver in the Tango database, faults first,
-                                              devices of pipelines, and the pipelines whose pages these
-                                              receivers know
+                                              devices of pipelines, and pipelines and bridges whose pages
+                                              these receivers know
   penstock status --all --json | jq '.[] | select(.state == "FAULT")'
   watch -n 5 penstock status --all            the same every 5 s
 
 Exit status: 0 the receiver is well, and its last series is complete, or was a live view that somebody
 stopped, 1 it is in Error, that series is incomplete or was not taken, or --timeout has passed, 2 it does not
 answer.
+
+Exit status of a bridge: 0 it has what it serves, 1 it waits for a receiver, a pipeline or the next series.
 
 Exit status of --pipeline: 0 every frame of its last series is done, 1 some are not, or it is in Error, 2 it
 does not answer.
@@ -47,6 +50,8 @@ from penstock.cli.main import UserError
 from penstock.stins.texts import counted, plural
 
 if TYPE_CHECKING:
+    from penstock.bridges.epics.models import Status as BridgeStatus
+    from penstock.receiver.client import ReceiverClient
     from penstock.receiver.models import Connection, Status
 
 WAIT = 0.5
@@ -85,6 +90,10 @@ def run(args: argparse.Namespace) -> int:
     from penstock.receiver.client import ReceiverClient, ReceiverRefused, ReceiverUnavailable
 
     client = ReceiverClient(receiver_url(args.receiver, args.config), timeout=5.0)
+    if (bridge := _bridge(client)) is not None:
+        from penstock.cli import _bridge_status as of_bridge
+
+        return of_bridge.show(args, bridge)
     due = time.monotonic() + args.timeout
     late = False
     try:
@@ -103,6 +112,23 @@ def run(args: argparse.Namespace) -> int:
     if late:
         print(f"no series has ended within {args.timeout:g} s", file=sys.stderr)
     return 1 if late or status.error or status.refused or status.lacks else 0
+
+
+def _bridge(client: ReceiverClient) -> BridgeStatus | None:
+    """Return the status of a bridge that is at the address in place of a receiver."""
+    from penstock.receiver.client import ReceiverRefused, ReceiverUnavailable
+
+    try:
+        if client.status().detector:
+            return None
+    except ReceiverUnavailable as error:
+        if not error.foreign:
+            return None
+    except ReceiverRefused:
+        return None
+    from penstock.cli import _bridge_status as of_bridge
+
+    return of_bridge.read(client.url)
 
 
 def _all(args: argparse.Namespace) -> int:

@@ -84,6 +84,7 @@ class _Served:
         self.n: int | None = None  # frames in an accumulated value
         self.due = 0.0
         self._record: _Record | None = None
+        self._scalar: Scalar | None = None
         try:
             kind = plain(np.empty(0, result.dtype)).dtype.name
         except (ValueError, TypeError) as error:
@@ -92,11 +93,10 @@ class _Served:
         if result.kind == "events":
             self.problem = "lists of events of different lengths are not served: the result file has them"
             return
-        over = f" over {', '.join(result.axes)}" if result.axes else ""
-        about = About(kind, result.unit, f"{result.label or result.name}{over}")
         place = f"Results:{result.name}"
         if len(result.shape) < 2:
-            scalar = Scalar(about, row=bool(result.shape))
+            scalar = Scalar(About(kind, result.unit, _text(result)), row=bool(result.shape))
+            self._scalar = scalar
             self._record = (_Row if result.shape else _Number)(scalar)
             self.name = records.add(place, scalar)
         else:
@@ -111,6 +111,20 @@ class _Served:
             name=self.result.name, record=self.name, posted=self.posted, frame=self.frame,
             problem=self.problem,
         )  # fmt: skip
+
+    def renew(self, result: Result) -> bool:
+        """Take what is said of the result now; return false if that needs another record."""
+        if (result.kind, result.dtype) != (self.result.kind, self.result.dtype):
+            return False
+        if min(len(result.shape), 2) != min(len(self.result.shape), 2):
+            return False
+        if self._scalar is not None and (result.unit, _text(result)) != (
+            self.result.unit,
+            _text(self.result),
+        ):
+            self._scalar.update({"display.units": result.unit, "display.description": _text(result)})
+        self.result = result
+        return True
 
     def begin(self) -> None:
         """A series begins."""
@@ -243,10 +257,9 @@ class ResultRecords:
             if self._names and result.name not in self._names:
                 continue
             before = self._served.get(result.name)
-            if before is None or before.result != result:
+            if before is None or not before.renew(result):
                 made = self._served[result.name] = _Served(result, self._records)
-                if before is not None:
-                    made.posted = before.posted
+                made.posted = 0 if before is None else before.posted
         return list(self._served.values())
 
     def _post_rows(self, series: str, first: int, end: int, results: list[_Served]) -> None:
@@ -276,6 +289,12 @@ class ResultRecords:
         if found.n is None or found.n != served.n:
             served.n = found.n
             served.post(found.value, None, None)
+
+
+def _text(result: Result) -> str:
+    """Return what a record says of its values."""
+    over = f" over {', '.join(result.axes)}" if result.axes else ""
+    return f"{result.label or result.name}{over}"
 
 
 def _runs(frames: list[int]) -> Iterator[tuple[int, int]]:

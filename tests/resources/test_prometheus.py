@@ -14,6 +14,8 @@ import urllib3
 from prometheus_client.parser import text_string_to_metric_families
 from ruamel.yaml import YAML
 
+from penstock.bridges.epics import metrics
+from penstock.bridges.epics.models import Status
 from tests.receiver.processes import DEADLINE, ReceiverProcess
 from tests.streams import Streamer
 
@@ -25,7 +27,7 @@ ALERTS = {rule["alert"]: rule for rule in GROUP["rules"]}
 
 @pytest.fixture(scope="module")
 def scraped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, list[dict[str, str]]]]:
-    """Labels of each sample that a running receiver gives, by metric."""
+    """Labels of each sample that a running receiver gives, or a bridge, by metric."""
     streamer = Streamer()
     consumer = {"name": "live", "endpoint": "tcp://127.0.0.1:*"}
     receiver = ReceiverProcess(tmp_path_factory.mktemp("rules"), streamer.endpoint, forward=[consumer])
@@ -33,7 +35,10 @@ def scraped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, list
         receiver.connected()
         answer = urllib3.request("GET", f"{receiver.client.url}/metrics", timeout=DEADLINE)
         found: dict[str, list[dict[str, str]]] = {}
-        for family in text_string_to_metric_families(answer.data.decode()):
+        bridge = metrics.Scrape(
+            "lab", Status(state="idle", bridge="lab", prefix="L", server="p4p"), healthy=True
+        )
+        for family in text_string_to_metric_families(answer.data.decode() + bridge.text()):
             for sample in family.samples:
                 found.setdefault(sample.name, []).append(sample.labels)
         yield found
@@ -68,12 +73,14 @@ def test_each_alert_has_a_test_that_it_comes_and_one_that_it_does_not() -> None:
 
 
 @pytest.mark.parametrize("name", ALERTS)
-def test_what_an_alert_asks_for_a_receiver_has(name: str, scraped: dict[str, list[dict[str, str]]]) -> None:
+def test_what_an_alert_asks_for_a_receiver_or_bridge_has(
+    name: str, scraped: dict[str, list[dict[str, str]]]
+) -> None:
     expression = ALERTS[name]["expr"]
-    asked = re.findall(r"(penstock_receiver_\w+)(?:\{([^}]*)\})?", expression)
+    asked = re.findall(r"(penstock_(?:receiver|epics)_\w+)(?:\{([^}]*)\})?", expression)
     assert asked or expression == 'up{job="penstock"} == 0'
     for metric, matchers in asked:
-        assert metric in scraped, f"{metric}: a receiver has no such metric"
+        assert metric in scraped, f"{metric}: there is no such metric"
         for label, value in re.findall(r'(\w+)!?="([^"]*)"', matchers):
             assert value in {labels[label] for labels in scraped[metric]}, f"{metric}: no {label} is {value}"
 
@@ -85,6 +92,6 @@ def test_an_alert_says_what_to_do(name: str, scraped: dict[str, list[dict[str, s
     notes = rule["annotations"]
     assert set(notes) == {"summary", "description", "runbook"}
     assert (ROOT / notes["runbook"]).is_file()
-    metrics = re.findall(r"penstock_receiver_\w+", rule["expr"])
-    known = {"instance", *(label for metric in metrics for labels in scraped[metric] for label in labels)}
+    asked = re.findall(r"penstock_(?:receiver|epics)_\w+", rule["expr"])
+    known = {"instance", *(label for metric in asked for labels in scraped[metric] for label in labels)}
     assert set(re.findall(r"\$labels\.(\w+)", notes["summary"] + notes["description"])) <= known

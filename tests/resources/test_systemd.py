@@ -29,7 +29,10 @@ def unit(name: str) -> configparser.ConfigParser:
 
 
 def test_these_units_are_there() -> None:
-    assert NAMES == ["penstock-database.service", "penstock-device@.service", "penstock-receiver@.service"]
+    assert NAMES == [
+        "penstock-database.service", "penstock-device@.service", "penstock-epics@.service",
+        "penstock-receiver@.service",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", NAMES)

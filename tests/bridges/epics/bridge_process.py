@@ -49,11 +49,12 @@ class BridgeProcess:
         self, folder: Path, udp: int | None = None, within: dict[str, str] | None = None, **keys: Any
     ) -> None:
         self.file = folder / "epics.yaml"
-        self.file.write_text(json.dumps({"prefix": "T", "listen": "127.0.0.1:0", **keys}))
+        entry = {"prefix": "T", "listen": "127.0.0.1:0", "http": "127.0.0.1:0", **keys}
+        self.file.write_text(json.dumps(entry))
         self.log = folder / "epics.log"
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                ["penstock", "epics", str(self.file), "--http", "127.0.0.1:0", "--json"],
+                ["penstock", "epics", str(self.file), "--json"],
                 stdout=subprocess.PIPE, stderr=log, start_new_session=True,
                 env={**os.environ, **environment(udp), **(within or {})},
             )  # fmt: skip

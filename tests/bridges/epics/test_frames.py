@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +14,10 @@ import urllib3
 from p4p.client.thread import Context
 
 from penstock.bridges.epics.metrics import METRICS, PREFIX
+from penstock.cli._fleet_pipelines import read_pipelines, summary
+from penstock.cli.main import main
 from penstock.codecs import bslz4
+from penstock.devices._base.processes import free_port
 from tests.bridges.epics.bridge_process import BridgeProcess, Updates
 from tests.receiver.processes import ReceiverProcess
 from tests.streams import Streamer, pixels
@@ -39,9 +43,12 @@ class Stage(NamedTuple):
 @pytest.fixture(scope="module")
 def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     folder, streamer = tmp_path_factory.mktemp("epics"), Streamer()
-    receiver = ReceiverProcess(folder, streamer.endpoint, forward=ENTRIES)
+    port = free_port()
+    entries = [ENTRIES[0] | {"page": f"http://127.0.0.1:{port}/"}, *ENTRIES[1:]]
+    receiver = ReceiverProcess(folder, streamer.endpoint, forward=entries)
     receiver.connected()
-    bridge = BridgeProcess(folder, receiver=receiver.client.url, consumer="epics", images=IMAGES)
+    http = f"127.0.0.1:{port}"
+    bridge = BridgeProcess(folder, http=http, receiver=receiver.client.url, consumer="epics", images=IMAGES)
     receiver.wait(lambda status: status.consumers[0].connected > 0)
     context = bridge.context()
     yield Stage(receiver, streamer, bridge, context)
@@ -148,6 +155,19 @@ def test_what_every_service_has_is_there(stage: Stage) -> None:
     assert ask("/config").json()["consumer"] == "epics"
     assert "bridge.js" in ask("/").data.decode() and ask("/assets/bridge.js").status == 200
     assert ask("/nothing").json()["kind"] == "no_such_path"
+
+
+def test_status_reads_a_bridge_and_the_fleet_knows_it_by_its_page(
+    stage: Stage, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["status", stage.bridge.client.url]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("epics: idle, records T:… at 127.0.0.1:") and "T:IMAGE: " in said
+    assert main(["status", stage.bridge.client.url, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["prefix"] == "T"
+    (row,) = read_pipelines([stage.receiver.client.url])
+    assert (row.kind, row.name, row.state, row.ill) == ("bridge", "epics", "IDLE", False)
+    assert row.workers == len(stage.bridge.client.status().clients) and summary([row]) == "1 bridge"
 
 
 @pytest.mark.slow
