@@ -63,7 +63,7 @@ test: lint ## lint, types, import contracts, and all tests except the slow ones:
 	QT_QPA_PLATFORM=offscreen pytest -m 'not slow' $(PARALLEL) --durations=25 $(ARGS)
 
 # Pure code: no process, window, Tango or disk that has to be waited for.
-QUICK := stins codecs checks receiver/config receiver/connection receiver/series \
+QUICK := $(addprefix bridges/epics/test_,config_file.py ndarray.py) stins codecs checks receiver/config receiver/connection receiver/series \
     $(addprefix receiver/sources/test_,dectris_v1.py dectris_v2.py sls.py sls_modules.py user_part.py) \
     $(addprefix receiver/merge/test_,beginning.py ending.py frame_queue.py lambda_headers.py) \
     $(addprefix receiver/process/test_,bad_messages.py queues.py rates.py stage_times.py states.py status_view.py) \

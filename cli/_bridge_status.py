@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from penstock.bridges.epics.models import Status
 
 
-def read(url: str) -> Status | None:
-    """Return the status of the bridge at an address; `None` if there is none."""
+def read(url: str, seconds: float = 5.0) -> Status | None:
+    """Return the status of the bridge at an address; `None` if none answers in so many seconds."""
     from penstock.bridges.epics.client import BridgeClient, NoAnswer
 
     try:
-        return BridgeClient(url, timeout=5.0).status()
+        return BridgeClient(url, timeout=seconds).status()
     except NoAnswer:
         return None
 

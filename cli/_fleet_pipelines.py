@@ -15,6 +15,7 @@ from penstock.cli._pipeline_status import lacks
 from penstock.stins.texts import plural
 
 if TYPE_CHECKING:
+    from penstock.bridges.epics.models import Status as Bridge
     from penstock.processing.models import Status
     from penstock.receiver.models import ConsumerStatus
 
@@ -102,33 +103,47 @@ def _read(receiver: str, found: list[PipelineRow]) -> None:
         return  # its own row says so
     for consumer in consumers:
         if consumer.page:
-            found.append(_row(receiver, consumer))
+            found += _rows(receiver, consumer)
 
 
-def _row(receiver: str, consumer: ConsumerStatus) -> PipelineRow:
+def _rows(receiver: str, consumer: ConsumerStatus) -> list[PipelineRow]:
+    """Return the row of a pipeline, and those of bridges whose pages it knows; or that of a bridge."""
     from penstock.processing.client import NoAnswer, PipelineClient
 
     url = consumer.page
     try:
         status = PipelineClient(url, timeout=ANSWER).status()
     except NoAnswer as error:
-        if (bridge := of_bridge.read(url)) is not None:
-            return PipelineRow(
-                kind="bridge", name=bridge.bridge, state=STATES[bridge.state], problem=bridge.waits_for,
-                file=bridge.file, done=None if bridge.series is None else bridge.frames,
-                workers=len(bridge.clients), url=url, receiver_url=receiver,
-            )  # fmt: skip
+        if (bridge := of_bridge.read(url, ANSWER)) is not None:
+            return [_bridge(receiver, url, bridge)]
         is_off = consumer.holder is None and not consumer.connected
-        return PipelineRow(
-            name=consumer.name, state=OFF if is_off else AWAY, problem="" if is_off else str(error), url=url,
-            receiver_url=receiver,
-        )  # fmt: skip
+        return [
+            PipelineRow(
+                name=consumer.name, state=OFF if is_off else AWAY, problem="" if is_off else str(error),
+                url=url, receiver_url=receiver,
+            )
+        ]  # fmt: skip
     series = status.series
-    return PipelineRow(
+    own = PipelineRow(
         name=status.pipeline, state=STATES[status.state], problem=_problem(status),
         file="" if series is None else series.file or "", done=None if series is None else series.counts.done,
         planned=None if series is None else series.planned, workers=len(status.workers), url=url,
         receiver_url=receiver,
+    )  # fmt: skip
+    behind = [(page, of_bridge.read(page, ANSWER)) for page in status.pages]
+    return [own, *(_bridge(receiver, page, bridge) for page, bridge in behind)]
+
+
+def _bridge(receiver: str, url: str, bridge: Bridge | None) -> PipelineRow:
+    if bridge is None:
+        problem = f"bridge at {url} does not answer; is `penstock epics` running?"
+        return PipelineRow(
+            kind="bridge", name=url, state=AWAY, problem=problem, url=url, receiver_url=receiver
+        )
+    return PipelineRow(
+        kind="bridge", name=bridge.bridge, state=STATES[bridge.state], problem=bridge.waits_for,
+        file=bridge.file, done=None if bridge.series is None else bridge.frames, workers=len(bridge.clients),
+        url=url, receiver_url=receiver,
     )  # fmt: skip
 
 

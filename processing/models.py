@@ -181,6 +181,8 @@ class Status:
     worker, since the distributor started: where all are busy, as long as they need for a bunch."""
     queue_bytes: int = 0
     """Bytes of frames that wait or are in work in the distributor's own memory, not in shared memory."""
+    pages: list[str] = field(default_factory=list)
+    """Addresses of pages of those that take the results, as configured."""
     penstock: str = ""
     """Version of Penstock."""
     version: int = 0

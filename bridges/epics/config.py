@@ -17,7 +17,7 @@ ADDRESS = r"^((\[[^\[\]\s]+\]|[^\[\]:\s/]+):[0-9]{1,5})?$"
 class ImageConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A record that has the frames."""
 
-    record: Annotated[str, msgspec.Meta(pattern=RECORD)] = "IMAGE"
+    record: str = "IMAGE"
     """Its name behind the prefix."""
     every: Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)] = 1
     """Only frames whose index is a multiple of it."""

@@ -10,9 +10,8 @@ from typing import Any
 
 import msgspec
 
-from penstock.bridges.epics.config import EpicsConfig, InConfig
+from penstock.bridges.epics.config import RECORD, EpicsConfig, InConfig
 from penstock.receiver.service import setting_errors, yaml_text
-from penstock.stins.texts import plural
 
 WORDS = setting_errors.Words(
     schema="`penstock epics --schema`",
@@ -141,6 +140,8 @@ def _contradictions(config: EpicsConfig, raw: dict[Any, Any]) -> Iterator[str]:
     if twice := next((each for place, each in enumerate(records) if each in records[:place]), ""):
         yield f"two images have the record {twice}: give one of them another name"
     for record in records:
+        if not re.fullmatch(RECORD, record):
+            yield f'the record of an image is "{record}"; give a name of letters, digits and _ : . -'
         if (first := record.partition(":")[0]) in OURS:
             yield f"the record of an image is {record}; {first} is taken: give another name, such as IMAGE"
     if config.prefix.endswith(":"):
@@ -160,8 +161,3 @@ def _contradictions_of_in(config: InConfig) -> Iterator[str]:
         config.filename.format(record="", date=datetime.now())
     except (KeyError, IndexError, ValueError) as error:
         yield f'in.filename is "{config.filename}" ({error}); it may have {{record}} and {{date:%Y%m%d}}'
-
-
-def count(sentences: list[str]) -> str:
-    """Return how many errors there are, in words."""
-    return plural(len(sentences), "error")

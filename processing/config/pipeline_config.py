@@ -136,6 +136,8 @@ class PipelineConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """Tango attributes and EPICS records whose values are joined to the frames."""
     late_seconds: Annotated[float, msgspec.Meta(ge=0, le=3600)] = 2.0
     """Seconds for which values may come later than their frames."""
+    pages: tuple[str, ...] = ()
+    """Addresses of pages of those that take the results, such as "http://daq-1:5200/" of a bridge."""
     http: str = "127.0.0.1:5100"
     """HOST:PORT of the pipeline's HTTP API."""
 

@@ -78,6 +78,9 @@ class PipelineFile(PipelineConfig, frozen=True, kw_only=True, forbid_unknown_fie
                 f'receiver is "{self.receiver}"; give its address, such as http://127.0.0.1:5000'
             )
         check_http(self.http)
+        for page in self.pages:
+            if not re.fullmatch(r"https?://[^/\s]+/?", page):
+                raise ValueError(f'pages has "{page}"; give an address, such as http://127.0.0.1:5200/')
         if self.listen and not re.fullmatch(LISTEN, self.listen):
             raise ValueError(f'listen is "{self.listen}"; give tcp://HOST:PORT, such as tcp://0.0.0.0:5101')
         if self.results_root and not self.results_root.startswith("/"):

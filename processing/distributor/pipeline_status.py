@@ -52,7 +52,7 @@ def status(flow: Flow, silent: str = "") -> models.Status:
         refused_connections=flow.staff.connections.refused, stray=flow.schedule.stray,
         duplicates=flow.schedule.duplicates, queue_bytes=flow.series.answers.value_bytes,
         totals=flow.series.past.totals(flow.series.runs.values()),
-        longest_pause=round(flow.giving.longest_pause, 3), penstock=VERSION,
+        longest_pause=round(flow.giving.longest_pause, 3), pages=list(flow.config.pages), penstock=VERSION,
     )  # fmt: skip
 
 

@@ -29,8 +29,8 @@ def test_these_subcommands_have_it() -> None:
     assert isinstance(commands.choices, dict)
     having = {name for name, each in commands.choices.items() if "--json" in each._option_string_actions}
     assert having == {
-        "areadetector", "bench", "camserver", "check", "check-storage", "demo", "generate", "integrate",
-        "process",
+        "areadetector", "bench", "camserver", "check", "check-storage", "demo", "epics", "generate",
+        "integrate", "process",
         "receiver", "register", "replay", "rois", "sardana-demo", "sardana-register", "series", "simplon",
         "status", "verify",
     }  # fmt: skip

@@ -55,6 +55,7 @@ def test_every_error_is_said_and_not_only_the_first() -> None:
         ({"receiver": RECEIVER, "images": [{"rate": 10}]}, "give its name: consumer"),
         ({"receiver": RECEIVER, "consumer": "e", "images": [{}, {}]}, "two images have the record IMAGE"),
         ({"receiver": RECEIVER, "consumer": "e", "images": [{"record": "Results:a"}]}, "Results is taken"),
+        ({"receiver": RECEIVER, "consumer": "e", "images": [{"record": "A B"}]}, "of letters, digits"),
         ({"receiver": RECEIVER, "consumer": "e", "images": []}, "images is an empty list"),
         ({"receiver": RECEIVER, "prefix": "LAB1:"}, "leave the last one out"),
         ({"receiver": RECEIVER, "listen": "127.0.0.1:99999"}, "65535 at most"),

@@ -208,3 +208,22 @@ def test_a_bridge_that_is_killed_costs_its_own_frames_and_the_next_one_says_what
     following = streamer.series_of(f"{stage.receiver.root}/d.h5", 5)
     second.wait(lambda status: status.series == following and status.frames == 5 and not status.active)
     second.close()
+
+
+@pytest.mark.slow
+def test_a_receiver_that_is_started_again_is_found_with_its_new_port(tmp_path: Path) -> None:
+    streamer, http = Streamer(), f"127.0.0.1:{free_port()}"
+    receiver = ReceiverProcess(tmp_path, streamer.endpoint, http=http, forward=ENTRIES[:1])
+    bridge = BridgeProcess(tmp_path, receiver=receiver.client.url, consumer="epics")
+    receiver.wait(lambda status: status.consumers[0].connected > 0)
+    receiver.close()
+    bridge.wait(lambda status: status.state == "waiting")
+    receiver = ReceiverProcess(tmp_path, streamer.endpoint, http=http, forward=ENTRIES[:1])
+    receiver.connected()
+    receiver.wait(lambda status: status.consumers[0].connected > 0)
+    series = streamer.series_of(f"{receiver.root}/again.h5", 5)
+    status = bridge.wait(lambda status: status.series == series and not status.active)
+    assert (status.frames, status.images[0].posted, status.waits_for) == (5, 5, "")
+    bridge.close()
+    receiver.close()
+    streamer.close()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from penstock.bridges.epics import status_records
-from penstock.bridges.epics.config import EpicsConfig, ImageConfig
+from penstock.bridges.epics.config import EpicsConfig, ImageConfig, InConfig
 from penstock.bridges.epics.metrics import METRICS, PREFIX
 from penstock.receiver.service.prometheus import COUNTER
 from tests.bridges.epics.bridge_process import environment
@@ -24,13 +24,13 @@ def test_the_how_to_works_as_it_is_written(tmp_path: Path) -> None:
 
 
 def test_the_reference_has_every_key_of_the_file() -> None:
-    for kind in (EpicsConfig, ImageConfig):
-        for key in kind.__struct_fields__:
+    for kind in (EpicsConfig, ImageConfig, InConfig):
+        for key in kind.__struct_encode_fields__:
             assert f"| `{key}` |" in REFERENCE, key
 
 
 def test_the_reference_has_every_record_of_state_and_counts() -> None:
-    for table in (status_records.RECEIVER, status_records.PIPELINE):
+    for table in (status_records.RECEIVER, status_records.PIPELINE, status_records.IN):
         for name in table:
             assert f"`{name}`" in REFERENCE, name
 

@@ -10,6 +10,9 @@ import numpy as np
 import pytest
 from p4p.client.thread import Context, RemoteError
 
+from penstock.cli import _fleet_pipelines as fleet
+from penstock.devices._base.processes import free_port
+from penstock.receiver.models import ConsumerStatus
 from tests.bridges.epics.bridge_process import DEADLINE, BridgeProcess, Updates
 from tests.processing.test_process import Running
 from tests.receiver.processes import ReceiverProcess
@@ -55,9 +58,16 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     folder, streamer = tmp_path_factory.mktemp("epics"), Streamer()
     receiver = ReceiverProcess(folder, streamer.endpoint, forward=ENTRIES)
     receiver.connected()
-    pipeline = Running(folder, receiver, SPOTS, workers=1)
+    http, gone = (f"127.0.0.1:{free_port()}" for _ in range(2))
+    pages = [f"http://{http}/", f"http://{gone}/"]
+    pipeline = Running(folder, receiver, SPOTS, workers=1, pages=pages)
     bridge = BridgeProcess(
-        folder, receiver=receiver.client.url, consumer="epics", pipeline=pipeline.client.url, command=True
+        folder,
+        http=http,
+        receiver=receiver.client.url,
+        consumer="epics",
+        pipeline=pipeline.client.url,
+        command=True,
     )
     receiver.wait(lambda status: all(each.connected for each in status.consumers))
     pipeline.wait(lambda status: [each.state for each in status.workers] == ["ready"])
@@ -171,6 +181,14 @@ def test_a_command_does_what_http_does_and_is_refused_with_its_sentence(
     for record in ("T:Receiver:State", "T:Results:bright", "T:IMAGE"):
         with pytest.raises(RemoteError, match="not supported"):
             put(record, {"alarm.severity": 3}, timeout=DEADLINE)
+
+
+def test_the_fleet_knows_a_bridge_by_the_pages_of_its_pipeline(stage: Stage) -> None:
+    consumer = ConsumerStatus(name="live", endpoint="", sent=0, dropped=0, page=stage.pipeline.client.url)
+    pipeline, here, gone = fleet._rows(stage.receiver.client.url, consumer)
+    assert (pipeline.kind, pipeline.name) == ("pipeline", "spots")
+    assert (here.kind, here.name, here.ill) == ("bridge", "epics", False)
+    assert (gone.kind, gone.state) == ("bridge", fleet.AWAY) and "penstock epics" in gone.problem
 
 
 @pytest.mark.slow

@@ -187,3 +187,32 @@ def test_two_consumers_share_the_frames_out_and_the_collector_has_all_in_order(t
         assert [len(each.sums()) for each in consumers] == [FRAMES // 2] * 2
         until([collector], FRAMES)
         assert collector.sums() == expected
+
+
+def test_the_mirror_server_shares_out_and_a_second_stage_has_all(tmp_path: Path) -> None:
+    udp = free_port()
+    with behind(tmp_path, udp) as (receiver, streamer, bridge), ExitStack() as programs:
+        mirror = Program(udp, "pvapy-mirror-server", "-cm", "(MIRROR:IMAGE,T:IMAGE,pva,1000)")
+        programs.callback(mirror.close)
+        first = [
+            Program(
+                udp, "pvapy-hpc-consumer", "-id", str(number), "-ic", "MIRROR:IMAGE", "-oc", "out:*",
+                "-du", "1", *of_sums(tmp_path),
+            )
+            for number in (1, 2)
+        ]  # fmt: skip
+        for each in first:
+            programs.callback(each.close)
+        connected(first)
+        second = [
+            Program(
+                udp, "pvapy-hpc-consumer", "-id", str(number + 2), "-ic", f"out:{number}", *of_sums(tmp_path)
+            )
+            for number in (1, 2)
+        ]
+        for each in second:
+            programs.callback(each.close)
+        connected(second)
+        expected = send(receiver, streamer, bridge, FRAMES)
+        assert until(first, FRAMES) == expected
+        assert until(second, FRAMES) == expected

@@ -88,6 +88,8 @@ def test_steps_are_files_and_modules_in_their_order(tmp_path: Path) -> None:
         ("processor: a:B\nlisten: 5101\n", "listen is 5101; give tcp://HOST:PORT, such as"),
         ("processor: a:B\nlisten: '*:5101'\n", 'listen is "*:5101"; give tcp://HOST:PORT'),
         ("processor: a:B\nworkers: 0\n", "workers is 0 and there is no listen"),
+        ("processor: a:B\npages: [5200]\n", "pages[0] is 5200; give text"),
+        ("processor: a:B\npages: [daq-1]\n", 'pages has "daq-1"; give an address, such as'),
         ("processor: a:B\nhttp: 5100\n", "http is 5100; give HOST:PORT, such as 127.0.0.1:5100"),
         ("processor: a:B\nresults_root: results\n", 'results_root is "results"; give an absolute path'),
         ("processor: a:B\nname: a/b\n", 'name is "a/b"; give at most 64 letters, digits, _ and -'),

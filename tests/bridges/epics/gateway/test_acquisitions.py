@@ -124,7 +124,7 @@ def test_counts_that_differ_make_indices_uncertain() -> None:
     assert "counted 4 images (NumImagesCounter_RBV), and its arrays 5 (ArrayCounter_RBV)" in found.message
     found = ended(begun(3), 4, 4)
     assert found.reason is EndReason.FAULT
-    assert found.message.startswith("4 frames were taken, where the driver has taken 4 (NumImages 3)")
+    assert found.message.startswith("4 frames came, where the driver has taken 4 (NumImages 3)")
 
 
 def test_the_ioc_that_is_lost_ends_the_series_and_nothing_else() -> None:
