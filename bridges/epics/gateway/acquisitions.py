@@ -208,8 +208,8 @@ class Acquisitions:
             reason = EndReason.FAULT
             images = "until it was stopped" if planned is None else f"NumImages {planned}"
             message = (
-                f"{plural(max(self._next, taken), 'frame')} came, where the driver has taken {taken} ({images}): "
-                "acquisitions follow each other too fast to be told apart"
+                f"{plural(max(self._next, taken), 'frame')} came, where the driver has taken {taken} "
+                f"({images}): acquisitions follow each other too fast to be told apart"
             )
         elif planned is not None and taken < planned:
             reason = EndReason.STOP
