@@ -170,7 +170,7 @@ class Bridge:
 
     def _add_gateway(self, config: InConfig) -> None:
         try:
-            gateway = self._gateway = Gateway(config)
+            gateway = self._gateway = Gateway(config, self._ends)
         except OSError as error:
             raise RuntimeError(f"in.endpoint cannot be used: {error}") from error
         shown = StatusRecords(self._records, "In", status_records.IN, status_records.of_gateway)

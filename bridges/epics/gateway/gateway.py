@@ -43,14 +43,15 @@ class Gateway:
 
     Args:
         config: what `in` says.
+        ends: set when it shall end; then nothing is waited for any more.
 
     Raises:
         OSError: the endpoint is in use, or not one of this machine.
     """
 
-    def __init__(self, config: InConfig) -> None:
+    def __init__(self, config: InConfig, ends: threading.Event) -> None:
         self._config = config
-        self._ends = threading.Event()
+        self._ends = ends
         self._come = threading.Event()
         self._sender = Sender(config.endpoint, self._ends.is_set)
         self._machine = Acquisitions()
@@ -68,32 +69,26 @@ class Gateway:
         self._taken = self._not_taken = self._strays = 0
         self._problem = ""
 
-    def close(self) -> None:
-        """Let the thread end."""
-        self._ends.set()
-        self._come.set()
-
-    def run(self, ends: threading.Event) -> None:
-        """Follow the IOC until `ends` is set, or this is closed."""
+    def run(self, _: threading.Event) -> None:
+        """Follow the IOC until it shall end."""
         try:
-            while not (ends.is_set() or self._ends.is_set()):
+            while not self._ends.is_set():
                 with contextlib.closing(Records(self._config.name_servers, self._come.set)) as records:
-                    self._follow(records, ends)
+                    self._follow(records)
         finally:
-            self._ends.set()
             self._take(self._machine.fail("the gateway was shut down"))
             self._sender.close()
 
     # -- the IOC -------------------------------------------------------------------------------------
 
-    def _follow(self, records: Records, ends: threading.Event) -> None:
-        """Follow the IOC until it is lost, or `ends` is set."""
+    def _follow(self, records: Records) -> None:
+        """Follow the IOC until it is lost, or this shall end."""
         self._records = records
         self._counter = records.monitor(self._record(COUNTER))
         self._acquire = records.monitor(self._record(ACQUIRE))
         arrays: Monitor | None = None
         self._asked = self._answered = time.monotonic()
-        while not (ends.is_set() or self._ends.is_set()):
+        while not self._ends.is_set():
             self._come.wait(TICK)
             self._come.clear()
             if not self._look() or not self._is_alive():
@@ -322,7 +317,7 @@ class Gateway:
         if PERIOD in known:
             metadata["frame_time"] = known[PERIOD]
         header = Header(
-            filename=self._file, series=self._series, frames=planned or 0, streams=1,
+            filename=self._file, series=self._series, frames=planned, streams=1,
             index_source=IndexSource.HARDWARE_COUNTER.value, frame_time=known.get(PERIOD),
             shape=None if form is None else form.shape, type=None if form is None else form.dtype,
             compression=None if form is None else form.compression,

@@ -228,6 +228,31 @@ def test_frames_that_change_within_a_series_end_it_and_no_receiver_is_named(stag
 
 
 @pytest.mark.slow
+def test_a_continuous_acquisition_is_one_series_if_it_is_wanted(tmp_path: Path) -> None:
+    ioc, endpoint = SimulatedIoc(shape=(ROWS, COLUMNS)), f"tcp://127.0.0.1:{free_port()}"
+    bridge = BridgeProcess(
+        tmp_path, **{"in": entry(ioc.address, endpoint, continuous=True, filename="/nowhere/{record}.h5")}
+    )
+    receiver = ReceiverProcess(tmp_path, endpoint, path_map={"/nowhere": str(tmp_path / "data")})
+    stage = Stage(ioc, bridge, receiver)
+    stage.until(state="idle", receivers=1)
+    ioc.put("NDAttributesFile", "live")
+    ioc.put("ImageMode", 2)
+    ioc.put("AcquirePeriod", 0.01)
+    ioc.put("Acquire", 1)
+    status = receiver.wait(lambda status: (status.counts.received or 0) > 5)
+    assert status.counts.planned is None
+    ioc.put("Acquire", 0)
+    taken = ioc.value("ArrayCounter_RBV")
+    with stage.file("live") as file:
+        counted_by_hand(file, 1, set(), taken)
+        assert file["entry/instrument/sim_1/series/state"].asstr()[()] == "complete"
+    receiver.close()
+    bridge.close()
+    ioc.close()
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
 def test_an_ioc_that_is_killed_or_hangs_ends_the_series_and_the_next_one_is_taken(
     number: signal.Signals, tmp_path: Path
