@@ -24,6 +24,7 @@ Examples:
   penstock bench --viewer --dir /dev/shm      instead: what a viewer costs the data path
   penstock bench --rois --rounds 10           instead: what regions of interest cost
   penstock bench --consumers --rounds 5       instead: what a consumer costs the receiver
+  penstock bench --epics --rounds 5           instead: what EPICS costs, in and out, beside its bare parts
   penstock bench --processing --rounds 5      instead: what live processing costs; ten minutes
   penstock bench --processing --only pvapy    instead: one of its comparisons
   penstock bench --reductions --part pvapy    instead: what the built-in processors cost, or one part of it
@@ -106,6 +107,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="instead: the receiver without a consumer, with one by reference and one by messages",
     )
     parser.add_argument(
+        "--epics", action="store_true",
+        help="instead: the camera of areaDetector and the bridge to EPICS, beside their bare parts",
+    )  # fmt: skip
+    parser.add_argument(
         "--processing",
         action="store_true",
         help="instead: live processing beside a plain loop, dranspose and PvaPy; how workers share the work",
@@ -164,6 +169,10 @@ def run(args: argparse.Namespace) -> int:
             from penstock.bench.consumers_report import report as report_consumers
 
             return report_consumers(args.dir, args.rounds, args.json)
+        if args.epics:
+            from penstock.bench.epics_report import report as report_epics
+
+            return report_epics(args.dir, args.rounds, args.json)
         if args.processing:
             return _processing(args)
         if args.reductions:

@@ -22,6 +22,7 @@ from penstock.streamer.settings import TriggerMode, Value
 from penstock.streamer.unit import CameraError
 from tests.contract.test_camera_contract import CameraContract
 from tests.streamer.rig import Rig, done, settings
+from tests.system.beamline import until
 
 MODES = {
     "ModeExternal": "External start", "ModeExternalMulti": "External", "ModeSoftware": "Software",
@@ -179,6 +180,7 @@ def test_what_others_change_in_a_series_ends_it_in_words(
     rig.arm(n_triggers=9, exposure_time=0.001, trigger_mode=TriggerMode.EXTERNAL_MULTI)
     ioc.edge()
     rig.until(lambda status: status.acquired == 1)
+    until(lambda: ioc.value("NumImagesCounter_RBV") == 1)  # it counts behind the array
     change(ioc)
     if "frame 1" in says:
         ioc.edge()
