@@ -180,7 +180,7 @@ def test_what_others_change_in_a_series_ends_it_in_words(
     rig.arm(n_triggers=9, exposure_time=0.001, trigger_mode=TriggerMode.EXTERNAL_MULTI)
     ioc.edge()
     rig.until(lambda status: status.acquired == 1)
-    until(lambda: ioc.value("NumImagesCounter_RBV") == 1)  # it counts behind the array
+    until(lambda: ioc.value("NumImagesCounter_RBV") == 1, "the driver has counted the frame")
     change(ioc)
     if "frame 1" in says:
         ioc.edge()
