@@ -10,7 +10,7 @@ from penstock.cli._output import emit
 from penstock.stins.texts import plural
 
 if TYPE_CHECKING:
-    from penstock.bridges.epics.models import Status
+    from penstock.bridges.epics.models import In, Status
 
 
 def read(url: str, seconds: float = 5.0) -> Status | None:
@@ -46,10 +46,23 @@ def lines(status: Status) -> Iterator[str]:
         yield _record(image.record, image.posted, left, image.problem)
     for result in status.results:
         yield _record(result.record or result.name, result.posted, [], result.problem)
+    if status.gateway is not None:
+        yield from _gateway(status.gateway)
     if status.command:
         carried = plural(status.commands, "command")
         yield f"    {status.command}: {carried} carried out, {status.refused_commands:,} refused"
     yield f"  {plural(len(status.clients), 'client') if status.clients else 'no client'}"
+
+
+def _gateway(gateway: In) -> Iterator[str]:
+    receivers = plural(gateway.receivers, "receiver") if gateway.receivers else "no receiver"
+    yield f"  {gateway.driver} is {gateway.state}; its frames go to {gateway.endpoint}: {receivers} there"
+    if gateway.series is not None:
+        planned = "until it is stopped" if gateway.planned is None else f"{gateway.planned:,} planned"
+        yield f"    {gateway.file or 'live only'}: {plural(gateway.frames, 'frame')} sent, {planned}"
+    yield f"    {plural(gateway.taken, 'acquisition')} taken, {gateway.not_taken:,} not taken"
+    if gateway.problem:
+        yield f"    {gateway.problem}"
 
 
 def _record(name: str, posted: int, left: list[str], problem: str) -> str:
