@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import math
 import threading
 import time
 import uuid
@@ -31,6 +32,8 @@ ASK, SILENT = 2.0, 8.0
 """Seconds between two questions whether the IOC is there, and without an answer until it counts as lost."""
 QUEUE_BYTES, FEWEST, MOST = 2**27, 4, 1024
 """Arrays that wait for this thread: as many as fit into so many bytes."""
+SIZES, PIXEL_BYTES = ("ArraySizeX_RBV", "ArraySizeY_RBV"), 4
+"""What tells the size of an array, and the bytes of a pixel that are reckoned with."""
 ACQUIRE, COUNTER, IMAGES = "Acquire", "ArrayCounter_RBV", "NumImagesCounter_RBV"
 TIME, PERIOD, PLANNED, MODE = "AcquireTime_RBV", "AcquirePeriod_RBV", "NumImages_RBV", "ImageMode_RBV"
 TRIGGER, MAKER, MODEL = "TriggerMode_RBV", "Manufacturer_RBV", "Model_RBV"
@@ -62,6 +65,8 @@ class Gateway:
         self._values: Mapping[str, Reading] = {}
         self._form: Format | None = None
         self._file = ""
+        self._is_first = False
+        """Whether no array has come since connecting: the first one may be the last one of before."""
         self._held: tuple[Any, float] | None = None
         """An array whose begin was not told yet, and since when it waits."""
         self._asked = self._answered = self._last_array = 0.0
@@ -84,25 +89,47 @@ class Gateway:
     def _follow(self, records: Records) -> None:
         """Follow the IOC until it is lost, or this shall end."""
         self._records = records
+        if (arrays := self._connected_arrays()) is None:
+            return
         self._counter = records.monitor(self._record(COUNTER))
         self._acquire = records.monitor(self._record(ACQUIRE))
-        arrays: Monitor | None = None
         self._asked = self._answered = time.monotonic()
         while not self._ends.is_set():
             self._come.wait(TICK)
             self._come.clear()
+            if self._counter.is_refused or self._acquire.is_refused:
+                return
             if not self._look() or not self._is_alive():
                 self._take(self._machine.lost())
                 self._held = None
                 return
             if self._machine.state is State.AWAY:
                 continue
-            if arrays is None:  # behind the records: an IOC that sends an array may refuse them meanwhile
-                arrays = records.monitor(self._config.image, self._queue)
             if not self._take_arrays(arrays):
                 self._take(self._machine.lost())
                 return
             self._end_if_over()
+
+    def _connected_arrays(self) -> Monitor | None:
+        """Subscribe to the arrays, and wait for the first one, so that none of a series comes before that.
+
+        The records come behind it: an IOC that sends an array may refuse them meanwhile.
+
+        Returns:
+            The subscription; `None` if there is none, or this shall end.
+        """
+        while not (found := self._records.get([self._record(name) for name in SIZES])):
+            if self._ends.is_set():
+                return None
+        nbytes = PIXEL_BYTES * math.prod(max(1, int(each.value)) for each in found.values())
+        arrays = self._records.monitor(self._config.image, max(FEWEST, min(MOST, QUEUE_BYTES // nbytes)))
+        while not (self._ends.is_set() or arrays.is_refused):
+            if (first := next(arrays.updates(), None)) is not None:
+                self._held, self._is_first = (first, time.monotonic()), True
+                return arrays
+            self._come.wait(TICK)
+            self._come.clear()
+        return None
 
     def _look(self) -> bool:
         """Take what the records have told; return false if they were lost."""
@@ -163,12 +190,6 @@ class Gateway:
         if machine.state is State.ENDING and (machine.is_complete or is_quiet):
             self._take(machine.settle())
 
-    @property
-    def _queue(self) -> int:
-        """Arrays that wait for this thread."""
-        form = self._form
-        return MOST if form is None else max(FEWEST, min(MOST, QUEUE_BYTES // max(1, form.nbytes)))
-
     def _record(self, name: str) -> str:
         return f"{self._config.driver}{name}"
 
@@ -203,7 +224,9 @@ class Gateway:
                     self._held = array, since
                     return False
                 self._stray(number)
+                self._is_first = False
                 return True
+        self._is_first = False
         index = machine.index(number)
         self._last_array = time.monotonic()
         if index is None or self._series is None:
@@ -224,7 +247,7 @@ class Gateway:
                 )
             )
         else:
-            self._strays += 1
+            self._strays += not self._is_first
 
     def _send(self, index: int, array: Any) -> None:
         """Send a frame.
@@ -381,8 +404,8 @@ class Gateway:
         match self._machine.state:
             case State.AWAY:
                 return (
-                    f"the driver {self._config.driver} does not answer: does its IOC run, and are its name "
-                    "and name_servers right?"
+                    f"the driver {self._config.driver}, or {self._config.image}, does not answer: does the "
+                    "IOC run, and are the names and name_servers right?"
                 )
             case State.FOREIGN:
                 return (

@@ -88,6 +88,8 @@ class Monitor:
         self._monitor = monitor
         self.is_there = False
         """Whether the record is connected, as far as the updates taken say."""
+        self.is_refused = False
+        """Whether the IOC has refused the subscription, as one does whose connection is full of arrays."""
 
     def updates(self) -> Iterator[Any]:
         """Yield the updates that have come, as structures; `None` where the record was lost."""
@@ -95,6 +97,8 @@ class Monitor:
             if not isinstance(found, Exception):
                 self.is_there = True
                 yield found
+            elif isinstance(found, RemoteError):
+                self.is_refused = True
             elif self.is_there:
                 self.is_there = False
                 yield None

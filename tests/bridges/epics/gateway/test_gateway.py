@@ -108,7 +108,7 @@ def counted_by_hand(file: h5py.File, first: int, lost: set[int], frames: int) ->
 
 
 def test_what_is_lost_in_epics_is_missing_at_its_index_and_the_series_around_it_are_clean(
-    stage: Stage, capsys: pytest.CaptureFixture[str]
+    stage: Stage, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     stage.take("before", 3)
     with stage.file("before") as file:
@@ -132,6 +132,15 @@ def test_what_is_lost_in_epics_is_missing_at_its_index_and_the_series_around_it_
         assert main(["check", f"{stage.receiver.root}/{name}.h5"]) == 0
     found = stage.until(taken=3)
     assert (found.not_taken, found.strays, found.problem) == (0, 0, "")
+    stage.bridge.kill()  # another one, which first gets the last array of before
+    bridge = BridgeProcess(tmp_path, **{"in": entry(stage.ioc.address, found.endpoint)})
+    again = stage._replace(bridge=bridge)
+    again.until(state="idle", receivers=1)
+    again.take("again", 4)
+    with again.file("again") as file:
+        counted_by_hand(file, 49, set(), 4)
+    assert again.until(taken=1).strays == 0
+    bridge.close()
 
 
 @pytest.mark.slow
