@@ -146,7 +146,7 @@ class Acquisitions:
     def index(self, number: int) -> int | None:
         """Return the index of the array with this number; `None` if it is of no series.
 
-        Call `is_over` first: an array behind the end is one of the next series.
+        Call `is_ahead` first: an array behind the end is one of the next series.
         """
         if self.state not in (State.RUNNING, State.ENDING):
             return None
