@@ -59,7 +59,8 @@ EXTRA_OF = {
     "fabio": "tango", "tango": "tango", "numba": "processing", "scipy": "processing",
     "pyFAI": "powder",
     "OpenGL": "gui", "PyQt5": "gui", "matplotlib": "gui", "qtawesome": "gui", "silx": "gui",
-    "p4p": "epics", "itango": "sardana", "sardana": "sardana", "taurus": "sardana",
+    "aioca": "epics", "p4p": "epics", "itango": "sardana", "sardana": "sardana", "taurus": "sardana",
+    "softioc": "dev",
 }  # fmt: skip
 """The extra of setup.cfg that installs each package that may be missing."""
 

@@ -80,7 +80,7 @@ class Arrays:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        is_there = not self._arrays.is_lost and self._acquisition.now() - self._answered < 2 * ASK
+        is_there = not self._is_lost() and self._acquisition.now() - self._answered < 2 * ASK
         if error is not None and is_there:  # it would go on exposing
             with contextlib.suppress(CameraError):
                 self._ioc.put_choice(self._acquire_record, 0)
@@ -238,13 +238,13 @@ class Arrays:
 
     def _look(self) -> None:
         """Raise if the IOC is lost or frozen, or somebody has changed a record of the series."""
-        now, found = self._acquisition.now(), self._watch.now
-        if self._arrays.is_lost or None in found.values():
+        now = self._acquisition.now()
+        if self._is_lost():
             raise CameraError(
                 f"the IOC is lost at index {self._next}: {self._image_record} is disconnected; start it "
                 "again, then call Reset"
             )
-        self._compare(found)
+        self._compare(self._watch.now)
         if now - self._asked >= ASK:
             self._asked = now
             self._question = self._ioc.ask(self._counter_record, self._answer)
@@ -253,6 +253,10 @@ class Arrays:
                 f"the IOC has not answered for {SILENT:g} s, at index {self._next}: it hangs, or its host is "
                 "cut off"
             )
+
+    def _is_lost(self) -> bool:
+        """Return whether the connection is lost: the arrays or a record may tell it first."""
+        return self._arrays.is_lost or None in self._watch.now.values()
 
     def _answer(self) -> None:
         self._answered = self._acquisition.now()

