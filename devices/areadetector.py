@@ -243,15 +243,11 @@ class AreaDetector(Camera, HasFeatures):
         """See `Camera`."""
         if self._form is None:
             raise CameraError("acquire before prepare")
-        fire = None
+        trigger = ""
         if acquisition.settings.trigger_mode is TriggerMode.SOFTWARE:
             trigger = self._record(str(self._unit["SoftwareTriggerRecord"]))
-
-            def fire() -> None:
-                self._ioc.put(trigger, 1)
-
         with Arrays(
-            self._ioc, self._prefix, self._image, acquisition, self._form, self._codec, self._kept, fire
+            self._ioc, self._prefix, self._image, acquisition, self._form, self._codec, self._kept, trigger
         ) as arrays:
             yield from arrays.take()
 

@@ -8,7 +8,7 @@ last one exact, so that a frame which is lost anywhere in EPICS is missing at it
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from types import TracebackType
 from typing import Any
 
@@ -47,15 +47,15 @@ class Arrays:
         form: format of the frames.
         codec: name of the codec, as it was at Arm.
         kept: records that nobody may change in the series, and their values.
-        fire: gives a software trigger; `None` in other modes.
+        trigger: record that triggers the driver; "" but for SOFTWARE.
     """
 
     def __init__(
         self, ioc: Ioc, prefix: str, image: str, acquisition: Acquisition, form: FrameFormat, codec: str,
-        kept: dict[str, Any], fire: Callable[[], None] | None,
+        kept: dict[str, Any], trigger: str,
     ) -> None:  # fmt: skip
         self._ioc, self._prefix, self._acquisition, self._form = ioc, prefix, acquisition, form
-        self._image_record, self._codec, self._kept, self._fire = image, codec, kept, fire
+        self._image_record, self._codec, self._kept, self._trigger = image, codec, kept, trigger
         self._frames = acquisition.settings.frames
         self._plain_bytes = int(np.prod(form.shape)) * np.dtype(form.dtype).itemsize
         self._counter_record = f"{prefix}ArrayCounter_RBV"
@@ -65,6 +65,8 @@ class Arrays:
         self._question: Any = None
         self._next = 0  # index behind the last frame that has come
         self._fired = 0  # software triggers
+        self._firing: Any = None
+        self._refusal = ""  # of the last one
         self._events = self._seen = 0  # calls from the client's threads, and those that were looked at
 
     def __enter__(self) -> Arrays:
@@ -96,14 +98,15 @@ class Arrays:
         acquisition = self._acquisition
         self._ioc.put_choice(self._acquire_record, 1, wait=False)
         acquisition.ready()
-        if self._fire is None:
+        if not self._trigger:
             yield from self._until(self._frames)
             yield from self._rest()
             return
         for trigger in range(self._frames):
             if not acquisition.wait_trigger():
                 break
-            self._fire()
+            # Not waited for: an IOC that is lost would not answer, and is noticed below.
+            self._firing = self._ioc.send(self._trigger, 1, self._refuse)
             self._fired = trigger + 1
             yield from self._until(trigger + 1)
         yield from self._rest()
@@ -232,6 +235,11 @@ class Arrays:
         self._events += 1  # that two of them count as one does no harm
         self._acquisition.wake()
 
+    def _refuse(self, why: str) -> None:
+        """Note that the driver does not take a trigger; from a thread of the client."""
+        self._refusal = why
+        self._come()
+
     def _has_news(self) -> bool:
         """Return whether something has come since the last look."""
         return self._events != self._seen
@@ -244,6 +252,8 @@ class Arrays:
                 f"the IOC is lost at index {self._next}: {self._image_record} is disconnected; start it "
                 "again, then call Reset"
             )
+        if self._refusal:
+            raise CameraError(f"{self._refusal}, at index {self._next}")
         self._compare(self._watch.now)
         if now - self._asked >= ASK:
             self._asked = now

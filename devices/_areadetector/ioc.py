@@ -124,6 +124,19 @@ class Ioc:
         except (self._client.RemoteError, self._client.Disconnected, ValueError) as error:
             raise CameraError(f"{name} does not take {value}: {error}") from error
 
+    def send(self, name: str, number: int, refused: Callable[[str], None]) -> Any:
+        """Set a number or a switch without waiting: `refused` is called with a sentence, from another thread,
+        if the IOC does not take it. Keep what is returned."""
+
+        def build(value: Any) -> None:
+            value["value.index" if hasattr(value.value, "choices") else "value"] = number
+
+        def handler(answer: Any) -> None:
+            if isinstance(answer, Exception):
+                refused(f"{name} does not take {number}: {answer}")
+
+        return self._raw.Context.put(self._context, name, handler, builder=build, get=False)
+
     def choose(self, name: str, choice: str) -> None:
         """Set an enumeration to one of its choices, by its text.
 

@@ -68,6 +68,18 @@ class TestAreaDetector(CameraContract):
         for name, value in (("AcquireTime", 0.5), ("AcquirePeriod", 1.0), ("TriggerMode", 1), ("SizeX", 10)):
             self.ioc.put(name, value)
 
+    @pytest.mark.slow
+    def test_a_power_cut_in_a_series_is_a_fault_and_the_next_series_is_whole(
+        self, rig: Rig, mode: TriggerMode
+    ) -> None:
+        super().test_a_power_cut_in_a_series_is_a_fault_and_the_next_series_is_whole(rig, mode)
+
+    @pytest.mark.slow
+    def test_after_a_power_cut_between_series_the_next_one_is_whole(
+        self, rig: Rig, mode: TriggerMode
+    ) -> None:
+        super().test_after_a_power_cut_between_series_the_next_one_is_whole(rig, mode)
+
 
 @pytest.fixture
 def rig(ioc: SimulatedIoc) -> Iterator[Rig]:
@@ -86,7 +98,14 @@ def take(rig: Rig, frames: int, **changes: Any) -> tuple[list[Frame], SeriesEnd]
     return found, end
 
 
-@pytest.mark.parametrize("lost", [(0,), (3, 50, 99), (0, 1, 98, 99)])
+@pytest.mark.parametrize(
+    "lost",
+    [
+        pytest.param((0,), marks=pytest.mark.slow),
+        (3, 50, 99),
+        pytest.param((0, 1, 98, 99), marks=pytest.mark.slow),
+    ],
+)
 def test_what_is_lost_in_epics_is_missing_at_its_index(
     lost: tuple[int, ...], ioc: SimulatedIoc, rig: Rig
 ) -> None:
@@ -104,6 +123,7 @@ def test_what_is_lost_in_epics_is_missing_at_its_index(
     assert take(rig, 3)[1].lost is None
 
 
+@pytest.mark.slow
 def test_one_series_of_large_frames_follows_the_other() -> None:
     """An IOC whose connection is full of a large array refuses subscriptions."""
     ioc = SimulatedIoc(shape=(4096, 4096), dtype="uint8")
@@ -313,3 +333,14 @@ def test_a_wrong_image_record_is_named_at_arm(ioc: SimulatedIoc) -> None:
 def test_the_port_of_another_ioc_is_not_taken(ioc: SimulatedIoc) -> None:
     with pytest.raises(RuntimeError, match="the port is taken"):
         SimulatedIoc(port=int(ioc.address.rpartition(":")[2]))
+
+
+def test_a_trigger_that_the_driver_does_not_take_is_a_fault_with_the_record(ioc: SimulatedIoc) -> None:
+    unit = {**MODES, "NameServers": ioc.address, "SoftwareTriggerRecord": "ArrayCounter_RBV"}
+    with Rig(AreaDetector(unit), buffers=2**24) as rig:
+        rig.connect()
+        rig.arm(n_triggers=2, exposure_time=0.001, trigger_mode=TriggerMode.SOFTWARE)
+        rig.until(lambda status: status.ready_for_trigger)
+        rig.engine.trigger()
+        said = rig.until_state("fault").message
+        assert "SIM:cam1:ArrayCounter_RBV does not take 1: " in said and said.endswith(", at index 0")

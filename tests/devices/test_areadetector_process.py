@@ -26,6 +26,7 @@ from penstock.streamer.settings import Limits, TriggerMode
 from penstock.streamer.unit import CameraError
 from tests.receiver.processes import DEADLINE
 from tests.streamer.rig import Rig
+from tests.system.beamline import until
 from tests.third_party import program_of
 
 pytestmark = pytest.mark.slow
@@ -157,6 +158,12 @@ def test_records_of_a_real_ioc_are_read_set_and_read_back(port: int) -> None:
             ioc.put("R:Temperature", 1.0)
         with pytest.raises(CameraError, match="R:TriggerMode has no choice Soft; it has Internal, External"):
             ioc.choose("R:TriggerMode", "Soft")
+        refusals: list[str] = []
+        sent = [ioc.send(name, 0, refusals.append) for name in ("R:Acquire", "R:NumImages", "R:Temperature")]
+        now = ["Done", "1"]  # of images the fewest that it takes
+        until(lambda: [each.text for each in ioc.require(["R:Acquire", "R:NumImages"])] == now, "set")
+        until(lambda: refusals, "refused")
+        assert len(refusals) == 1 < len(sent) and refusals[0].startswith("R:Temperature does not take 0: ")
         ioc.close()
 
 

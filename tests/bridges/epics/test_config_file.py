@@ -113,6 +113,7 @@ def test_what_is_wrong_with_an_ioc_is_said(keys: dict[str, object], words: str) 
     assert len(found) == 1 and words in found[0], found
 
 
+@pytest.mark.slow
 def test_an_ioc_that_does_not_answer_is_found_by_check(tmp_path: Path) -> None:
     driver = {
         "driver": "SIM:cam1:",

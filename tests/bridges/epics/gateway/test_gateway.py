@@ -153,6 +153,7 @@ def test_all_frames_lost_is_a_series_of_missing_frames_and_never_a_complete_one(
     assert (status.counts.planned, status.counts.missing, status.counts.received) == (4, 4, 0)
 
 
+@pytest.mark.slow
 def test_an_acquisition_that_is_stopped_a_single_one_and_one_behind_the_other(stage: Stage) -> None:
     stage.take("stopped", 10_000)
     stage.receiver.wait(lambda status: (status.counts.received or 0) > 3)
@@ -208,7 +209,8 @@ def test_a_counter_that_is_set_back_in_an_acquisition_ends_it_as_a_fault(stage: 
         assert (file["entry/instrument/sim_1/frame_status"][()] == FrameStatus.STORED).all()
 
 
-@pytest.mark.parametrize("codec", ["bslz4", pytest.param("lz4hdf5", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("codec", ["bslz4", "lz4hdf5"])
 def test_packed_arrays_stay_packed(codec: str, stage: Stage) -> None:
     stage.ioc.codec = codec
     stage.take("packed", 3)
