@@ -113,7 +113,7 @@ class Series:
     """Algorithm of the blobs' checksums, such as "crc32", each verified on receipt; "unchecked: …" if the
     algorithm is unknown; "" if none was announced."""
     restarts: int = 0
-    """How often the receiver was killed during this series and resumed it."""
+    """How often the receiver was killed or ended during this series, and resumed it."""
     unconfirmed: bool = False
     """The series was resumed, or its streamer was lost and is connected again, and none of its messages has
     arrived since: the next one may take its place."""

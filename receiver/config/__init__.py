@@ -203,6 +203,9 @@ class ReceiverConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     resume: bool = True
     """True: a receiver that was killed resumes the running series, in its file, when it is started again.
     False: it marks the file as incomplete."""
+    on_terminate: Literal["finish", "resume"] = "finish"
+    """What SIGTERM and Ctrl-C do to the running series: "finish" ends it, "resume" takes what has arrived and
+    leaves it to the next start."""
     state_folder: str = ""
     """Folder in which the receiver records which file is open, and its last series; ".penstock" in the data
     root if not given."""
@@ -243,6 +246,11 @@ class ReceiverConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
             raise ValueError(f'data_root is "{self.data_root}"; give an absolute path, such as /data')
         if self.state_folder and not self.state_folder.startswith("/"):
             raise ValueError(f'state_folder is "{self.state_folder}"; give an absolute path')
+        if self.on_terminate == "resume" and not self.resume:
+            raise ValueError(
+                "on_terminate is resume, and resume is false, so that the next start resumes no series: "
+                "leave one of them out"
+            )
         if self.frames_per_file and self.files > 1:
             raise ValueError(
                 f"frames_per_file is {self.frames_per_file} and files {self.files}; segments are written one "

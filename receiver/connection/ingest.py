@@ -165,6 +165,10 @@ class Ingest:
         """Number of sockets that are connected."""
         return sum(each.is_connected for each in self._all)
 
+    def comes_within(self, seconds: float) -> bool:
+        """Wait for messages, for this time at most; return whether there are some."""
+        return bool(zmq.select(self._sockets, [], [], seconds)[0])
+
     def connections(self) -> list[Connection]:
         """Return the connected sockets per endpoint, and how long its host has not answered."""
         return [
@@ -242,7 +246,9 @@ class Ingest:
         )
 
     def close(self) -> None:
-        """Close all sockets; unread messages are dropped."""
+        """Close all sockets, unless they are; unread messages are dropped."""
+        if self._context.closed:
+            return
         for each in self._all:
             each.close()
         self._context.term()

@@ -164,6 +164,10 @@ class SeriesFiles:
         self._journal.close()
         return failed
 
-    def is_resumable(self) -> bool:
-        """Return whether the next start could resume the series whose file is open."""
-        return self._journal.is_resumable(self._config)
+    def why_not_resumable(self) -> str:
+        """Return why the next start could not resume the series whose file is open; "" if it could."""
+        return self._journal.why_not_resumable(self._config)
+
+    def leave(self) -> None:
+        """Leave the series whose file is open to the next start."""
+        self._journal.leave()

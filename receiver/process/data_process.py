@@ -19,7 +19,7 @@ import time
 
 from penstock.receiver.live.last_frame import LastFrame
 from penstock.receiver.process.history import History
-from penstock.receiver.process.link import Link
+from penstock.receiver.process.link import GONE, Link
 from penstock.receiver.process.pipeline import Pipeline
 from penstock.receiver.process.telling import Telling
 from penstock.receiver.regions.memory import RegionMemory
@@ -73,9 +73,11 @@ def run(link: Link, last_frame: LastFrame, requested_frame: LastFrame, rois: Reg
                     case "quit" | "leave":
                         log.info("%s ends: %s", setup.name, command.reason)
                         why = command.reason
-                        if command.action == "leave" and pipeline.leave():
-                            log.warning("%s: the next start resumes the series", setup.name)
-                            os._exit(1)  # neither file nor consumers see an end: the series continues
+                        if command.action == "leave":
+                            if not (why_not := pipeline.leave(asked=command.reason != GONE)):
+                                log.warning("%s: the next start resumes the series", setup.name)
+                                os._exit(0)  # neither file nor consumers see an end: the series continues
+                            why += f", and the series cannot be resumed: {why_not}"
                         return
                 link.handled = command.number  # all that "tell" asks for
             fresh = pipeline.answer_request() or fresh

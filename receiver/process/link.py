@@ -46,7 +46,7 @@ class Command(msgspec.Struct, frozen=True):
     """Number of the command; a snapshot has the number of the last one carried out."""
     action: str
     """"stop", "reset", "rois", "expect", "forget", "tell" (what has happened so far), "quit", "leave" (the
-    parent is gone), or "request", which has its own answer."""
+    parent is gone, or ends and leaves its series to the next start), or "request" with its own answer."""
     reason: str = ""
     series: str = ""
     """Id of the series that "stop" leaves to its end message, "" to end the running series now; or of the one

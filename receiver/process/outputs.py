@@ -291,19 +291,24 @@ class Outputs:
         """Finish the recovery: the series was resumed, or could not be, for this reason."""
         self.view.recovered(self._files.finalize(failed))
 
-    def leave(self) -> bool:
-        """Flush the running series for the next start to resume; return whether it can be resumed.
+    def why_not_resumable(self) -> str:
+        """Return why the next start could not resume the running series; "" if it could."""
+        return "nothing is written" if self.writer is None else self._files.why_not_resumable()
 
-        It can be if it is in the journal: then this process has to end as if it were killed.
+    def leave(self, *, asked: bool) -> None:
+        """Flush the running series for the next start to resume: then this process ends as if it were killed.
+
+        Args:
+            asked: the receiver was asked to end, and not killed.
 
         Raises:
             WriterError: it cannot be written.
         """
-        if (writer := self.writer) is None or not self._files.is_resumable():
-            return False
-        self._flush(writer, self._clock())
+        assert self.writer is not None
+        self._flush(self.writer, self._clock())
+        if asked:
+            self._files.leave()
         self.forwarder.leave()
-        return True
 
     def close(self) -> None:
         """Release everything."""

@@ -52,6 +52,9 @@ BURST_SECONDS = 0.1
 Snapshots are sent between two turns, and a process without them for seconds counts as hanging; the live view
 also gets its frame between two turns."""
 
+READ_SECONDS, QUIET_SECONDS = 1.0, 0.002
+"""Longest time in seconds for what has arrived, when a series is left to the next start; and the silence
+behind which nothing is taken to be under way, so that the sockets are closed between two frames."""
 LONGEST_BEHIND = 300.0
 """Longest time in seconds for which the collector's clock stands still while messages wait: an abandoned
 series has to end even if another streamer floods the sockets."""
@@ -199,11 +202,28 @@ class Pipeline:
         """Look for the requested frame, if there is a request; return whether there is an answer now."""
         return self.outputs.requested.step(self._collector.series, self.outputs.writer)
 
-    def leave(self) -> bool:
-        """Flush the running series for the next start to resume; see `Outputs.leave`."""
-        left = []
-        self._guarded(lambda: left.append(self.outputs.leave()))
-        return left == [True]
+    def leave(self, *, asked: bool) -> str:
+        """Take what has arrived, and leave the running series to the next start.
+
+        Args:
+            asked: the receiver was asked to end, and not killed.
+
+        Returns:
+            "" if it is left, and this process has to end as if it were killed. Else why not: `close` ends it.
+        """
+        if why_not := self.outputs.why_not_resumable():
+            return why_not
+        due = self._clock() + READ_SECONDS
+        while self.ingest.comes_within(QUIET_SECONDS) and self._clock() < due:
+            self.step(0.0)
+        at = self._now()
+        self._pass_on(self._arrivals.flush(), at)
+        self._drain(at)
+        if why_not := self.outputs.why_not_resumable():
+            return why_not  # its end was among it
+        self.ingest.close()  # from now on, its frames wait in the streamer
+        self._guarded(partial(self.outputs.leave, asked=asked))
+        return self.machine.error
 
     def close(self, reason: str = "the receiver was shut down") -> None:
         """End the running series and release everything."""

@@ -124,11 +124,12 @@ class Supervisor(Parent[Snapshot]):
             raise RuntimeError(f"the data process of receiver {self.name} did not start; see the log above")
 
     async def close(self) -> None:
-        """End the running series, close its file, end the data process."""
+        """End the running series, close its file, or leave it to the next start; end the data process."""
         self._leave()
         self._free.close()
         await self._revived()
-        quitting = Command(0, "quit", "the receiver was shut down")
+        action = "leave" if self._leaves_series else "quit"
+        quitting = Command(0, action, "the receiver was shut down")
         await self._quit(quitting, QUIT_SECONDS, "data process")
         await asyncio.to_thread(self.history.close)
 
@@ -183,6 +184,11 @@ class Supervisor(Parent[Snapshot]):
         """Ids of the running processes, by name."""
         data = {"data": self._child.pid} if self._child is not None and self.alive else {}
         return {"http": os.getpid(), **data}
+
+    @property
+    def _leaves_series(self) -> bool:
+        """Whether a running series is left to the next start when the receiver ends."""
+        return self.config.on_terminate == "resume"
 
     @property
     def _hangs(self) -> bool:
@@ -379,6 +385,8 @@ class Supervisor(Parent[Snapshot]):
         resumed, the data process is restarted for the next one, unless it dies again before it has stored a
         frame or ended a series.
         """
+        if self._closing and self._leaves_series:
+            return  # the next start finds the file
         journal = Journal(self.name, self.config)
         left = await asyncio.to_thread(lambda: recover.series_left(journal, self.config))
         if self._may_go_on(left):

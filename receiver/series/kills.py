@@ -1,4 +1,4 @@
-"""Kills of the receiver in a series that was then resumed, and what they have cost, in words."""
+"""Restarts of the receiver in a series that was then resumed, and what they have cost, in words."""
 
 from __future__ import annotations
 
@@ -16,12 +16,14 @@ MOST_GAPS = 4
 
 
 class Interruption(msgspec.Struct, frozen=True):
-    """A kill of the receiver during a series that was then resumed."""
+    """A kill or an end of the receiver during a series that was then resumed."""
 
     first: int
     """First index unknown to the file."""
     highest: int
     """Highest index known to the file."""
+    was_left: bool = False
+    """Whether the receiver was asked to end, and left the series to the next start."""
 
 
 def told(kills: Sequence[Interruption], account: Account) -> list[str]:
@@ -53,8 +55,15 @@ def told(kills: Sequence[Interruption], account: Account) -> list[str]:
     elif not gaps:
         is_whole = account.planned is not None and not account.counts().missing
         which.append("no frame was lost" if is_whole else "which frames that cost is not known")
+    return [f"the receiver was {_restarted(kills)} in the series: {', '.join(which)}"]
+
+
+def _restarted(kills: Sequence[Interruption]) -> str:
+    killed = sum(not kill.was_left for kill in kills)
     times = f" {len(kills)} times" if len(kills) > 1 else ""
-    return [f"the receiver was killed and restarted{times} in the series: {', '.join(which)}"]
+    if killed == len(kills):
+        return f"killed and restarted{times}"
+    return f"restarted{times}" + (f" ({killed} of them after a kill)" if killed else "")
 
 
 def _lost(gaps: Sequence[tuple[int, int]]) -> str:

@@ -48,6 +48,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     metadata: Mapping[str, Any] = {}
     """Metadata of the same message as received, before the transforms."""
     interruptions: tuple[Interruption, ...] = ()
+    was_left: bool = False
+    """Whether the receiver left the series to the next start, since it was asked to end."""
     failed: str = ""
     """Why the series ended, if only its file could not be closed."""
 
@@ -59,13 +61,24 @@ def state_folder(config: ReceiverConfig) -> Path:
 
 def is_resumable(entry: Entry, config: ReceiverConfig) -> bool:
     """Return whether the series of an entry can be resumed."""
+    return not why_not_resumable(entry, config)
+
+
+def why_not_resumable(entry: Entry, config: ReceiverConfig) -> str:
+    """Return why the series of an entry cannot be resumed, as the end of a sentence; "" if it can."""
     header = entry.header
-    if header is None or not config.resume or config.source.join:
-        return False  # only the process that was killed knew which modules of a frame had arrived
+    if not config.resume:
+        return "resume is false"
+    if config.source.join:
+        return "only the process that took its modules knows which of them have arrived (source.join)"
     if config.source.frame_origin == "first":
-        return False  # only that process knew which one was the first
-    # The file has the format behind the transforms, not the one before.
-    return not config.transforms or None not in (header.shape, header.type, header.compression)
+        return "only the process that took its first frame knows that one's number (frame_origin: first)"
+    if header is None:
+        return "its frames do not name their series, or come in several streams"
+    if config.transforms and None in (header.shape, header.type, header.compression):
+        # The file has the format behind the transforms, not the one before.
+        return "its start message does not announce the format that the transforms need"
+    return ""
 
 
 class Left:
@@ -159,9 +172,16 @@ class Journal:
             interruptions=series.interruptions,
         )  # fmt: skip
 
-    def is_resumable(self, config: ReceiverConfig) -> bool:
-        """Return whether the next start could resume the series whose file is open."""
-        return self._open is not None and is_resumable(self._open.entry, config)
+    def why_not_resumable(self, config: ReceiverConfig) -> str:
+        """Return why the next start could not resume the series whose file is open; "" if it could."""
+        if self._open is None:
+            return f"it is not in the journal in {self.folder}"
+        return why_not_resumable(self._open.entry, config)
+
+    def leave(self) -> None:
+        """Note that the series whose file is open is left to the next start."""
+        if self._open is not None:
+            self._write(self._open, msgspec.structs.replace(self._open.entry, was_left=True))
 
     def close(self) -> None:
         """Remove the entry of the open file, which has been closed."""
@@ -174,12 +194,14 @@ class Journal:
         if self._open is None:
             return
         left, self._open = self._open, None
-        failed = msgspec.structs.replace(left.entry, header=None, metadata={}, failed=reason)
+        self._write(left, msgspec.structs.replace(left.entry, header=None, metadata={}, failed=reason))
+        left.release()
+
+    def _write(self, left: Left, entry: Entry) -> None:
         try:
-            _write(left._descriptor, failed)
+            _write(left._descriptor, entry)
         except OSError as error:
             log.warning("%s: the journal cannot be written: %s", self._name, error.strerror)
-        left.release()
 
     def left(self) -> Iterator[Left]:
         """Yield this receiver's entries whose writer is gone, oldest first.

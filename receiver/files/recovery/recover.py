@@ -32,7 +32,7 @@ from penstock.stins.texts import of_series, plural
 
 log = logging.getLogger(__name__)
 
-KILLED = "the receiver was killed"
+KILLED, LEFT = "the receiver was killed", "the receiver was ended"
 
 
 @dataclass
@@ -110,11 +110,11 @@ def _open(left: Left) -> Resumable | None:
     except BaseException:
         reopened.close()
         raise
-    death = Interruption(account.gap_start, account.highest)
+    death = Interruption(account.gap_start, account.highest, was_left=entry.was_left)
+    stored = plural(account.counts().stored, "frame was", "frames were")
     log.warning(
         "%s is continued: %s when %s in it%s",
-        entry.filename, KILLED, plural(account.counts().stored, "frame was", "frames were"),
-        of_series(entry.series),
+        entry.filename, LEFT if entry.was_left else KILLED, stored, of_series(entry.series),
     )  # fmt: skip
     resumed = ResumedSeries(
         account, (*entry.interruptions, death), entry.filename, entry.started, rois, values, times

@@ -274,6 +274,7 @@ def test_the_configuration_reaches_the_data_process_as_it_is() -> None:
             r"one for each of the 17: leave it out or put \{type: as",
         ),
         ({"files": 2, "frames_per_file": 5}, "frames_per_file is 5 and files 2; segments are written one af"),
+        ({"on_terminate": "resume", "resume": False}, "on_terminate is resume, and resume is false, so that"),
         ({"files": 2, "swmr": True}, "swmr is for one file that others read while it grows: leave out swmr"),
         (
             {"frames_per_file": 5, "source": MODULES},

@@ -20,6 +20,16 @@ def closed(missing: set[int], frames: int = 60, planned: int | None = 60) -> Acc
     return account
 
 
+def test_who_ended_it_is_told() -> None:
+    left = Interruption(10, 9, was_left=True)
+    assert told([left], closed({10})) == [
+        "the receiver was restarted in the series: at least 1 frame from index 10 on was lost"
+    ]
+    assert told([left, Interruption(20, 19), left], closed({10}))[0].startswith(
+        "the receiver was restarted 3 times (1 of them after a kill) in the series: at least 1 frame"
+    )
+
+
 @pytest.mark.parametrize(
     ("missing", "kills", "said"),
     [
