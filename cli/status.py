@@ -168,6 +168,8 @@ def describe(status: Status, receiver: str = "") -> Iterator[str]:
         yield f"  {_connection(connection, has_left=_is_well(status))}"
     if status.waits_for:
         yield f"  {status.waits_for}"
+    if status.unguarded:
+        yield f"  {status.unguarded}"
     if status.stalled:
         yield f"  the data process has not answered for {status.stalled:.1f} s; does its file system hang?"
     series = status.series
@@ -184,7 +186,7 @@ def describe(status: Status, receiver: str = "") -> Iterator[str]:
         yield f"  {file}, {so_far}{f': {_reason(status)}' if _reason(status) else ''}"
         if series.active and series.restarts:
             times = "once" if series.restarts == 1 else f"{series.restarts} times"
-            yield f"    the receiver was killed and restarted {times} within it"
+            yield f"    the receiver was restarted {times} within it"
         yield f"    {', '.join(_counts(status)) or 'nothing received'}"
         if series.active:
             yield f"    {status.frame_rate:.0f} frames/s, {status.byte_rate / 1e6:.1f} MB/s"

@@ -352,7 +352,10 @@ class Status:
     version: int = 0
     """Grows with every change: `GET /status?seen=VERSION&wait=SECONDS` returns once it differs."""
     waits_for: str = ""
-    """While a detector's modules begin a series: those whose start messages are still missing."""
+    """While a detector's modules begin a series: those whose start messages are still missing. Or another
+    receiver of the same name and data root, until that one ends: a sentence."""
+    unguarded: str = ""
+    """Why nothing keeps another receiver of the same name and data root away; "" where a lock does."""
     expected: str = ""
     """Id of the series that a device has announced (`PUT /expected/{arm}`) and that has not begun; "" for
     none."""

@@ -20,13 +20,17 @@ def serve(name: str, config: ReceiverConfig, listener: socket.socket, ready: Cal
         name: of the receiver.
         config: of the receiver.
         listener: a socket that is bound and listening.
-        ready: called once requests are answered.
+        ready: called once requests are answered, and no other receiver of this name and data root runs.
     """
     supervisor = Supervisor(name, config)
-    return server.serve(create_app(supervisor), listener, ready, supervisor.end_waits)
+    return server.serve(
+        create_app(supervisor), listener, lambda: supervisor.waiting.when_over(ready), supervisor.end_waits
+    )
 
 
 def make(name: str, config: ReceiverConfig, ready: Callable[[], None]) -> uvicorn.Server:
     """Return the server of a receiver, not yet started."""
     supervisor = Supervisor(name, config)
-    return server.make(create_app(supervisor), ready, supervisor.end_waits)
+    return server.make(
+        create_app(supervisor), lambda: supervisor.waiting.when_over(ready), supervisor.end_waits
+    )

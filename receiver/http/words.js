@@ -42,7 +42,7 @@ export function seriesFacts(status) {
     { name: "Started", text: time(new Date(series.started * 1000)) },
   ];
   if (series.active) facts.unshift({ name: "Rate", text: `${number(status.frame_rate)} frames/s, ${bytes(status.byte_rate)}/s` });
-  if (series.restarts) facts.push({ name: "Restarts", text: `${series.restarts}: the receiver was killed and went on`, bad: true });
+  if (series.restarts) facts.push({ name: "Restarts", text: `${series.restarts}: the receiver was killed, or ended, and went on`, bad: true });
   return facts;
 }
 
@@ -63,6 +63,7 @@ export function receiverFacts(status) {
     const held = stalls ? "; the series waits for it" : "";
     facts.push({ name: `Consumer ${name}`, text: `${there}, ${number(sent)} sent, ${number(dropped)} dropped${held}`, bad: stalls, link: page && { href: page, text: "its page" } });
   }
+  if (status.unguarded) facts.push({ name: "No lock", text: status.unguarded });
   if (status.stalled) facts.push({ name: "Stalled", text: `silent for ${number(status.stalled)} s; does its file system hang?`, bad: true });
   const errors = Object.entries(status.errors);
   if (errors.length) facts.push({ name: "Errors since it was started", text: errors.map(([kind, count]) => `${number(count)} ${kind}`).join(", "), bad: true });

@@ -33,7 +33,9 @@ from penstock.receiver.process.folders import DataRoot
 from penstock.receiver.process.free_space import FreeSpace
 from penstock.receiver.process.history import History
 from penstock.receiver.process.link import Command, Setup, Snapshot
+from penstock.receiver.process.receiver_lock import ReceiverLock
 from penstock.receiver.process.stage_times import Measures
+from penstock.receiver.process.waiting import Waiting
 from penstock.receiver.regions import memory
 from penstock.receiver.series.running_series import MAX_REASON
 from penstock.receiver.service.child import Child
@@ -96,20 +98,40 @@ class Supervisor(Parent[Snapshot]):
         """Series that have ended."""
         self.folders = DataRoot(config.data_root)
         """Folders where files may go."""
+        self._lock = ReceiverLock(name, config)
+        self.waiting = Waiting(self._lock, self._start, self._not_started, self._news)
+        """Whether it waits for another receiver."""
         self._free = FreeSpace(partial(storage.free_bytes, config.data_root))
+        self._has_begun = False  # whether the data process was started
         self._last_death: tuple[str, int] | None = None  # series, and number of safe frames
         self._has_progress = True  # whether frames were stored or a series has ended since the last death
 
     # -- life ----------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Start the data process and wait for its first snapshot.
+        """Start the data process and wait for its first snapshot; or begin to wait for another receiver of
+        this name and data root to end.
 
         Raises:
             RuntimeError: it could not be started, or ended at once; its log says why.
         """
+        await self.waiting.begin()
+
+    def _not_started(self, why: str) -> None:
+        """Be in Error: the other receiver has ended, and this one could not be started."""
+        log.error("%s", why)
+        status = replace(self._snapshot.status, state="error", error=f"{why}; reset starts it again")
+        self._snapshot = Snapshot(status, 0)
+
+    def _news(self) -> None:
+        """Tell those who wait that the status is another one."""
+        self._version += 1
+        self._changes.notify()
+
+    async def _start(self) -> None:
+        """Start the data process; see `start`."""
         try:
-            child = Child(DATA_PROCESS, {**ALLOCATOR, **os.environ}, self._shared)
+            child = Child(DATA_PROCESS, {**ALLOCATOR, **os.environ}, self._shared, self._lock.descriptors)
         except OSError as error:
             raise RuntimeError(
                 f"the data process of receiver {self.name} could not be started: "
@@ -118,6 +140,7 @@ class Supervisor(Parent[Snapshot]):
         if self._watch is None:
             self._free.start()
             self.history.start()
+            self._has_begun = True
         shared = sum(consumer.queue_mb for consumer in self.config.forward if consumer.shared)
         longest = START_SECONDS + shared / RESERVED_PER_SECOND
         if not await self._begin(child, Setup(self.name, self._config_in_use), longest) or not self.alive:
@@ -126,6 +149,12 @@ class Supervisor(Parent[Snapshot]):
     async def close(self) -> None:
         """End the running series, close its file, or leave it to the next start; end the data process."""
         self._leave()
+        self.waiting.cancel()
+        if self._has_begun:
+            await self._end()
+        self._lock.close()
+
+    async def _end(self) -> None:
         self._free.close()
         await self._revived()
         action = "leave" if self._leaves_series else "quit"
@@ -139,8 +168,11 @@ class Supervisor(Parent[Snapshot]):
     def status(self) -> Status:
         """The status in the newest snapshot; a stall is added if the snapshot is old."""
         status = replace(
-            self._snapshot.status, version=self._version, free_bytes=self._free.value, downsample=self._step
-        )
+            self._snapshot.status, version=self._version, free_bytes=self._free.value, downsample=self._step,
+            unguarded=self._lock.unguarded,
+        )  # fmt: skip
+        if self.waiting.sentence:
+            return replace(status, waits_for=self.waiting.sentence)
         stalled = self._stalled
         if not stalled:
             return status
@@ -174,6 +206,8 @@ class Supervisor(Parent[Snapshot]):
     def health(self) -> Health:
         """Liveness and readiness, for whoever restarts receivers."""
         status = self.status
+        if self.waiting.sentence:
+            return Health(alive=True, ready=False, message=self.waiting.sentence)
         alive = self.alive and not self._hangs
         ready = alive and status.state != "error" and not status.stalled
         message = status.error or (status.series.reason if status.stalled and status.series else "")
@@ -235,6 +269,7 @@ class Supervisor(Parent[Snapshot]):
         Raises:
             Refused: it could not; the sentence says why.
         """
+        self.waiting.check()
         return series_check.check(self.name, self._config_in_use, self.status, series)
 
     async def expect(self, part: UserPart, seconds: float) -> SeriesCheckResult:
@@ -274,12 +309,13 @@ class Supervisor(Parent[Snapshot]):
         """Leave Error; restart the data process if it has died.
 
         Raises:
-            Refused: a series is running.
+            Refused: a series is running, or another receiver.
         """
+        self.waiting.check()
         await self._revived()
         if not self.alive:
             try:
-                await self.start()
+                await self._start()
             except RuntimeError as error:
                 raise Refused("in_error", str(error)) from error
         elif self.status.state == "running":
@@ -297,6 +333,7 @@ class Supervisor(Parent[Snapshot]):
         Raises:
             Refused: they cannot be kept, and nothing is changed; or the data process does not answer.
         """
+        self.waiting.check()
         if keep:
             await asyncio.to_thread(self.rois.keep, rois)
         else:
@@ -320,6 +357,8 @@ class Supervisor(Parent[Snapshot]):
         Raises:
             FrameRefused: the data process takes no request, or does not answer in time.
         """
+        if self.waiting.sentence:
+            raise FrameRefused("busy", self.waiting.sentence, retry_after=SILENT_AFTER)
         try:
             ticket = self._send(Command(0, "request", request=request))
         except OSError as error:  # it has just died, or takes no more commands
@@ -398,7 +437,7 @@ class Supervisor(Parent[Snapshot]):
                 series = replace(series, active=False, complete=False, reason=sentence, ended=time.time())
                 self.history.add(PastSeries(series=series, counts=self._snapshot.status.counts))
             try:
-                await self.start()
+                await self._start()
             except RuntimeError as error:
                 log.error("%s", error)
                 sentence += f"; {error}"
@@ -433,6 +472,7 @@ class Supervisor(Parent[Snapshot]):
         return again
 
     async def _command(self, command: Command) -> None:
+        self.waiting.check()
         while True:
             await self._revived()
             if not self.alive:

@@ -18,6 +18,7 @@ class Child:
     Args:
         module: what it runs.
         descriptors: further ones that it inherits; they are its further arguments.
+        held: further ones that it keeps open, as long as it lives.
         env: its environment.
         own_session: whether signals of the terminal do not reach it.
 
@@ -30,6 +31,7 @@ class Child:
         module: str,
         env: Mapping[str, str],
         descriptors: Sequence[int] = (),
+        held: Sequence[int] = (),
         *,
         own_session: bool = False,
     ) -> None:
@@ -38,7 +40,7 @@ class Child:
         try:
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-m", module, *map(str, passed)],
-                pass_fds=passed, env=env, stdin=subprocess.DEVNULL, start_new_session=own_session,
+                pass_fds=(*passed, *held), env=env, stdin=subprocess.DEVNULL, start_new_session=own_session,
             )  # fmt: skip
         except OSError:
             ours.close()

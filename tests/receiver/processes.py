@@ -39,13 +39,16 @@ class ReceiverProcess:
         endpoint: of the streamer.
         source: further keys of its source.
         http: HOST:PORT; any free port of loopback by default.
+        name: of the entry.
+        waits: it is not ready at first: another receiver has its lock; with a port in `http`.
         within: command that starts its program, such as `ip netns exec NAME`.
         keys: further keys of its entry.
     """
 
     def __init__(
         self, folder: Path, endpoint: str, source: dict[str, Any] | None = None,
-        http: str = "127.0.0.1:0", within: Sequence[str] = (), **keys: Any,
+        http: str = "127.0.0.1:0", within: Sequence[str] = (), name: str = "sim-1", waits: bool = False,
+        **keys: Any,
     ) -> None:  # fmt: skip
         self.root = folder / "data"
         self.root.mkdir(parents=True, exist_ok=True)
@@ -54,15 +57,15 @@ class ReceiverProcess:
             "data_root": str(self.root), "flush_seconds": 0.05, "gap": {"seconds": 0.3}, **keys,
         }  # fmt: skip
         config = folder / "receivers.yaml"
-        config.write_text(json.dumps({"receivers": {"sim-1": entry}}))
+        config.write_text(json.dumps({"receivers": {name: entry}}))
         self.log = folder / "receiver.log"
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
-                [*within, "penstock", "receiver", "sim-1", "--config", str(config), "--http", http, "--json"],
+                [*within, "penstock", "receiver", name, "--config", str(config), "--http", http, "--json"],
                 stdout=subprocess.PIPE, stderr=log, start_new_session=True,
             )  # fmt: skip
         try:
-            self.client = ReceiverClient(self._ready()["http"], timeout=5.0)
+            self.client = ReceiverClient(f"http://{http}" if waits else self.ready()["http"], timeout=5.0)
         except BaseException:
             self.close()
             raise
@@ -123,7 +126,8 @@ class ReceiverProcess:
         assert self.process.stdout is not None
         self.process.stdout.close()
 
-    def _ready(self) -> dict[str, Any]:
+    def ready(self) -> dict[str, Any]:
+        """Wait for the line that it prints once it is ready; what that says."""
         assert self.process.stdout is not None
         with selectors.DefaultSelector() as selector:
             selector.register(self.process.stdout, selectors.EVENT_READ)

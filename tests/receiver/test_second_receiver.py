@@ -26,7 +26,7 @@ def test_with_the_data_root_of_the_first_it_does_not_take_away_its_file(
     streamer = Streamer()
     first = ReceiverProcess(tmp_path / "first", streamer.endpoint, forward=FORWARD, **keys)
     endpoint = first.client.status().consumers[0].endpoint
-    second = ReceiverProcess(tmp_path / "second", endpoint, data_root=str(first.root))
+    second = ReceiverProcess(tmp_path / "second", endpoint, name="sim-2", data_root=str(first.root))
     try:
         first.wait(lambda status: status.consumers[0].connected == 1)
         path = first.root / "x.h5"
