@@ -47,7 +47,7 @@ def bridge_row(found: PipelineRow, last: Row | None, now: float) -> Row:
         return last if last.state == AWAY else away(last, found.problem, now)
     return BridgeRow(
         name=found.name, kind="bridge", tango_class="", server=PROGRAM, state=found.state,
-        status=f"{plural(found.workers, 'client') if found.workers else 'no client'} connected",
+        status=f"{plural(found.workers, 'client') if found.workers else 'no client'} connected.",
         problem=found.problem, running=found.state == "RUNNING", file=found.file, done=found.done,
         planned=found.planned, receiver_url=found.receiver_url, url=found.url,
     )  # fmt: skip
@@ -75,7 +75,7 @@ class Bridges:
 
     def follow(self, receivers: Iterable[str]) -> None:
         """Follow what is behind these receivers, and behind no others; "" is none."""
-        wanted = {address(url): url.strip() for url in receivers if url}
+        wanted = {address(url): url.strip().rstrip("/") for url in receivers if url}
         with self._waiting:
             if self._stopped:
                 return
