@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -151,7 +151,6 @@ def draw_all(camera: Photographer, scratch: Path) -> None:
         entry = {"name": "epics", "endpoint": "tcp://127.0.0.1:0", "page": f"http://{http}/"}
         station = Station(beamline, sensor=(1030, 514), forward=[entry])
         Station(beamline, "pilatus")
-        bridge = BridgeProcess(scratch, http=http, receiver=station.receiver.url, consumer="epics")
         station.calm()
         station.set(Pattern="powder", PhotonFlux=5e6, ExposureTime=0.02, nTriggers=50,
                         DestinationFilename=str(station.root / "ceo2_0001.h5"))  # fmt: skip
@@ -162,9 +161,10 @@ def draw_all(camera: Photographer, scratch: Path) -> None:
             nTriggers=500,
             Metadata='{"title": "CeO2", "sample": {"name": "CeO2", "temperature": 295}, "user": "A. B."}',
         )
-        for state in STATES[:3] if camera.large else STATES:
-            state(beamline, station, camera)
-        bridge.close()
+        bridge = BridgeProcess(scratch, http=http, receiver=station.receiver.url, consumer="epics")
+        with closing(bridge):
+            for state in STATES[:3] if camera.large else STATES:
+                state(beamline, station, camera)
 
 
 def main() -> int:
