@@ -13,16 +13,6 @@ if TYPE_CHECKING:
     from penstock.bridges.epics.models import In, Status
 
 
-def read(url: str, seconds: float = 5.0) -> Status | None:
-    """Return the status of the bridge at an address; `None` if none answers in so many seconds."""
-    from penstock.bridges.epics.client import BridgeClient, NoAnswer
-
-    try:
-        return BridgeClient(url, timeout=seconds).status()
-    except NoAnswer:
-        return None
-
-
 def show(args: argparse.Namespace, status: Status) -> int:
     """Print a status; return the exit status."""
     if args.json:

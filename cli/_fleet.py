@@ -7,7 +7,6 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from penstock.cli import _fleet_pipelines as pipelines
 from penstock.cli._ending import end_now
 from penstock.cli._output import emit
 from penstock.cli.main import UserError
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from penstock.cli._fleet_pipelines import PipelineRow
+    from penstock.gui.model.fleet_pages import PipelineRow
     from penstock.gui.model.fleet_row import Row
 
 DEADLINE = 3.0
@@ -36,6 +35,7 @@ STYLE = {
 def run(args: argparse.Namespace) -> int:
     """Ask the database and every device, print the table; return the exit status."""
     from penstock.gui.model.directory import DirectoryError, find_devices, open_database
+    from penstock.gui.model.fleet_pages import read_pipelines
     from penstock.gui.model.fleet_read import read_rows
     from penstock.gui.model.fleet_row import NOBODY, address
 
@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
     own = {address(row.pipeline_url) for row in rows}
     behind = [
         row
-        for row in pipelines.read_pipelines(row.receiver_url for row in rows)
+        for row in read_pipelines(row.receiver_url for row in rows)
         if address(row.url) not in own  # its device has said it
     ]
     if args.json:
@@ -63,6 +63,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _print(rows: Sequence[Row], behind: Sequence[PipelineRow]) -> None:
+    from penstock.gui.model import fleet_pages as pipelines
     from penstock.gui.model.fleet_row import summary
 
     console = _console()

@@ -40,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
         print("\n".join(lines(status)))
     if late:
         print(f"no series has ended within {args.timeout:g} s", file=sys.stderr)
-    return 1 if late or status.error or (status.series is not None and lacks(status.series)) else 0
+    return 1 if late or status.error or (status.series is not None and status.series.lacks) else 0
 
 
 def lines(status: Status, *, finished: bool = False) -> Iterator[str]:
@@ -88,7 +88,7 @@ def _value(value: object) -> str:
 
 def _series(series: Series, error: str) -> Iterator[str]:
     reason = "; ".join(part for part in series.reason.split("; ") if part not in error)
-    ended = "NOT all done" if lacks(series) else "ended" if reason else "all done"
+    ended = "NOT all done" if series.lacks else "ended" if reason else "all done"
     so_far = "in progress" if series.active else ended
     yield f"  {series.file or f'series {series.id}'}, {so_far}{f': {reason}' if reason else ''}"
     counts = series.counts
@@ -104,12 +104,6 @@ def _series(series: Series, error: str) -> Iterator[str]:
         if frames:
             yield f"    {plural(frames, 'frame')} without a value of {name}"
     yield f"    results: {series.result_file or 'not stored'}"
-
-
-def lacks(series: Series) -> bool:
-    """Return whether a series is over, but not all of it is done."""
-    counts = series.counts
-    return not series.active and (counts.done + counts.absent != counts.frames or bool(series.whole_error))
 
 
 def _is_unfinished(status: Status) -> bool:

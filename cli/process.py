@@ -258,7 +258,7 @@ def _ended(args: argparse.Namespace, status: Status) -> int:
     """Say what became of a file's frames; return the exit status."""
     from penstock.cli import _absent_frames as absent_frames
     from penstock.cli import _failed_frames as failed_frames
-    from penstock.cli._pipeline_status import lacks, lines
+    from penstock.cli._pipeline_status import lines
 
     if args.json:
         emit(status)
@@ -268,4 +268,4 @@ def _ended(args: argparse.Namespace, status: Status) -> int:
     series = status.series
     if status.error or series is None or series.result_file is None:
         return 2
-    return 1 if lacks(series) else 0
+    return 1 if series.lacks else 0

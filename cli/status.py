@@ -116,6 +116,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _bridge(client: ReceiverClient) -> BridgeStatus | None:
     """Return the status of a bridge that is at the address in place of a receiver."""
+    from penstock.bridges.epics.client import read_status
     from penstock.receiver.client import ReceiverRefused, ReceiverUnavailable
 
     try:
@@ -126,9 +127,7 @@ def _bridge(client: ReceiverClient) -> BridgeStatus | None:
             return None
     except ReceiverRefused:
         return None
-    from penstock.cli import _bridge_status as of_bridge
-
-    return of_bridge.read(client.url)
+    return read_status(client.url)
 
 
 def _all(args: argparse.Namespace) -> int:

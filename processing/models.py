@@ -65,6 +65,12 @@ class Series:
     whole_error: str = ""
     """Why there are no results of the series as a whole, which `finish` of the class makes; a sentence."""
 
+    @property
+    def lacks(self) -> bool:
+        """True if the series is over, but not all of it is done."""
+        counts = self.counts
+        return not self.active and (counts.done + counts.absent != counts.frames or bool(self.whole_error))
+
 
 @dataclass(frozen=True, kw_only=True)
 class Worker:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from penstock.bridges.epics.models import Status
 from penstock.receiver.service.http_client import HttpClient, NoAnswer, RefusedCall, Unavailable
 
-__all__ = ["BridgeClient", "NoAnswer", "RefusedCall", "Unavailable"]
+__all__ = ["BridgeClient", "NoAnswer", "RefusedCall", "Unavailable", "read_status"]
 
 
 class BridgeClient(HttpClient):
@@ -22,3 +22,11 @@ class BridgeClient(HttpClient):
         """Return the bridge's status; with `seen`, wait up to `wait` seconds for another version."""
         fields = {} if seen is None else {"seen": str(seen), "wait": str(wait)}
         return self._json(Status, "GET", "/status", fields=fields, wait=wait)
+
+
+def read_status(url: str, timeout: float = 5.0) -> Status | None:
+    """Return the status of the bridge at an address; `None` if none answers in so many seconds."""
+    try:
+        return BridgeClient(url, timeout).status()
+    except NoAnswer:
+        return None

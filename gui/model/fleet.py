@@ -1,6 +1,7 @@
-"""Every detector, receiver and pipeline of the Tango database, followed by their change events.
+"""Every detector, receiver and pipeline of the Tango database, followed by their change events, and bridges.
 
-The database is looked at again from time to time; no attribute of a device is ever polled.
+The database is looked at again from time to time; no attribute of a device is ever polled. Bridges have no
+device: their receivers know them, and are asked over HTTP.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from penstock.gui.model.attribute import Attribute, Value
 from penstock.gui.model.device import Device, Greeting
 from penstock.gui.model.directory import DirectoryEntry, DirectoryError, find_devices, open_database
 from penstock.gui.model.fleet_asked import asked
+from penstock.gui.model.fleet_bridges import Bridges, ReadBehind
+from penstock.gui.model.fleet_pages import read_behind
 from penstock.gui.model.fleet_row import Row, away, faults_first, row
 from penstock.gui.model.link import TangoDevice
 
@@ -33,12 +36,14 @@ LETTING_GO = 16
 
 
 class Fleet:
-    """See the module. One thread looks into the database, and one more per device keeps the connection.
+    """See the module. One thread looks into the database, one more per device keeps the connection, and one
+    per receiver asks for bridges.
 
     Args:
         find: what the database says; raises `DirectoryError`.
         follow: how a device is reached.
         now: s since 1970.
+        behind: how bridges behind a receiver are found.
     """
 
     def __init__(
@@ -46,6 +51,7 @@ class Fleet:
         find: Callable[[], Sequence[DirectoryEntry]] | None = None,
         follow: Callable[[DirectoryEntry], Device] | None = None,
         now: Callable[[], float] = time.time,
+        behind: ReadBehind = read_behind,
     ) -> None:
         self._find = find or _Directory().find
         self._follow = follow or (lambda found: TangoDevice(found.name, **asked(found.kind)._asdict()))
@@ -53,6 +59,7 @@ class Fleet:
         self._lock = threading.Lock()
         self._followed: dict[str, _Followed] = {}
         """By the device's name in lower case."""
+        self._bridges = Bridges(behind, self._notify, now)
         self._trouble = ""
         self._looked = False
         self._changed: list[Callable[[], None]] = []
@@ -72,18 +79,20 @@ class Fleet:
         """Release all devices; those that hang are released after the return."""
         self._stopping.set()
         self._wake.set()
+        self._bridges.stop()
         if self._thread.is_alive():
             self._thread.join(PATIENCE)
 
     def look(self) -> None:
-        """Look into the database now."""
+        """Look into the database, and for bridges, now."""
         self._wake.set()
+        self._bridges.look()
 
     def rows(self) -> list[Row]:
-        """Return all devices in their present state, faults first."""
+        """Return all devices and bridges in their present state, faults first."""
         with self._lock:
             followed = list(self._followed.values())
-        return faults_first(each.row() for each in followed)
+        return faults_first([*(each.row() for each in followed), *self._bridges.rows()])
 
     @property
     def trouble(self) -> str:
@@ -118,7 +127,7 @@ class Fleet:
         self._trouble, self._looked = "", True
         gone = [self._followed[name] for name in self._followed.keys() - found.keys()]
         new = {
-            name: _Followed(each, self._follow(each), self._notify, self._now)
+            name: _Followed(each, self._follow(each), self._notify, self._now, self._follow_bridges)
             for name, each in found.items()
             if name not in self._followed
         }
@@ -130,7 +139,13 @@ class Fleet:
         for follower in new.values():
             follower.start()
         self._let_go(gone)
+        self._follow_bridges()
         self._notify()
+
+    def _follow_bridges(self) -> None:
+        with self._lock:
+            followed = list(self._followed.values())
+        self._bridges.follow([each.receiver_url for each in followed])
 
     def _let_go(self, followed: Sequence[_Followed]) -> None:
         with ThreadPoolExecutor(LETTING_GO, thread_name_prefix="penstock-fleet") as pool:
@@ -146,12 +161,14 @@ class _Followed:
     """One device; updated by its own threads (see `device.Listener`)."""
 
     def __init__(
-        self, entry: DirectoryEntry, device: Device, notify: Callable[[], None], now: Callable[[], float]
-    ) -> None:
+        self, entry: DirectoryEntry, device: Device, notify: Callable[[], None], now: Callable[[], float],
+        reached: Callable[[], None],
+    ) -> None:  # fmt: skip
         self.entry = entry
         self._device = device
         self._notify = notify
         self._now = now
+        self._reached = reached
         self._lock = threading.Lock()
         self._values: dict[str, Value | None] = {}
         self._url = ""
@@ -170,11 +187,17 @@ class _Followed:
             last = row(self.entry, dict(self._values), self._url)
         return away(last, why, since) if why else last
 
+    @property
+    def receiver_url(self) -> str:
+        """Address of its receiver; "" of a pipeline, or before it has answered."""
+        return "" if self.entry.kind == "pipeline" else self._url
+
     def reached(self, greeting: Greeting) -> None:
         with self._lock:
             self._values = dict(greeting.values)
             self._url = greeting.receiver_url
             self._why, self._since = "", None
+        self._reached()
         self._notify()
 
     def said(self, values: Mapping[str, Value | None]) -> None:

@@ -1,4 +1,4 @@
-"""One device as a row of the fleet: pure functions, from what the device says."""
+"""One device as a row of the fleet: pure functions, from what the device says; bridges: `fleet_bridges`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
+from typing import Literal
 
 import msgspec
 
@@ -21,6 +22,8 @@ ASKING = "ASKING"
 """In place of the state: the device has not answered yet."""
 AWAY = "AWAY"
 """In place of the state: the device does not answer."""
+WAITING = "WAITING"
+"""A bridge lacks its receiver, its pipeline, or the begin of the series."""
 ILL = ("FAULT", "UNKNOWN", AWAY)
 """States in which no series can be taken; the device of a receiver is UNKNOWN while its receiver is away."""
 RUNNING = frozenset({"RUNNING", "MOVING"})
@@ -42,15 +45,16 @@ LAST = "Last series: "
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """What the table says of one device."""
+    """What the table says of one device, or bridge."""
 
     name: str
-    kind: Kind
+    kind: Kind | Literal["bridge"]
     tango_class: str
-    """Name of the camera, PenstockReceiver or PenstockPipeline."""
+    """Name of the camera, PenstockReceiver or PenstockPipeline; "": a bridge."""
     server: str
+    """Server and instance; of a bridge, its program."""
     state: str = ASKING
-    """As Tango names it, or ASKING, or AWAY."""
+    """As Tango names it, or ASKING, or AWAY; of a bridge IDLE, RUNNING, WAITING or AWAY."""
     status: str = ""
     """The device's own sentence; while it is AWAY, why."""
     problem: str = ""
@@ -62,7 +66,8 @@ class Row:
     live: bool = False
     """That series is a live view."""
     done: int | None = None
-    """Number of its whole frames: stored, or delivered live; of a pipeline, those that are done."""
+    """Number of its whole frames: stored, or delivered live; of a pipeline, those that are done; of a bridge,
+    those that have come."""
     planned: int | None = None
     """Number of planned frames; `None` if unknown, or if the series runs until it is stopped."""
     rate: float | None = None
@@ -75,6 +80,11 @@ class Row:
     pipeline_url: str = ""
     last_error: str = ""
     """Of a pipeline, or of one of its workers, since it was started."""
+
+    @property
+    def key(self) -> str:
+        """What no other row has: a device's name."""
+        return self.name.lower()
 
     @property
     def ill(self) -> bool:
@@ -118,10 +128,15 @@ class Row:
     @property
     def gravity(self) -> int:
         """Place in a list with faults first: 0 in FAULT, 1 away, 2 a series that loses frames, 3 one that
-        runs well, 4 the last series was incomplete, 5 well."""
+        runs well, 4 the last series was incomplete, or it waits for something, 5 well."""
         if self.ill:
             return 0 if self.state == "FAULT" else 1
         return (2 if self.problem else 3) if self.running else (4 if self.problem else 5)
+
+    @property
+    def place(self) -> tuple[int, bool, str]:
+        """What rows are sorted by: gravity, then the kind, bridges last."""
+        return self.gravity, self.kind == "bridge", self.kind
 
 
 def row(found: DirectoryEntry, values: Mapping[str, Value | None], url: str = "") -> Row:
@@ -199,8 +214,8 @@ def away(last: Row, why: str, since: float | None = None) -> Row:
 
 
 def faults_first(rows: Iterable[Row]) -> list[Row]:
-    """Return the rows sorted by gravity, by kind (detectors, pipelines, receivers), then by name; a detector
-    gets the free space of the receiver with the same address."""
+    """Return the rows sorted by gravity, by kind (detectors, pipelines, receivers, bridges), then by name; a
+    detector gets the free space of the receiver with the same address."""
     rows = list(rows)
     free = {address(each.receiver_url): each.free_bytes for each in rows if each.kind == "receiver"}
     free.pop("", None)
@@ -208,15 +223,15 @@ def faults_first(rows: Iterable[Row]) -> list[Row]:
         replace(each, free_bytes=free.get(address(each.receiver_url))) if each.kind == "detector" else each
         for each in rows
     ]
-    return sorted(shared, key=lambda each: (each.gravity, each.kind, each.name.lower()))
+    return sorted(shared, key=lambda each: (each.place, each.name.lower()))
 
 
 def summary(rows: Sequence[Row]) -> str:
-    """Return the counts: "3 detectors, 1 in FAULT; 3 receivers"; pipelines where there are some."""
+    """Return the counts: "3 detectors, 1 in FAULT; 3 receivers"; pipelines, bridges if there are some."""
     parts = []
-    for kind in ("detector", "receiver", "pipeline"):
+    for kind in ("detector", "receiver", "pipeline", "bridge"):
         states = Counter(each.state for each in rows if each.kind == kind)
-        if kind == "pipeline" and not states:
+        if kind in ("pipeline", "bridge") and not states:
             continue
         parts.append(", ".join([plural(states.total(), kind), *_noteworthy(states)]))
     return "; ".join(parts)
@@ -226,6 +241,8 @@ def _noteworthy(states: Mapping[str, int]) -> Iterable[str]:
     for state in ILL:
         if states.get(state):
             yield f"{states[state]} away" if state == AWAY else f"{states[state]} in {state}"
+    if waiting := states.get(WAITING):
+        yield f"{waiting} waiting"
     if running := sum(states.get(state, 0) for state in RUNNING):
         yield f"{running} running"
 

@@ -8,7 +8,7 @@ from penstock.gui.live.start import start_viewer
 
 
 def open_page(url: str) -> str:
-    """Open the receiver's page in the browser of this desktop; return why not, or ""."""
+    """Open a page in the browser of this desktop; return why not, or ""."""
     opened = qt.QDesktopServices.openUrl(qt.QUrl(f"{url.rstrip('/')}/"))
     return "" if opened else f"This desktop has no browser; the page is {url}"
 

@@ -1,4 +1,5 @@
-"""The page of all detectors: a row per detector, receiver and pipeline of a Tango database, faults first."""
+"""The page of all detectors: a row per detector, receiver and pipeline of a Tango database, and per bridge
+behind them, faults first."""
 
 from __future__ import annotations
 
@@ -266,7 +267,8 @@ class FleetPage(qt.QWidget):
         selected = self._view.selectionModel().selectedRows()
         if len(selected) != 1:
             self._detail.set_whole(
-                "Enter or a double click opens a detector's panel, or a page of a receiver or pipeline."
+                "Enter or a double click opens a detector's panel, or the page of a receiver, pipeline or "
+                "bridge."
             )
             return
         row = self._sorted.row_at(selected[0])

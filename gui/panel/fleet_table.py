@@ -10,13 +10,15 @@ from typing import Any
 from silx.gui import qt
 
 from penstock.gui import theme
-from penstock.gui.model.fleet_row import ASKING, AWAY, Row
+from penstock.gui.model.fleet_row import ASKING, AWAY, WAITING, Row
 from penstock.gui.model.sentences import KIND
 from penstock.gui.model.words import capital, clock, date_and_clock
 
 SORT = qt.Qt.UserRole
 """What a cell sorts by: a number, where its text is one."""
-STATE_KIND: Mapping[str, str] = {**KIND, AWAY: "away", "UNKNOWN": "away", ASKING: "connecting"}
+STATE_KIND: Mapping[str, str] = {
+    **KIND, AWAY: "away", "UNKNOWN": "away", ASKING: "connecting", "IDLE": "idle", WAITING: "away",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -44,13 +46,13 @@ def _number(value: float | None) -> float:
 
 
 COLUMNS = (
-    Column("State", lambda row: row.state, lambda row: (row.gravity, row.kind), tip="Sorts faults first."),
+    Column("State", lambda row: row.state, lambda row: row.place, tip="Sorts faults first."),
     Column("Device", lambda row: row.name, lambda row: row.name.lower()),
     Column("Kind", lambda row: row.kind, lambda row: row.kind),
     Column("Series", lambda row: row.series, lambda row: row.series.lower(), old=True,
            tip="File of the running, or else of the last, series."),
     Column("Frames", lambda row: row.frames, lambda row: _number(row.done), right=True, old=True,
-           tip="Frames of that series stored, delivered live, or done by a pipeline, of those planned."),
+           tip="Frames of that series stored, delivered live, done by a pipeline, or come to a bridge."),
     Column("Rate", lambda row: row.hertz, lambda row: _number(row.rate), right=True,
            tip="Frames per second that the receiver takes, or the pipeline does."),
     Column("Free disk", lambda row: row.free, lambda row: _number(row.free_bytes), right=True,
@@ -71,14 +73,14 @@ class FleetTable(qt.QAbstractTableModel):
 
     def show_rows(self, rows: Sequence[Row]) -> None:
         """Change what has changed: selection and place of the view stay."""
-        now = {row.name.lower(): row for row in rows}
+        now = {row.key: row for row in rows}
         for number in reversed(range(len(self._rows))):
-            if self._rows[number].name.lower() not in now:
+            if self._rows[number].key not in now:
                 self.beginRemoveRows(qt.QModelIndex(), number, number)
                 del self._rows[number]
                 self.endRemoveRows()
         for number, row in enumerate(self._rows):
-            new = now.pop(row.name.lower())
+            new = now.pop(row.key)
             if new != row:
                 self._rows[number] = new
                 self.dataChanged.emit(self.index(number, 0), self.index(number, len(COLUMNS) - 1))

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from p4p.client.thread import Context, RemoteError
 
-from penstock.cli import _fleet_pipelines as fleet
 from penstock.devices._base.processes import free_port
+from penstock.gui.model import fleet_pages as fleet
 from penstock.receiver.models import ConsumerStatus
 from tests.bridges.epics.bridge_process import DEADLINE, BridgeProcess, Updates
 from tests.processing.test_process import Running
@@ -185,7 +185,7 @@ def test_a_command_does_what_http_does_and_is_refused_with_its_sentence(
 
 def test_the_fleet_knows_a_bridge_by_the_pages_of_its_pipeline(stage: Stage) -> None:
     consumer = ConsumerStatus(name="live", endpoint="", sent=0, dropped=0, page=stage.pipeline.client.url)
-    pipeline, here, gone = fleet._rows(stage.receiver.client.url, consumer)
+    pipeline, here, gone = fleet._rows(stage.receiver.client.url, consumer, {})
     assert (pipeline.kind, pipeline.name) == ("pipeline", "spots")
     assert (here.kind, here.name, here.ill) == ("bridge", "epics", False)
     assert (gone.kind, gone.state) == ("bridge", fleet.AWAY) and "penstock epics" in gone.problem

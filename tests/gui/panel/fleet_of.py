@@ -10,6 +10,7 @@ from penstock.gui.model.attribute import Value
 from penstock.gui.model.device import Greeting, Listener
 from penstock.gui.model.directory import DirectoryEntry, DirectoryError
 from penstock.gui.model.fleet import Fleet
+from penstock.gui.model.fleet_pages import Known, PipelineRow
 from tests.system.beamline import until
 
 NOW = 1_795_370_000.0
@@ -45,18 +46,24 @@ class StandInDevice:
 
 
 class Beamtime:
-    """Devices by name, and what the database says."""
+    """Devices by name, what the database says, and what is behind the receivers by their addresses."""
 
     def __init__(self) -> None:
         self.devices: dict[str, StandInDevice] = {}
         self.entries: dict[str, DirectoryEntry] = {}
+        self.behind: dict[str, list[PipelineRow]] = {}
         self.trouble = ""
-        self.fleet = Fleet(self._find, lambda found: self.devices[found.name], now=lambda: NOW)
+        self.fleet = Fleet(
+            self._find, lambda found: self.devices[found.name], now=lambda: NOW, behind=self._read_behind
+        )
 
     def _find(self) -> Sequence[DirectoryEntry]:
         if self.trouble:
             raise DirectoryError(self.trouble)
         return list(self.entries.values())
+
+    def _read_behind(self, receiver: str, known: Known) -> Sequence[PipelineRow]:
+        return self.behind.get(receiver, [])
 
     def detector(
         self, name: str, *, why: str = "", url: str = "", cls: str = "Simulator", **values: Any
@@ -74,6 +81,11 @@ class Beamtime:
             DirectoryEntry(name, "pipeline", "PenstockPipeline", "PenstockPipeline/lab", True),
             StandInDevice(values, why, url),
         )
+
+    def bridge(self, receiver: str, url: str, name: str, state: str = "IDLE", **keys: Any) -> None:
+        self.behind[receiver] = [
+            PipelineRow(kind="bridge", name=name, state=state, url=url, receiver_url=receiver, **keys)
+        ]
 
     def looked(self) -> None:
         """Wait until the database has been looked at."""

@@ -1,6 +1,6 @@
 """Pictures of the control panel in every state, over real servers.
 
-Idle, running, fault, receiver away, database away.
+Idle, running, fault, receiver away, database away. A bridge to EPICS clients is behind the receiver.
 """
 
 from __future__ import annotations
@@ -8,12 +8,13 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 from silx.gui import qt
 
+from penstock.devices._base.processes import free_port
 from penstock.gui.model.fleet import Fleet
 from penstock.gui.model.view import Presence
 from penstock.gui.panel.app import Options, open_window
@@ -21,6 +22,7 @@ from penstock.gui.panel.folder_dialog import FolderDialog
 from penstock.gui.panel.history import HistoryDialog
 from penstock.gui.panel.open_dialog import OpenDialog
 from penstock.gui.panel.save_preset import SavePreset
+from tests.bridges.epics.bridge_process import BridgeProcess
 from tests.gui.photographer import Photographer, photograph
 from tests.system.beamline import Beamline, Station
 
@@ -109,6 +111,10 @@ def receiver_away(beamline: Beamline, station: Station, camera: Photographer) ->
         with opened(camera, beamline, "sim/det/1") as window:
             panel = window.panels()[0]
             camera.until(lambda p=panel: p.view().check is not None, "checked")
+            window.tabs.setCurrentIndex(0)
+            fleet = window.tabs.currentWidget()
+            camera.until(lambda page=fleet: "epics" in page.names(), "the bridge is found")
+            window.open(panel.model.name)
             station.receiver.stop()
             camera.until(lambda p=panel: p.view().check is not None and not p.view().check.ok, "noticed")
             camera.take("panel_receiver-away", window)
@@ -141,7 +147,9 @@ def draw_all(camera: Photographer, scratch: Path) -> None:
     """Take them all."""
     with Beamline(scratch) as beamline:
         os.environ["TANGO_HOST"] = beamline.tango_host
-        station = Station(beamline, sensor=(1030, 514))
+        http = f"127.0.0.1:{free_port()}"
+        entry = {"name": "epics", "endpoint": "tcp://127.0.0.1:0", "page": f"http://{http}/"}
+        station = Station(beamline, sensor=(1030, 514), forward=[entry])
         Station(beamline, "pilatus")
         station.calm()
         station.set(Pattern="powder", PhotonFlux=5e6, ExposureTime=0.02, nTriggers=50,
@@ -153,8 +161,10 @@ def draw_all(camera: Photographer, scratch: Path) -> None:
             nTriggers=500,
             Metadata='{"title": "CeO2", "sample": {"name": "CeO2", "temperature": 295}, "user": "A. B."}',
         )
-        for state in STATES[:3] if camera.large else STATES:
-            state(beamline, station, camera)
+        bridge = BridgeProcess(scratch, http=http, receiver=station.receiver.url, consumer="epics")
+        with closing(bridge):
+            for state in STATES[:3] if camera.large else STATES:
+                state(beamline, station, camera)
 
 
 def main() -> int:

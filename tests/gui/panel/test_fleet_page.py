@@ -38,9 +38,8 @@ def show(qtbot: Any) -> Iterator[Open]:
         qtbot.addWidget(page)
         page.resize(1280, 800)
         page.show()
-        qtbot.waitUntil(
-            lambda: len(page.names()) == len(line.entries) and not page.said().startswith("Asking")
-        )
+        rows = len(line.entries) + len(line.behind)
+        qtbot.waitUntil(lambda: len(page.names()) == rows and not page.said().startswith("Asking"))
         return page
 
     yield opened
@@ -110,7 +109,7 @@ def test_a_receiver_is_opened_in_the_browser(show: Open, qtbot: Any, browser: Br
     view = page.findChild(qt.QTableView)
     assert (
         page.detail()
-        == "Enter or a double click opens a detector's panel, or a page of a receiver or pipeline."
+        == "Enter or a double click opens a detector's panel, or the page of a receiver, pipeline or bridge."
     )
     view.selectRow(1)
     assert page.detail().startswith(
@@ -138,6 +137,59 @@ def test_a_pipeline_has_a_row_its_last_error_and_a_page(show: Open, qtbot: Any, 
     with qtbot.assertNotEmitted(page.chosen):
         qtbot.keyClick(view, qt.Qt.Key_Return)
     assert browser.opened == ["http://daq-1:5100/"]
+
+
+def test_a_bridge_behind_a_receiver_has_a_row_and_a_page(show: Open, qtbot: Any, browser: Browser) -> None:
+    line = eight()
+    line.bridge(
+        "http://daq-1:5000", "http://daq-1:5200/", "p09-epics", "RUNNING", done=4100, workers=2,
+        file="/data/visitors/2026/ceo2_scan_0042.h5",
+    )  # fmt: skip
+    page = show(line)
+    view = page.findChild(qt.QTableView)
+    assert page.names()[:-2] == GRAVEST + RUNNING and page.names()[-2:] == ["p09-epics", *LAST]
+    assert page.head().endswith("; 1 bridge, 1 running")
+    view.selectRow(page.names().index("p09-epics"))
+    cells = [index.data() for index in view.selectionModel().selectedIndexes()]
+    assert cells == [
+        "RUNNING", "p09-epics", "bridge", "ceo2_scan_0042.h5", "4,100", "", "", "", "2 clients connected.",
+    ]  # fmt: skip
+    assert page.detail() == (
+        "p09-epics, penstock epics: 2 clients connected.  File: /data/visitors/2026/ceo2_scan_0042.h5  "
+        "Enter or a double click opens its page, http://daq-1:5200/"
+    )
+    place = view.visualRect(view.selectedIndexes()[1]).center()
+    with qtbot.assertNotEmitted(page.chosen):
+        qtbot.mouseClick(view.viewport(), qt.Qt.LeftButton, pos=place)
+        qtbot.mouseDClick(view.viewport(), qt.Qt.LeftButton, pos=place)
+    assert browser.opened == ["http://daq-1:5200/"]
+    qtbot.keyClicks(page.findChild(qt.QLineEdit), "bridge")
+    assert page.names() == ["p09-epics"]
+
+
+def test_a_bridge_that_goes_away_stays_selected_and_one_that_is_not_named_any_more_goes(
+    show: Open, qtbot: Any
+) -> None:
+    line = eight()
+    bridge = "http://daq-1:5000", "http://daq-1:5200/", "p09-epics"
+    line.bridge(*bridge, file="/data/a.h5", done=7)
+    page = show(line)
+    view = page.findChild(qt.QTableView)
+    view.selectRow(page.names().index("p09-epics"))
+    why = "bridge at http://daq-1:5200/ does not answer; is `penstock epics` running?"
+    line.bridge(*bridge[:2], bridge[1], "AWAY", problem=why)
+    line.fleet.look()
+    qtbot.waitUntil(lambda: why in page.detail())
+    assert page.names()[2:5] == ["p09/pilatus/1", "p09/receiver/pilatus", "p09-epics"]
+    assert page.head().endswith("; 1 bridge, 1 away")
+    row = dict(
+        zip([column.title for column in COLUMNS], page.text().splitlines()[1].split("\t"), strict=True)
+    )
+    assert (row["State"], row["Series"], row["Frames"]) == ("AWAY", "a.h5", "7")
+    assert row["Away since"] and row["What it says"] == why.capitalize()
+    del line.behind[bridge[0]]
+    line.fleet.look()
+    qtbot.waitUntil(lambda: page.names() == ALL)
 
 
 def test_events_change_the_row_and_leave_the_selection(show: Open, qtbot: Any) -> None:

@@ -1,34 +1,35 @@
-"""Pipelines and bridges in `penstock status --all`: those whose pages the receivers of the fleet know."""
+"""Pipelines and bridges of the fleet: those whose pages its receivers know, read over HTTP."""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import TYPE_CHECKING
 
-from penstock.cli import _bridge_status as of_bridge
-from penstock.cli._pipeline_status import lacks
+from penstock.bridges.epics.client import read_status
+from penstock.bridges.epics.models import Status as Bridge
+from penstock.processing.client import NoAnswer, PipelineClient
+from penstock.processing.models import Status
+from penstock.receiver.client import ReceiverClient
+from penstock.receiver.models import ConsumerStatus
 from penstock.stins.texts import plural
-
-if TYPE_CHECKING:
-    from penstock.bridges.epics.models import Status as Bridge
-    from penstock.processing.models import Status
-    from penstock.receiver.models import ConsumerStatus
 
 ANSWER = 1.5
 """Seconds in which a receiver, and then a pipeline, has to answer."""
 STATES = {"idle": "IDLE", "running": "RUNNING", "error": "FAULT", "waiting": "WAITING"}
 OFF, AWAY = "OFF", "AWAY"
 """Nobody has its frames; somebody has, and does not answer."""
+Known = dict[str, list[str]]
+"""Pages of bridges by the page of the forward entry that they were found at: this page itself, or those that
+the pipeline there names."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PipelineRow:
-    """What the table says of one pipeline or bridge."""
+    """What is known of one pipeline or bridge."""
 
     kind: str = "pipeline"
     """Or "bridge"."""
@@ -75,7 +76,7 @@ def read_pipelines(receivers: Iterable[str]) -> list[PipelineRow]:
     """
     found: list[PipelineRow] = []
     threads = [
-        threading.Thread(target=_read, args=(url, found), daemon=True)
+        threading.Thread(target=lambda url=url: found.extend(read_behind(url, {})), daemon=True)
         for url in {each.rstrip("/") for each in receivers if each}
     ]
     due = time.monotonic() + 3 * ANSWER
@@ -94,35 +95,47 @@ def summary(rows: Sequence[PipelineRow], which: str = "") -> str:
     return ", ".join([f"{plural(len(rows), rows[0].kind)} {which}".strip(), *parts])
 
 
-def _read(receiver: str, found: list[PipelineRow]) -> None:
-    from penstock.receiver.client import NoAnswer, ReceiverClient
+def read_behind(receiver: str, known: Known) -> Iterator[PipelineRow]:
+    """Read the pipelines and bridges behind one receiver, one after the other.
 
+    Args:
+        receiver: address.
+        known: bridges that earlier readings have found, brought up to date. They are read as long as nobody
+            says that they are gone: a receiver or pipeline that is away says nothing.
+    """
     try:
         consumers = ReceiverClient(receiver, timeout=ANSWER).status().consumers
-    except NoAnswer:
-        return  # its own row says so
+    except NoAnswer:  # its own row says so
+        for pages in list(known.values()):
+            yield from _bridges(receiver, pages)
+        return
+    for gone in known.keys() - {consumer.page for consumer in consumers}:
+        del known[gone]
     for consumer in consumers:
         if consumer.page:
-            found += _rows(receiver, consumer)
+            yield from _rows(receiver, consumer, known)
 
 
-def _rows(receiver: str, consumer: ConsumerStatus) -> list[PipelineRow]:
+def _rows(receiver: str, consumer: ConsumerStatus, known: Known) -> list[PipelineRow]:
     """Return the row of a pipeline, and those of bridges whose pages it knows; or that of a bridge."""
-    from penstock.processing.client import NoAnswer, PipelineClient
-
     url = consumer.page
     try:
         status = PipelineClient(url, timeout=ANSWER).status()
     except NoAnswer as error:
-        if (bridge := of_bridge.read(url, ANSWER)) is not None:
+        pages = known.get(url, [])
+        bridge = read_status(url, ANSWER)
+        if bridge is not None or url in pages:
+            known[url] = [url]
             return [_bridge(receiver, url, bridge)]
         is_off = consumer.holder is None and not consumer.connected
         return [
             PipelineRow(
                 name=consumer.name, state=OFF if is_off else AWAY, problem="" if is_off else str(error),
                 url=url, receiver_url=receiver,
-            )
+            ),
+            *_bridges(receiver, pages),
         ]  # fmt: skip
+    known[url] = status.pages
     series = status.series
     own = PipelineRow(
         name=status.pipeline, state=STATES[status.state], problem=_problem(status),
@@ -130,8 +143,11 @@ def _rows(receiver: str, consumer: ConsumerStatus) -> list[PipelineRow]:
         planned=None if series is None else series.planned, workers=len(status.workers), url=url,
         receiver_url=receiver,
     )  # fmt: skip
-    behind = [(page, of_bridge.read(page, ANSWER)) for page in status.pages]
-    return [own, *(_bridge(receiver, page, bridge) for page, bridge in behind)]
+    return [own, *_bridges(receiver, status.pages)]
+
+
+def _bridges(receiver: str, pages: Iterable[str]) -> list[PipelineRow]:
+    return [_bridge(receiver, page, read_status(page, ANSWER)) for page in pages]
 
 
 def _bridge(receiver: str, url: str, bridge: Bridge | None) -> PipelineRow:
@@ -151,4 +167,4 @@ def _problem(status: Status) -> str:
     if why := status.error or status.waits_for:
         return why
     series = status.series
-    return f"Last series: {series.reason}" if series is not None and lacks(series) else ""
+    return f"Last series: {series.reason}" if series is not None and series.lacks else ""
