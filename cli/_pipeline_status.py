@@ -53,6 +53,8 @@ def lines(status: Status, *, finished: bool = False) -> Iterator[str]:
     yield f"{status.pipeline}: {status.state}{f', {status.error}' if status.error else ''}"
     if status.waits_for and not finished:
         yield f"  {status.waits_for}"
+    if status.ending:
+        yield "  it takes no new series (penstock drain); penstock drain --pipeline --off undoes that"
     for series in filter(None, [status.series, *(each for each in status.others if each.active)]):
         yield from _series(series, status.error)
     if finished and status.series is not None and any(status.series.unmatched.values()):

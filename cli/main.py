@@ -44,6 +44,7 @@ COMMANDS = {
     "rois": "list or set the regions of interest of a receiver, with their latest values",
     "stop": "end the running series of a receiver and close its file",
     "reset": "clear the Error state of a receiver",
+    "drain": "let a receiver or pipeline take no new series, and wait for the running one",
     "check": "check a file: counts, gaps, NeXus validity",
     "verify": "compare a file's frames with the checksums that came with them",
     "integrate": "integrate a file to a powder pattern with pyFAI; it needs nothing but the file",

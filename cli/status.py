@@ -167,6 +167,8 @@ def describe(status: Status, receiver: str = "") -> Iterator[str]:
         yield f"  {_connection(connection, has_left=_is_well(status))}"
     if status.waits_for:
         yield f"  {status.waits_for}"
+    if status.ending:
+        yield "  it takes no new series (penstock drain); penstock drain --off undoes that"
     if status.unguarded:
         yield f"  {status.unguarded}"
     if status.stalled:

@@ -221,6 +221,14 @@ class PipelineClient(HttpClient):
         body = {name: text for name, text in (("reason", reason), ("series", series)) if text}
         return self._json(Status, "POST", "/stop", body=body, wait=STOP_SECONDS)
 
+    def drain(self, on: bool = True) -> Status:
+        """Let it take no new series; see `Status.ending`.
+
+        Args:
+            on: `False` to let it take series again.
+        """
+        return self._json(Status, "POST" if on else "DELETE", "/drain", wait=READ_SECONDS)
+
     def reset(self) -> Status:
         """Leave the state Error."""
         return self._json(Status, "POST", "/reset", wait=READ_SECONDS)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 StateName = Literal["idle", "running", "error"]
+Ending = Literal["", "draining", "drained"]
 WorkerState = Literal["starting", "ready", "preparing", "working", "refused"]
 FINAL = ("done", "failed", "lost", "dropped", "absent")
 """States in which a frame ends."""
@@ -170,6 +171,8 @@ class Status:
     channels: list[Channel] = field(default_factory=list)
     waits_for: str = ""
     """What the pipeline waits for, such as a receiver that does not answer; a sentence."""
+    ending: Ending = ""
+    """"draining" once it takes no new series, "drained" when the last one is over; "" while it takes some."""
     deaths: int = 0
     """Workers that were lost since the distributor started, without having said goodbye."""
     gone: list[Gone] = field(default_factory=list)

@@ -176,6 +176,14 @@ class ReceiverClient(HttpClient):
         """
         self._call("POST", "/stop", body={"reason": reason, "at_end_of": series, "failed": failed})
 
+    def drain(self, on: bool = True) -> None:
+        """Let it take no new series; see `Status.ending`.
+
+        Args:
+            on: `False` to let it take series again.
+        """
+        self._call("POST" if on else "DELETE", "/drain")
+
     def reset(self) -> None:
         """Leave the state Error."""
         self._call("POST", "/reset")

@@ -11,6 +11,7 @@ from enum import IntEnum
 from typing import Literal
 
 StateName = Literal["idle", "running", "error"]
+Ending = Literal["", "draining", "drained"]
 Method = Literal["nth", "mean", "max", "max_valid"]
 Scale = Literal["lin", "log"]
 Colormap = Literal["gray", "viridis"]
@@ -354,6 +355,9 @@ class Status:
     waits_for: str = ""
     """While a detector's modules begin a series: those whose start messages are still missing. Or another
     receiver of the same name and data root, until that one ends: a sentence."""
+    ending: Ending = ""
+    """"draining" once it takes no new series, "drained" when the one that ran has ended, and the receiver has
+    disconnected from its streamers, where messages wait; "" while it takes series."""
     unguarded: str = ""
     """Why nothing keeps another receiver of the same name and data root away; "" where a lock does."""
     expected: str = ""

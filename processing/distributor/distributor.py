@@ -165,6 +165,9 @@ class Distributor:
                 case "stop":
                     self._flow.ending.stop(command.series, command.reason)
                     self._link.handled = command.number
+                case "drain":
+                    self._flow.series.drain(command.on)
+                    self._link.handled = command.number
                 case "reset":
                     self._flow.series.reset()
                     self._stream.try_again()

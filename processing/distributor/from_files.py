@@ -29,18 +29,24 @@ class FromFiles:
         self._begin = begin
         self._again = again
         self._waiting: deque[Over] = deque()
+        self.is_held = False
+        """Whether none begins at present: no new series is taken."""
 
     def take(self, over: Over) -> None:
         """Begin a series, now or once there is room."""
-        if len(self._runs) < AT_ONCE:
+        if self._may_begin:
             self._begin(over)
         else:
             self._waiting.append(over)
 
     def step(self) -> None:
         """Begin those that wait, as far as there is room."""
-        while self._waiting and len(self._runs) < AT_ONCE:
+        while self._waiting and self._may_begin:
             self._again(self._waiting.popleft())
+
+    @property
+    def _may_begin(self) -> bool:
+        return not self.is_held and len(self._runs) < AT_ONCE
 
     def drop(self, why: str) -> None:
         """Begin none of those that wait, for a reason."""

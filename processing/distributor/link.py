@@ -40,6 +40,8 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
     """Where the values of channels are; `None` if there are none."""
     parameters: Parameters | None = None
     """Those in use when an earlier distributor died; `None`: those of the configuration."""
+    ending: bool = False
+    """Whether it begins without taking series; see "drain"."""
     over: bytes = b""
     """Marks of the series that earlier distributors have brought to their end: they stay closed."""
     shown: tuple[Series, ...] = ()
@@ -52,13 +54,16 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     number: int
     """From 1; a snapshot has the number of the last one carried out."""
     action: str
-    """"parameters", "stop" (series), "reset" (leave Error), or "quit"."""
+    """"parameters", "stop" (series), "drain" (take no new series, or some again), "reset" (leave Error), or
+    "quit"."""
     parameters: dict[str, Any] = {}
     """For "parameters": those that change."""
     series: str = ""
     """For "stop": id of the series; "" for all that are not over."""
     reason: str = ""
     """For "stop": why, in words."""
+    on: bool = True
+    """For "drain": whether no new series is to be taken."""
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):

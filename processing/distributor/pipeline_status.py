@@ -40,7 +40,7 @@ def status(flow: Flow, silent: str = "") -> models.Status:
         parameters=models.Parameters(
             version=flow.versions.version, values=flow.versions.values, from_frame=flow.from_frame
         ),
-        channels=flow.series.channels.status(),
+        channels=flow.series.channels.status(), ending=flow.series.ending,
         waits_for=silent or waits.waits_for(flow), deaths=flow.staff.deaths,
         gone=[
             models.Gone(

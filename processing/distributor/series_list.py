@@ -26,6 +26,7 @@ from penstock.processing.distributor.schedule import Schedule
 from penstock.processing.distributor.series_parts import Part, Parts
 from penstock.processing.distributor.series_run import Phase, Run
 from penstock.processing.distributor.staff import Staff
+from penstock.processing.models import Ending
 from penstock.processing.results.errors import ResultError
 from penstock.receiver.reader import ReaderError
 from penstock.stins.messages import Header, SeriesEnd
@@ -69,6 +70,7 @@ class SeriesList:
         self.streamed: Run | None = None
         """The series that the stream brings now. It need not be the newest one: of others that are taken from
         their files the receiver may tell later."""
+        self._is_ending = False
         self.error = ""
         """Why the pipeline is in Error; a sentence."""
         self.ask: Callable[[str, Sequence[str] | None], None] = lambda _series, _channels: None
@@ -79,6 +81,20 @@ class SeriesList:
         staff.channels, staff.needs = tuple(self.channels.names), self.channels.learn
         self._places = ResultPlaces(setup, schedule, staff.versions, self.answers)
         self._parts = Parts()
+        self.drain(setup.ending)
+
+    def drain(self, on: bool) -> None:
+        """Take no new series.
+
+        Args:
+            on: `False` to take series again.
+        """
+        self._is_ending = self.from_files.is_held = on
+
+    @property
+    def ending(self) -> Ending:
+        """Whether no new series is taken, and whether the last one is over."""
+        return "" if not self._is_ending else "draining" if self.runs else "drained"
 
     # -- the beginning ---------------------------------------------------------------------------------
 
@@ -89,6 +105,9 @@ class SeriesList:
             if other.name != name:
                 self._is_left(other)
         run = self.runs.get(name)
+        if run is None and self.ending:  # it is taken from its file, by the next pipeline or later
+            self.streamed = None
+            return
         if run is None:
             run = self.runs[name] = Run(name, self.schedule, header.frames)
             run.announced = header.frames

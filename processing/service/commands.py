@@ -33,6 +33,8 @@ class Commands(Parent[Snapshot]):
     def __init__(self, config: PipelineConfig) -> None:
         super().__init__(Snapshot(status=Status(state="idle", pipeline=config.name), handled=0))
         self.config = config
+        self.ending = False
+        """Whether no new series is taken."""
 
     async def change(self, parameters: Mapping[str, Any]) -> Changed:
         """Let all workers use other parameters.
@@ -75,6 +77,18 @@ class Commands(Parent[Snapshot]):
         await self._command(Command(number=0, action="stop", reason=reason, series=series), COMMAND_SECONDS)
         stopped = {series} if series else running
         await self._changes.wait_for(lambda: not stopped & self._running, STOP_SECONDS)
+
+    async def drain(self, on: bool) -> None:
+        """Take no new series, or some again; a restart of the pipeline undoes it, too.
+
+        Args:
+            on: whether to take none.
+
+        Raises:
+            Refused: the distributor does not answer.
+        """
+        await self._command(Command(number=0, action="drain", on=on), COMMAND_SECONDS)
+        self.ending = on
 
     @property
     def _running(self) -> set[str]:

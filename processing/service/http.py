@@ -135,6 +135,18 @@ def create_app(supervisor: Supervisor) -> FastAPI:
         await supervisor.stop(request.reason, request.series)
         return supervisor.status
 
+    @app.post("/drain", tags=["status"], responses=_refusals(409))
+    async def drain() -> Status:
+        """Take no new series: once the last one is over, `ending` is "drained"."""
+        await supervisor.drain(True)
+        return supervisor.status
+
+    @app.delete("/drain", tags=["status"], responses=_refusals(409))
+    async def take_again() -> Status:
+        """Take series again; those that have come meanwhile are taken from their files."""
+        await supervisor.drain(False)
+        return supervisor.status
+
     @app.post("/reset", tags=["status"], responses=_refusals(409))
     async def reset() -> Status:
         """Leave the state Error; start the distributor again if it has died."""

@@ -27,9 +27,10 @@ function show(news) {
 }
 
 function sentence() {
-  const { state, error, series, waits_for: waits } = status;
+  const { state, error, series, ending, waits_for: waits } = status;
   if (state === "error") return error;
   if (waits) return waits;
+  if (ending === "drained") return "It takes no series until it is restarted: it was drained (penstock drain).";
   if (!series) return "No series yet.";
   if (series.active) return series.reason || "A series is being processed.";
   const { done, absent, frames } = series.counts;

@@ -87,6 +87,7 @@ class Supervisor(Commands):
             since=self._since,
             file=self._file,
             parameters=known,
+            ending=self.ending,
             over=self._over.joined,
             shown=tuple(last),
             recording=None if self._recorder is None else self._recorder.places,

@@ -70,6 +70,7 @@ class Connecting:
         self._down_since: float | None = None
         self._is_put_off = False  # whether libzmq would have connected again
         self._pause = PAUSES[0]
+        self._is_parted = False  # on purpose
         socket.set(zmq.RECONNECT_IVL, PUT_OFF_MS)
         socket.set(zmq.CONNECT_TIMEOUT, CONNECT_MS)
         socket.set(zmq.HANDSHAKE_IVL, HANDSHAKE_MS)
@@ -111,7 +112,9 @@ class Connecting:
     @property
     def down(self) -> float:
         """Seconds without a connection and without an attempt; 0 while connected."""
-        return 0.0 if self._down_since is None else time.monotonic() - self._down_since
+        if self._down_since is None or self._is_parted:
+            return 0.0
+        return time.monotonic() - self._down_since
 
     @property
     def is_due(self) -> bool:
@@ -123,11 +126,18 @@ class Connecting:
         """Whether libzmq itself closed the last connection."""
         return not self._is_put_off and self.down > REFUSED_AFTER
 
-    def again(self) -> None:
-        """Connect again. Unread messages are dropped."""
+    def part(self) -> None:
+        """Disconnect, until `again`. Unread messages are dropped."""
         with contextlib.suppress(zmq.ZMQError):  # libzmq may have forgotten it already
             self.socket.disconnect(self.endpoint)
+        self.is_connected, self._is_parted = False, True
+        self._descriptor, self.interruption = -1, Interruption()
+
+    def again(self) -> None:
+        """Connect again. Unread messages are dropped."""
+        self.part()
         self.socket.connect(self.endpoint)
+        self._is_parted = False
         self._down_since, self._is_put_off, self.was_lost = None, False, False
         self._pause = min(2 * self._pause, PAUSES[1])
 

@@ -245,6 +245,16 @@ class Ingest:
             "that large. The receiver keeps trying to connect",
         )
 
+    def part(self) -> None:
+        """Disconnect from the streamers, where messages wait from then on; unread ones are dropped."""
+        for each in self._all:
+            each.part()
+
+    def connect(self) -> None:
+        """Connect again after `part`."""
+        for each in self._all:
+            each.again()
+
     def close(self) -> None:
         """Close all sockets, unless they are; unread messages are dropped."""
         if self._context.closed:

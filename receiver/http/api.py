@@ -233,6 +233,18 @@ def create_app(supervisor: Supervisor) -> FastAPI:
         await supervisor.stop(request.reason, request.at_end_of, failed=request.failed)
         return supervisor.status
 
+    @app.post("/drain", tags=["series"], responses=refusals(409))
+    async def drain() -> Status:
+        """Take no new series: once the running one has ended, `ending` is "drained"."""
+        await supervisor.drain(True)
+        return supervisor.status
+
+    @app.delete("/drain", tags=["series"], responses=refusals(409))
+    async def take_again() -> Status:
+        """Take series again."""
+        await supervisor.drain(False)
+        return supervisor.status
+
     @app.post("/reset", tags=["series"], responses=refusals(409))
     async def reset() -> Status:
         """Leave the state Error."""

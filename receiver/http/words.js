@@ -25,6 +25,7 @@ export function sentence(status, origin) {
   if (status.state === "error") return `${status.error}\nIt takes no series until it is reset: penstock reset ${origin}`;
   if (status.refused) return `The last series was NOT taken: ${status.refused}`;
   if (status.waits_for) return status.waits_for;
+  if (status.ending === "drained") return "It takes no series until it is restarted: it was drained (penstock drain).";
   const series = status.series;
   if (!series) return "No series yet.";
   if (series.active) return series.reason || "A series is being taken.";

@@ -44,6 +44,7 @@ def run(link: Link, last_frame: LastFrame, requested_frame: LastFrame, rois: Reg
     setup = link.setup()
     pipeline = Pipeline(setup.name, setup.config, last_frame, requested_frame, rois=rois)
     pipeline.recover()
+    pipeline.drain(setup.ending)
     pipeline.ingest.watch(link.fileno)
     state = pipeline.machine.state
     telling = Telling()
@@ -68,6 +69,8 @@ def run(link: Link, last_frame: LastFrame, requested_frame: LastFrame, rois: Reg
                         pipeline.use_rois(command.rois)
                     case "expect" if command.expected is not None:
                         pipeline.expect(command.expected, command.seconds)
+                    case "drain":
+                        pipeline.drain(command.on)
                     case "forget":
                         pipeline.forget(command.series)
                     case "quit" | "leave":

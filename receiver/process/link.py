@@ -37,6 +37,8 @@ class Setup(msgspec.Struct, frozen=True):
     name: str
     config: ReceiverConfig
     """With the regions of interest that are in use."""
+    ending: bool = False
+    """Whether it begins without taking series; see "drain"."""
 
 
 class Command(msgspec.Struct, frozen=True):
@@ -45,8 +47,9 @@ class Command(msgspec.Struct, frozen=True):
     number: int
     """Number of the command; a snapshot has the number of the last one carried out."""
     action: str
-    """"stop", "reset", "rois", "expect", "forget", "tell" (what has happened so far), "quit", "leave" (the
-    parent is gone, or ends and leaves its series to the next start), or "request" with its own answer."""
+    """"stop", "reset", "rois", "expect", "forget", "tell" (what has happened so far), "drain" (take no new
+    series, or some again), "quit", "leave" (the parent is gone, or ends and leaves its series to the next
+    start), or "request" with its own answer."""
     reason: str = ""
     series: str = ""
     """Id of the series that "stop" leaves to its end message, "" to end the running series now; or of the one
@@ -61,6 +64,8 @@ class Command(msgspec.Struct, frozen=True):
     """For "expect": file and plan of the series."""
     seconds: float = 0.0
     """For "expect": for how long; 0 for ever."""
+    on: bool = True
+    """For "drain": whether no new series is to be taken."""
 
 
 class Snapshot(msgspec.Struct, frozen=True):

@@ -24,7 +24,7 @@ from penstock.receiver.files.refusals import StorageError
 from penstock.receiver.files.writer import WriterError
 from penstock.receiver.live.last_frame import LastFrame
 from penstock.receiver.live.request import FrameAnswer
-from penstock.receiver.models import PastSeries, Status
+from penstock.receiver.models import Ending, PastSeries, Status
 from penstock.receiver.process import queues, stages
 from penstock.receiver.process.held_up import HeldUp, Look
 from penstock.receiver.process.memory import Budget
@@ -102,6 +102,7 @@ class Pipeline:
         self._waited = 0.0  # seconds for which the loop has waited for messages
         self._held_up = HeldUp(name, config)
         self._stall_logged: str | None = None
+        self._ending: Ending = ""
         self._drop_logged: tuple[str | None, str | None] | None = None
         self.use_rois(config.rois)
 
@@ -160,6 +161,9 @@ class Pipeline:
         self._guarded(lambda: self._collector.tick(at, ingest.connected))
         self._guarded(lambda: outputs.flush_if_due(now))
         outputs.step(self._collector.series, now)
+        if self._ending == "draining" and self._is_empty():
+            ingest.part()
+            self._ending = "drained"
 
     def stop(self, reason: str, *, stopped: bool = False) -> None:
         """End the running series, if there is one, after all messages that have arrived.
@@ -189,6 +193,27 @@ class Pipeline:
     def forget(self, arm: str) -> None:
         """Do not expect the series of this arming any more, unless it has begun."""
         self._arrivals.expected.forget(arm)
+
+    def drain(self, on: bool) -> None:
+        """Take no new series once the running one has ended: its streamer's messages then wait there.
+
+        Args:
+            on: `False` to take series again.
+        """
+        if on:
+            self._ending = self._ending or "draining"
+            return
+        if self._ending == "drained":
+            self.ingest.connect()
+            self._pass_on(self._arrivals.on_reconnect(), self._now())  # perhaps to another streamer
+            self._collector.on_reconnect()
+        self._ending = ""
+
+    def _is_empty(self) -> bool:
+        """Return whether no series runs, waits or is about to begin."""
+        arrivals = self._arrivals
+        waits = arrivals.held_bytes or arrivals.waits_for or arrivals.expected.waiting
+        return self._collector.series is None and not waits and not self.ingest.comes_within(QUIET_SECONDS)
 
     def reset(self) -> None:
         """Leave Error; does nothing in Running: stop the series first."""
@@ -268,7 +293,7 @@ class Pipeline:
             drained=self._drained + self._collector.drained, frame_rate=frame_rate,
             byte_rate=byte_rate, latest_frame=out.latest, rois=out.regions.now(),
             cpu_seconds=times.user + times.system, waits_for=self._arrivals.waits_for,
-            expected=self._arrivals.expected.waiting,
+            expected=self._arrivals.expected.waiting, ending=self._ending,
             queue_bytes=queue_bytes, queue_limit_bytes=queue_limit_bytes,
         )  # fmt: skip
 

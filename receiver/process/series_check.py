@@ -116,6 +116,12 @@ def _check_orientation(name: str, config: ReceiverConfig, series: SeriesCheck) -
 def _check_state(name: str, status: Status) -> None:
     if status.state == "error":
         raise Refused("in_error", f"receiver {name} is in Error: {status.error}; reset it first")
+    if status.ending:
+        raise Refused(
+            "ending",
+            f"receiver {name} takes no new series, since it is about to be stopped (penstock drain); wait "
+            "until it is there again, or let it go on with penstock drain --off",
+        )
     if status.state == "running" and not (status.series and status.series.unconfirmed):
         of = status.series.filename or "live only" if status.series else ""
         raise Refused(

@@ -26,7 +26,7 @@ from penstock.receiver.live import last_frame
 from penstock.receiver.live.frame_refusal import FrameRefused
 from penstock.receiver.live.request import FrameAnswer, Request
 from penstock.receiver.live.requested_frame import SHARE
-from penstock.receiver.models import Health, PastSeries, SeriesCheck, SeriesCheckResult, Status
+from penstock.receiver.models import Ending, Health, PastSeries, SeriesCheck, SeriesCheckResult, Status
 from penstock.receiver.process import expecting, series_check
 from penstock.receiver.process.chosen_regions import KeptRegions
 from penstock.receiver.process.folders import DataRoot
@@ -102,6 +102,7 @@ class Supervisor(Parent[Snapshot]):
         self.waiting = Waiting(self._lock, self._start, self._not_started, self._news)
         """Whether it waits for another receiver."""
         self._free = FreeSpace(partial(storage.free_bytes, config.data_root))
+        self._ending = False  # whether no new series is taken
         self._has_begun = False  # whether the data process was started
         self._last_death: tuple[str, int] | None = None  # series, and number of safe frames
         self._has_progress = True  # whether frames were stored or a series has ended since the last death
@@ -143,7 +144,8 @@ class Supervisor(Parent[Snapshot]):
             self._has_begun = True
         shared = sum(consumer.queue_mb for consumer in self.config.forward if consumer.shared)
         longest = START_SECONDS + shared / RESERVED_PER_SECOND
-        if not await self._begin(child, Setup(self.name, self._config_in_use), longest) or not self.alive:
+        setup = Setup(self.name, self._config_in_use, self._ending)
+        if not await self._begin(child, setup, longest) or not self.alive:
             raise RuntimeError(f"the data process of receiver {self.name} did not start; see the log above")
 
     async def close(self) -> None:
@@ -169,7 +171,7 @@ class Supervisor(Parent[Snapshot]):
         """The status in the newest snapshot; a stall is added if the snapshot is old."""
         status = replace(
             self._snapshot.status, version=self._version, free_bytes=self._free.value, downsample=self._step,
-            unguarded=self._lock.unguarded,
+            unguarded=self._lock.unguarded, ending=self._ending_as_told,
         )  # fmt: skip
         if self.waiting.sentence:
             return replace(status, waits_for=self.waiting.sentence)
@@ -218,6 +220,11 @@ class Supervisor(Parent[Snapshot]):
         """Ids of the running processes, by name."""
         data = {"data": self._child.pid} if self._child is not None and self.alive else {}
         return {"http": os.getpid(), **data}
+
+    @property
+    def _ending_as_told(self) -> Ending:
+        """Of the status: the data process is told a moment later."""
+        return (self._snapshot.status.ending or "draining") if self._ending else ""
 
     @property
     def _leaves_series(self) -> bool:
@@ -304,6 +311,19 @@ class Supervisor(Parent[Snapshot]):
             failed: the series has failed or was aborted, so that more may have been to come.
         """
         await self._command(Command(0, "stop", quoted(reason, MAX_REASON), series, failed))
+
+    async def drain(self, on: bool) -> None:
+        """Take no new series, or some again; a restart of the receiver undoes it, too.
+
+        Args:
+            on: whether to take none.
+        """
+        before, self._ending = self._ending, on
+        try:
+            await self._command(Command(0, "drain", on=on))
+        except Refused:
+            self._ending = before
+            raise
 
     async def reset(self) -> None:
         """Leave Error; restart the data process if it has died.

@@ -53,6 +53,8 @@ def test_the_document_says_which_answers_a_call_has_and_no_others(tmp_path: Path
         "put /expected/{arm}": "200 409 413 422",
         "delete /expected/{arm}": "200 409 422",
         "post /stop": "200 409 413 422",
+        "post /drain": "200 409",
+        "delete /drain": "200 409",
         "post /reset": "200 409",
         "get /last_frame": "200 304 404 409 422 500",
         "get /frame/{index}": "200 404 409 422 500 503",
@@ -83,7 +85,7 @@ def test_the_calls_are_grouped() -> None:
     assert groups["series"] == {
         "get /series", "get /series/one", "get /series/lost",
         "get /geometry", "get /mask", "get /scan", "get /folders",
-        "post /series/check", "post /stop", "post /reset",
+        "post /series/check", "post /stop", "post /reset", "post /drain", "delete /drain",
         "put /expected/{arm}", "delete /expected/{arm}",
     }  # fmt: skip
     assert all(groups.values())
