@@ -53,6 +53,8 @@ COMMANDS = {
     "completion": "print the completion script for a shell: commands, options, files, receivers' names",
 }
 
+SERVICES = ("receiver", "worker", "epics", "process")
+"""Commands that run until they are asked to end, by SIGTERM."""
 EXTRA_OF = {
     "PIL": "receiver", "cbor2": "receiver", "fastapi": "receiver", "h11": "receiver", "h5py": "receiver",
     "hdf5plugin": "receiver", "prometheus_client": "receiver", "pydantic": "receiver",
@@ -114,6 +116,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     # No command multiplies matrices, and NumPy takes twice as long to start with a thread on every core.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    if arguments[:1] and arguments[0] in SERVICES:
+        signal.signal(signal.SIGTERM, _end)
     try:
         try:
             return _run(arguments)
@@ -128,6 +132,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     except ModuleNotFoundError as error:  # a package that a command's options need
         print(f"penstock: {_missing(error)}", file=sys.stderr)
         return 2
+
+
+def _end(*_: object) -> NoReturn:
+    """End a service that has not begun yet: the first process of a container is not ended at all without a
+    handler, and the service has its own only once all is imported."""
+    raise SystemExit(0)
 
 
 def _run(arguments: list[str]) -> int:

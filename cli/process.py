@@ -23,8 +23,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import re
-import socket
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +37,7 @@ from penstock.resources.garbage import no_search
 if TYPE_CHECKING:
     from penstock.processing.config.pipeline_config import PipelineConfig
     from penstock.processing.models import Status
+    from penstock.receiver.client import ReceiverClient
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -66,13 +66,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--list", action="store_true", help="print the names of the built-in processors, and exit"
     )
+    parser.add_argument(
+        "--check", action="store_true",
+        help="print every error of the file, and what does not answer, and exit: 2 if there is one",
+    )  # fmt: skip
     parser.add_argument("--schema", action="store_true", help="print the JSON schema of the file, and exit")
     add_json(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Run it."""
-    from penstock.processing.config import classes, forward_entry, pipeline_file
+    from penstock.processing.config import classes, pipeline_file
     from penstock.processing.config.built_in import BUILT_IN
     from penstock.processing.config.pipeline_file import PipelineError
     from penstock.processing.wire import keys
@@ -97,6 +101,8 @@ def run(args: argparse.Namespace) -> int:
         return 0
     if args.pipeline is None:
         raise UserError("which pipeline? give its file, such as spots.yaml; --help has an example")
+    if args.check:
+        return _check(args)
     try:
         config = _config(args)
         steps = classes.steps(config)
@@ -104,12 +110,56 @@ def run(args: argparse.Namespace) -> int:
             keys.read(Path(config.key))
         if args.raw is None:
             client = ReceiverClient(config.receiver, timeout=5.0)
-            config = _replaced(config, consumer=forward_entry.find(client, config.consumer))
+            config = _replaced(config, consumer=_entry(client, config.consumer))
         else:
             _check_files(args, config)
     except (PipelineError, keys.BadKey) as error:
         raise UserError(str(error)) from error
     return _serve(args, config, steps)
+
+
+def _entry(client: ReceiverClient, consumer: str) -> str:
+    """Return the forward entry that is taken; as it is given, while the receiver is not there yet.
+
+    Raises:
+        PipelineError: the receiver has none, or is no receiver.
+    """
+    from penstock.processing.config import forward_entry
+
+    try:
+        return forward_entry.find(client, consumer)
+    except forward_entry.NotThere as error:
+        print(f"{error} Waiting for it", file=sys.stderr)
+        return consumer
+
+
+def _check(args: argparse.Namespace) -> int:
+    """Print every error of the pipeline's file; return the exit status."""
+    from penstock.processing.config import classes, forward_entry, pipeline_file
+    from penstock.processing.wire import keys
+    from penstock.receiver.client import ReceiverClient
+
+    try:
+        found = pipeline_file.errors(args.pipeline)
+        if not found:
+            config = _config(args)
+            found = []
+            for look in (
+                lambda: classes.steps(config),
+                lambda: config.key and keys.read(Path(config.key)),
+                lambda: forward_entry.find(ReceiverClient(config.receiver, timeout=5.0), config.consumer),
+            ):
+                try:
+                    look()
+                except (pipeline_file.PipelineError, keys.BadKey) as error:
+                    found.append(str(error))
+    except pipeline_file.PipelineError as error:
+        raise UserError(str(error)) from error
+    if args.json:
+        emit({"errors": found})
+    else:
+        print("\n".join(found) if found else f"{args.pipeline}: nothing is wrong")
+    return 2 if found else 0
 
 
 def _config(args: argparse.Namespace) -> PipelineConfig:
@@ -215,6 +265,7 @@ def _serve(args: argparse.Namespace, config: PipelineConfig, steps: tuple[Any, .
 
     with no_search():  # it imports nearly all of what follows
         from penstock.processing.service.http import create_app
+    from penstock.processing.distributor.waits import reachable
     from penstock.processing.models import ReadyLine
     from penstock.processing.service.supervisor import Supervisor
     from penstock.receiver.service import logs, server
@@ -230,8 +281,7 @@ def _serve(args: argparse.Namespace, config: PipelineConfig, steps: tuple[Any, .
         say(args, f"pipeline {config.name} is ready: {url}/")
         if status.listen:
             key = f" --key {config.key}" if config.key else ""
-            address = re.sub(r"//(0\.0\.0\.0|\*|\[::\]):", f"//{socket.gethostname()}:", status.listen)
-            say(args, f"workers on other machines: penstock worker {address}{key}")
+            say(args, f"workers on other machines: penstock worker {reachable(status.listen)}{key}")
 
     made = server.make(create_app(supervisor), ready, supervisor.end_waits)
 

@@ -4,6 +4,7 @@ Examples:
   penstock receiver sim-1                             the entry sim-1 of the shipped detectors.yaml
   penstock receiver eiger-1 --config beamline.yaml    an entry of your own file
   penstock receiver eiger-1 --config beamline.yaml --http 127.0.0.1:0 --json
+  penstock receiver --check --config beamline.yaml    every error of the file
   penstock receiver --schema                          JSON schema of the configuration file
 
 Then look at it: http://127.0.0.1:5000/ in a browser, penstock status, or penstock view
@@ -16,12 +17,17 @@ import json
 import logging
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from penstock.cli._address import shipped
 from penstock.cli._listening import listen
 from penstock.cli._output import add_json, emit, say
 from penstock.resources.garbage import no_search
+
+if TYPE_CHECKING:
+    from penstock.receiver.config import ReceiverConfig
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,6 +42,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="address of the HTTP API instead of the configured one; port 0: any free one",
     )
     add_json(parser)
+    parser.add_argument(
+        "--check", action="store_true",
+        help="print every error of the file, or of the entry NAME, and exit: 2 if there is one",
+    )  # fmt: skip
     parser.add_argument("--schema", action="store_true", help="print the JSON schema of the file, and exit")
 
 
@@ -54,14 +64,14 @@ def run(args: argparse.Namespace) -> int:
     from penstock.receiver.forward.shared import CannotShare
     from penstock.receiver.live import last_frame
     from penstock.receiver.models import ReadyLine
-    from penstock.receiver.process import memory, transform_files
     from penstock.receiver.service import logs
-    from penstock.receiver.transforms.steps.chain import Chain
 
     if args.schema:
         print(json.dumps(configuration.schema(), indent=2))
         return 0
     path = args.config or shipped()
+    if args.check:
+        return _check(args, path)
     try:
         file = configuration.load(path)
         if args.name is None:
@@ -70,13 +80,11 @@ def run(args: argparse.Namespace) -> int:
         if args.http:
             config = msgspec.structs.replace(config, http=args.http)
             config.__post_init__()
-        memory.check(args.name, config)
         limit.check_start(last_frame.memory_bytes())
-        Chain(config.transforms, read=transform_files.read)  # reads its tables, as the data process will
     except (configuration.ConfigError, ValueError) as error:
         raise UserError(str(error)) from error
-    if not Path(config.data_root).is_dir():
-        raise UserError(f"the data root {config.data_root} of {args.name} is not a folder; create it first")
+    for why in _here(args.name, config):
+        raise UserError(why)
 
     if args.config is None:
         print(f"{args.name} is an entry of {path}, for trials; --config takes your file", file=sys.stderr)
@@ -96,3 +104,40 @@ def run(args: argparse.Namespace) -> int:
         say(args, f"receiver {args.name} is ready: {url}/")
 
     return serve(args.name, config, listener, ready)
+
+
+def _check(args: argparse.Namespace, path: Path) -> int:
+    """Print every error of the file; return the exit status."""
+    from penstock.cli.main import UserError
+    from penstock.receiver import config as configuration
+
+    try:
+        found = configuration.errors(path, args.name)
+        if not found:
+            file = configuration.load(path)
+            names = file.receivers if args.name is None else [args.name]
+            found = [f"{path}: {why}" for name in names for why in _here(name, file.receivers[name])]
+    except configuration.ConfigError as error:
+        raise UserError(str(error)) from error
+    if args.json:
+        emit({"errors": found})
+    else:
+        print("\n".join(found) if found else f"{path}: nothing is wrong")
+    return 2 if found else 0
+
+
+def _here(name: str, config: ReceiverConfig) -> Iterator[str]:
+    """Yield what is wrong with an entry on this host."""
+    from penstock.receiver.process import memory, transform_files
+    from penstock.receiver.transforms.steps.chain import Chain
+
+    try:
+        memory.check(name, config)
+    except ValueError as error:
+        yield str(error)
+    try:
+        Chain(config.transforms, read=transform_files.read)  # reads its tables, as the data process will
+    except ValueError as error:
+        yield str(error)
+    if not Path(config.data_root).is_dir():
+        yield f"the data root {config.data_root} of {name} is not a folder; create it first"

@@ -1,13 +1,14 @@
 """Run a worker of a pipeline, on any machine: its code and its parameters come with the connection.
 
 Examples:
-  penstock worker tcp://10.1.2.3:5101 --key spots.key        until the pipeline ends it, or Ctrl-C
+  penstock worker tcp://10.1.2.3:5101 --key spots.key        until Ctrl-C
   ssh node1 penstock worker tcp://10.1.2.3:5101 --key spots.key
-  srun -n 64 penstock worker tcp://10.1.2.3:5101 --key spots.key
+  srun -n 64 penstock worker tcp://10.1.2.3:5101 --key spots.key --once
   penstock worker tcp://10.1.2.3:5101 --key spots.key --threads 4
 
 The address is what `penstock process` prints for workers on other machines: `listen` in the pipeline's file.
-The worker waits while the pipeline is not there; asked to end, it ends its frames and hands over what it has.
+The worker waits while the pipeline is not there, and for the next one when it has ended; with --once it ends
+then. Asked to end, it ends its frames and hands over what it has.
 
 Exit status: 0 it was stopped, 1 it could not take part: a sentence says why, 2 address or key is wrong.
 """
@@ -35,6 +36,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="threads of the numerical libraries (default: %(default)s)",
     )  # fmt: skip
 
+    parser.add_argument(
+        "--once", action="store_true", help="end with the pipeline, and wait for no other one"
+    )
+
 
 def run(args: argparse.Namespace) -> int:
     """Run it."""
@@ -52,6 +57,6 @@ def run(args: argparse.Namespace) -> int:
         )
     logs.begin()
     try:
-        return worker.run(args.address, name=args.name, key=args.key)
+        return worker.run(args.address, name=args.name, key=args.key, once=args.once)
     except (BadKey, ValueError) as error:
         raise UserError(str(error)) from error

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from penstock.bridges.epics.config import RECORD, EpicsConfig, InConfig
-from penstock.receiver.service import setting_errors, yaml_text
+from penstock.receiver.service import every_error, setting_errors, yaml_text
 
 WORDS = setting_errors.Words(
     schema="`penstock epics --schema`",
@@ -66,16 +66,7 @@ def parse(raw: dict[Any, Any], origin: str) -> EpicsConfig:
     Raises:
         EpicsFileError: wrong or unknown keys.
     """
-    found: list[str] = []
-    rest = dict(raw)
-    config: EpicsConfig | None = None
-    while config is None:
-        try:
-            config = msgspec.convert(rest, EpicsConfig)
-        except msgspec.ValidationError as error:
-            found.append(setting_errors.sentence(rest, EpicsConfig, str(error), "", WORDS))
-            if not _without(rest, str(error)):
-                break
+    found, config = every_error.find(raw, EpicsConfig, "", WORDS, _PLACEHOLDERS)
     if config is not None:
         found += _contradictions(config, raw)
     if found:
@@ -95,30 +86,6 @@ def check_http(http: str) -> str:
 def schema() -> dict[str, Any]:
     """Return the JSON schema of the file, for editors and for the reference."""
     return msgspec.json.schema(EpicsConfig)
-
-
-def _without(rest: dict[Any, Any], said: str) -> bool:
-    """Take the key out that an error is about; return false if it names none."""
-    what, _, where = said.partition(" - at `")
-    if missing := re.match(r"Object missing required field `(.*)`$", what):
-        key = re.match(r"\$\.(\w+)", where)
-        if key is None:
-            rest[missing[1]] = _PLACEHOLDERS[missing[1]]
-            return True
-        return _drop(rest, key[1])
-    if (unknown := re.match(r"Object contains unknown field `(.*)`$", what)) and not where:
-        return rest.pop(unknown[1], rest) is not rest
-    if key := re.match(r"\$\.(\w+)", where):
-        return _drop(rest, key[1])
-    odd = next((key for key in rest if not isinstance(key, str)), None)
-    return odd is not None and rest.pop(odd, rest) is not rest
-
-
-def _drop(rest: dict[Any, Any], key: str) -> bool:
-    if key in _PLACEHOLDERS:
-        rest[key] = _PLACEHOLDERS[key]
-        return True
-    return rest.pop(key, rest) is not rest
 
 
 def _contradictions(config: EpicsConfig, raw: dict[Any, Any]) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from penstock.processing.config.pipeline_file import PipelineError
-from penstock.receiver.client import NoAnswer, ReceiverClient
+from penstock.receiver.client import NoAnswer, ReceiverClient, ReceiverUnavailable
 from penstock.receiver.models import ConsumerStatus
 
 LINES = """\
@@ -13,6 +13,10 @@ LINES = """\
       - name: {name}
         endpoint: "tcp://127.0.0.1:0"
         shared: true"""
+
+
+class NotThere(PipelineError):
+    """The receiver does not answer, at present."""
 
 
 def find(client: ReceiverClient, consumer: str = "") -> str:
@@ -23,10 +27,14 @@ def find(client: ReceiverClient, consumer: str = "") -> str:
         consumer: name of the entry; "" for any.
 
     Raises:
+        NotThere: the receiver does not answer.
         PipelineError: there is none, or another pipeline has it; the sentence has the lines to add.
     """
     try:
         consumers = client.status().consumers
+    except ReceiverUnavailable as error:
+        kind = PipelineError if error.foreign else NotThere
+        raise kind(f"{error} `receiver:` in the pipeline's file says where") from error
     except NoAnswer as error:
         raise PipelineError(f"{error} `receiver:` in the pipeline's file says where") from error
     names = [each.name for each in consumers]
@@ -64,12 +72,19 @@ def _held(url: str, entries: list[ConsumerStatus]) -> str:
 
 def _check_here(url: str, entry: ConsumerStatus) -> None:
     """Refuse an entry whose memory is on another machine."""
-    if entry.shared and not os.path.exists(entry.shared):
-        raise PipelineError(
-            f"the memory {entry.shared} of entry {entry.name} is not here: the receiver at {url} is on "
-            "another machine or in another container. Run the pipeline there, and workers here; or name "
-            "an entry without shared (consumer: NAME), whose frames come by TCP"
-        )
+    if why := why_elsewhere(url, entry):
+        raise PipelineError(why)
+
+
+def why_elsewhere(url: str, entry: ConsumerStatus) -> str:
+    """Return that the memory of an entry is on another machine, in a sentence; "" if it is here."""
+    if not entry.shared or os.path.exists(entry.shared):
+        return ""
+    return (
+        f"the memory {entry.shared} of entry {entry.name} is not here: the receiver at {url} is on another "
+        "machine or in another container. Run the pipeline there, and workers here; or name an entry without "
+        "shared (consumer: NAME), whose frames come by TCP"
+    )
 
 
 def _to_add(name: str) -> str:

@@ -13,7 +13,7 @@ import msgspec
 
 from penstock.processing.config import built_in
 from penstock.processing.config.pipeline_config import PipelineConfig, StepConfig
-from penstock.receiver.service import setting_errors, yaml_text
+from penstock.receiver.service import every_error, setting_errors, yaml_text
 
 NAME = r"^[A-Za-z0-9_-]{0,64}$"
 """Of a pipeline: it becomes a part of the result file's name."""
@@ -112,13 +112,7 @@ def load(path: str | Path) -> PipelineConfig:
         PipelineError: it cannot be read, is not YAML, or has a wrong or unknown key.
     """
     path = Path(path)
-    try:
-        raw = yaml_text.read_file(path, "give the file of a pipeline, such as spots.yaml")
-    except ValueError as error:
-        raise PipelineError(str(error)) from error
-    if not isinstance(raw, dict):
-        raise PipelineError(f"{path}: a pipeline has lines of KEY: VALUE, such as processor: spots.py:Spots")
-    config = parse(raw, str(path))
+    config = parse(_read(path), str(path))
     folder = path.parent.absolute()
     steps = config.steps or (StepConfig(processor=config.processor, parameters=config.parameters),)
     values = {name: getattr(config, name) for name in PipelineConfig.__struct_fields__}
@@ -158,9 +152,29 @@ def parse(raw: Any, origin: str) -> PipelineFile:
     return config
 
 
+def errors(path: str | Path) -> list[str]:
+    """Return every error of the file of a pipeline, each a sentence.
+
+    Raises:
+        PipelineError: it cannot be read, or is not YAML.
+    """
+    found, _ = every_error.find(_read(Path(path)), PipelineFile, "", WORDS, {})
+    return [f"{path}: {said}" for said in found]
+
+
 def schema() -> dict[str, Any]:
     """Return the JSON schema of the file, for editors and for the reference."""
     return msgspec.json.schema(PipelineFile)
+
+
+def _read(path: Path) -> dict[Any, Any]:
+    try:
+        raw = yaml_text.read_file(path, "give the file of a pipeline, such as spots.yaml")
+    except ValueError as error:
+        raise PipelineError(str(error)) from error
+    if not isinstance(raw, dict):
+        raise PipelineError(f"{path}: a pipeline has lines of KEY: VALUE, such as processor: spots.py:Spots")
+    return raw
 
 
 def _absolute(processor: str, folder: Path) -> str:

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from penstock.processing.config import forward_entry
 from penstock.processing.distributor.receiver_news import Entry, News, Running, Silent
 from penstock.processing.distributor.receiver_word import Word
 from penstock.receiver.client import NoAnswer, ReceiverClient
@@ -202,6 +203,8 @@ class Watch:
             )
             names = ", ".join(each.name for each in status.consumers) or "none"
             return f"the receiver at {self.url} has {what} (it has: {names}); add one to its configuration"
+        if why := forward_entry.why_elsewhere(self.url, found):
+            return why
         entry = Entry(found.name, _reachable(found.endpoint, self.url), found.shared or "")
         if entry != self._entry:
             self._entry = entry

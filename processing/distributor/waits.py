@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import socket
 import time
 from typing import TYPE_CHECKING
 
@@ -50,4 +52,9 @@ def _command(flow: Flow) -> str:
     connections, key = flow.staff.connections, flow.config.key
     if not connections.listen:
         return f"penstock worker {connections.address}"
-    return f"penstock worker {connections.listen}{f' --key {key}' if key else ''}"
+    return f"penstock worker {reachable(connections.listen)}{f' --key {key}' if key else ''}"
+
+
+def reachable(listen: str) -> str:
+    """Return an address that others can use, of one that may be bound to all addresses of this host."""
+    return re.sub(r"//(0\.0\.0\.0|\*|\[::\]):", f"//{socket.gethostname()}:", listen)

@@ -20,6 +20,9 @@ from penstock.stins.messages import Buffer
 
 AGAIN_MS = 200
 """Time between two attempts to connect."""
+CONNECT_MS = 3000
+"""Longest attempt to connect: an address that has moved, such as that of a name, is then asked for again. The
+kernel by itself would try one that is silent for two minutes."""
 LEAVE_MS = 10_000
 """Longest time in which the last messages may leave when the worker does."""
 LONGEST = 3600.0
@@ -125,6 +128,7 @@ class Dealer:
         # Nothing is queued for a distributor that is not there.
         socket.set(zmq.IMMEDIATE, 1)
         socket.set(zmq.RECONNECT_IVL, AGAIN_MS)
+        socket.set(zmq.CONNECT_TIMEOUT, CONNECT_MS)
         if self._key is not None:
             keys.join(socket, self._key)
         self._monitor = socket.get_monitor_socket(EVENTS)

@@ -1,7 +1,7 @@
 """The worker: a process that runs a scientist's classes on the frames that a distributor gives it.
 
 It may die at any time, and start at any time: it has nothing that the distributor cannot give to another
-worker. Without a distributor it waits for one, and for its return.
+worker. Without a distributor it waits for one, and for its return; when a pipeline has ended, for the next.
 """
 
 from __future__ import annotations
@@ -45,14 +45,16 @@ class Worker:
         wake: descriptor that brings the number of a signal when the worker is to leave.
         waker: the other end of it, to which signals are written.
         has_parent: whether the distributor writes into the same log, and says why this worker refuses.
+        once: whether it ends with the pipeline.
 
     Raises:
         ValueError: the address is no endpoint.
     """
 
     def __init__(
-        self, address: str, name: str, key: bytes | None, wake: int, waker: int, *, has_parent: bool = False
-    ) -> None:
+        self, address: str, name: str, key: bytes | None, wake: int, waker: int, *,
+        has_parent: bool = False, once: bool = False,
+    ) -> None:  # fmt: skip
         self.name = name or f"{socket.gethostname()}-{os.getpid()}"
         self._dealer = Dealer(address, key, wake)
         self._wake, self._waker = wake, waker
@@ -64,7 +66,7 @@ class Worker:
         self._say_at = time.monotonic() + SAY_FIRST
         """Monotonic time at which it says that it waits for a distributor."""
         self._has_said_ended = False
-        self._has_parent = has_parent
+        self._has_parent, self._once = has_parent, once
         self._status: int | None = None
         """The exit status, once it is known."""
 
@@ -143,10 +145,16 @@ class Worker:
             return
         if session.state is State.REFUSING is not before and not self._has_parent:
             log.error("worker %s: %s", self.name, session.refusal)
-        if session.state is State.LEFT:
+        if session.state is not State.LEFT:
+            return
+        if session.why:
+            self._fail(session.why)
+        elif self._once:
             self._status = 0
-            if session.why:
-                self._fail(session.why)
+        else:  # the connection is lost once the distributor has ended
+            self._say("the pipeline at %s has ended; waiting for the next one")
+            self._former, self._done, self._session = "", (), None
+            self._say_at = time.monotonic() + SAY_AGAIN
 
     def _send(self, message: wire.MessageOfWorker, arrays: Sequence[Any] = ()) -> None:
         self._dealer.send([wire.encode(message), *arrays])
@@ -171,7 +179,9 @@ class Worker:
         self._status = 1
 
 
-def run(address: str, *, name: str = "", key: Path | None = None, has_parent: bool = False) -> int:
+def run(
+    address: str, *, name: str = "", key: Path | None = None, has_parent: bool = False, once: bool = False
+) -> int:
     """Run a worker until its distributor stops it; SIGTERM and SIGINT let it end its bunch and hand over.
 
     Args:
@@ -179,6 +189,7 @@ def run(address: str, *, name: str = "", key: Path | None = None, has_parent: bo
         name: its name in status and result file; by default the host's with the process number.
         key: file with the key of the pipeline.
         has_parent: whether the distributor writes into the same log.
+        once: whether it ends with the pipeline; if not, it waits for the next one.
 
     Returns:
         The exit status: 0, or 1 if it could not take part; a sentence was logged then.
@@ -193,7 +204,9 @@ def run(address: str, *, name: str = "", key: Path | None = None, has_parent: bo
     signal.set_wakeup_fd(theirs.fileno(), warn_on_full_buffer=False)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda _number, _frame: None)
-    return Worker(address, name, secret, ours.fileno(), theirs.fileno(), has_parent=has_parent).run()
+    return Worker(
+        address, name, secret, ours.fileno(), theirs.fileno(), has_parent=has_parent, once=once
+    ).run()
 
 
 _parent_is_gone = threading.Event()
@@ -214,7 +227,7 @@ def main() -> None:
     has_parent = lifeline == WITH_PARENT
     if has_parent:
         threading.Thread(target=_leave_with_parent, daemon=True).start()
-    status = run(address, name=name, key=Path(key) if key else None, has_parent=has_parent)
+    status = run(address, name=name, key=Path(key) if key else None, has_parent=has_parent, once=has_parent)
     if _parent_is_gone.is_set() and os.getpgrp() == os.getpid():
         os.killpg(0, signal.SIGKILL)  # with the children of the class, which else the parent ends
     sys.exit(status)

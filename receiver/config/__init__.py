@@ -14,6 +14,7 @@ import msgspec
 
 from penstock.receiver.config import errors as config_errors
 from penstock.receiver.config.rectangles import BadRegionError, Rectangle, check_names
+from penstock.receiver.service import every_error
 from penstock.receiver.service.yaml_text import read_file
 from penstock.receiver.sources import KINDS
 from penstock.receiver.transforms.steps import Transform
@@ -24,6 +25,8 @@ from penstock.stins.connections import KEEPALIVE_SECONDS
 # Bounded above too: the data process receives the configuration as JSON, which has no infinity.
 Positive = Annotated[float, msgspec.Meta(gt=0, le=1e12)]
 Count = Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
+NEEDED = {"data_root": "/", "source": {"endpoints": ["tcp://127.0.0.1:1"]}}
+"""What stands for required settings in the search for further errors."""
 DEV_SHM = "/dev/shm"
 MOST_FILES = 16
 """Most files of a series: with eight, a RAM disk takes as much as memory does."""
@@ -373,6 +376,35 @@ def _wrong(raw: Any, said: str) -> str:
         except msgspec.ValidationError as error:
             return config_errors.sentence(entry, ReceiverConfig, str(error), f"receiver {name}")
     return config_errors.sentence(raw, ConfigFile, said, "")
+
+
+def errors(path: str | Path, name: str | None = None) -> list[str]:
+    """Return every error of a configuration file, each a sentence.
+
+    Args:
+        path: of the file.
+        name: of the receiver whose entry counts; `None`: all entries.
+
+    Raises:
+        ConfigError: it cannot be read, is not YAML, has no receivers, or none of this name.
+    """
+    try:
+        raw = read_file(path, "--config takes the file")
+    except ValueError as error:
+        raise ConfigError(str(error)) from error
+    entries = raw.get("receivers") if isinstance(raw, dict) else None
+    if not isinstance(entries, dict) or len(raw) > 1 or not all(isinstance(each, str) for each in entries):
+        parse(raw, str(path))
+        raise AssertionError("such a file is refused")
+    if name is not None and name not in entries:
+        raise ConfigError(f'{path} has no receiver "{name}"; it has: {", ".join(entries) or "none"}')
+    found: list[str] = []
+    for each in entries if name is None else [name]:
+        wrong, _ = every_error.find(
+            entries[each], ReceiverConfig, f"receiver {each}", config_errors.WORDS, NEEDED
+        )
+        found += [f"{path}: {said}" for said in wrong]
+    return found
 
 
 def receiver(file: ConfigFile, name: str, origin: str) -> ReceiverConfig:

@@ -53,7 +53,7 @@ def sentence(raw: Any, model: type, said: str, name: str, words: Words) -> str:
     what, _, where = said.partition(" - at `")
     path: list[str | int] = []
     value, kind = raw, inspect.type_info(model)
-    for step in _steps(where.rstrip("`")):
+    for step in steps(where.rstrip("`")):
         if step == ANY_KEY:
             step = next((key for key, each in value.items() if not isinstance(each, str)), step)
         kind = _below(kind, step, value)
@@ -107,7 +107,7 @@ def _unknown(place: str, kind: inspect.Type, value: Any, key: str, words: Words)
     return f'{f"{place} has" if place else "there is"} no setting "{key}"; {remedy}'
 
 
-def _steps(where: str) -> list[str | int]:
+def steps(where: str) -> list[str | int]:
     """Return msgspec's path, such as "$.forward[0].every", as keys and indices."""
     found = re.findall(r"\[(\.\.\.|\d+)\]|\.([^.\[]+)", where)
     return [key or (ANY_KEY if place == ANY_KEY else int(place)) for place, key in found]

@@ -92,3 +92,18 @@ def test_ctrl_c_reaches_the_programs_of_tests_that_a_shell_runs_in_the_backgroun
 
 
 START = b'{"htype": "header", "filename": "", "msg_number": 0}'
+
+
+@pytest.mark.parametrize("command", ["receiver", "worker", "epics", "process"])
+def test_a_service_that_is_asked_to_end_before_it_has_begun_ends_well(command: str) -> None:
+    program = (
+        "import importlib, os, signal, sys\n"
+        "def during_imports(*_):\n"
+        "    os.kill(os.getpid(), signal.SIGTERM)\n"
+        "    raise AssertionError('it goes on')\n"
+        "from penstock.cli import main\n"
+        "main.build_parser = during_imports\n"
+        "sys.exit(main.main(sys.argv[1:]))"
+    )
+    ended = subprocess.run([sys.executable, "-c", program, command], capture_output=True, text=True)
+    assert (ended.returncode, ended.stderr) == (0, "")

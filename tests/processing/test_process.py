@@ -7,16 +7,19 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from penstock.cli import process
 from penstock.cli.main import main
+from penstock.devices._base.processes import free_port
 from penstock.processing.client import PipelineClient, PipelineRefused
 from penstock.processing.config import pipeline_config
 from penstock.processing.models import Status
@@ -267,9 +270,76 @@ def test_workers_on_other_machines_need_the_address_and_the_key_alone(
         assert status.workers[0].name == "far"
         status = made.over(sender.series_of(str(receiver.root / "a.h5"), 10))
         assert status.series is not None and status.series.counts.done == 10
+        once = subprocess.Popen(
+            ["penstock", "worker", address, "--key", str(key), "--once"], start_new_session=True
+        )
+        made.wait(lambda status: [each.state for each in status.workers] == ["ready"] * 2)
+    assert once.wait(DEADLINE) == 0
+    log = tmp_path / "worker.log"
+    ended = f"the pipeline at {address} has ended; waiting for the next one"
+    wait_until(lambda: ended in log.read_text(), "the worker waits for the next one")
+    with running(tmp_path, receiver, listen=address, key="spots.key", workers=0) as made:
+        status = made.wait(lambda status: [each.state for each in status.workers] == ["ready"])
+        assert status.workers[0].name == "far"
+        status = made.over(sender.series_of(str(receiver.root / "b.h5"), 10))
+        assert status.series is not None and status.series.counts.done == 10
         worker.send_signal(signal.SIGTERM)
         assert worker.wait(DEADLINE) == 0
         made.wait(lambda status: not status.workers)
+
+
+@pytest.mark.slow
+def test_a_worker_finds_a_pipeline_whose_name_has_another_address(
+    receiver: ReceiverProcess, sender: Streamer, tmp_path: Path
+) -> None:
+    hosts, log = tmp_path / "hosts", tmp_path / "worker.log"
+    hosts.write_text("127.0.0.2 pipeline.example\n")
+    assert main(["process", "--make-key", str(tmp_path / "spots.key")]) == 0
+    with running(tmp_path, receiver, listen="tcp://127.0.0.1:0", key="spots.key", workers=0) as made:
+        port = made.ready["listen"].rpartition(":")[2]
+        with socket.create_server(("127.0.0.2", int(port)), backlog=0) as silent, ExitStack() as stack:
+            for _ in range(3):  # behind a full queue the kernel answers nobody, as a host that has vanished
+                waits = stack.enter_context(socket.socket())
+                waits.setblocking(False)
+                waits.connect_ex(silent.getsockname())
+            command = f"penstock worker tcp://pipeline.example:{port} --key {tmp_path}/spots.key"
+            bind = f"mount --bind {hosts} /etc/hosts && exec {command}"
+            worker = subprocess.Popen(
+                ["unshare", "--mount", "--map-root-user", "sh", "-c", bind],
+                stderr=stack.enter_context(log.open("wb")), start_new_session=True,
+            )  # fmt: skip
+            wait_until(lambda: b"there is no distributor at" in log.read_bytes() or gone(worker.pid), "waits")
+            if gone(worker.pid):
+                pytest.skip(f"no file can be hidden here: {log.read_text()}")
+            assert made.client.status().workers == []
+            hosts.write_text("127.0.0.1 pipeline.example\n")
+            made.wait(lambda status: [each.state for each in status.workers] == ["ready"])
+        worker.send_signal(signal.SIGTERM)
+        assert worker.wait(DEADLINE) == 0
+
+
+@pytest.mark.slow
+def test_a_pipeline_that_is_started_before_its_receiver_waits_for_it(
+    start_receiver: Start, streamer: Streamer, tmp_path: Path
+) -> None:
+    http = f"127.0.0.1:{free_port()}"
+    away: Any = SimpleNamespace(client=SimpleNamespace(url=f"http://{http}"))
+    made = Running(tmp_path, away, workers=1)
+    try:
+        status = made.wait(lambda status: bool(status.waits_for))
+        assert f"receiver at http://{http} does not answer" in status.waits_for
+        assert f"receiver at http://{http} does not answer" in made.log.read_text()
+        receiver = start_receiver(forward=[ENTRY], http=http)
+        receiver.connected()
+        made.wait(lambda status: not status.waits_for)
+        receiver.wait(lambda status: status.consumers[0].holder is not None)
+        status = made.over(streamer.series_of(str(receiver.root / "a.h5"), 10))
+        assert status.series is not None and status.series.counts.done == 10
+    finally:
+        made.process.send_signal(signal.SIGTERM)
+        assert made.process.wait(DEADLINE) == 0
+        assert made.process.stdout is not None
+        made.process.stdout.close()
 
 
 def test_a_class_is_tried_on_a_file_first(
@@ -594,8 +664,6 @@ def test_what_every_frame_fails_with_is_said_once_and_the_result_file_has_it(
         ([], "which pipeline? give its file, such as spots.yaml"),
         (["none.yaml"], "none.yaml: No such file or directory; give the file of a pipeline"),
         (["{file}", "none.h5"], "none.h5 is not a file; give one whose frames are to be processed"),
-        (["{file}", "--receiver", "http://127.0.0.1:1"], "does not answer (nobody listens there)"),
-        (["{file}", "--receiver", "127.0.0.1:1"], "receiver at http://127.0.0.1:1 does not answer"),
         (["{file}", "--receiver", "127.0.0.1:70000"], "ports are numbers from 1 to 65535"),
         (["{file}", "--http", "5100"], 'http is "5100"; give HOST:PORT, such as 127.0.0.1:5100'),
         (["{file}", "--set", "threshold"], "--set takes NAME=VALUE, such as threshold=800"),
