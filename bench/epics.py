@@ -3,7 +3,7 @@
 The camera: the streamer and a program of the bare parts (`epics_bare`) take acquisitions of one simulated IOC
 in turn, and send the frames to consumers that do nothing. The bridge: `penstock epics` and such a program
 take series of a receiver in turn, and post the frames to a client that does nothing. All at rates that the
-machine takes, so that nobody loses frames.
+machine takes, so that nobody loses frames. A third part is `epics_pvapy`.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from rich.console import Console
+from rich.console import Console, JustifyMethod
 from rich.table import Table
 
 from penstock.bench import epics_pvapy
@@ -76,7 +76,8 @@ def streaming_table(streams: list[Streaming]) -> Table:
     table = Table(title="PvaPy's streaming test: CPU per frame, µs, of all processes (medians)")
     columns = ("frames", "consumers", "PvaPy", "Penstock", "ratio", "receiver", "bridge", "missed")
     for column in columns:
-        table.add_column(column, justify="left" if column in ("frames", "consumers") else "right")
+        justify: JustifyMethod = "left" if column in ("frames", "consumers") else "right"
+        table.add_column(column, min_width=len(column), justify=justify)
     for each in streams:
         missed = [f"{max(turn.missed for turn in turns):.1%}" for turns in (each.pvapy, each.penstock)]
         table.add_row(

@@ -172,9 +172,9 @@ def within(
         each.wait(count + frames.count // len(stages[0]), due)
     spent, told = difference(seconds(), before), [each.taken for each in consumers]
     took = time.monotonic() - began
-    pairs = list(zip(told, earlier, strict=True))
-    taken = sum(count - before_it for (count, _), (before_it, _) in pairs)
-    sent = [(last - before_it) / len(stages[0]) for (_, last), (_, before_it) in pairs]
+    pairs = list(zip(earlier, told, strict=True))
+    taken = sum(count - first_count for (first_count, _), (count, _) in pairs)
+    sent = [(last - first) / len(stages[0]) for (_, first), (_, last) in pairs]
     missed = max(0.0, 1 - taken / sum(sent))
     if missed > MOST_MISSED:
         raise RuntimeError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from penstock.bench import epics_pvapy, epics_report, in_child
 from penstock.bench.epics import BRIDGE, CAMERA, Result, measure
 from penstock.bench.epics_pvapy import Streaming, Turn
 from penstock.bench.pipeline import Frames
+from penstock.bench.pvapy_programs import Consumer, alone, source, within
 from penstock.cli.main import main
 from tests.third_party import program_of
 
@@ -59,6 +61,21 @@ def test_streaming_test_of_pvapy_is_measured_with_and_without_a_bridge(
     assert said[1:] == [
         f"pvapy, 64², {consumers} × {stages}, {who}, round 1 of 1" for who in ("PvaPy", "penstock")
     ]
+
+
+@pytest.mark.slow
+def test_a_run_in_which_frames_are_missed_says_nothing(tmp_path: Path) -> None:
+    programs = program_of("processing", "pvapy-ad-sim-server").parent
+    environment = alone()
+    with ExitStack() as processes:
+        source(programs, "T:IMAGE", CASE, environment, processes)
+        half, other = (
+            Consumer(tmp_path, programs, "T:IMAGE", 64, environment, processes, share=2) for _ in range(2)
+        )
+        _, missed = within([[half, other]], dict, CASE, 20)
+        assert missed == 0.0
+        with pytest.raises(RuntimeError, match=r"have missed 50\.0% of the frames"):
+            within([[half]], dict, CASE, 20)
 
 
 def test_streaming_table_has_both_totals_and_what_of_ours_is_receiver_and_bridge() -> None:
