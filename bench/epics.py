@@ -3,7 +3,7 @@
 The camera: the streamer and a program of the bare parts (`epics_bare`) take acquisitions of one simulated IOC
 in turn, and send the frames to consumers that do nothing. The bridge: `penstock epics` and such a program
 take series of a receiver in turn, and post the frames to a client that does nothing. All at rates that the
-machine takes, so that nobody loses frames.
+machine takes, so that nobody loses frames. A third part is `epics_pvapy`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import json
 import statistics
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -60,8 +60,9 @@ class Result:
 
 
 def measure(
-    folder: Path, rounds: int, progress: Callable[[str], None], cases: Sequence[Frames] = CASES
-) -> Iterator[Result]:
+    folder: Path, rounds: int, progress: Callable[[str], None], cases: Sequence[Frames] = CASES,
+    parts: Collection[str] = tuple(BARS),
+) -> Iterator[Result]:  # fmt: skip
     """Measure each case of each part.
 
     Args:
@@ -69,14 +70,17 @@ def measure(
         rounds: turns of each contender.
         progress: called with what is being measured.
         cases: what is sent.
+        parts: of `BARS`.
 
     Raises:
         ProcessFailed: a process did not start, or a series did not end in time.
         RuntimeError: frames were lost, so that the figures say nothing.
     """
     for case in cases:
-        yield _camera(case, rounds, progress)
-        yield _bridge(folder, case, rounds, progress)
+        if CAMERA in parts:
+            yield _camera(case, rounds, progress)
+        if BRIDGE in parts:
+            yield _bridge(folder, case, rounds, progress)
 
 
 def _camera(case: Frames, rounds: int, progress: Callable[[str], None]) -> Result:

@@ -20,6 +20,18 @@ def judges_path() -> Path | None:
     return next(JUDGES.glob(f"lib/python3.{sys.version_info.minor}/site-packages"), None)
 
 
+def packages_with(package: str) -> Path:
+    """Return the folder of the packages of others, with this one.
+
+    Raises:
+        NotMeasured: the package is not here.
+    """
+    packages = judges_path()
+    if packages is None or not (packages / package).is_dir():
+        raise NotMeasured(f"beside {package}: there is no {JUDGES} with it; make judges installs it")
+    return packages
+
+
 def beside(package: str, module: str, rounds: int) -> dict[str, list[float]]:
     """Return what a module of the benchmark measures in a child process that may import a package of others.
 
@@ -27,10 +39,7 @@ def beside(package: str, module: str, rounds: int) -> dict[str, list[float]]:
         NotMeasured: the package is not here.
         RuntimeError: it has failed.
     """
-    packages = judges_path()
-    if packages is None or not (packages / package).is_dir():
-        raise NotMeasured(f"beside {package}: there is no {JUDGES} with it; make judges installs it")
-    return told([sys.executable, "-P", "-m", module, str(packages), str(rounds)])
+    return told([sys.executable, "-P", "-m", module, str(packages_with(package)), str(rounds)])
 
 
 def told(command: list[str], environment: Mapping[str, str] | None = None) -> dict[str, list[float]]:

@@ -5,16 +5,11 @@ pipeline of one worker that does nothing. On both sides: frames of the same size
 the first one is sent, live only, from sender to consumer by TCP; neither reads a pixel. What counts is spent
 within a series, not by its begin and end, by all threads that a process has had: PvaPy's source starts one
 for each frame.
-
-PvaPy's consumer asks for a queue in which it misses none. In the one that it has by itself it misses a
-quarter of 1,500 frames per second here, and says so only in its statistics.
 """
 
 from __future__ import annotations
 
-import json
 import statistics
-import threading
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -22,40 +17,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from penstock.bench.contenders import process_seconds
-from penstock.bench.pipeline import DEADLINE, Frames, Pipeline, Receiver, difference
+from penstock.bench.pipeline import Frames, Pipeline, Receiver, difference
 from penstock.bench.processing import NOTHING, QUEUE_MB
-from penstock.devices._base.processes import Child, free_port
+from penstock.bench.pvapy_programs import LEAST_RATE, Consumer, Spent, alone, source, within
 
 CASES = (
     (Frames(name="4096²", shape=(4096, 4096), count=240, rate=60, dtype="uint8"), 0.7),
     (Frames(name="512²", shape=(512, 512), count=6_000, rate=1500, dtype="uint8"), 1.0),
 )
 """Frames, and most that our time may be, times PvaPy's; its source makes uint8 by itself."""
-MOST_MISSED, LEAST_RATE = 0.01, 0.8
-"""Share of frames that PvaPy's consumer has missed, and of the rate that our generator has kept, beyond which
-figures say nothing."""
 AROUND = 1.0
 """Seconds of a series before and after what counts."""
 QUEUE = 64
 """Frames that may wait for PvaPy's consumer."""
-DIFFERENT = 16
-"""Frames that PvaPy's source makes, and sends in turn."""
-PASS_ON = """
-from pvapy.hpc.userDataProcessor import UserDataProcessor
-
-
-class PassOn(UserDataProcessor):
-    count = 0
-
-    def process(self, pvObject):
-        self.count += 1
-        if self.count % 10 == 0:
-            print('{"count": %d, "id": %d}' % (self.count, pvObject["uniqueId"]), flush=True)
-        return pvObject
-"""
-
-Spent = dict[str, float]
-"""Processor time by process, in µs per frame."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,77 +98,15 @@ def _penstock(frames: Frames, receiver: Receiver, pipeline: Pipeline) -> Spent:
     return {name: each / (taken * taking.rate) * 1e6 for name, each in spent.items()}
 
 
-class _Counted:
-    """How many frames PvaPy's consumer has taken, and the number of the last one, by its own word."""
-
-    def __init__(self) -> None:
-        self.count = self.last = 0
-        self._news = threading.Event()
-
-    def line(self, line: str) -> None:
-        """Take a line of its output."""
-        if line.startswith('{"count"'):
-            told = json.loads(line)
-            self.count, self.last = int(told["count"]), int(told["id"])
-            self._news.set()
-
-    def wait(self, count: int, due: float) -> tuple[int, int]:
-        """Wait until it has taken so many; return how many these are, and the number of the last one.
-
-        Raises:
-            RuntimeError: it has not in time.
-        """
-        while self.count < count:
-            if time.monotonic() > due:
-                raise RuntimeError(f"PvaPy's consumer has taken {self.count} frames in time, not {count}")
-            self._news.wait(1.0)
-            self._news.clear()
-        return self.count, self.last
-
-
 def _pvapy(folder: Path, frames: Frames, programs: Path) -> Spent:
-    file = folder / "pass_on.py"
-    file.write_text(PASS_ON)
-    counted = _Counted()
-    seconds = frames.count / frames.rate
-    channel = f"bench:image{free_port()}"
-    rows, columns = frames.shape
-    serve = (
-        str(programs / "pvapy-ad-sim-server"), "-cn", channel, "-nx", str(columns), "-ny", str(rows),
-        "-dt", frames.dtype, "-nf", str(DIFFERENT), "-fps", f"{frames.rate:g}",
-        "-rt", f"{seconds + DEADLINE:g}", "-std", "1", "-dc", "-rp", "100000",
-    )  # fmt: skip
-    consume = (
-        str(programs / "pvapy-hpc-consumer"), "-ic", channel, "-cc", f"{channel}:control", "-sc",
-        f"{channel}:status", "-oc", f"{channel}:output", "-pf", str(file), "-pc", "PassOn", "-dc",
-        "-sqs", str(QUEUE),
-    )  # fmt: skip
-    alone = {
-        "EPICS_PVA_ADDR_LIST": "127.0.0.1", "EPICS_PVA_AUTO_ADDR_LIST": "NO",
-        "EPICS_PVAS_INTF_ADDR_LIST": "127.0.0.1", "EPICS_PVA_BROADCAST_PORT": str(free_port()),
-        "PYTHONUNBUFFERED": "1",
-    }  # fmt: skip
+    environment, channel = alone(), "bench:image"
+    with ExitStack() as processes:
+        server = source(programs, channel, frames, environment, processes)
+        consumer = Consumer(folder, programs, channel, QUEUE, environment, processes)
+        pids = {"source": server, "consumer": consumer.pid}
 
-    def started(line: str) -> bool | None:
-        return True if line else None
+        def seconds() -> dict[str, float]:
+            return {name: process_seconds(pid) for name, pid in pids.items()}
 
-    def first(line: str) -> bool | None:
-        return True if line.startswith('{"count"') else None
-
-    with (
-        Child("PvaPy's server", serve, started, deadline=DEADLINE, environment=alone) as server,
-        Child(
-            "PvaPy's consumer", consume, first, deadline=DEADLINE, environment=alone, relay=counted.line
-        ) as consumer,
-    ):
-        pids = {"source": server.pid, "consumer": consumer.pid}
-        due = time.monotonic() + DEADLINE + seconds
-        count, last = counted.wait(counted.count + round(frames.rate), due)
-        before = {name: process_seconds(pid) for name, pid in pids.items()}
-        taken, newest = counted.wait(count + frames.count, due)
-        spent = difference({name: process_seconds(pid) for name, pid in pids.items()}, before)
-    taken -= count
-    missed = newest - last - taken
-    if missed > MOST_MISSED * taken:
-        raise RuntimeError(f"PvaPy's consumer has missed {missed} of {missed + taken} frames")
-    return {name: each / taken * 1e6 for name, each in spent.items()}
+        spent, _ = within([[consumer]], seconds, frames, round(AROUND * frames.rate))
+    return spent

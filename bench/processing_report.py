@@ -30,8 +30,9 @@ from penstock.bench.processing import (
 from penstock.bench.processing_kills import EVERY, PAUSE_BAR, WORKERS, Kills, kills
 from penstock.bench.processing_others import Events
 from penstock.bench.processing_paced import DELAY_BAR, PACED_BAR, PACED_KINDS, Paced, paced
-from penstock.bench.processing_pvapy import Chain, Spent, chains
+from penstock.bench.processing_pvapy import Chain, chains
 from penstock.bench.processing_recorded import DISTRIBUTOR_BAR, Recorded, recorded
+from penstock.bench.pvapy_programs import Spent
 from penstock.stins.texts import plural
 
 PARTS = ("cost", "paced", "recorded", "sharing", "kills", "dranspose", "pvapy")

@@ -24,7 +24,8 @@ Examples:
   penstock bench --viewer --dir /dev/shm      instead: what a viewer costs the data path
   penstock bench --rois --rounds 10           instead: what regions of interest cost
   penstock bench --consumers --rounds 5       instead: what a consumer costs the receiver
-  penstock bench --epics --rounds 5           instead: what EPICS costs, in and out, beside its bare parts
+  penstock bench --epics --rounds 5           instead: what EPICS costs, in and out; thirteen minutes
+  penstock bench --epics --part pvapy         instead: PvaPy's streaming test with and without Penstock
   penstock bench --processing --rounds 5      instead: what live processing costs; ten minutes
   penstock bench --processing --only pvapy    instead: one of its comparisons
   penstock bench --reductions --part pvapy    instead: what the built-in processors cost, or one part of it
@@ -77,7 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     figures.add_argument("--again", action="store_true", help="measure again what was measured already")
     figures.add_argument(
         "--part", "--only", action="append", metavar="PART",
-        help="only this part, also of --processing and --reductions; may be repeated",
+        help="only this part, also of --epics, --processing and --reductions; may be repeated",
     )  # fmt: skip
     parser.add_argument(
         "--viewer", action="store_true", help="instead: frames of 4 million pixels, with and without a viewer"
@@ -108,7 +109,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--epics", action="store_true",
-        help="instead: the camera of areaDetector and the bridge to EPICS, beside their bare parts",
+        help="instead: the camera of areaDetector and the bridge to EPICS, beside their bare parts; PvaPy's "
+        "streaming test with and without Penstock; --part camera, bridge or pvapy",
     )  # fmt: skip
     parser.add_argument(
         "--processing",
@@ -170,9 +172,7 @@ def run(args: argparse.Namespace) -> int:
 
             return report_consumers(args.dir, args.rounds, args.json)
         if args.epics:
-            from penstock.bench.epics_report import report as report_epics
-
-            return report_epics(args.dir, args.rounds, args.json)
+            return _epics(args)
         if args.processing:
             return _processing(args)
         if args.reductions:
@@ -180,6 +180,15 @@ def run(args: argparse.Namespace) -> int:
         return _figures(args) if args.figures is not None else _compare(args)
     except (ProcessFailed, RuntimeError) as error:
         raise UserError(f"no figures: {error}") from error
+
+
+def _epics(args: argparse.Namespace) -> int:
+    from penstock.bench.epics_report import PARTS, report
+    from penstock.cli.main import UserError
+
+    if unknown := set(args.part or ()) - set(PARTS):
+        raise UserError(f"--part {min(unknown)}; give one of {', '.join(PARTS)}")
+    return report(args.dir, args.rounds, args.json, args.part or ())
 
 
 def _processing(args: argparse.Namespace) -> int:
