@@ -87,6 +87,10 @@ PROPERTIES: tuple[Parameter, ...] = (
         doc="Time without an answer from the receiver that ends a series, unless it is still connected.",
     ),
     Parameter(
+        name="ReceiverAway", default=WatchdogLimits.receiver_gone, unit="s", limits=Limits(0.5, 86400.0),
+        doc="Time for which a series waits for a receiver that is updated, or moves to another host.",
+    ),
+    Parameter(
         name="LiveImageRate", default=5.0, unit="Hz", limits=Limits(0.01, 100.0),
         doc="Most updates of LiveImage; large images come more rarely, with 40 MB/s to each subscriber.",
     ),
@@ -105,7 +109,9 @@ class Detector(CheckedProperties):
     parameters: ClassVar[Mapping[str, Parameter]]
     """Parameters that are attributes, by name."""
 
-    ReceiverUrl, StreamerControl, ReceiverTimeout, LiveImageRate, LiveImageSize = map(declared, PROPERTIES)
+    ReceiverUrl, StreamerControl, ReceiverTimeout, ReceiverAway, LiveImageRate, LiveImageSize = map(
+        declared, PROPERTIES
+    )
 
     # Life
 
@@ -147,7 +153,7 @@ class Detector(CheckedProperties):
             self._link(), self._receiver, clock=time.monotonic, connected=life.guarded(self._on_connected),
             prepared=life.guarded(self._on_prepared), changed=life.guarded(self._wake),
             may_connect=life.may_connect,
-            limits=WatchdogLimits(receiver_timeout=self.ReceiverTimeout),
+            limits=WatchdogLimits.of(self.ReceiverTimeout, self.ReceiverAway),
             armed_limit=lambda: float(self._values["ArmedTimeLimit"]),
             trigger_limit=lambda: float(self._values["TriggerTimeLimit"]),
         )  # fmt: skip

@@ -364,7 +364,7 @@ class SeriesWatchdog:
     def _check_consumers(self) -> None:
         record = self._record
         streamer, receiver = record.own_streamer_status, record.receiver_status
-        if streamer is None or receiver is None:
+        if streamer is None or receiver is None or self._silence.waits_for_another():
             return
         accounted = sum(item.connections for item in receiver.connections)
         if streamer.peers is None:
@@ -385,7 +385,11 @@ class SeriesWatchdog:
             self._do.fail("the streamer was restarted and does not know the series")
             return False
         over = record.receiver_status is not None and not (record.receiver_runs or record.receiver_expects)
-        if record.lasts("receiver over", over) > limit:
+        waits = self._silence.waits_for_another()
+        if record.lasts("receiver waits", bool(waits)) > self._limits.receiver_gone:
+            self._do.fail(waits)
+            return False
+        if record.lasts("receiver over", over and not waits) > limit:
             series = record.own_receiver_series
             if series is None and record.expects:
                 self._do.fail(expected.forgotten(record))

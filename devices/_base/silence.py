@@ -44,9 +44,21 @@ class Silence:
             return False
         return record.receiver_silent() > limits.receiver_timeout
 
+    def waits_for_another(self) -> str:
+        """Return for whom the receiver waits before it takes any series, as it says; "" for nobody."""
+        status = self._record.receiver_status
+        is_there = status is not None and self._record.receiver_silence is None
+        return status.waits_for if is_there and status is not None and not status.connections else ""
+
     def warning(self) -> str:
         """Return a sentence about the side that does not answer, or takes nothing; "" while both do."""
-        return self.of_streamer() or self._of_receiver() or self._stalled() or self._of_network()
+        return (
+            self.of_streamer()
+            or self._of_receiver()
+            or self.waits_for_another()
+            or self._stalled()
+            or self._of_network()
+        )
 
     def of_streamer(self) -> str:
         """Return a sentence about a streamer that does not answer; "" while it does."""
@@ -84,7 +96,8 @@ class Silence:
         if self._peers() and self._record.view.state is not SeriesState.CLOSING:
             then = "It is still connected to the streamer, and the series goes on."
         elif self._record.receiver_refuses:
-            then = "Nobody listens at its address."
+            limit = self._limits.receiver_refuses if self._peers() is None else self._limits.receiver_gone
+            then = f"Nobody listens at its address; it is given up after {limit:g} s (property ReceiverAway)."
         else:
             then = f"It is given up after {self._limits.receiver_timeout:g} s."
         return f"The receiver has not answered for {silent:.0f} s. {then}"

@@ -12,7 +12,8 @@ class WatchdogLimits:
     receiver_timeout: float = 30.0
     """Without an answer from the receiver, and without a data connection to it, until it counts as dead."""
     receiver_gone: float = 2.0
-    """For a receiver that has lost its data connection and at whose address nobody listens."""
+    """For a receiver that has lost its data connection and at whose address nobody listens, or which waits
+    until another one has ended."""
     receiver_refuses: float = 5.0
     """For a receiver at whose address nobody listens, where its data connection cannot be seen."""
     streamer_timeout: float = 30.0
@@ -49,3 +50,14 @@ class WatchdogLimits:
     """After a failure, without a new frame at the receiver, until it is told to stop."""
     final_counts: float = 2.5
     """For the other side to end after a failure, until the counts are final."""
+
+    @classmethod
+    def of(cls, timeout: float, away: float) -> WatchdogLimits:
+        """Return the limits of a device.
+
+        Args:
+            timeout: without an answer from the receiver, in seconds.
+            away: for a receiver that is updated, or moves.
+        """
+        refuses = max(away, cls.receiver_refuses)
+        return cls(receiver_timeout=max(timeout, away), receiver_gone=away, receiver_refuses=refuses)

@@ -122,6 +122,30 @@ def test_reset_ends_the_series_that_a_restarted_receiver_waits_for(station: Stat
     assert series is not None and "the detector was reset" in series.reason
 
 
+@pytest.mark.slow
+def test_a_receiver_that_is_updated_in_a_series_is_waited_for_and_goes_on_with_it(beamline: Beamline) -> None:
+    station = Station(beamline, "updated", unit={"ReceiverAway": 60.0}, on_terminate="resume")
+    try:
+        file = station.software_series(10)
+        for _ in range(3):
+            station.trigger()
+        until(lambda: station.detector.nFramesReceived == 3, "frames received")
+        station.receiver.stop()
+        until(lambda: "it is given up after 60 s" in station.detector.Status(), "who is waited for is said")
+        assert station.detector.State() == RUNNING
+        station.trigger()
+        station.receiver.start()
+        for _ in range(6):
+            station.trigger()
+        wait_state(station.detector, ON)
+        check_account(station, file, 10, stored=10)
+        with h5py.File(file) as opened:
+            said = opened["entry/instrument/updated/series/reason"].asstr()[()]
+        assert "the receiver was restarted in the series: no frame was lost" in said
+    finally:
+        beamline.end(station.server)
+
+
 def test_a_receiver_that_is_restarted_in_a_series_goes_on_with_it(station: Station) -> None:
     file = station.software_series(10)
     station.trigger()

@@ -34,12 +34,12 @@ def settings(frames: int = 3, mode: TriggerMode = TriggerMode.SOFTWARE, **change
 class Loop:
     """A control with everything around it, connected and idle."""
 
-    def __init__(self) -> None:
+    def __init__(self, limits: WatchdogLimits = LIMITS) -> None:
         self.clock = HeldClock()
         self.receiver = StandInReceiver(self.clock)
         self.streamer = StandInStreamer(self.receiver)
         self.link = StandInLink(self.streamer)
-        self.control = SeriesControl(self.link, self.receiver, clock=self.clock, limits=LIMITS)  # type: ignore[arg-type]
+        self.control = SeriesControl(self.link, self.receiver, clock=self.clock, limits=limits)  # type: ignore[arg-type]
         self.control.step()
         self.observe()
 

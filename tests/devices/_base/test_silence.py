@@ -6,6 +6,8 @@ import pytest
 
 from penstock.devices._base.series_control import SeriesControl
 from penstock.devices._base.states import SeriesState
+from penstock.devices._base.watchdog_limits import WatchdogLimits
+from penstock.receiver.models import Status
 from penstock.streamer.settings import TriggerMode
 from tests.devices._base.beamside import (
     HeldClock,
@@ -99,6 +101,37 @@ def test_a_receiver_that_is_back_in_time_has_lost_nothing(loop: Loop) -> None:
     loop.streamer.say(peers=1)
     loop.wait(60.0)
     assert loop.state is SeriesState.TAKING
+
+
+def test_a_receiver_that_is_updated_or_moves_is_waited_for_as_long_as_the_property_says() -> None:
+    loop = Loop(limits=WatchdogLimits.of(timeout=30.0, away=60.0))
+    loop.control.arm(settings(10))
+    loop.receiver_dies()
+    loop.wait(59.0)
+    assert loop.state is SeriesState.TAKING
+    assert loop.control.view.warning == (
+        "The receiver has not answered for 59 s. Nobody listens at its address; it is given up after 60 s "
+        "(property ReceiverAway)."
+    )
+    loop.wait(1.5)
+    assert loop.state in ENDED
+
+
+def test_a_receiver_that_waits_for_another_one_to_end_is_waited_for_in_its_own_words(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loop = Loop(limits=WatchdogLimits.of(timeout=30.0, away=60.0))
+    loop.control.arm(settings(10))
+    says = "receiver sim-1 waits for that of process 4711 on daq-2"
+    with monkeypatch.context() as other:
+        other.setattr(loop.receiver, "snapshot", lambda: Status(state="idle", waits_for=says))
+        loop.wait(59.0)
+        assert (loop.state, loop.control.view.warning) == (SeriesState.TAKING, says)
+    loop.wait(5.0)
+    assert (loop.state, loop.control.view.warning) == (SeriesState.TAKING, "")
+    monkeypatch.setattr(loop.receiver, "snapshot", lambda: Status(state="idle", waits_for=says))
+    loop.wait(61.0)
+    assert loop.state in ENDED
 
 
 def test_a_file_whose_closing_nobody_tells_of_is_not_waited_for_for_ever(loop: Loop) -> None:
