@@ -73,6 +73,39 @@ def test_the_second_one_waits_unconnected_refuses_and_starts_when_the_first_has_
 
 
 @pytest.mark.slow
+def test_of_two_that_are_started_at_once_one_takes_every_frame(streamer: Streamer, tmp_path: Path) -> None:
+    root = tmp_path / "data"
+    root.mkdir()
+    both = [
+        ReceiverProcess(
+            tmp_path / name, streamer.endpoint, http=f"127.0.0.1:{free_port()}", waits=True,
+            data_root=str(root),
+        )
+        for name in "ab"
+    ]  # fmt: skip
+    series = streamer.series_of(str(root / "x.h5"), 200)
+    taken: list[int] = []
+
+    def has_ended() -> bool:
+        found = []
+        for each in both:
+            try:
+                found.append(each.client.status())
+            except NoAnswer:
+                return False
+        taken[:] = [
+            each.counts.stored for each in found if each.series is not None and each.series.id == series
+        ]
+        return any(taken) and not any(each.state == "running" for each in found)
+
+    wait_until(has_ended)
+    assert taken == [200]
+    assert sum(bool(each.client.status().waits_for) for each in both) == 1
+    for each in both:
+        each.close()
+
+
+@pytest.mark.slow
 def test_it_waits_for_the_data_process_of_a_killed_one_too_and_resumes_its_series(
     start_receiver: Start, streamer: Streamer, tmp_path: Path
 ) -> None:
