@@ -140,6 +140,10 @@ class PenstockReceiver(CheckedProperties):
             return self._unavailable
         if status.state == "error":
             return f"{status.error} Correct this and call Reset."
+        if status.state == "idle" and status.waits_for:
+            return f"Idle; {status.waits_for}."
+        if status.state == "idle" and status.ending:
+            return "Idle; it takes no new series, since it is about to be stopped (penstock drain)."
         if status.series is None:
             return "Idle; no series yet."
         where = f" into {status.series.filename}" if status.series.filename else " for live view"

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import h5py
 import pytest
+import tango
 
 from tests.system.accounts import check_account, check_tango_sum, file_counts
 from tests.system.beamline import (
@@ -120,6 +121,25 @@ def test_reset_ends_the_series_that_a_restarted_receiver_waits_for(station: Stat
     until(lambda: station.receiver.client.status().state == "idle", "receiver idle", deadline=3.0)
     series = station.receiver.client.status().series
     assert series is not None and "the detector was reset" in series.reason
+
+
+def test_a_receiver_that_is_drained_refuses_arm_in_words_until_it_takes_series_again(
+    station: Station,
+) -> None:
+    station.receiver.client.drain()
+    try:
+        station.set(DestinationFilename=str(station.new_file()))
+        with pytest.raises(tango.DevFailed, match="takes no new series, since it is about to be stopped"):
+            station.detector.Arm()
+        until(lambda: "about to be stopped" in station.receiver_device.Status(), "its device says so")
+    finally:
+        station.receiver.client.drain(False)
+    file = station.new_file()
+    station.set(nTriggers=3, DestinationFilename=str(file))
+    until(lambda: station.receiver.client.status().connections[0].connections, "it is connected again")
+    station.detector.Arm()
+    wait_state(station.detector, ON)
+    check_account(station, file, 3, stored=3)
 
 
 @pytest.mark.slow
