@@ -47,6 +47,7 @@ USED = (
     "SizeY_RBV", "BinX_RBV", "BinY_RBV", "Gain", "Gain_RBV", "Temperature", "Temperature_RBV",
 )  # fmt: skip
 """Records without which no series can be taken."""
+SERVER = r"(\[[0-9A-Fa-f:.]+\]|[^\s:\[\]]+):[0-9]{1,5}"
 READ = {"SensorTemperature": "TemperatureActual", "ArrayCounter": "ArrayCounter_RBV"}
 
 
@@ -64,6 +65,9 @@ class AreaDetector(Camera, HasFeatures):
         self._prefix = str(self._unit["DriverPrefix"])
         self._image = str(self._unit["ImageRecord"])
         self._servers = str(self._unit["NameServers"]).split()
+        for server in self._servers:
+            if not re.fullmatch(SERVER, server):
+                raise CameraError(f"NameServers has {server}; give HOST:PORT, such as ioc-1:5075")
         if self._unit["ModeSoftware"] and not self._unit["SoftwareTriggerRecord"]:
             raise CameraError(
                 "the property ModeSoftware is set, and SoftwareTriggerRecord is not: name the record that "
@@ -80,6 +84,7 @@ class AreaDetector(Camera, HasFeatures):
         self._values: Mapping[str, Value] = {p.name: p.default for p in SETTINGS if p.writable}
         try:
             self._open(FIRST_SECONDS)
+            self._shown.require(self._ioc)
         except BaseException:
             self._ioc.close()
             raise

@@ -83,6 +83,10 @@ class SeriesEncoder:
         self._commit(state)
         return parts
 
+    def give_up(self) -> None:
+        """End the series without an end message: nobody takes one any more. The next series may begin."""
+        self.state = SeriesState.IDLE
+
     def _next(self, event: SeriesEvent) -> SeriesState:
         try:
             return TABLE[self.state, event]

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 VERSION = version("penstock")
+PORT = "5075"
+"""Of pvAccess, unless a variable says otherwise."""
 TIMEOUT = 2.0
 """Seconds in which a receiver or pipeline has to answer."""
 SHOW = 0.2
@@ -98,6 +100,7 @@ class Bridge:
 
     def _serve(self) -> None:
         listen = self.config.listen
+        wanted = os.environ.get("EPICS_PVAS_SERVER_PORT") or os.environ.get("EPICS_PVA_SERVER_PORT") or PORT
         try:
             self._records.start()
         except RuntimeError as error:
@@ -109,6 +112,11 @@ class Bridge:
                 f"cannot listen on {listen} for pvAccess: the port is taken; is another IOC or bridge there? "
                 "Give listen another port"
             )
+        if not port and not any(each.endswith(f":{wanted}") for each in self._records.addresses):
+            log.warning(
+                "pvAccess's port %s is taken: records are served at %s; listen in the file names another one",
+                wanted, ", ".join(self._records.addresses),
+            )  # fmt: skip
         if self._pvapy is not None:
             os.environ["EPICS_PVAS_SERVER_PORT"] = "0"  # any: it is found by searches
             self._pvapy.start()
@@ -188,7 +196,10 @@ class Bridge:
         """Connect to the forward entry, and notice a series whose begin was missed."""
         if self._frames is None:
             return
-        self._entry_problem = problem_of(status, self.config)
+        before = self._entry_problem
+        self._entry_problem = problem_of(status, self.config, clients=1 if self._frames.endpoint else 0)
+        if self._entry_problem not in ("", before):
+            log.warning("%s", self._entry_problem)
         if not self._entry_problem:
             self._frames.endpoint = endpoint_of(status, self.config)
         series = status.series

@@ -41,17 +41,19 @@ def _problems(config: EpicsConfig) -> Iterator[str]:
 
 
 def _problems_of_in(config: InConfig) -> Iterator[str]:
-    from penstock.bridges.epics.gateway.gateway import ACQUIRE, COUNTER
+    from penstock.bridges.epics.gateway.gateway import ACQUIRE, COUNTER, NO_ARRAY
     from penstock.bridges.epics.gateway.records import Records
 
     names = [f"{config.driver}{ACQUIRE}", f"{config.driver}{COUNTER}", config.image, config.filename_record]
     records = Records(config.name_servers, lambda: None)
     try:
         found = records.get([name for name in names if name])
+        if not records.has_arrays(config.image):
+            yield NO_ARRAY.format(config.image)
     finally:
         records.close()
     if absent := [name for name in names if name and name not in found]:
         yield (
-            f"no answer from {', '.join(absent)}: does the IOC run, and are in.driver, in.image and "
-            "in.name_servers right?"
+            f"no answer from {', '.join(absent)}: does the IOC run, and are in.driver, in.image, "
+            "in.filename_record and in.name_servers right?"
         )

@@ -11,8 +11,14 @@ from penstock.stins.addresses import host_port
 LINE = 'forward: [{{name: {name}, endpoint: "tcp://127.0.0.1:0", page: "http://{http}/"}}]'
 
 
-def problem_of(status: Status, config: EpicsConfig) -> str:
-    """Return why there are no frames of the entry, in a sentence; "" if there are."""
+def problem_of(status: Status, config: EpicsConfig, clients: int = 0) -> str:
+    """Return why there are no frames of the entry, in a sentence; "" if there are.
+
+    Args:
+        status: of the receiver.
+        config: of the bridge.
+        clients: connections to the entry that this bridge has itself.
+    """
     found = _of(status, config)
     if found is None:
         names = ", ".join(each.name for each in status.consumers) or "none"
@@ -25,6 +31,11 @@ def problem_of(status: Status, config: EpicsConfig) -> str:
         return (
             f"the forward entry {config.consumer} of the receiver at {config.receiver} has shared: true, "
             "which is for pipelines; name one without it"
+        )
+    if found.connected > clients:
+        return (
+            f"the forward entry {config.consumer} of the receiver at {config.receiver} has another client, "
+            "and two share its frames out: end that one, or give each an entry of its own"
         )
     return ""
 

@@ -87,7 +87,7 @@ class In:
     taken: int = 0
     """Series since the bridge was started."""
     not_taken: int = 0
-    """Acquisitions of these that were not taken; `problem` says why the last one was not."""
+    """Acquisitions that were not taken, or not to their end; `problem` says why the last one was not."""
     strays: int = 0
     """Arrays that belong to no acquisition."""
     problem: str = ""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
 from typing import Any, Generic, Protocol, TypeVar
 
 from penstock.bridges.epics import models
 from penstock.receiver.service.http_client import NoAnswer
+
+log = logging.getLogger(__name__)
 
 WAIT = 1.0
 """Seconds for which a question waits for news."""
@@ -65,6 +68,8 @@ class Watch(Generic[S]):
         try:
             found = self._ask() if seen is None else self._ask(seen=seen.version, wait=WAIT)
         except NoAnswer as error:
+            if str(error) != self.problem:
+                log.warning("%s", error)
             self.status, self.problem = None, str(error)
             self._away(self.problem)
             return

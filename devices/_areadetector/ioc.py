@@ -177,6 +177,8 @@ class Ioc:
                 f"no answer from {image}; is the PVA plugin loaded, and is the property ImageRecord its "
                 "PvName_RBV?"
             )
+        if "codec" not in found:
+            raise CameraError(f"{image} is no NTNDArray; set the property ImageRecord to PvName_RBV")
         return str(found.codec.name)
 
     def ask(self, name: str, answered: Callable[[], None]) -> Any:

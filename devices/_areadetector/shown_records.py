@@ -10,6 +10,8 @@ from penstock.streamer.features import Feature
 from penstock.streamer.settings import Parameter, Value
 from penstock.streamer.unit import CameraError
 
+SHOWN_SECONDS = 0.2
+"""Within which they answer: one that is away since costs a series no more."""
 _KINDS = {bool: "boolean", int: "integer", float: "float"}
 _WANTED = {bool: "true or false", int: "an integer", float: "a number", str: "text"}
 
@@ -49,6 +51,17 @@ class ShownRecords:
         raise CameraError(
             f"{name} is none of the property ShownRecords, which has {', '.join(self._named) or 'none'}"
         )
+
+    def require(self, ioc: Ioc) -> None:
+        """Check that all of them answer: a name that is misspelt would cost each Arm the time to wait for it.
+
+        Raises:
+            CameraError: some do not; the sentence has their names.
+        """
+        records = [record for _, record in self._named.values()]
+        found = ioc.get(records) if records else []
+        if silent := [name for name, each in zip(records, found, strict=True) if each is None]:
+            raise CameraError(f"no answer from {', '.join(silent)}: correct the property ShownRecords")
 
     def parameters(self, ioc: Ioc) -> tuple[Parameter, ...]:
         """Return the attributes, of the records that answer."""
@@ -99,7 +112,8 @@ class ShownRecords:
         if not self._named:
             return
         records = [record for _, record in self._named.values()]
-        for name, record, found in zip(self._named, records, ioc.get(records), strict=True):
+        answers = ioc.get(records, seconds=SHOWN_SECONDS)
+        for name, record, found in zip(self._named, records, answers, strict=True):
             if found is not None:
                 yield name, record, found
 

@@ -262,6 +262,8 @@ def test_a_mode_without_the_drivers_name_for_it_is_refused_with_the_property(ioc
         ({"DriverPrefix": "NO:"}, "no answer from NO:ADCoreVersion_RBV, .*; does the IOC run, with ADCore 3"),
         ({"DriverPrefix": "SIM:cam1"}, "DriverPrefix SIM:cam1 does not end with a colon"),
         ({"ModeSoftware": "Software", "SoftwareTriggerRecord": ""}, "SoftwareTriggerRecord is not: name"),
+        ({"ShownRecords": "Gain Nonsense @a:b"}, "no answer from SIM:cam1:Nonsense, a:b: correct the prop"),
+        ({"NameServers": "5075"}, "NameServers has 5075; give HOST:PORT, such as ioc-1:5075"),
     ],
 )
 def test_an_ioc_that_does_not_answer_is_named_with_the_remedy(

@@ -123,7 +123,7 @@ def test_reset_ends_the_series_that_a_restarted_receiver_waits_for(station: Stat
     assert series is not None and "the detector was reset" in series.reason
 
 
-def test_a_receiver_that_is_drained_refuses_arm_in_words_until_it_takes_series_again(
+def test_a_drained_receiver_refuses_arm_in_words_until_it_takes_series_again(
     station: Station,
 ) -> None:
     station.receiver.client.drain()

@@ -16,7 +16,7 @@ from penstock.bridges.epics import models
 from penstock.bridges.epics.config import InConfig
 from penstock.bridges.epics.gateway.acquisitions import Acquisitions, Began, Ended, Event, State
 from penstock.bridges.epics.gateway.arrays import Format, blob_of, format_of
-from penstock.bridges.epics.gateway.records import Monitor, Reading, Records, reading
+from penstock.bridges.epics.gateway.records import Monitor, Reading, Records, is_array, reading
 from penstock.bridges.epics.gateway.sender import Sender
 from penstock.stins.messages import EndReason, Header, Image, IndexSource, SeriesEnd
 from penstock.stins.texts import plural
@@ -28,6 +28,9 @@ TICK = 0.1
 QUIET = 0.5
 """Seconds without an array, after the driver has stopped, after which no more come; and for which an array
 waits for the begin that belongs to it."""
+AGAIN = 2.0
+"""Seconds after which a record that is no array is looked at again."""
+NO_ARRAY = "in.image is {}, which is no NTNDArray: give what PvName_RBV of the PVA plugin says"
 ASK, SILENT = 2.0, 8.0
 """Seconds between two questions whether the IOC is there, and without an answer until it counts as lost."""
 QUEUE_BYTES, FEWEST, MOST = 2**27, 4, 1024
@@ -72,7 +75,7 @@ class Gateway:
         self._asked = self._answered = self._last_array = 0.0
         self._answer: Any = None
         self._taken = self._not_taken = self._strays = 0
-        self._problem = ""
+        self._problem = self._wrong_image = ""
 
     def run(self, _: threading.Event) -> None:
         """Follow the IOC until it shall end."""
@@ -81,7 +84,7 @@ class Gateway:
                 with contextlib.closing(Records(self._config.name_servers, self._come.set)) as records:
                     self._follow(records)
         finally:
-            self._take(self._machine.fail("the gateway was shut down"))
+            self._take(self._machine.fail("the bridge was shut down"))
             self._sender.close()
 
     # -- the IOC -------------------------------------------------------------------------------------
@@ -125,6 +128,10 @@ class Gateway:
         arrays = self._records.monitor(self._config.image, max(FEWEST, min(MOST, QUEUE_BYTES // nbytes)))
         while not (self._ends.is_set() or arrays.is_refused):
             if (first := next(arrays.updates(), None)) is not None:
+                self._wrong_image = "" if is_array(first) else NO_ARRAY.format(self._config.image)
+                if self._wrong_image:
+                    self._ends.wait(AGAIN)
+                    return None
                 self._held, self._is_first = (first, time.monotonic()), True
                 return arrays
             self._come.wait(TICK)
@@ -372,7 +379,7 @@ class Gateway:
             self._taken += 1
             log.info("series %s: %s", self._series, ended.message or plural(ended.triggered, "frame"))
         else:
-            self._problem = f"no receiver took the end of series {self._series}"
+            self._give_up(f"no receiver took the end of series {self._series}: is one running?")
         self._series = None
 
     def _refuse(self, why: str) -> None:
@@ -383,6 +390,7 @@ class Gateway:
 
     def _give_up(self, why: str) -> None:
         self._series, self._problem = None, why
+        self._not_taken += 1
         log.error("%s", why)
 
     # -- status --------------------------------------------------------------------------------------
@@ -402,6 +410,8 @@ class Gateway:
     def waits_for(self) -> str:
         """What it waits for, in a sentence; "" for nothing."""
         match self._machine.state:
+            case State.AWAY if self._wrong_image:
+                return self._wrong_image
             case State.AWAY:
                 return (
                     f"the driver {self._config.driver}, or {self._config.image}, does not answer: does the "

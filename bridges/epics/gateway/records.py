@@ -61,6 +61,11 @@ class Records:
                 break
         return found
 
+    def has_arrays(self, name: str) -> bool:
+        """Return whether a record that answers is one of arrays."""
+        found = self._context.get(name, timeout=SECONDS, throw=False)
+        return isinstance(found, Exception) or is_array(found)
+
     def monitor(self, name: str, queue: int = UPDATES) -> Monitor:
         """Follow a record."""
         request = f"record[queueSize={queue}]"
@@ -106,6 +111,11 @@ class Monitor:
     def close(self) -> None:
         """End the subscription."""
         self._monitor.close()
+
+
+def is_array(found: Any) -> bool:
+    """Return whether a structure is an NTNDArray."""
+    return all(name in found for name in ("dimension", "codec", "uniqueId", "value"))
 
 
 def reading(found: Any) -> Reading:

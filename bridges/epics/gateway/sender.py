@@ -49,6 +49,7 @@ class Sender:
 
     def begin(self, header: Header, metadata: Mapping[str, Any]) -> bool:
         """Send the start message; return whether a receiver has taken it."""
+        self._encoder.give_up()  # one before, of which nobody has taken the end
         self._push.limit(default_hwm(header.frame_bytes or 0))
         self.sent = 0
         return self._hand_over(lambda: self._encoder.start(header, metadata))

@@ -171,6 +171,26 @@ def test_status_reads_a_bridge_and_the_fleet_knows_it_by_its_page(
 
 
 @pytest.mark.slow
+def test_two_bridges_never_share_the_frames_of_one_entry_out(
+    stage: Stage, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    keys = {"receiver": stage.receiver.client.url, "consumer": "epics", "prefix": "U"}
+    second = BridgeProcess(tmp_path, **keys)
+    try:
+        status = second.wait(lambda status: bool(status.waits_for))
+        assert "the forward entry epics of the receiver at" in status.waits_for
+        assert "has another client, and two share its frames out: end that one" in status.waits_for
+        assert main(["epics", str(second.file), "--check"]) == 2
+        assert "has another client" in capsys.readouterr().out
+        before = stage.bridge.client.status().images[0].posted
+        stage.receiver.ended(stage.streamer.series_of("", 20))
+        stage.bridge.wait(lambda status: status.images[0].posted == before + 20)
+        assert second.client.status().images[0].posted == 0
+    finally:
+        second.close()
+
+
+@pytest.mark.slow
 def test_a_bridge_that_is_killed_costs_its_own_frames_and_the_next_one_says_what_it_waits_for(
     stage: Stage, tmp_path: Path
 ) -> None:

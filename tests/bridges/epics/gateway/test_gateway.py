@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -261,6 +262,47 @@ def test_a_continuous_acquisition_is_one_series_if_it_is_wanted(tmp_path: Path) 
     receiver.close()
     bridge.close()
     ioc.close()
+
+
+@pytest.mark.slow
+def test_a_receiver_that_leaves_in_an_acquisition_costs_that_one_and_the_next_is_taken(
+    stage: Stage, tmp_path: Path
+) -> None:
+    stage.take("cut", 10_000)
+    stage.receiver.wait(lambda status: (status.counts.received or 0) > 3)
+    endpoint = stage.now.endpoint
+    assert stage.receiver.stop() == 0
+    problem = stage.until(series=None).problem
+    assert problem.startswith("no receiver took frame ")
+    stage.ioc.put("Acquire", 0)
+    assert stage.until(state="idle").not_taken == 1
+    receiver = ReceiverProcess(tmp_path / "again", endpoint)
+    again = stage._replace(receiver=receiver)
+    again.until(receivers=1)
+    again.take("next", 4)
+    with again.file("next") as file:
+        counted_by_hand(file, stage.ioc.value("ArrayCounter_RBV") - 3, set(), 4)
+    assert again.until(taken=1).not_taken == 1
+    receiver.close()
+
+
+@pytest.mark.slow
+def test_a_record_that_has_no_arrays_is_named(tmp_path: Path) -> None:
+    ioc = SimulatedIoc(shape=(ROWS, COLUMNS))
+    keys = entry(ioc.address, f"tcp://127.0.0.1:{free_port()}") | {"image": f"{DRIVER}Model_RBV"}
+    bridge = BridgeProcess(tmp_path, **{"in": keys})
+    try:
+        status = bridge.wait(lambda status: "NTNDArray" in status.waits_for)
+        said = f"in.image is {DRIVER}Model_RBV, which is no NTNDArray: give what PvName_RBV of the PVA plugin"
+        assert status.waits_for.startswith(said)
+        checked = subprocess.run(
+            ["penstock", "epics", str(bridge.file), "--check"],
+            check=False, capture_output=True, text=True, timeout=30,
+        )  # fmt: skip
+        assert (checked.returncode, said in checked.stdout) == (2, True)
+    finally:
+        bridge.close()
+        ioc.close()
 
 
 @pytest.mark.slow
