@@ -47,7 +47,8 @@ def read(text: str) -> Any:
         raise ValueError(f"{_place(error)}{what}; leave one out, or give it another name") from error
     except YAMLError as error:
         problem = getattr(error, "problem", None) or " ".join(str(error).split())
-        raise ValueError(f"it is not YAML: {_place(error)}{problem}") from error
+        colon = "; a text that ends with a colon needs quotes" if "mapping values" in problem else ""
+        raise ValueError(f"it is not YAML: {_place(error)}{problem}{colon}") from error
 
 
 def _place(error: YAMLError) -> str:
