@@ -47,7 +47,10 @@ USED = (
     "SizeY_RBV", "BinX_RBV", "BinY_RBV", "Gain", "Gain_RBV", "Temperature", "Temperature_RBV",
 )  # fmt: skip
 """Records without which no series can be taken."""
+WATCHED = ("AcquirePeriod", "TriggerMode", "Gain", "MinX", "MinY", "SizeX", "SizeY", "BinX", "BinY")
+"""Records that nobody else may set in a series, beside exposure, images and counter."""
 SERVER = r"(\[[0-9A-Fa-f:.]+\]|[^\s:\[\]]+):[0-9]{1,5}"
+MOST_IMAGES = 2**31 - 1
 READ = {"SensorTemperature": "TemperatureActual", "ArrayCounter": "ArrayCounter_RBV"}
 
 
@@ -123,6 +126,8 @@ class AreaDetector(Camera, HasFeatures):
     def prepare(self, settings: Settings) -> FrameFormat:
         """See `Unit`."""
         self.check(settings)
+        if settings.frames > MOST_IMAGES:
+            raise CameraError(f"a driver takes {MOST_IMAGES:,} images at most, and not {settings.frames:,}")
         if self._ioc.get([self._record("Acquire")], seconds=0.2) == [None]:
             self._ioc.close()  # a new connection is made at once, the old one only after seconds
             self._ioc = Ioc(self._servers)
@@ -152,7 +157,10 @@ class AreaDetector(Camera, HasFeatures):
             )
         self._form = self._format()
         self._values = dict(settings.camera)
-        self._kept = {record("AcquireTime_RBV"): exposure.value, record("NumImages_RBV"): number.value}
+        watched = [record(name) for name in WATCHED]
+        self._kept = {record("AcquireTime_RBV"): exposure.value, record("NumImages_RBV"): number.value} | {
+            name: each.value for name, each in zip(watched, ioc.require(watched), strict=True)
+        }
         return self._form
 
     def as_prepared(self, settings: Settings) -> Settings:
@@ -197,7 +205,8 @@ class AreaDetector(Camera, HasFeatures):
         if gain is not None:
             described["gain_setting"] = gain.text
         if size := float(self._unit["PixelSize"]):
-            bin_x, bin_y = (int(self._values[f"Binning{axis}"]) for axis in "XY")
+            binning = self._ioc.require([self._record(f"Bin{axis}_RBV") for axis in "XY"])
+            bin_x, bin_y = (int(each.value) for each in binning)
             described |= {"x_pixel_size": size * bin_x, "y_pixel_size": size * bin_y}
         if records := self._shown.values(self._ioc):
             described["records"] = records

@@ -29,8 +29,10 @@ IN_SOCKET = 8
 """Messages that ZeroMQ holds here."""
 POLL = 100
 """ms after which the thread looks whether it shall end, or connect elsewhere."""
-MOST_TIMES = 2**20
-"""Frames whose times are kept for the results that come later."""
+MOST_TIMES, MOST_SERIES = 2**20, 8
+"""Frames of a series, and series, whose times are kept for the results that come later."""
+LATEST = 2**32
+"""Seconds since 1970 behind which a time is none."""
 
 
 class Frames:
@@ -54,12 +56,13 @@ class Frames:
         """Where it is connected, or will be."""
         self._records = records
         self._keep_times = keep_times
-        self._times: OrderedDict[int, float] = OrderedDict()
+        self._times: OrderedDict[str, OrderedDict[int, float]] = OrderedDict()
         self._known: tuple[Attribute, ...] = ()
 
     def time_of(self, series: str, index: int) -> float | None:
         """Return when a frame was taken; `None` if it is not known, or not any more."""
-        return self._times.get(index) if series == self.series else None
+        times = self._times.get(series)
+        return None if times is None else times.get(index)
 
     def run(self, ends: threading.Event) -> None:
         """Take frames until `ends` is set."""
@@ -106,7 +109,9 @@ class Frames:
         self._lose()
         self.series, self.active, self.file = header.series or "", True, header.filename or ""
         self.count = 0
-        self._times.clear()
+        self._times[self.series] = OrderedDict()
+        if len(self._times) > MOST_SERIES:
+            self._times.popitem(last=False)
         self._known = (
             Attribute("series", self.series, "Id of the series"),
             Attribute("file", PurePath(self.file).name, "Name of the file"),
@@ -120,11 +125,12 @@ class Frames:
             self.bad += 1
             return
         self.count += 1
-        when = time.time() if when is None else when
-        if self._keep_times:
-            self._times[index] = when
-            if len(self._times) > MOST_TIMES:
-                self._times.popitem(last=False)
+        when = when if when is not None and 0 <= when < LATEST else time.time()
+        if self._keep_times and self.series is not None:
+            times = self._times[self.series]
+            times[index] = when
+            if len(times) > MOST_TIMES:
+                times.popitem(last=False)
         made: dict[bool, Array] = {}
         for record in self._records:
             if not record.takes(index):

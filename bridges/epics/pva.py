@@ -233,7 +233,8 @@ class Records:
         conf = self._server.conf()
         port = conf["EPICS_PVAS_SERVER_PORT"]
         hosts = conf["EPICS_PVAS_INTF_ADDR_LIST"].split() or ["0.0.0.0"]
-        return [f"{host.rpartition(':')[0] or host}:{port}" for host in hosts]
+        bare = (f"{each.partition(']')[0]}]" if each[0] == "[" else each.partition(":")[0] for each in hosts)
+        return [f"{host}:{port}" for host in bare]
 
     def clients(self) -> dict[str, list[str]]:
         """Return the records that each client has, by its HOST:PORT."""

@@ -177,13 +177,15 @@ class ResultRecords:
         self._open: dict[str, _Progress] = {}
         self._over: dict[str, None] = {}  # ids of series that are done with, in order
         self._is_first = True
+        self._absent: tuple[tuple[str, str], ...] = ()  # names in the file that no result has, and why
         self._news = threading.Event()
         self._status: Status | None = None
 
     @property
     def status(self) -> list[models.Result]:
         """For the bridge's status."""
-        return [each.status for each in list(self._served.values())]
+        served = [each.status for each in list(self._served.values())]
+        return served + [models.Result(name=name, record="", problem=why) for name, why in self._absent]
 
     def show(self, status: Status) -> None:
         """Take the pipeline's newest status; another thread posts what is new."""
@@ -253,7 +255,11 @@ class ResultRecords:
 
     def _of_series(self, series: Series) -> list[_Served]:
         """Return the results of a series, each with its record."""
-        for result in self._client.results(series=series.id):
+        found = self._client.results(series=series.id)
+        names = [result.name for result in found]
+        why = f"the pipeline has no such result; it has {', '.join(names) or 'none'}: correct results"
+        self._absent = tuple((name, why) for name in self._names if names and name not in names)
+        for result in found:
             if self._names and result.name not in self._names:
                 continue
             before = self._served.get(result.name)

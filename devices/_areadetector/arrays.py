@@ -31,7 +31,9 @@ ASK = 2.0
 SILENT = 8.0
 """Seconds without an answer, after which it is taken to be frozen, or cut off."""
 CONNECT = 3.0
-"""Seconds within which the record of the arrays has to answer."""
+"""Seconds within which the records have to answer; and with which an array has to come, that of before."""
+EPOCH = 631_152_000
+"""The beginning of EPICS' time, in seconds since 1970: a stamp that was never set."""
 RING = 2**32
 """Values of the driver's counter, an int32."""
 
@@ -71,12 +73,18 @@ class Arrays:
 
     def __enter__(self) -> Arrays:
         watched = [self._counter_record, self._acquire_record, *self._kept]
-        (counter,) = self._ioc.require([self._counter_record])
+        acquires, counter = self._ioc.require([self._acquire_record, self._counter_record])
+        if acquires.value:
+            raise CameraError(
+                f"{self._acquire_record} is {acquires.text} already: another client has started the driver; "
+                "stop it, then Arm again"
+            )
         self._before = int(counter.value)
         # The records first: an array that is on the way may keep the IOC from answering to anything else.
         self._watch = self._ioc.watch(watched, self._come)
         self._await_connection()
         self._arrays = self._ioc.subscribe(self._image_record, self._come, self._queue)
+        self._drop_old_array()
         return self
 
     def __exit__(
@@ -172,6 +180,8 @@ class Arrays:
             return None  # the first update after connecting
         if index >= self._frames:
             return None  # the driver was not stopped in time
+        if index == self._next - 1:
+            return None  # the same array again, as a plugin posts that is processed by hand
         if index < self._next:
             raise CameraError(
                 f"frame {index} came again, or after frame {self._next - 1}; is the driver's counter set "
@@ -183,7 +193,7 @@ class Arrays:
         self._next = index + 1
         stamp = array.dataTimeStamp
         seconds = int(stamp.secondsPastEpoch) + int(stamp.nanoseconds) / 1e9
-        return Exposure(index=index, nbytes=nbytes, timestamp_hw=seconds if seconds else None)
+        return Exposure(index=index, nbytes=nbytes, timestamp_hw=seconds if seconds > EPOCH else None)
 
     def _check(self, array: Any, index: int) -> None:
         """Raise if an array is not as it was at Arm."""
@@ -204,8 +214,8 @@ class Arrays:
                 f"frame {index} has {_by(size)} pixels, and {_by(self._form.shape)} were announced: somebody "
                 "has changed the region or the binning in the series"
             )
-        kind = np.asarray(array.value).dtype
-        if not codec and kind != np.dtype(self._form.dtype):
+        kind = payload.pixel_type(array)
+        if kind not in ("", self._form.dtype):
             raise CameraError(f"frame {index} has pixels of {kind}, and {self._form.dtype} was announced")
 
     def _index(self, counter: int) -> int:
@@ -225,6 +235,17 @@ class Arrays:
                     return
                 silent = [name for name, each in self._watch.now.items() if each is None]
                 raise CameraError(f"no answer from {', '.join(silent[:3])}; does the IOC run?")
+
+    def _drop_old_array(self) -> None:
+        """Drop the first update, which has the last array of before: if its number is 1, say, and the counter
+        was set to 0 since, it would be taken for the first frame."""
+        acquisition, moment = self._acquisition, self._acquisition.now() + CONNECT
+        while self._arrays.take() is None:
+            self._seen = self._events
+            if not acquisition.wait(self._has_news, moment) and acquisition.now() >= moment:
+                raise CameraError(f"no answer from {self._image_record}; is the PVA plugin enabled?")
+            if acquisition.stopping:
+                return
 
     @property
     def _queue(self) -> int:

@@ -20,12 +20,24 @@ def compression_of(codec: str) -> str:
     Raises:
         CameraError: frames of this codec are not taken.
     """
-    if (found := COMPRESSIONS.get(codec.lower())) is None:
+    if (found := COMPRESSIONS.get(codec)) is None:
         raise CameraError(
             f"frames are packed by the codec {codec}, which no file here can have; set the codec plugin's "
             "Compressor to None, Bitshuffle (BSLZ4) or LZ4"
         )
     return found
+
+
+def pixel_type(array: Any) -> str:
+    """Return the type of the pixels of an NTNDArray; of packed ones as it says, "" if it does not."""
+    if COMPRESSIONS[str(array.codec.name)] == PLAIN:
+        return np.asarray(array.value).dtype.name
+    try:
+        number = int(array.codec.parameters)
+    except (TypeError, ValueError):
+        return ""
+    names = list(ntndarray.MEMBERS)
+    return names[number] if 0 < number < len(names) else ""
 
 
 def write(codec: str, payload: np.ndarray[Any, Any], plain_bytes: int, buffer: np.ndarray[Any, Any]) -> int:
@@ -41,6 +53,8 @@ def write(codec: str, payload: np.ndarray[Any, Any], plain_bytes: int, buffer: n
         CameraError: the payload does not fit.
     """
     sent = payload.view(np.uint8)
+    if COMPRESSIONS[codec] == PLAIN and len(sent) != plain_bytes:
+        raise CameraError(f"a frame has {len(sent):,} bytes of pixels, and its size {plain_bytes:,}")
     front = ntndarray.header(codec, sent.data, plain_bytes)
     if ntndarray.is_plain_to_filters(codec, front, sent.data, plain_bytes):
         sent = np.frombuffer(lz4.decompress_block(sent.tobytes(), plain_bytes), np.uint8)

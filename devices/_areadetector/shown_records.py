@@ -101,11 +101,7 @@ class ShownRecords:
         if found.choices:
             ioc.choose(record, str(value))
         else:
-            kind = type(found.value)
-            try:
-                ioc.put(record, kind(value))
-            except ValueError as error:
-                raise CameraError(f"{name} is {value}; give {_WANTED[kind]}") from error
+            ioc.put(record, _as(type(found.value), name, value))
         return self.get(ioc, name)
 
     def _found(self, ioc: Ioc) -> Iterator[tuple[str, str, Reading]]:
@@ -130,6 +126,21 @@ class ShownRecords:
             value=shown_value(found), writable=not by, set_by=by, unit=found.unit, limits=found.limits,
             choices=found.choices, doc=found.doc or record, group=self._prefix,
         )  # fmt: skip
+
+
+def _as(kind: type, name: str, value: Value) -> Value:
+    """Return a value as a record has it.
+
+    Raises:
+        CameraError: it is none of this type.
+    """
+    try:
+        made = kind(value)
+    except (ValueError, OverflowError) as error:
+        raise CameraError(f"{name} is {value}; give {_WANTED[kind]}") from error
+    if kind is int and (not -(2**31) <= made < 2**31 or (isinstance(value, float) and value != made)):
+        raise CameraError(f"{name} is {value}; give an integer of 32 bits")
+    return made  # type: ignore[no-any-return]
 
 
 def shown_value(found: Reading) -> Value:

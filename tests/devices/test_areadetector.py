@@ -189,7 +189,10 @@ def test_a_raw_lz4_block_as_long_as_its_pixels_is_not_taken_for_plain_pixels() -
         (lambda ioc: ioc.put("NumImages", 7), "NumImages_RBV was set to 7 at index 1, by another client"),
         (lambda ioc: ioc.put("AcquireTime", 0.5), "AcquireTime_RBV was set to 0.5 at index 1, by another cl"),
         (lambda ioc: setattr(ioc, "codec", "bslz4"), "frame 1 has codec bslz4, and those before none"),
-        (lambda ioc: ioc.put("SizeX", 32), r"frame 1 has 256 x 32 pixels, and 256 x 320 were ann"),
+        (lambda ioc: ioc.put("SizeX", 32), "SizeX was set to 32 at index 1, by another client: it was 320"),
+        (lambda ioc: ioc.put("AcquirePeriod", 0.1), "AcquirePeriod was set to 0.1 at index 1, by another"),
+        (lambda ioc: ioc.records["ArraySizeX_RBV"].post(32), "frame 1 has 256 x 32 pixels, and 256 x 320 w"),
+        (lambda ioc: setattr(ioc, "dtype", np.dtype("int32")), "frame 1 has pixels of int32, and uint16 was"),
     ],
 )  # fmt: skip
 def test_what_others_change_in_a_series_ends_it_in_words(
@@ -207,6 +210,94 @@ def test_what_others_change_in_a_series_ends_it_in_words(
     message = rig.until_state("fault").message
     assert re.search(says, message), message
     assert "is lost" in says or ioc.value("Acquire") == 0  # it does not go on exposing
+
+
+def test_the_last_array_of_before_is_no_frame_of_a_series_whose_counter_was_reset(
+    ioc: SimulatedIoc, rig: Rig
+) -> None:
+    take(rig, 3)
+    ioc.put("ArrayCounter", 0)  # as scan programs do: the array of before has the number 3
+    ioc.records["ArrayCounter_RBV"].post(0)
+    for planned in (1, 3, 5):
+        before = ioc.value("ArrayCounter_RBV")
+        frames, end = take(rig, planned)
+        assert (end.reason, end.lost) == ("complete", None)
+        for index, frame in enumerate(frames):
+            pixels = np.frombuffer(frame.blobs[0], np.uint16).reshape(256, 320)
+            assert (pixels[1:] == before + index + 1).all()
+
+
+@pytest.mark.parametrize(
+    ("harm", "says"),
+    [
+        (lambda array: array.update({"codec.parameters": 10}), "pixels of float64, and uint16 was"),
+        (lambda array: array.update({"codec.parameters": "x"}), None),
+    ],
+)
+def test_packed_pixels_are_of_the_type_that_was_announced(
+    harm: Callable[[dict[str, Any]], None], says: str | None, ioc: SimulatedIoc, rig: Rig,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    ioc.codec = "bslz4"
+    ioc.show_codec("bslz4")
+    made, changed = ioc._array, dict[str, Any]()
+    harm(changed)
+
+    def other(counter: int) -> Any:
+        array = made(counter)
+        for name, value in changed.items():
+            array[name] = value
+        return array
+
+    monkeypatch.setattr(ioc, "_array", other)
+    rig.arm(n_triggers=1, exposure_time=0.001)
+    if says is None:  # it does not say which: the driver's DataType holds
+        assert len(rig.receive_series()[1]) == 1
+    else:
+        assert says in rig.until_state("fault").message
+
+
+def test_arrays_that_are_cut_short_twice_there_or_without_a_time_are_what_they_are(
+    ioc: SimulatedIoc, rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = ioc._array
+
+    def without_time(counter: int) -> Any:
+        array = made(counter)
+        array["dataTimeStamp"] = {"secondsPastEpoch": 631152000, "nanoseconds": 0, "userTag": 0}
+        ioc.image.post(array)  # and once more behind this
+        return array
+
+    with monkeypatch.context() as other:
+        other.setattr(ioc, "_array", without_time)
+        frames, end = take(rig, 3)
+    assert [frame.image.timestamp_hw for frame in frames] == [None] * 3 and end.reason == "complete"
+
+    def short(counter: int) -> Any:
+        array = made(counter)
+        array["value"] = ("ushortValue", np.zeros(100, np.uint16))
+        return array
+
+    monkeypatch.setattr(ioc, "_array", short)
+    rig.arm(n_triggers=1, exposure_time=0.001)
+    assert "a frame has 200 bytes of pixels, and its size 163,840" in rig.until_state("fault").message
+
+
+def test_a_driver_that_another_client_has_started_is_left_alone(ioc: SimulatedIoc, rig: Rig) -> None:
+    prepared = rig.camera.prepare
+
+    def started_meanwhile(*arguments: Any) -> Any:
+        found = prepared(*arguments)
+        ioc.put("TriggerMode", 1)
+        ioc.put("Acquire", 1)
+        return found
+
+    with pytest.MonkeyPatch.context() as other:
+        other.setattr(rig.camera, "prepare", started_meanwhile)
+        with pytest.raises(Refused, match="Acquire is Acquire already: another client has started the dri"):
+            rig.arm(n_triggers=3, exposure_time=0.001)
+    assert ioc.value("Acquire") == 1
+    ioc.put("Acquire", 0)
 
 
 def test_a_driver_that_others_stop_ends_the_series_with_what_was_taken(ioc: SimulatedIoc, rig: Rig) -> None:
