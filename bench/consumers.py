@@ -99,14 +99,16 @@ def _started(kind: str, case: Case, folder: Path, processes: ExitStack) -> tuple
     consumer: dict[str, Any] = {"name": "bench", "endpoint": "tcp://127.0.0.1:*", "queue_mb": QUEUE_MB}
     if kind == "by reference":
         consumer["shared"] = True
+    name = f"bench-{endpoint.rpartition(':')[2]}"  # of its own: one of a name runs at a time
     entry = {
+        "detector": "bench",
         "source": {"endpoints": [endpoint], "high_water_mark": high_water_mark(case.nbytes)},
         "data_root": str(folder),
         "forward": [] if kind == "none" else [consumer],
     }  # fmt: skip
     config = folder / f"{kind}.yaml"
-    config.write_text(json.dumps({"receivers": {"bench": entry}}))  # JSON is YAML too
-    argv = (*PENSTOCK, "receiver", "bench", "--config", str(config), "--http", "127.0.0.1:0", "--json")
+    config.write_text(json.dumps({"receivers": {name: entry}}))  # JSON is YAML too
+    argv = (*PENSTOCK, "receiver", name, "--config", str(config), "--http", "127.0.0.1:0", "--json")
     process = processes.enter_context(Child("receiver", argv, line_with("http"), deadline=DEADLINE))
     receiver = Receiver(process.answer["http"], process.answer["pid"])
     if kind != "none":

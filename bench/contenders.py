@@ -58,25 +58,27 @@ class Receiver:
         self._on = on
         self._folder = folder
         self._endpoint = endpoint or f"tcp://127.0.0.1:{free_port()}"
-        self._config = folder / f"bench-{self._endpoint.rpartition(':')[2]}.yaml"
         source = {
             "type": kind, "endpoints": [self._endpoint], "sockets": case.sockets,
             "io_threads": case.io_threads, "high_water_mark": high_water_mark(case.frame_bytes),
         }  # fmt: skip
+        port = self._endpoint.rpartition(":")[2]
+        self._name = f"bench-{port}"  # of its own: one of a name runs at a time
+        self._config = folder / f"{self._name}.yaml"
         entry = {
-            "source": source, "data_root": str(folder), "workers": case.workers,
+            "detector": "bench", "source": source, "data_root": str(folder), "workers": case.workers,
             "durability": "synced" if case.synced else "closed",
             "transforms": [{"type": "bslz4"}] if case.compress else [], **more,
         }  # fmt: skip
         # JSON is YAML too.
-        self._config.write_text(json.dumps({"receivers": {"bench": entry}}))
+        self._config.write_text(json.dumps({"receivers": {self._name: entry}}))
         self._ended = threading.Event()
         self._moments: dict[str, float] = {}
         self._stack = contextlib.ExitStack()
 
     def __enter__(self) -> Receiver:
         argv = (
-            *self._on, *PENSTOCK, "receiver", "bench", "--config", str(self._config),
+            *self._on, *PENSTOCK, "receiver", self._name, "--config", str(self._config),
             "--http", "127.0.0.1:0", "--json",
         )  # fmt: skip
         with contextlib.ExitStack() as stack:

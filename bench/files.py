@@ -134,9 +134,10 @@ def _receiver(folder: Path, files: int) -> Iterator[Take]:
     endpoint = f"tcp://127.0.0.1:{free_port()}"
     config = folder / f"files-{files}.yaml"
     source = {"endpoints": [endpoint], "high_water_mark": 8}
-    entry = {"source": source, "data_root": str(folder), "files": files}
-    config.write_text(json.dumps({"receivers": {"bench": entry}}))  # JSON is YAML too
-    argv = (*PENSTOCK, "receiver", "bench", "--config", str(config), "--http", "127.0.0.1:0", "--json")
+    name = f"bench-{endpoint.rpartition(':')[2]}"  # of its own: one of a name runs at a time
+    entry = {"detector": "bench", "source": source, "data_root": str(folder), "files": files}
+    config.write_text(json.dumps({"receivers": {name: entry}}))  # JSON is YAML too
+    argv = (*PENSTOCK, "receiver", name, "--config", str(config), "--http", "127.0.0.1:0", "--json")
     try:
         with Child("receiver", argv, line_with("http")) as process:
             client = ReceiverClient(process.answer["http"], timeout=5.0)

@@ -145,9 +145,10 @@ def _receiver(folder: Path, taker: Taker, load: Load) -> Iterator[Callable[[], S
         "endpoints": [endpoint], "sockets": taker.sockets, "io_threads": taker.sockets,
         "high_water_mark": mark,
     }  # fmt: skip
-    entry = {"source": source, "data_root": str(folder), "files": max(1, taker.files)}
-    config.write_text(json.dumps({"receivers": {"bench": entry}}))  # JSON is YAML too
-    argv = (*COMMAND, "receiver", "bench", "--config", str(config), "--http", "127.0.0.1:0", "--json")
+    name = f"bench-{endpoint.rpartition(':')[2]}"  # of its own: one of a name runs at a time
+    entry = {"detector": "bench", "source": source, "data_root": str(folder), "files": max(1, taker.files)}
+    config.write_text(json.dumps({"receivers": {name: entry}}))  # JSON is YAML too
+    argv = (*COMMAND, "receiver", name, "--config", str(config), "--http", "127.0.0.1:0", "--json")
     told: Queue[Series] = Queue()
 
     def relay(line: str) -> None:

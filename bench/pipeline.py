@@ -81,7 +81,9 @@ class Receiver:
     ) -> None:
         self.endpoint = f"tcp://127.0.0.1:{free_port()}"
         """Where its streamer binds."""
+        name = f"bench-{self.endpoint.rpartition(':')[2]}"  # of its own: one of a name runs at a time
         entry = {
+            "detector": "bench",
             "source": {"endpoints": [self.endpoint], "high_water_mark": high_water_mark(frames.nbytes)},
             "data_root": str(folder),
             "forward": []
@@ -89,8 +91,8 @@ class Receiver:
             else [{"name": ENTRY, "endpoint": "tcp://127.0.0.1:*"} | forward],
         }
         config = folder / f"receiver-{self.endpoint.rpartition(':')[2]}.yaml"
-        config.write_text(json.dumps({"receivers": {"bench": entry}}))  # JSON is YAML too
-        argv = (*PENSTOCK, "receiver", "bench", "--config", str(config), "--http", "127.0.0.1:0", "--json")
+        config.write_text(json.dumps({"receivers": {name: entry}}))  # JSON is YAML too
+        argv = (*PENSTOCK, "receiver", name, "--config", str(config), "--http", "127.0.0.1:0", "--json")
         self._process = processes.enter_context(Child("receiver", argv, line_with("http"), deadline=DEADLINE))
         self.url: str = self._process.answer["http"]
         self.client = ReceiverClient(self.url, timeout=5.0)
