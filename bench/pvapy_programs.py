@@ -23,7 +23,13 @@ figures say nothing."""
 DIFFERENT = 16
 """Frames that PvaPy's source makes, and sends in turn."""
 PASS_ON = """
+import os
+
 from pvapy.hpc.userDataProcessor import UserDataProcessor
+
+
+def say(line):  # at once: other threads of PvaPy print as well
+    os.write(1, (line + chr(10)).encode())
 
 
 class PassOn(UserDataProcessor):
@@ -32,16 +38,16 @@ class PassOn(UserDataProcessor):
         self.count, self.every = 0, configDict["every"]
 
     def start(self):
-        print("started", flush=True)
+        say("started")
 
     def getOutputPvObjectType(self, pvObject):
-        print("connected", flush=True)
+        say("connected")
         return pvObject
 
     def process(self, pvObject):
         self.count += 1
         if self.count % self.every == 0:
-            print('{"count": %d, "id": %d}' % (self.count, pvObject["uniqueId"]), flush=True)
+            say('{"count": %d, "id": %d}' % (self.count, pvObject["uniqueId"]))
         self.updateOutputChannel(pvObject)
         return pvObject
 """

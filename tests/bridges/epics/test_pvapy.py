@@ -24,6 +24,8 @@ pytestmark = pytest.mark.slow
 FRAMES = 600
 SHAPE = (64, 80)
 SUMS = """
+import os
+
 from pvapy.hpc.userDataProcessor import UserDataProcessor
 from pvapy.utility.adImageUtility import AdImageUtility
 
@@ -31,7 +33,7 @@ from pvapy.utility.adImageUtility import AdImageUtility
 class Sums(UserDataProcessor):
     def process(self, pvObject):
         number, image, *_ = AdImageUtility.reshapeNtNdArray(pvObject)
-        print("SUM", number, int(image.sum()), flush=True)
+        os.write(1, f"SUM {number} {int(image.sum())}\\n".encode())  # at once: other threads print, too
         self.updateOutputChannel(pvObject)
         return pvObject
 """
