@@ -68,8 +68,8 @@ class Gateway:
         self._values: Mapping[str, Reading] = {}
         self._form: Format | None = None
         self._file = ""
-        self._is_first = False
-        """Whether no array has come since connecting: the first one may be the last one of before."""
+        self._was_there: tuple[int, float] | None = None
+        """Number and stamp of the array that was there at connecting: the last one of before."""
         self._held: tuple[Any, float] | None = None
         """An array whose begin was not told yet, and since when it waits."""
         self._asked = self._answered = self._last_array = 0.0
@@ -114,9 +114,10 @@ class Gateway:
             self._end_if_over()
 
     def _connected_arrays(self) -> Monitor | None:
-        """Subscribe to the arrays, and wait for the first one, so that none of a series comes before that.
+        """Subscribe to the arrays, and wait for the one that is there, which is of no series.
 
-        The records come behind it: an IOC that sends an array may refuse them meanwhile.
+        The records come behind it, so that nothing of a series comes before that: who has begun by then is
+        foreign. And an IOC that sends an array may refuse them meanwhile.
 
         Returns:
             The subscription; `None` if there is none, or this shall end.
@@ -132,7 +133,7 @@ class Gateway:
                 if self._wrong_image:
                     self._ends.wait(AGAIN)
                     return None
-                self._held, self._is_first = (first, time.monotonic()), True
+                self._was_there = _identity(first)
                 return arrays
             self._come.wait(TICK)
             self._come.clear()
@@ -221,7 +222,9 @@ class Gateway:
     def _take_array(self, array: Any, since: float) -> bool:
         """Send an array; return false if it waits for its begin, which must be told first."""
         if array.value is None or not array.dimension:
-            return True  # the first update after connecting
+            return True
+        if _identity(array) == self._was_there:
+            return True  # told once more
         number, machine = int(array.uniqueId), self._machine
         if machine.is_ahead(number):
             if machine.state is State.ENDING:
@@ -231,9 +234,7 @@ class Gateway:
                     self._held = array, since
                     return False
                 self._stray(number)
-                self._is_first = False
                 return True
-        self._is_first = False
         index = machine.index(number)
         self._last_array = time.monotonic()
         if index is None or self._series is None:
@@ -254,7 +255,7 @@ class Gateway:
                 )
             )
         else:
-            self._strays += not self._is_first
+            self._strays += 1
 
     def _send(self, index: int, array: Any) -> None:
         """Send a frame.
@@ -423,3 +424,9 @@ class Gateway:
                 )
             case _:
                 return ""
+
+
+def _identity(array: Any) -> tuple[int, float]:
+    """Return what tells an array from all others: numbers begin again wherever somebody sets the counter."""
+    stamp = array.timeStamp
+    return int(array.uniqueId), int(stamp.secondsPastEpoch) + int(stamp.nanoseconds) / 1e9

@@ -145,6 +145,28 @@ def test_what_is_lost_in_epics_is_missing_at_its_index_and_the_series_around_it_
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("frames", [1, 3])
+def test_the_array_that_was_there_at_connecting_is_of_no_series(
+    frames: int, stage: Stage, tmp_path: Path
+) -> None:
+    made = stage.ioc.pixels
+    stage.ioc.pixels = lambda counter: np.full_like(made(counter), 77)  # type: ignore[method-assign]
+    stage.take("old", frames)
+    endpoint = stage.until(taken=1).endpoint
+    stage.ioc.pixels = made  # type: ignore[method-assign]
+    stage.bridge.kill()
+    bridge = BridgeProcess(tmp_path, **{"in": entry(stage.ioc.address, endpoint)})
+    again = stage._replace(bridge=bridge)
+    again.until(state="idle", receivers=1)
+    again.ioc.put("ArrayCounter", 0)  # as scan programs do: numbers are those of before
+    again.take("new", frames)
+    with again.file("new") as file:
+        counted_by_hand(file, 1, set(), frames)
+    assert again.until(taken=1).strays == 0
+    bridge.close()
+
+
+@pytest.mark.slow
 def test_all_frames_lost_is_a_series_of_missing_frames_and_never_a_complete_one(stage: Stage) -> None:
     stage.ioc.lost = range(4)
     stage.take("none", 4)
