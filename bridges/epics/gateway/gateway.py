@@ -65,6 +65,10 @@ class Gateway:
         """Id of the series that is taken; `None` between two, and of an acquisition that is not taken."""
         self._opened = False
         """Whether its start message was sent."""
+        self._found: Mapping[str, Reading] = {}
+        """What was read for the newest begin; its series may wait for the end of the one before."""
+        self._unread = ""
+        """Why that is not what was there at the begin."""
         self._values: Mapping[str, Reading] = {}
         self._form: Format | None = None
         self._file = ""
@@ -165,17 +169,33 @@ class Gateway:
         """Take an update of Acquire; return false if the IOC was lost."""
         machine, names = self._machine, [self._record(name) for name in (ACQUIRE, COUNTER, IMAGES)]
         # Once the IOC has answered, all that was counted before has been told.
-        answers = self._records.get(names)
+        answers = self._records.get(names + self._settings if found.value else names)
         if not self._count():
             return False
+        if found.value:
+            self._found, self._unread = answers, self._changed_since(found, answers)
         self._take(machine.acquires(bool(found.value), found.stamp))
         self._last_array = time.monotonic()
-        acquires, counter, images = (
-            None if (each := answers.get(name)) is None else int(each.value) for name in names
-        )
-        if acquires == 0 and counter is not None:
-            machine.stopped(counter, images or 0)
+        now, counter, images = (answers.get(name) for name in names)
+        if not found.value and now is not None and now.stamp == found.stamp and counter is not None:
+            machine.stopped(int(counter.value), 0 if images is None else int(images.value))
         return True
+
+    def _changed_since(self, begun: Reading, answers: Mapping[str, Reading]) -> str:
+        """Return why answers may not be what was there at a begin, in a sentence; or "".
+
+        An update may be handled seconds later: while no receiver took the series before, or this was held.
+        """
+        acquire = self._record(ACQUIRE)
+        now = self._records.get([acquire]).get(acquire)  # behind the answers
+        if now is None:
+            return f"{acquire} does not answer"
+        if now.stamp == begun.stamp:
+            return ""
+        if now.value:
+            return "its settings were read too late: the next one had begun"
+        newer = [name for name in self._settings if name in answers and answers[name].stamp > begun.stamp]
+        return f"its settings were read too late: {newer[0]} was written after it had begun" if newer else ""
 
     def _is_alive(self) -> bool:
         """Ask now and then whether the IOC is there; return false if it has not answered for long."""
@@ -200,6 +220,12 @@ class Gateway:
 
     def _record(self, name: str) -> str:
         return f"{self._config.driver}{name}"
+
+    @property
+    def _settings(self) -> list[str]:
+        """Whole names of what is read at each begin."""
+        names = [self._record(name) for name in AT_BEGIN]
+        return [*names, self._config.filename_record] if self._config.filename_record else names
 
     # -- arrays --------------------------------------------------------------------------------------
 
@@ -289,14 +315,14 @@ class Gateway:
                 self._end(event)
 
     def _begin(self) -> None:
-        """Read what the driver says of the acquisition; the start message waits for the first frame, which
+        """Take what the driver said of the acquisition; the start message waits for the first frame, which
         tells its format."""
-        names = [self._record(name) for name in AT_BEGIN]
-        if self._config.filename_record:
-            names.append(self._config.filename_record)
-        found = self._records.get(names)
+        found = self._found
         self._values = {name: found[full] for name in AT_BEGIN if (full := self._record(name)) in found}
         self._form, self._opened = None, False
+        if self._unread:
+            self._refuse(self._unread)
+            return
         mode = self._values[MODE].text if MODE in self._values else ""
         match mode:
             case "Single":

@@ -167,6 +167,57 @@ def test_the_array_that_was_there_at_connecting_is_of_no_series(
 
 
 @pytest.mark.slow
+def test_an_acquisition_whose_settings_are_read_too_late_is_not_taken_and_none_has_its_frames(
+    stage: Stage, capsys: pytest.CaptureFixture[str]
+) -> None:
+    os.kill(stage.bridge.process.pid, signal.SIGSTOP)
+    for name, period in (("a", 0.004), ("b", 0.01), ("c", 0.02)):
+        stage.ioc.put("ArrayCounter", 0)
+        stage.take(name, 5, period=period)
+        while stage.ioc.value("Acquire"):
+            pass
+    os.kill(stage.bridge.process.pid, signal.SIGCONT)
+    found = stage.until(state="idle", taken=1, not_taken=2)
+    with stage.file("c") as file:
+        counted_by_hand(file, 1, set(), 5)
+        detector = file["entry/instrument/sim_1"]
+        assert detector["frame_time"][()] == pytest.approx(0.02)
+        stamps = detector["timestamp_hw"][()]
+        assert np.diff(stamps).min() > 0.015  # those of the others are closer
+    assert [each.name for each in stage.receiver.root.glob("*.h5")] == ["c.h5"]
+    assert main(["check", found.file]) == 0, capsys.readouterr().out
+    said = stage.bridge.log.read_text()
+    assert said.count("an acquisition was not taken: its settings were read too late: ") == 2
+
+
+@pytest.mark.slow
+def test_a_receiver_that_comes_back_gets_no_frame_of_an_acquisition_under_the_name_of_another(
+    stage: Stage, tmp_path: Path
+) -> None:
+    endpoint = stage.now.endpoint
+    assert stage.receiver.stop() == 0
+    stage.until(receivers=0)
+    periods = {"a": 0.004, "b": 0.01, "c": 0.02}
+    for name, period in periods.items():
+        stage.ioc.put("ArrayCounter", 0)
+        stage.take(name, 5, period=period)
+        while stage.ioc.value("Acquire"):
+            pass
+    receiver = ReceiverProcess(tmp_path, endpoint)
+    again = stage._replace(receiver=receiver)
+    again.until(state="idle", taken=2, not_taken=1)  # those that came behind the first one had to wait
+    again.file("c").close()
+    for name in ("a", "c"):
+        with h5py.File(receiver.root / f"{name}.h5") as file:
+            counted_by_hand(file, 1, set(), 5)
+            detector = file["entry/instrument/sim_1"]
+            assert detector["frame_time"][()] == pytest.approx(periods[name])
+    assert not (receiver.root / "b.h5").exists()
+    assert stage.bridge.log.read_text().count("its settings were read too late: ") == 1
+    receiver.close()
+
+
+@pytest.mark.slow
 def test_all_frames_lost_is_a_series_of_missing_frames_and_never_a_complete_one(stage: Stage) -> None:
     stage.ioc.lost = range(4)
     stage.take("none", 4)
