@@ -15,7 +15,7 @@ from typing import Any
 from penstock.bridges.epics import models
 from penstock.bridges.epics.config import InConfig
 from penstock.bridges.epics.gateway.acquisitions import Acquisitions, Began, Ended, Event, State
-from penstock.bridges.epics.gateway.arrays import Format, blob_of, format_of
+from penstock.bridges.epics.gateway.arrays import Format, blob_of, exposed_at, format_of
 from penstock.bridges.epics.gateway.records import Monitor, Reading, Records, is_array, reading
 from penstock.bridges.epics.gateway.sender import Sender
 from penstock.stins.messages import EndReason, Header, Image, IndexSource, SeriesEnd
@@ -290,19 +290,18 @@ class Gateway:
             ValueError: it is not as those before, or no file can have it; a sentence.
         """
         form = format_of(array)
+        blob = blob_of(array, form)
         if not self._opened:
             self._form = form
             if not self._open(form):
                 return
         elif form != self._form:
             raise ValueError(f"frames were {self._form}, and are {form} now")
-        stamp = array.dataTimeStamp
-        seconds = int(stamp.secondsPastEpoch) + int(stamp.nanoseconds) / 1e9
         image = Image(
             shape=form.shape, type=form.dtype, compression=form.compression, frame=index, trigger=index,
-            series=self._series, timestamp=time.time(), timestamp_hw=seconds or None,
+            series=self._series, timestamp=time.time(), timestamp_hw=exposed_at(array),
         )  # fmt: skip
-        if not self._sender.frame(image, [blob_of(array, form)]):
+        if not self._sender.frame(image, [blob]):
             self._give_up(f"no receiver took frame {index}: is the one at {self._sender.endpoint} stuck?")
 
     # -- series --------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ import h5py
 import hdf5plugin  # noqa: F401  (registers the filters)
 import numpy as np
 import pytest
+from p4p import Type, Value
 
 from penstock.bridges.epics.models import In
 from penstock.cli.main import main
@@ -291,6 +292,33 @@ def test_packed_arrays_stay_packed(codec: str, stage: Stage) -> None:
     with stage.file("packed") as file:
         counted_by_hand(file, 1, set(), 3)
         assert file["entry/data/data"].id.get_create_plist().get_nfilters() == 1
+
+
+@pytest.mark.slow
+def test_arrays_that_no_file_can_have_end_their_series_and_the_next_one_is_taken(stage: Stage) -> None:
+    made = stage.ioc._array
+
+    def packed(counter: int) -> Value:
+        array = made(counter)
+        array["codec.name"], array["codec.parameters"] = "bslz4", Value(Type([("a", "i")]), {"a": 5})
+        return array
+
+    stage.ioc._array = packed  # type: ignore[method-assign]
+    stage.take("packed", 3)
+    found = stage.until(taken=1)
+    assert found.problem.startswith("packed arrays do not say of which type their pixels are")
+
+    def undated(counter: int) -> Value:
+        array = made(counter)
+        array["codec.name"], array["codec.parameters"] = "", 0
+        array["dataTimeStamp.secondsPastEpoch"], array["dataTimeStamp.nanoseconds"] = 631_152_000, 0
+        return array
+
+    stage.ioc._array = undated  # type: ignore[method-assign]
+    stage.take("undated", 3)
+    with stage.file("undated") as file:
+        counted_by_hand(file, 4, set(), 3)
+        assert np.isnan(file["entry/instrument/sim_1/timestamp_hw"][()]).all()
 
 
 @pytest.mark.slow
