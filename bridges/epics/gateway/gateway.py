@@ -274,10 +274,11 @@ class Gateway:
     def _stray(self, number: int) -> None:
         """Drop an array whose begin was not told in time."""
         if self._machine.state is State.RUNNING:
+            planned = self._machine.planned
+            most = "" if planned is None else f", of {plural(planned, 'frame')} at most"
             self._take(
                 self._machine.fail(
-                    f"array {number} is not one of the acquisition that runs, which has "
-                    f"{plural(self._machine.planned or 0, 'frame')} at most: was ArrayCounter set back?"
+                    f"array {number} is none of the acquisition that runs{most}: was ArrayCounter set back?"
                 )
             )
         else:
@@ -295,7 +296,10 @@ class Gateway:
             self._form = form
             if not self._open(form):
                 return
-        elif form != self._form:
+        if why := self._sender.crowd:
+            self._take(self._machine.fail(why))
+            return
+        if form != self._form:
             raise ValueError(f"frames were {self._form}, and are {form} now")
         image = Image(
             shape=form.shape, type=form.dtype, compression=form.compression, frame=index, trigger=index,
@@ -327,7 +331,11 @@ class Gateway:
             case "Single":
                 self._machine.planned = 1
             case "Multiple" if PLANNED in self._values:
-                self._machine.planned = int(self._values[PLANNED].value)
+                planned = int(self._values[PLANNED].value)
+                if planned <= 0:
+                    self._refuse(f"{self._record(PLANNED)} is {planned}: set NumImages to 1 or more")
+                    return
+                self._machine.planned = planned
             case "Continuous" if self._config.continuous:
                 self._machine.planned = None
             case "Continuous":
@@ -379,6 +387,9 @@ class Gateway:
             compression=None if form is None else form.compression,
             frame_bytes=None if form is None else form.nbytes + form.nbytes // 100 + 1024,
         )  # fmt: skip
+        if why := self._sender.crowd:
+            self._refuse(why)
+            return False
         if not self._sender.begin(header, metadata):
             self._refuse(f"no receiver is connected to {self._sender.endpoint}: start it")
             return False
@@ -448,7 +459,7 @@ class Gateway:
                     "an acquisition runs whose begin was not seen, or that has failed: the next one is taken"
                 )
             case _:
-                return ""
+                return self._sender.crowd
 
 
 def _identity(array: Any) -> tuple[int, float]:

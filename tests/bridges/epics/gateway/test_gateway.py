@@ -262,6 +262,11 @@ def test_what_is_not_taken_is_said(stage: Stage) -> None:
     )
     stage.ioc.put("Acquire", 0)
     stage.until(state="idle")
+    for number, frames in enumerate((0, -1), 2):
+        stage.take("unplanned", frames)
+        assert stage.until(not_taken=number, state="idle").problem == (
+            f"an acquisition was not taken: {DRIVER}NumImages_RBV is {frames}: set NumImages to 1 or more"
+        )
     stage.take("", 3)  # live only
     stage.until(taken=1, problem="")
     status = stage.receiver.wait(lambda status: status.counts.received == 3)
@@ -360,6 +365,18 @@ def test_a_continuous_acquisition_is_one_series_if_it_is_wanted(tmp_path: Path) 
     with stage.file("live") as file:
         counted_by_hand(file, 1, set(), taken)
         assert file["entry/instrument/sim_1/series/state"].asstr()[()] == "complete"
+    ioc.put("NDAttributesFile", "set-back")
+    ioc.put("Acquire", 1)
+    receiver.wait(
+        lambda status: (
+            status.series is not None
+            and (status.series.filename or "").endswith("set-back.h5")
+            and (status.counts.received or 0) > 5
+        )
+    )
+    ioc.put("ArrayCounter", 0)
+    found = stage.until(series=None, taken=2)
+    assert found.problem.endswith("is none of the acquisition that runs: was ArrayCounter set back?")
     receiver.close()
     bridge.close()
     ioc.close()
@@ -385,6 +402,32 @@ def test_a_receiver_that_leaves_in_an_acquisition_costs_that_one_and_the_next_is
         counted_by_hand(file, stage.ioc.value("ArrayCounter_RBV") - 3, set(), 4)
     assert again.until(taken=1).not_taken == 1
     receiver.close()
+
+
+@pytest.mark.slow
+def test_two_receivers_would_share_the_frames_out_so_that_no_series_begins_or_goes_on(
+    stage: Stage, tmp_path: Path
+) -> None:
+    endpoint = stage.now.endpoint
+    said = f"two receivers are connected to {endpoint}, which would share the frames out: end one"
+    stage.take("alone", 10_000, period=0.02)
+    stage.receiver.wait(lambda status: (status.counts.received or 0) > 3)
+    other = ReceiverProcess(tmp_path / "other", endpoint)
+    found = stage.until(series=None)
+    assert (found.problem, found.taken) == (said, 1)
+    with stage.file("alone") as file:
+        assert file["entry/instrument/sim_1/series/reason"].asstr()[()].endswith(said)
+    stage.ioc.put("Acquire", 0)
+    stage.until(state="idle")
+    assert stage.bridge.client.status().waits_for == f"{said}."
+    stage.take("both", 3)
+    assert stage.until(not_taken=1).problem == f"an acquisition was not taken: {said}"
+    other.close()
+    stage.until(receivers=1, state="idle")
+    stage.take("one", 3)
+    with stage.file("one") as file:
+        counted_by_hand(file, stage.ioc.value("ArrayCounter_RBV") - 2, set(), 3)
+    assert not list(other.root.glob("*.h5"))
 
 
 @pytest.mark.slow
