@@ -13,6 +13,8 @@ import msgspec
 from penstock.bridges.epics.config import RECORD, EpicsConfig, InConfig
 from penstock.receiver.service import every_error, setting_errors, yaml_text
 
+MANY = 100
+"""Entries of a list that have a sentence of their own."""
 WORDS = setting_errors.Words(
     schema="`penstock epics --schema`",
     texts={
@@ -23,15 +25,20 @@ WORDS = setting_errors.Words(
         "listen": "HOST:PORT, such as 0.0.0.0:5075",
         "in.driver": "what the driver's records begin with, such as 13SIM1:cam1:",
         "in.image": "PvName_RBV of the PVA plugin, such as 13SIM1:Pva1:Image",
-        "in.name_servers[0]": "HOST:PORT each, such as ioc-1:5075",
-        "in.name_servers[1]": "HOST:PORT each, such as ioc-1:5075",
+        "in.endpoint": "tcp://HOST:PORT, such as tcp://127.0.0.1:9999",
+        "in": "lines of KEY: VALUE, such as driver: 13SIM1:cam1: and image: 13SIM1:Pva1:Image",
+        **{f"in.name_servers[{each}]": "HOST:PORT each, such as ioc-1:5075" for each in range(MANY)},
         "http": "HOST:PORT, such as 127.0.0.1:5200",
     },
 )
-OURS = ("Receiver", "Pipeline", "Results", "Command")
+OURS = ("Receiver", "Pipeline", "Results", "Command", "In")
 """What other records' names begin with, behind the prefix."""
+MOST = 65535
+"""The highest port."""
 _PLACEHOLDERS = {"prefix": "X"}
 """Values with which the search for errors goes on where a required key is missing or wrong."""
+_EXAMPLES = (("a", datetime(2001, 1, 1)), ("b", datetime(2022, 12, 31, 23, 59, 59, 999_999)))
+"""Text of a record and time, of which those of two acquisitions differ."""
 
 
 class EpicsFileError(Exception):
@@ -78,7 +85,7 @@ def parse(raw: dict[Any, Any], origin: str) -> EpicsConfig:
 def check_http(http: str) -> str:
     """Return what is wrong with the address of the HTTP API, in a sentence; or ""."""
     host, _, port = http.rpartition(":")
-    if "://" in http or not host or not re.fullmatch("[0-9]{1,5}", port) or int(port) > 65535:
+    if "://" in http or not host or not re.fullmatch("[0-9]{1,5}", port) or int(port) > MOST:
         return f'http is "{http}"; give HOST:PORT, such as 127.0.0.1:5200'
     return ""
 
@@ -115,16 +122,31 @@ def _contradictions(config: EpicsConfig, raw: dict[Any, Any]) -> Iterator[str]:
         yield f'prefix is "{config.prefix}"; a colon follows by itself: leave the last one out'
     if why := check_http(config.http):
         yield why
-    if config.listen and int(config.listen.rpartition(":")[2]) > 65535:
-        yield f'listen is "{config.listen}"; a port is 65535 at most'
+    if config.listen and _port(config.listen) > MOST:
+        yield f'listen is "{config.listen}"; a port is {MOST} at most'
 
 
 def _contradictions_of_in(config: InConfig) -> Iterator[str]:
     if config.filename and not config.filename.startswith("/"):
         yield f'in.filename is "{config.filename}"; give an absolute path'
+    if _port(config.endpoint) > MOST:
+        yield f'in.endpoint is "{config.endpoint}"; a port is {MOST} at most'
+    for place, server in enumerate(config.name_servers):
+        if _port(server) > MOST:
+            yield f'in.name_servers[{place}] is "{server}"; a port is {MOST} at most'
     if "{record" in config.filename and not config.filename_record:
         yield "in.filename has {record}, and there is no in.filename_record that has its text"
     try:
-        config.filename.format(record="", date=datetime.now())
-    except (KeyError, IndexError, ValueError) as error:
+        made = {config.filename.format(record=each, date=date) for each, date in _EXAMPLES}
+    except (KeyError, IndexError, ValueError, TypeError, AttributeError) as error:
         yield f'in.filename is "{config.filename}" ({error}); it may have {{record}} and {{date:%Y%m%d}}'
+    else:
+        if config.filename.startswith("/") and len(made) == 1:
+            yield (
+                f'in.filename is "{config.filename}": every acquisition would have the same file; let it '
+                "have {record} or {date:%Y%m%d-%H%M%S}"
+            )
+
+
+def _port(address: str) -> int:
+    return int(address.rpartition(":")[2])

@@ -152,7 +152,7 @@ class Acquisitions:
             return None
         index = _steps(self._before, number) - 1
         if index < self._next:
-            return None  # the first update after connecting, or one that came twice
+            return None  # one of before, or one that came twice
         self._next = index + 1
         return index
 

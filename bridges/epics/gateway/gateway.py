@@ -15,7 +15,7 @@ from typing import Any
 from penstock.bridges.epics import models
 from penstock.bridges.epics.config import InConfig
 from penstock.bridges.epics.gateway.acquisitions import Acquisitions, Began, Ended, Event, State
-from penstock.bridges.epics.gateway.arrays import Format, blob_of, format_of
+from penstock.bridges.epics.gateway.arrays import Format, blob_of, exposed_at, format_of
 from penstock.bridges.epics.gateway.records import Monitor, Reading, Records, is_array, reading
 from penstock.bridges.epics.gateway.sender import Sender
 from penstock.stins.messages import EndReason, Header, Image, IndexSource, SeriesEnd
@@ -65,11 +65,15 @@ class Gateway:
         """Id of the series that is taken; `None` between two, and of an acquisition that is not taken."""
         self._opened = False
         """Whether its start message was sent."""
+        self._found: Mapping[str, Reading] = {}
+        """What was read for the newest begin; its series may wait for the end of the one before."""
+        self._unread = ""
+        """Why that is not what was there at the begin."""
         self._values: Mapping[str, Reading] = {}
         self._form: Format | None = None
         self._file = ""
-        self._is_first = False
-        """Whether no array has come since connecting: the first one may be the last one of before."""
+        self._was_there: tuple[int, float] | None = None
+        """Number and stamp of the array that was there at connecting: the last one of before."""
         self._held: tuple[Any, float] | None = None
         """An array whose begin was not told yet, and since when it waits."""
         self._asked = self._answered = self._last_array = 0.0
@@ -114,9 +118,10 @@ class Gateway:
             self._end_if_over()
 
     def _connected_arrays(self) -> Monitor | None:
-        """Subscribe to the arrays, and wait for the first one, so that none of a series comes before that.
+        """Subscribe to the arrays, and wait for the one that is there, which is of no series.
 
-        The records come behind it: an IOC that sends an array may refuse them meanwhile.
+        The records come behind it, so that nothing of a series comes before that: who has begun by then is
+        foreign. And an IOC that sends an array may refuse them meanwhile.
 
         Returns:
             The subscription; `None` if there is none, or this shall end.
@@ -132,7 +137,7 @@ class Gateway:
                 if self._wrong_image:
                     self._ends.wait(AGAIN)
                     return None
-                self._held, self._is_first = (first, time.monotonic()), True
+                self._was_there = _identity(first)
                 return arrays
             self._come.wait(TICK)
             self._come.clear()
@@ -164,17 +169,33 @@ class Gateway:
         """Take an update of Acquire; return false if the IOC was lost."""
         machine, names = self._machine, [self._record(name) for name in (ACQUIRE, COUNTER, IMAGES)]
         # Once the IOC has answered, all that was counted before has been told.
-        answers = self._records.get(names)
+        answers = self._records.get(names + self._settings if found.value else names)
         if not self._count():
             return False
+        if found.value:
+            self._found, self._unread = answers, self._changed_since(found, answers)
         self._take(machine.acquires(bool(found.value), found.stamp))
         self._last_array = time.monotonic()
-        acquires, counter, images = (
-            None if (each := answers.get(name)) is None else int(each.value) for name in names
-        )
-        if acquires == 0 and counter is not None:
-            machine.stopped(counter, images or 0)
+        now, counter, images = (answers.get(name) for name in names)
+        if not found.value and now is not None and now.stamp == found.stamp and counter is not None:
+            machine.stopped(int(counter.value), 0 if images is None else int(images.value))
         return True
+
+    def _changed_since(self, begun: Reading, answers: Mapping[str, Reading]) -> str:
+        """Return why answers may not be what was there at a begin, in a sentence; or "".
+
+        An update may be handled seconds later: while no receiver took the series before, or this was held.
+        """
+        acquire = self._record(ACQUIRE)
+        now = self._records.get([acquire]).get(acquire)  # behind the answers
+        if now is None:
+            return f"{acquire} does not answer"
+        if now.stamp == begun.stamp:
+            return ""
+        if now.value:
+            return "its settings were read too late: the next one had begun"
+        newer = [name for name in self._settings if name in answers and answers[name].stamp > begun.stamp]
+        return f"its settings were read too late: {newer[0]} was written after it had begun" if newer else ""
 
     def _is_alive(self) -> bool:
         """Ask now and then whether the IOC is there; return false if it has not answered for long."""
@@ -200,6 +221,12 @@ class Gateway:
     def _record(self, name: str) -> str:
         return f"{self._config.driver}{name}"
 
+    @property
+    def _settings(self) -> list[str]:
+        """Whole names of what is read at each begin."""
+        names = [self._record(name) for name in AT_BEGIN]
+        return [*names, self._config.filename_record] if self._config.filename_record else names
+
     # -- arrays --------------------------------------------------------------------------------------
 
     def _take_arrays(self, arrays: Monitor) -> bool:
@@ -221,7 +248,9 @@ class Gateway:
     def _take_array(self, array: Any, since: float) -> bool:
         """Send an array; return false if it waits for its begin, which must be told first."""
         if array.value is None or not array.dimension:
-            return True  # the first update after connecting
+            return True
+        if _identity(array) == self._was_there:
+            return True  # told once more
         number, machine = int(array.uniqueId), self._machine
         if machine.is_ahead(number):
             if machine.state is State.ENDING:
@@ -231,9 +260,7 @@ class Gateway:
                     self._held = array, since
                     return False
                 self._stray(number)
-                self._is_first = False
                 return True
-        self._is_first = False
         index = machine.index(number)
         self._last_array = time.monotonic()
         if index is None or self._series is None:
@@ -247,14 +274,15 @@ class Gateway:
     def _stray(self, number: int) -> None:
         """Drop an array whose begin was not told in time."""
         if self._machine.state is State.RUNNING:
+            planned = self._machine.planned
+            most = "" if planned is None else f", of {plural(planned, 'frame')} at most"
             self._take(
                 self._machine.fail(
-                    f"array {number} is not one of the acquisition that runs, which has "
-                    f"{plural(self._machine.planned or 0, 'frame')} at most: was ArrayCounter set back?"
+                    f"array {number} is none of the acquisition that runs{most}: was ArrayCounter set back?"
                 )
             )
         else:
-            self._strays += not self._is_first
+            self._strays += 1
 
     def _send(self, index: int, array: Any) -> None:
         """Send a frame.
@@ -263,19 +291,21 @@ class Gateway:
             ValueError: it is not as those before, or no file can have it; a sentence.
         """
         form = format_of(array)
+        blob = blob_of(array, form)
         if not self._opened:
             self._form = form
             if not self._open(form):
                 return
-        elif form != self._form:
+        if why := self._sender.crowd:
+            self._take(self._machine.fail(why))
+            return
+        if form != self._form:
             raise ValueError(f"frames were {self._form}, and are {form} now")
-        stamp = array.dataTimeStamp
-        seconds = int(stamp.secondsPastEpoch) + int(stamp.nanoseconds) / 1e9
         image = Image(
             shape=form.shape, type=form.dtype, compression=form.compression, frame=index, trigger=index,
-            series=self._series, timestamp=time.time(), timestamp_hw=seconds or None,
+            series=self._series, timestamp=time.time(), timestamp_hw=exposed_at(array),
         )  # fmt: skip
-        if not self._sender.frame(image, [blob_of(array, form)]):
+        if not self._sender.frame(image, [blob]):
             self._give_up(f"no receiver took frame {index}: is the one at {self._sender.endpoint} stuck?")
 
     # -- series --------------------------------------------------------------------------------------
@@ -288,20 +318,24 @@ class Gateway:
                 self._end(event)
 
     def _begin(self) -> None:
-        """Read what the driver says of the acquisition; the start message waits for the first frame, which
+        """Take what the driver said of the acquisition; the start message waits for the first frame, which
         tells its format."""
-        names = [self._record(name) for name in AT_BEGIN]
-        if self._config.filename_record:
-            names.append(self._config.filename_record)
-        found = self._records.get(names)
+        found = self._found
         self._values = {name: found[full] for name in AT_BEGIN if (full := self._record(name)) in found}
         self._form, self._opened = None, False
+        if self._unread:
+            self._refuse(self._unread)
+            return
         mode = self._values[MODE].text if MODE in self._values else ""
         match mode:
             case "Single":
                 self._machine.planned = 1
             case "Multiple" if PLANNED in self._values:
-                self._machine.planned = int(self._values[PLANNED].value)
+                planned = int(self._values[PLANNED].value)
+                if planned <= 0:
+                    self._refuse(f"{self._record(PLANNED)} is {planned}: set NumImages to 1 or more")
+                    return
+                self._machine.planned = planned
             case "Continuous" if self._config.continuous:
                 self._machine.planned = None
             case "Continuous":
@@ -353,6 +387,9 @@ class Gateway:
             compression=None if form is None else form.compression,
             frame_bytes=None if form is None else form.nbytes + form.nbytes // 100 + 1024,
         )  # fmt: skip
+        if why := self._sender.crowd:
+            self._refuse(why)
+            return False
         if not self._sender.begin(header, metadata):
             self._refuse(f"no receiver is connected to {self._sender.endpoint}: start it")
             return False
@@ -422,4 +459,10 @@ class Gateway:
                     "an acquisition runs whose begin was not seen, or that has failed: the next one is taken"
                 )
             case _:
-                return ""
+                return self._sender.crowd
+
+
+def _identity(array: Any) -> tuple[int, float]:
+    """Return what tells an array from all others: numbers begin again wherever somebody sets the counter."""
+    stamp = array.timeStamp
+    return int(array.uniqueId), int(stamp.secondsPastEpoch) + int(stamp.nanoseconds) / 1e9

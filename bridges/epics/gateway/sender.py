@@ -47,6 +47,16 @@ class Sender:
         """Number of receivers that are connected."""
         return len(self._push.peers)
 
+    @property
+    def crowd(self) -> str:
+        """What is wrong with more receivers than one, in a sentence; or ""."""
+        if (count := self.receivers) < 2:
+            return ""
+        many, rest = ("two", "one") if count == 2 else (str(count), "all but one")
+        return (
+            f"{many} receivers are connected to {self.endpoint}, which would share the frames out: end {rest}"
+        )
+
     def begin(self, header: Header, metadata: Mapping[str, Any]) -> bool:
         """Send the start message; return whether a receiver has taken it."""
         self._encoder.give_up()  # one before, of which nobody has taken the end
@@ -61,8 +71,14 @@ class Sender:
         return taken
 
     def end(self, end: SeriesEnd) -> bool:
-        """Send the end message; return whether a receiver has taken it."""
-        return self._hand_over(lambda: self._encoder.end(end))
+        """Send the end message, to each receiver; return whether one has taken it."""
+        state, number = self._encoder.state, self._encoder.msg_number
+        if not self._hand_over(lambda: self._encoder.end(end)):
+            return False
+        for _ in range(self.receivers - 1):  # ZeroMQ takes turns: the one that has the series is among them
+            self._encoder.state, self._encoder.msg_number = state, number
+            self._hand_over(lambda: self._encoder.end(end))
+        return True
 
     def close(self) -> None:
         """Close the socket, once what ZeroMQ holds is sent."""

@@ -55,6 +55,7 @@ def test_every_error_is_said_and_not_only_the_first() -> None:
         ({"receiver": RECEIVER, "images": [{"rate": 10}]}, "give its name: consumer"),
         ({"receiver": RECEIVER, "consumer": "e", "images": [{}, {}]}, "two images have the record IMAGE"),
         ({"receiver": RECEIVER, "consumer": "e", "images": [{"record": "Results:a"}]}, "Results is taken"),
+        ({"receiver": RECEIVER, "consumer": "e", "images": [{"record": "In:State"}]}, "In is taken"),
         ({"receiver": RECEIVER, "consumer": "e", "images": [{"record": "A B"}]}, "of letters, digits"),
         ({"receiver": RECEIVER, "consumer": "e", "images": []}, "images is an empty list"),
         ({"receiver": RECEIVER, "prefix": "LAB1:"}, "leave the last one out"),
@@ -102,7 +103,15 @@ def test_the_schema_has_every_key(capsys: pytest.CaptureFixture[str]) -> None:
         ({"filename": "a.h5"}, "give an absolute path"),
         ({"filename": "/data/{record}.h5"}, "there is no in.filename_record"),
         ({"filename": "/data/{name}.h5"}, "it may have {record} and {date:%Y%m%d}"),
-        ({"endpoint": "127.0.0.1:9999"}, 'give "tcp://HOST:PORT"'),
+        ({"filename": "/data/{date[0]}.h5"}, "it may have {record} and {date:%Y%m%d}"),
+        ({"filename": "/data/{record.foo}.h5", "filename_record": "A"}, "it may have {record} and {date"),
+        ({"filename": "/data/a.h5"}, "every acquisition would have the same file"),
+        ({"filename": "/data/a.h5", "filename_record": "A"}, "every acquisition would have the same file"),
+        ({"endpoint": "127.0.0.1:9999"}, "give tcp://HOST:PORT, such as tcp://127.0.0.1:9999"),
+        ({"endpoint": "ipc:///tmp/a"}, "give tcp://HOST:PORT, such as tcp://127.0.0.1:9999"),
+        ({"endpoint": "tcp://*:65536"}, 'in.endpoint is "tcp://*:65536"; a port is 65535 at most'),
+        ({"name_servers": ["ioc-1:99999"]}, 'in.name_servers[0] is "ioc-1:99999"; a port is 65535 at most'),
+        ({"name_servers": [*["ioc-1:1"] * 5, "x"]}, 'in.name_servers[5] is "x"; give HOST:PORT each'),
         ({"driver": ""}, "give what the driver's records begin with"),
         ({"name_servers": ["ioc-1"]}, "give HOST:PORT each, such as ioc-1:5075"),
     ],
@@ -111,6 +120,13 @@ def test_what_is_wrong_with_an_ioc_is_said(keys: dict[str, object], words: str) 
     driver = {"driver": "13SIM1:cam1:", "image": "13SIM1:Pva1:Image", **keys}
     found = errors(prefix="LAB1", **{"in": driver})
     assert len(found) == 1 and words in found[0], found
+
+
+def test_in_has_keys_and_a_name_of_the_date_alone_differs() -> None:
+    (said,) = errors(**{"prefix": "LAB1", "in": "x"})
+    assert 'in is "x"; give lines of KEY: VALUE, such as driver: 13SIM1:cam1:' in said
+    driver = {"driver": "A", "image": "B", "filename": "/data/{date:%f}.h5"}
+    assert parse({"prefix": "LAB1", "in": driver}, "epics.yaml").in_ is not None
 
 
 @pytest.mark.slow

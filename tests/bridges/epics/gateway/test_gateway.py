@@ -13,6 +13,7 @@ import h5py
 import hdf5plugin  # noqa: F401  (registers the filters)
 import numpy as np
 import pytest
+from p4p import Type, Value
 
 from penstock.bridges.epics.models import In
 from penstock.cli.main import main
@@ -145,6 +146,79 @@ def test_what_is_lost_in_epics_is_missing_at_its_index_and_the_series_around_it_
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("frames", [1, 3])
+def test_the_array_that_was_there_at_connecting_is_of_no_series(
+    frames: int, stage: Stage, tmp_path: Path
+) -> None:
+    made = stage.ioc.pixels
+    stage.ioc.pixels = lambda counter: np.full_like(made(counter), 77)  # type: ignore[method-assign]
+    stage.take("old", frames)
+    endpoint = stage.until(taken=1).endpoint
+    stage.ioc.pixels = made  # type: ignore[method-assign]
+    stage.bridge.kill()
+    bridge = BridgeProcess(tmp_path, **{"in": entry(stage.ioc.address, endpoint)})
+    again = stage._replace(bridge=bridge)
+    again.until(state="idle", receivers=1)
+    again.ioc.put("ArrayCounter", 0)  # as scan programs do: numbers are those of before
+    again.take("new", frames)
+    with again.file("new") as file:
+        counted_by_hand(file, 1, set(), frames)
+    assert again.until(taken=1).strays == 0
+    bridge.close()
+
+
+@pytest.mark.slow
+def test_an_acquisition_whose_settings_are_read_too_late_is_not_taken_and_none_has_its_frames(
+    stage: Stage, capsys: pytest.CaptureFixture[str]
+) -> None:
+    os.kill(stage.bridge.process.pid, signal.SIGSTOP)
+    for name, period in (("a", 0.004), ("b", 0.01), ("c", 0.02)):
+        stage.ioc.put("ArrayCounter", 0)
+        stage.take(name, 5, period=period)
+        while stage.ioc.value("Acquire"):
+            pass
+    os.kill(stage.bridge.process.pid, signal.SIGCONT)
+    found = stage.until(state="idle", taken=1, not_taken=2)
+    with stage.file("c") as file:
+        counted_by_hand(file, 1, set(), 5)
+        detector = file["entry/instrument/sim_1"]
+        assert detector["frame_time"][()] == pytest.approx(0.02)
+        stamps = detector["timestamp_hw"][()]
+        assert np.diff(stamps).min() > 0.015  # those of the others are closer
+    assert [each.name for each in stage.receiver.root.glob("*.h5")] == ["c.h5"]
+    assert main(["check", found.file]) == 0, capsys.readouterr().out
+    said = stage.bridge.log.read_text()
+    assert said.count("an acquisition was not taken: its settings were read too late: ") == 2
+
+
+@pytest.mark.slow
+def test_a_receiver_that_comes_back_gets_no_frame_of_an_acquisition_under_the_name_of_another(
+    stage: Stage, tmp_path: Path
+) -> None:
+    endpoint = stage.now.endpoint
+    assert stage.receiver.stop() == 0
+    stage.until(receivers=0)
+    periods = {"a": 0.004, "b": 0.01, "c": 0.02}
+    for name, period in periods.items():
+        stage.ioc.put("ArrayCounter", 0)
+        stage.take(name, 5, period=period)
+        while stage.ioc.value("Acquire"):
+            pass
+    receiver = ReceiverProcess(tmp_path, endpoint)
+    again = stage._replace(receiver=receiver)
+    again.until(state="idle", taken=2, not_taken=1)  # those that came behind the first one had to wait
+    again.file("c").close()
+    for name in ("a", "c"):
+        with h5py.File(receiver.root / f"{name}.h5") as file:
+            counted_by_hand(file, 1, set(), 5)
+            detector = file["entry/instrument/sim_1"]
+            assert detector["frame_time"][()] == pytest.approx(periods[name])
+    assert not (receiver.root / "b.h5").exists()
+    assert stage.bridge.log.read_text().count("its settings were read too late: ") == 1
+    receiver.close()
+
+
+@pytest.mark.slow
 def test_all_frames_lost_is_a_series_of_missing_frames_and_never_a_complete_one(stage: Stage) -> None:
     stage.ioc.lost = range(4)
     stage.take("none", 4)
@@ -188,6 +262,11 @@ def test_what_is_not_taken_is_said(stage: Stage) -> None:
     )
     stage.ioc.put("Acquire", 0)
     stage.until(state="idle")
+    for number, frames in enumerate((0, -1), 2):
+        stage.take("unplanned", frames)
+        assert stage.until(not_taken=number, state="idle").problem == (
+            f"an acquisition was not taken: {DRIVER}NumImages_RBV is {frames}: set NumImages to 1 or more"
+        )
     stage.take("", 3)  # live only
     stage.until(taken=1, problem="")
     status = stage.receiver.wait(lambda status: status.counts.received == 3)
@@ -218,6 +297,33 @@ def test_packed_arrays_stay_packed(codec: str, stage: Stage) -> None:
     with stage.file("packed") as file:
         counted_by_hand(file, 1, set(), 3)
         assert file["entry/data/data"].id.get_create_plist().get_nfilters() == 1
+
+
+@pytest.mark.slow
+def test_arrays_that_no_file_can_have_end_their_series_and_the_next_one_is_taken(stage: Stage) -> None:
+    made = stage.ioc._array
+
+    def packed(counter: int) -> Value:
+        array = made(counter)
+        array["codec.name"], array["codec.parameters"] = "bslz4", Value(Type([("a", "i")]), {"a": 5})
+        return array
+
+    stage.ioc._array = packed  # type: ignore[method-assign]
+    stage.take("packed", 3)
+    found = stage.until(taken=1)
+    assert found.problem.startswith("packed arrays do not say of which type their pixels are")
+
+    def undated(counter: int) -> Value:
+        array = made(counter)
+        array["codec.name"], array["codec.parameters"] = "", 0
+        array["dataTimeStamp.secondsPastEpoch"], array["dataTimeStamp.nanoseconds"] = 631_152_000, 0
+        return array
+
+    stage.ioc._array = undated  # type: ignore[method-assign]
+    stage.take("undated", 3)
+    with stage.file("undated") as file:
+        counted_by_hand(file, 4, set(), 3)
+        assert np.isnan(file["entry/instrument/sim_1/timestamp_hw"][()]).all()
 
 
 @pytest.mark.slow
@@ -259,6 +365,18 @@ def test_a_continuous_acquisition_is_one_series_if_it_is_wanted(tmp_path: Path) 
     with stage.file("live") as file:
         counted_by_hand(file, 1, set(), taken)
         assert file["entry/instrument/sim_1/series/state"].asstr()[()] == "complete"
+    ioc.put("NDAttributesFile", "set-back")
+    ioc.put("Acquire", 1)
+    receiver.wait(
+        lambda status: (
+            status.series is not None
+            and (status.series.filename or "").endswith("set-back.h5")
+            and (status.counts.received or 0) > 5
+        )
+    )
+    ioc.put("ArrayCounter", 0)
+    found = stage.until(series=None, taken=2)
+    assert found.problem.endswith("is none of the acquisition that runs: was ArrayCounter set back?")
     receiver.close()
     bridge.close()
     ioc.close()
@@ -284,6 +402,32 @@ def test_a_receiver_that_leaves_in_an_acquisition_costs_that_one_and_the_next_is
         counted_by_hand(file, stage.ioc.value("ArrayCounter_RBV") - 3, set(), 4)
     assert again.until(taken=1).not_taken == 1
     receiver.close()
+
+
+@pytest.mark.slow
+def test_two_receivers_would_share_the_frames_out_so_that_no_series_begins_or_goes_on(
+    stage: Stage, tmp_path: Path
+) -> None:
+    endpoint = stage.now.endpoint
+    said = f"two receivers are connected to {endpoint}, which would share the frames out: end one"
+    stage.take("alone", 10_000, period=0.02)
+    stage.receiver.wait(lambda status: (status.counts.received or 0) > 3)
+    other = ReceiverProcess(tmp_path / "other", endpoint)
+    found = stage.until(series=None)
+    assert (found.problem, found.taken) == (said, 1)
+    with stage.file("alone") as file:
+        assert file["entry/instrument/sim_1/series/reason"].asstr()[()].endswith(said)
+    stage.ioc.put("Acquire", 0)
+    stage.until(state="idle")
+    assert stage.bridge.client.status().waits_for == f"{said}."
+    stage.take("both", 3)
+    assert stage.until(not_taken=1).problem == f"an acquisition was not taken: {said}"
+    other.close()
+    stage.until(receivers=1, state="idle")
+    stage.take("one", 3)
+    with stage.file("one") as file:
+        counted_by_hand(file, stage.ioc.value("ArrayCounter_RBV") - 2, set(), 3)
+    assert not list(other.root.glob("*.h5"))
 
 
 @pytest.mark.slow
