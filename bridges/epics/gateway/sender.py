@@ -9,6 +9,7 @@ from typing import Any
 
 from penstock.stins.messages import Buffer, Header, Image, SeriesEnd
 from penstock.stins.series import SeriesEncoder
+from penstock.stins.texts import plural
 from penstock.streamer.push_socket import PushSocket, default_hwm
 
 log = logging.getLogger(__name__)
@@ -52,10 +53,8 @@ class Sender:
         """What is wrong with more receivers than one, in a sentence; or ""."""
         if (count := self.receivers) < 2:
             return ""
-        many, rest = ("two", "one") if count == 2 else (str(count), "all but one")
-        return (
-            f"{many} receivers are connected to {self.endpoint}, which would share the frames out: end {rest}"
-        )
+        many, rest = ("two receivers", "one") if count == 2 else (plural(count, "receiver"), "all but one")
+        return f"{many} are connected to {self.endpoint}, which would share the frames out: end {rest}"
 
     def begin(self, header: Header, metadata: Mapping[str, Any]) -> bool:
         """Send the start message; return whether a receiver has taken it."""
