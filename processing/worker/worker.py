@@ -227,7 +227,7 @@ def main() -> None:
     has_parent = lifeline == WITH_PARENT
     if has_parent:
         threading.Thread(target=_leave_with_parent, daemon=True).start()
-    status = run(address, name=name, key=Path(key) if key else None, has_parent=has_parent, once=has_parent)
+    status = run(address, name=name, key=Path(key) if key else None, has_parent=has_parent, once=True)
     if _parent_is_gone.is_set() and os.getpgrp() == os.getpid():
         os.killpg(0, signal.SIGKILL)  # with the children of the class, which else the parent ends
     sys.exit(status)

@@ -12,6 +12,7 @@ from tests.receiver.processes import ReceiverProcess
 from tests.streams import Streamer
 
 
+@pytest.mark.slow
 def test_the_running_series_is_done_and_the_next_one_comes_from_its_file_once_it_goes_on(
     receiver: ReceiverProcess, sender: Streamer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -51,6 +51,7 @@ def test_the_running_series_ends_whole_and_the_next_one_waits_at_the_streamer(
     assert second.ended(series).counts.stored == 30
 
 
+@pytest.mark.slow
 def test_one_that_is_let_go_on_takes_what_has_waited(
     receiver: ReceiverProcess, streamer: Streamer, capsys: pytest.CaptureFixture[str]
 ) -> None:
