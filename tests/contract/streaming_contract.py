@@ -120,15 +120,20 @@ class StreamingContract(StreamingMondays):
         self.no_frames(rig)
 
     def test_stop_finishes_the_frame_that_runs(self, rig: Rig) -> None:
-        rig.arm(self.frame_that_runs, trigger_mode=TriggerMode.INTERNAL, n_triggers=20)
-        while not isinstance(rig.receive(), Frame):
-            pass
-        done(rig.engine.stop())  # the second frame has begun
-        message, more = rig.receive(), 0
-        while isinstance(message, Frame):
-            message, more = rig.receive(), more + 1
-        assert isinstance(message, SeriesEnd) and more == 1
-        rig.until_state("idle")
+        more = 0
+        for _ in range(5):  # on a busy machine Stop may come before the second frame has begun
+            rig.arm(self.frame_that_runs, trigger_mode=TriggerMode.INTERNAL, n_triggers=20)
+            while not isinstance(rig.receive(), Frame):
+                pass
+            done(rig.engine.stop())
+            message, more = rig.receive(), 0
+            while isinstance(message, Frame):
+                message, more = rig.receive(), more + 1
+            assert isinstance(message, SeriesEnd) and more <= 1
+            rig.until_state("idle")
+            if more:
+                break
+        assert more == 1
 
     def test_a_counter_of_frames_counts(self, rig: Rig) -> None:
         self.take(rig, TriggerMode.INTERNAL, 3)

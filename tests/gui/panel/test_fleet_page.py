@@ -274,9 +274,13 @@ def test_it_can_be_read_in_both_themes_at_1280_by_800(look: theme.Theme, show: O
         page.resize(1280, 800)
         qtbot.waitUntil(lambda: view.viewport().width() > 1000)
         assert len({view.rowHeight(number) for number in range(8)}) == 1, "no row moves when one says more"
-        picture = page.grab().toImage()
-        opened = {picture.pixelColor(x, y).name() for x in range(12, 120) for y in range(60, 400)}
-        assert {look.state[kind] for kind in ("fault", "away", "idle", "running")} <= opened
+        wanted = {look.state[kind] for kind in ("fault", "away", "idle", "running")}
+
+        def has_states() -> bool:  # which come after the names
+            picture = page.grab().toImage()
+            return wanted <= {picture.pixelColor(x, y).name() for x in range(12, 120) for y in range(60, 400)}
+
+        qtbot.waitUntil(has_states)
     finally:
         application.setPalette(before[0])
         application.setStyleSheet(before[1])
