@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -174,9 +175,10 @@ def test_an_acquisition_whose_settings_are_read_too_late_is_not_taken_and_none_h
     os.kill(stage.bridge.process.pid, signal.SIGSTOP)
     for name, period in (("a", 0.004), ("b", 0.01), ("c", 0.02)):
         stage.ioc.put("ArrayCounter", 0)
+        begun = time.time()
         stage.take(name, 5, period=period)
         while stage.ioc.value("Acquire"):
-            pass
+            time.sleep(0.001)
     os.kill(stage.bridge.process.pid, signal.SIGCONT)
     found = stage.until(state="idle", taken=1, not_taken=2)
     with stage.file("c") as file:
@@ -184,7 +186,7 @@ def test_an_acquisition_whose_settings_are_read_too_late_is_not_taken_and_none_h
         detector = file["entry/instrument/sim_1"]
         assert detector["frame_time"][()] == pytest.approx(0.02)
         stamps = detector["timestamp_hw"][()]
-        assert np.diff(stamps).min() > 0.015  # those of the others are closer
+        assert stamps.min() >= begun  # those of the others are older
     assert [each.name for each in stage.receiver.root.glob("*.h5")] == ["c.h5"]
     assert main(["check", found.file]) == 0, capsys.readouterr().out
     said = stage.bridge.log.read_text()
