@@ -1,4 +1,4 @@
-"""What the compose file starts are commands of ours, with files that they take and a root that is read-only."""
+"""What the compose file starts are commands of ours, with files that they take."""
 
 from __future__ import annotations
 
