@@ -86,6 +86,10 @@ test-slow: $(STAMPS)/develop judges ## the slow tests: many seeds and variants, 
 	@.ci/debian-packages $(XVFB_PACKAGES) || echo "Xvfb is missing: the windows are not drawn on a screen." >&2
 	PENSTOCK_JUDGES=1 QT_QPA_PLATFORM=offscreen pytest -m slow $(PARALLEL) --durations=25 $(ARGS)
 
+.PHONY: test-container
+test-container: $(STAMPS)/develop ## build the container image and run it, with podman: root, some minutes for the first time
+	PENSTOCK_CONTAINER=1 pytest -m slow tests/container $(ARGS)
+
 .PHONY: judges
 judges: $(JUDGES)/tickit/stamp $(JUDGES)/fastcs/stamp $(JUDGES)/hdf5/stamp $(JUDGES)/processing/stamp $(JUDGES)/plaid/stamp $(JUDGES)/ophyd/stamp $(JUDGES)/python36/stamp $(JUDGES)/slsdet/stamp ## programs of others, with which the slow tests compare ours
 	@.ci/debian-packages hdf5-tools || echo "h5dump is missing: it does not judge our files." >&2
