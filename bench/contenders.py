@@ -35,7 +35,7 @@ PROCESS_CLOCK = 2
 include/linux/posix-timers_types.h; see clock_getcpuclockid(3)."""
 SERIES_SECONDS = 120.0
 STATUS_SECONDS = 5.0
-TRANSITION = re.compile(r"bench: (\w+) -> (\w+): ")
+TRANSITION = re.compile(r"bench-\d+: (\w+) -> (\w+): ")
 """A transition in the receiver's log. Following it costs nothing during a series; HTTP requests would."""
 
 

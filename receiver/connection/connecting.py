@@ -54,7 +54,7 @@ class Connecting:
     """A socket, its endpoint, and the reports of its monitor.
 
     Args:
-        socket: socket with its options set; it is connected here.
+        socket: socket with its options set; it is connected by `again`.
         endpoint: endpoint such as "tcp://127.0.0.1:9999".
     """
 
@@ -70,18 +70,19 @@ class Connecting:
         self._down_since: float | None = None
         self._is_put_off = False  # whether libzmq would have connected again
         self._pause = PAUSES[0]
-        self._is_parted = False  # on purpose
+        self._is_parted = True  # on purpose
         socket.set(zmq.RECONNECT_IVL, PUT_OFF_MS)
         socket.set(zmq.CONNECT_TIMEOUT, CONNECT_MS)
         socket.set(zmq.HANDSHAKE_IVL, HANDSHAKE_MS)
         self.monitor = socket.get_monitor_socket(EVENTS)
         """Monitor to be polled; read by `observe`."""
-        socket.connect(endpoint)
 
     def observe(self) -> None:
         """Process the reports of the monitor."""
         while self.monitor.poll(0):
             report = zmq_monitor.receive(self.monitor)
+            if self._is_parted:
+                continue  # of a connection that was given up
             match report.event:
                 case zmq.EVENT_CONNECTED:
                     self._descriptor = report.value
@@ -134,7 +135,7 @@ class Connecting:
         self._descriptor, self.interruption = -1, Interruption()
 
     def again(self) -> None:
-        """Connect again. Unread messages are dropped."""
+        """Connect, also again. Unread messages are dropped."""
         self.part()
         self.socket.connect(self.endpoint)
         self._is_parted = False

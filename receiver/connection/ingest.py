@@ -251,7 +251,7 @@ class Ingest:
             each.part()
 
     def connect(self) -> None:
-        """Connect again after `part`."""
+        """Connect to the streamers: at first, and again after `part`."""
         for each in self._all:
             each.again()
 

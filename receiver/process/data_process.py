@@ -42,9 +42,8 @@ def run(link: Link, last_frame: LastFrame, requested_frame: LastFrame, rois: Reg
         rois: shared memory for the values of regions of interest.
     """
     setup = link.setup()
-    pipeline = Pipeline(setup.name, setup.config, last_frame, requested_frame, rois=rois)
+    pipeline = Pipeline(setup.name, setup.config, last_frame, requested_frame, rois=rois, ending=setup.ending)
     pipeline.recover()
-    pipeline.drain(setup.ending)
     pipeline.ingest.watch(link.fileno)
     state = pipeline.machine.state
     telling = Telling()

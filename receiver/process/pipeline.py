@@ -73,6 +73,7 @@ class Pipeline:
         requested_frame: shared memory for a frame requested by its index.
         clock: monotonic seconds; injected in tests.
         rois: shared memory for the values of regions of interest.
+        ending: whether it takes no series but one that it resumes; see `drain`.
     """
 
     def __init__(
@@ -83,6 +84,8 @@ class Pipeline:
         requested_frame: LastFrame,
         clock: Callable[[], float] = time.monotonic,
         rois: RegionMemory | None = None,
+        *,
+        ending: bool = False,
     ) -> None:
         self._name = name
         self._config = config
@@ -102,9 +105,11 @@ class Pipeline:
         self._waited = 0.0  # seconds for which the loop has waited for messages
         self._held_up = HeldUp(name, config)
         self._stall_logged: str | None = None
-        self._ending: Ending = ""
+        self._ending: Ending = "drained" if ending else ""
         self._drop_logged: tuple[str | None, str | None] | None = None
         self.use_rois(config.rois)
+        if not ending:
+            self.ingest.connect()
 
     def use_rois(self, rois: Mapping[str, Rectangle]) -> None:
         """Use these regions of interest in every series that begins from now on."""
@@ -123,6 +128,9 @@ class Pipeline:
             # No Error: the start message does not fit the present configuration.
             failed = f"the receiver was killed, and the series could not be resumed: {self.outputs.bad.last}"
         self.outputs.recovered(failed)
+        if self._ending and self._collector.series is not None:
+            self._ending = "draining"
+            self.ingest.connect()
 
     # -- the loop ------------------------------------------------------------------------------
 

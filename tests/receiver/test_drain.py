@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -13,7 +14,7 @@ from penstock.cli.main import main
 from penstock.receiver.client import ReceiverRefused
 from penstock.receiver.models import SeriesCheck
 from tests.receiver.processes import DEADLINE, ReceiverProcess
-from tests.receiver.test_deaths import stream
+from tests.receiver.test_deaths import stream, wait_until
 from tests.streams import Streamer
 
 Start = Callable[..., ReceiverProcess]
@@ -68,15 +69,39 @@ def test_one_that_is_let_go_on_takes_what_has_waited(
 
 @pytest.mark.slow
 def test_it_stays_drained_when_its_data_process_dies(receiver: ReceiverProcess, streamer: Streamer) -> None:
+    receiver.connected()
     receiver.client.drain()
     receiver.wait(lambda status: status.ending == "drained")
-    os.kill(receiver.data_process(), signal.SIGKILL)
-    receiver.client.reset()
-    receiver.wait(lambda status: status.ending == "drained" and status.connections[0].connections == 0)
+    first = receiver.data_process()
+    os.kill(first, signal.SIGKILL)
+    children = Path(f"/proc/{receiver.process.pid}/task/{receiver.process.pid}/children")
+    wait_until(lambda: children.read_text().split() not in ([], [str(first)]))
+    status = receiver.wait(lambda status: len(status.connections) == 1)
+    assert (status.state, status.ending, status.connections[0].connections) == ("idle", "drained", 0)
     receiver.client.drain(False)
     receiver.connected()
     series = streamer.series_of(str(receiver.root / "x.h5"), 3)
     assert receiver.ended(series).counts.stored == 3
+    assert receiver.log.read_text().count("connected to") == 2
+
+
+@pytest.mark.slow
+def test_one_that_dies_while_it_is_drained_resumes_its_series_and_takes_no_other(
+    receiver: ReceiverProcess, streamer: Streamer
+) -> None:
+    receiver.connected()
+    series = stream(streamer, receiver.root / "x.h5", 20, planned=40)
+    receiver.flushed(20)
+    receiver.client.drain()
+    os.kill(receiver.data_process(), signal.SIGKILL)
+    receiver.wait(lambda status: status.series is not None and status.series.restarts == 1)
+    receiver.connected()
+    for number in range(20, 40):
+        streamer.frame(number)
+    streamer.end(reason="complete", triggered=40, sent=40)
+    assert receiver.ended(series).counts.stored == 40
+    status = receiver.wait(lambda status: status.ending == "drained")
+    assert status.connections[0].connections == 0
 
 
 @pytest.mark.slow

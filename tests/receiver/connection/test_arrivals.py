@@ -29,6 +29,7 @@ class Received:
         self.most_held = 0
 
     def connect(self) -> None:
+        self.arrivals.ingest.connect()
         due = time.monotonic() + DEADLINE
         while self.arrivals.ingest.connections()[0].connections < 2:
             assert time.monotonic() < due

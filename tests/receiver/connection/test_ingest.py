@@ -29,6 +29,7 @@ class Sockets:
         self.ingest = Ingest(
             SourceConfig(endpoints=(self.endpoint,), sockets=number, max_message_mb=LARGEST / 1e6)
         )
+        self.ingest.connect()
         self.number = number
         self.errors: list[str] = []
         self.anew = False
@@ -170,6 +171,7 @@ def test_a_program_that_accepts_and_stays_silent_does_not_keep_the_streamer_from
     with socket.create_server(("127.0.0.1", 0)) as silent:
         endpoint = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
         ingest = Ingest(SourceConfig(endpoints=(endpoint,)))
+        ingest.connect()
         silent.settimeout(DEADLINE)
         held, _ = silent.accept()
     streamer = Streamer(endpoint)

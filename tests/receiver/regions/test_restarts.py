@@ -78,6 +78,7 @@ def test_regions_that_cannot_be_kept_are_refused_and_nothing_changes(
     start_receiver: Start, tmp_path: Path
 ) -> None:
     receiver = start_receiver(state_folder=str(tmp_path / "file"))
+    (tmp_path / "file").rename(tmp_path / "away")
     (tmp_path / "file").write_text("no folder")
     with pytest.raises(ReceiverRefused, match=r"cannot keep regions of interest in .*; fix that") as refused:
         receiver.client.put_rois({"peak": PEAK}, keep=True)
