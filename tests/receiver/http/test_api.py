@@ -39,6 +39,7 @@ def test_the_document_says_which_answers_a_call_has_and_no_others(tmp_path: Path
     }
     assert {call: " ".join(sorted(said["responses"])) for call, said in calls.items()} == {
         "get /status": "200 422",
+        "get /health/started": "200 503",
         "get /received_frames": "200",
         "get /downsample": "200",
         "post /downsample": "200 422",

@@ -1,0 +1,247 @@
+"""Detectors on a real Kubernetes: upgrades, lost nodes, workers that come and go, and whose frames are where.
+
+`make test-cluster` runs it, as root. It prints the figures that it measures. What it needs is built once,
+outside the checkout: 14 minutes of processor time for Kubernetes itself, two for the image.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import h5py
+import pytest
+
+from penstock.processing import kept_folder
+from tests.container.store import Store
+from tests.kubernetes import cluster as clusters
+from tests.kubernetes.cluster import CHART, REPOSITORY, TAG, Cluster, Failed, Release, until
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
+
+REGIONS = {"regions": {"beam": {"x": 20, "y": 10, "width": 16, "height": 16}}}
+SPOTS: dict[str, Any] = {"name": "sums", "processor": "regions", "parameters": REGIONS, "workers": 2}
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    if not os.environ.get("PENSTOCK_CLUSTER"):
+        pytest.skip("it builds Kubernetes and brings it up: run `make test-cluster`")
+    if os.geteuid() != 0 or (missing := clusters.missing_programs()):
+        pytest.skip(f"a cluster is made by root; missing: {missing if os.geteuid() == 0 else 'root'}")
+    cache = kept_folder.folder("cluster")
+    subprocess.run([clusters.SCRIPTS / "tools.sh", cache, "dns"], check=True)
+    store = Store(kept_folder.folder("containers"))
+    archive = store.archive(store.build(), f"{REPOSITORY}:{TAG}")
+    with clusters.up(cache, tmp_path_factory.mktemp("kubernetes"), archive) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def release(cluster: Cluster) -> Release:
+    """A detector with a pipeline of two workers, which stays for all tests."""
+    return Release(cluster, "eiger-1", 9001)
+
+
+def figure(name: str, value: object) -> None:
+    """Print what was measured, with the load of the machine."""
+    print(f"\n    {name}: {value} (load {os.getloadavg()[0]:.1f})")
+
+
+def test_from_install_to_the_first_frame(release: Release) -> None:
+    sender = release.generator("first.h5", 100, 20)
+    began = time.monotonic()
+    release.upgrade(pipelines=[SPOTS])
+    release.stored(1)
+    figure("helm install to the first frame that is stored, s", round(time.monotonic() - began, 1))
+    status = release.ended("first.h5")
+    assert (status["counts"]["stored"], status["counts"]["missing"]) == (100, 0)
+    assert sender.wait(60) == 0
+    assert release.processed("first.h5")["counts"]["done"] == 100
+    assert (release.folder / "first.h5").stat().st_uid == clusters.USER
+
+
+def accounted(release: Release, file: str, frames: int, most_missing: int) -> int:
+    """Check that every frame is stored or named as missing, and that the pipeline has done all stored."""
+    counts = release.ended(file)["counts"]
+    assert counts["stored"] + counts["missing"] == counts["planned"] == frames
+    assert counts["missing"] <= most_missing
+    done = release.processed(file)["counts"]
+    assert (done["done"], done["absent"], done["lost"]) == (counts["stored"], counts["missing"], 0)
+    return int(counts["missing"])
+
+
+def test_an_upgrade_in_a_series(release: Release) -> None:
+    sender = release.generator("upgrade.h5", 500, 25)
+    release.stored(100)
+    began = time.monotonic()
+    release.upgrade(receiver={**release.values["receiver"], "flush_seconds": 0.3})
+    until(
+        release.receiver,
+        lambda status: status is not None and status["series"] and status["series"]["restarts"] == 1, 60,
+    )  # fmt: skip
+    figure("helm upgrade to the series that goes on, s", round(time.monotonic() - began, 1))
+    missing = accounted(release, "upgrade.h5", 500, 5)
+    figure("frames of 500 missing after an upgrade in the series", missing)
+    assert sender.wait(60) == 0
+
+
+def test_a_drained_series_loses_nothing(release: Release) -> None:
+    sender = release.generator("drain.h5", 500, 50)
+    release.stored(50)
+    pod = release.cluster.running(release.name, "receiver")[0]["metadata"]["name"]
+    release.cluster.kubectl(
+        "exec", f"--namespace={release.name}", pod, "--", "penstock", "drain", "http://127.0.0.1:5000",
+        "--timeout", "60",
+    )  # fmt: skip
+    release.upgrade(receiver={**release.values["receiver"], "flush_seconds": 0.2})
+    assert sender.wait(60) == 0
+    with h5py.File(release.folder / "drain.h5") as file:
+        assert len(file["entry/data/data"]) == 500
+    sender = release.generator("after.h5", 50, 50)
+    assert accounted(release, "after.h5", 50, 0) == 0
+    assert sender.wait(60) == 0
+
+
+def test_workers_come_and_go_in_a_series(release: Release) -> None:
+    def scale(count: int) -> None:
+        release.cluster.kubectl(
+            "scale",
+            f"--namespace={release.name}",
+            f"deployment/{release.name}-sums-workers",
+            f"--replicas={count}",
+        )
+        release.workers(count)
+
+    scale(1)
+    sender = release.generator("workers.h5", 1200, 25)
+    release.stored(50)
+    for count in (6, 2):
+        scale(count)
+    assert accounted(release, "workers.h5", 1200, 0) == 0
+    assert sender.wait(60) == 0
+    release.upgrade(labels={"beamline": "test"})
+    workers = release.cluster.running(release.name, "sums-workers")
+    assert len(workers) == 2, "an upgrade keeps the number of workers that somebody has asked for since"
+
+
+def test_two_receivers_by_hand_write_one_file(release: Release) -> None:
+    release.scale("receiver", 2)
+    until(lambda: release.cluster.running(release.name, "receiver"), lambda pods: len(pods) == 2, 60)
+    sender = release.generator("two.h5", 200, 50)
+    assert accounted(release, "two.h5", 200, 0) == 0
+    assert sender.wait(60) == 0
+    pods = until(
+        lambda: release.cluster.running(release.name, "receiver"),
+        lambda pods: all(pod["status"]["phase"] == "Running" for pod in pods), 60,
+    )  # fmt: skip
+    ready = [each["status"]["containerStatuses"][0]["ready"] for each in pods]
+    assert sorted(ready) == [False, True]
+    waiting = pods[ready.index(False)]["metadata"]["name"]
+    said = release.cluster.kubectl("logs", f"--namespace={release.name}", waiting)
+    assert "waits for that of process" in said
+    assert pods[ready.index(True)]["metadata"]["name"] in said
+    release.scale("receiver", 1)
+    until(lambda: release.cluster.running(release.name, "receiver"), lambda pods: len(pods) == 1, 60)
+    until(release.receiver, lambda status: status is not None and not status["waits_for"], 60)
+
+
+def test_a_wrong_value_leaves_the_running_receiver_alone(release: Release) -> None:
+    (before,) = release.cluster.running(release.name, "receiver")
+    with pytest.raises(Failed, match="/receiver/gap/seconds"):
+        release.upgrade(receiver={**release.values["receiver"], "gap": {"seconds": "3.0"}})
+    (after,) = release.cluster.running(release.name, "receiver")
+    assert after["metadata"]["uid"] == before["metadata"]["uid"]
+    began = time.monotonic()
+    with pytest.raises(Failed, match="rolled back|rollback"):
+        # Right by the schema; the receiver itself refuses it.
+        release.upgrade(
+            "--rollback-on-failure", "--wait", "--timeout", "40s",
+            receiver={**release.values["receiver"], "files": 2, "swmr": True},
+        )  # fmt: skip
+    until(release.receiver, lambda status: status is not None and status["state"] == "idle", 60)
+    figure(
+        "a value that only the receiver refuses: until the old one is back, s",
+        round(time.monotonic() - began),
+    )
+
+
+def test_a_lost_node_of_workers(release: Release) -> None:
+    (receiver,) = release.cluster.running(release.name, "receiver")
+    (pipeline,) = release.cluster.running(release.name, "sums")
+    kept = {each["spec"]["nodeName"] for each in (receiver, pipeline)}
+    release.scale("sums-workers", 6)
+    release.workers(6)
+    nodes = {
+        each["spec"]["nodeName"] for each in release.cluster.running(release.name, "sums-workers")
+    } - kept
+    assert nodes, "all workers are on the nodes of the receiver and the pipeline"
+    sender = release.generator("worker-node.h5", 600, 20)
+    release.stored(50)
+    release.cluster.kill_node(min(nodes))
+    assert accounted(release, "worker-node.h5", 600, 0) == 0
+    assert sender.wait(60) == 0
+
+
+def test_a_lost_node_of_the_receiver(release: Release) -> None:
+    sender = release.generator("receiver-node.h5", 2000, 20)
+    release.stored(100)
+    (receiver,) = release.cluster.running(release.name, "receiver")
+    began = time.monotonic()
+    release.cluster.kill_node(receiver["spec"]["nodeName"])
+
+    def moved() -> Any:
+        pods = release.cluster.running(release.name, "receiver")
+        there = any(pod["spec"].get("nodeName") != receiver["spec"]["nodeName"] for pod in pods)
+        return release.receiver() if there else None
+
+    until(moved, lambda status: bool(status and status["series"] and status["series"]["restarts"]), 120)
+    seconds = time.monotonic() - began
+    figure("the receiver's node is lost: until the series goes on, s", round(seconds, 1))
+    assert seconds <= 60
+    missing = accounted(release, "receiver-node.h5", 2000, 200)
+    figure("frames of 2000 missing after the loss of the receiver's node", missing)
+    assert sender.wait(60) == 0
+
+
+def test_policies_of_the_site(cluster: Cluster) -> None:
+    for name in ("not-as-root", "second-network"):
+        cluster.kubectl("apply", "-f", str(CHART.parent / f"examples/policies/{name}.yaml"))
+    release = Release(cluster, "policy-1", 9002)
+    try:
+        refused = until(
+            lambda: _why_no_pod(release, labels={"network": "detector"}), lambda why: "below /gpfs" in why, 60
+        )
+        assert "storage: a hostPath is a folder below /gpfs" in refused
+        cluster.kubectl("delete", "validatingadmissionpolicybinding", "penstock-user")
+        until(lambda: cluster.running(release.name, "receiver"), lambda pods: len(pods) == 1, 60)
+        (pod,) = cluster.running(release.name, "receiver")
+        assert pod["metadata"]["annotations"]["k8s.v1.cni.cncf.io/networks"] == "detectors/100g"
+    finally:
+        cluster.kubectl("delete", "namespace", release.name, "--wait=false", check=False)
+
+
+def _why_no_pod(release: Release, **values: Any) -> str:
+    """Install a release; return what Kubernetes says of its receiver."""
+    release.upgrade(**values)
+    (deployment,) = [
+        each
+        for each in release.cluster.get("deployments", f"--namespace={release.name}")["items"]
+        if each["metadata"]["name"].endswith("-receiver")
+    ]
+    return " ".join(each.get("message", "") for each in deployment["status"].get("conditions", []))
+
+
+def test_sixty_detectors_are_templated_in_a_minute(cluster: Cluster) -> None:
+    began = time.monotonic()
+    for number in range(60):
+        cluster.helm("template", f"eiger-{number}", str(CHART), values={
+            "receiver": {"source": {"endpoints": [f"tcp://10.1.1.{number}:9999"]}},
+            "storage": {"persistentVolumeClaim": {"claimName": "data"}}, "pipelines": [SPOTS],
+        })  # fmt: skip
+    seconds = time.monotonic() - began
+    figure("helm template of 60 detectors, s", round(seconds, 1))
+    assert seconds <= 60, "a bar, not a test of this machine: say the load with it"
