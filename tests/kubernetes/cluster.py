@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ PENSTOCK = str(Path(sys.executable).with_name("penstock"))
 OUTSIDE = "10.78.0.1"
 """Address of this machine, as pods see it."""
 NODES = 3
+ROLES = ("process", "worker", "pipeline-control")
 USER = 4711
 REPOSITORY, TAG = "localhost/penstock", "test"
 
@@ -64,6 +66,21 @@ class Cluster:
     def get(self, *arguments: str) -> Any:
         """Return objects as kubectl has them."""
         return json.loads(self.kubectl("get", *arguments, "--output=json"))
+
+    def cpu_seconds(self) -> dict[str, float]:
+        """Return the processor time of Penstock's processes in all pods so far, by their subcommand."""
+        prefix = (self._folder / "run/prefix").read_text().strip()
+        found: dict[str, float] = defaultdict(float)
+        for process in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                words = (process / "cmdline").read_bytes().decode().split("\0")
+                if f"/{prefix}n" in (process / "cgroup").read_text() and any(
+                    "penstock" in word for word in words
+                ):
+                    name = next((word for word in ROLES if word in words), "receiver")
+                    times = (process / "stat").read_text().rpartition(")")[2].split()[11:13]
+                    found[name] += sum(map(int, times)) / os.sysconf("SC_CLK_TCK")
+        return found
 
     def kill_node(self, name: str) -> None:
         """Take a node away at once with all its pods."""
@@ -124,12 +141,12 @@ class Release:
             "scale", f"--namespace={self.name}", f"deployment/{self.name}-{part}", f"--replicas={count}"
         )
 
-    def generator(self, file: str, frames: int, rate: float, *more: str) -> subprocess.Popen[str]:
-        """Start a series outside the cluster: frames of 100 kB into a file."""
+    def generator(self, file: str, frames: int, rate: float, *, size: int = 100_000) -> subprocess.Popen[str]:
+        """Start a series outside the cluster: frames of so many bytes into a file."""
         return self.cluster.outside(
             PENSTOCK, "generate", "--endpoint", f"tcp://{OUTSIDE}:{self.port}", "--frames", str(frames),
-            "--rate", str(rate), "--filename", f"/data/{file}", "--shape", "200,250", "--json",
-            "--wait", "200", "--linger", "200", *more,
+            "--rate", str(rate), "--filename", f"/data/{file}", "--frame-bytes", str(size), "--json",
+            "--wait", "200", "--linger", "200",
         )  # fmt: skip
 
     def receiver(self) -> Any:

@@ -128,6 +128,26 @@ def test_workers_come_and_go_in_a_series(release: Release) -> None:
     assert len(workers) == 2, "an upgrade keeps the number of workers that somebody has asked for since"
 
 
+def test_a_frame_costs_the_same_with_eight_workers(release: Release) -> None:
+    """A bar of processor time; two cores say nothing about speed."""
+    frames, cost = 900, {}
+    for count in (1, 8):
+        release.scale("sums-workers", count)
+        release.workers(count)
+        before = release.cluster.cpu_seconds()
+        sender = release.generator(f"cost-{count}.h5", frames, 45, size=1_000_000)
+        assert accounted(release, f"cost-{count}.h5", frames, 0) == 0
+        after = release.cluster.cpu_seconds()
+        assert sender.wait(60) == 0
+        parts = {name: round((after[name] - before[name]) / frames * 1000, 2) for name in after}
+        figure(f"processor time per frame of 1 MB with {count} workers, ms", parts)
+        cost[count] = sum(parts.values())
+    figure("efficiency from 1 to 8 workers", round(cost[1] / cost[8], 2))
+    assert cost[1] / cost[8] >= 0.9
+    release.scale("sums-workers", 2)
+    release.workers(2)
+
+
 def test_two_receivers_by_hand_write_one_file(release: Release) -> None:
     release.scale("receiver", 2)
     until(lambda: release.cluster.running(release.name, "receiver"), lambda pods: len(pods) == 2, 60)
