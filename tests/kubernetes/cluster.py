@@ -20,7 +20,11 @@ PENSTOCK = str(Path(sys.executable).with_name("penstock"))
 OUTSIDE = "10.78.0.1"
 """Address of this machine, as pods see it."""
 NODES = 3
-ROLES = ("process", "worker", "pipeline-control")
+ROLES = {
+    "worker": "\0worker\0", "pipeline": "\0process\0", "distributor": "penstock.processing",
+    "receiver": "receiver",
+}  # fmt: skip
+"""What is in the command of a process of each part."""
 USER = 4711
 REPOSITORY, TAG = "localhost/penstock", "test"
 
@@ -68,16 +72,14 @@ class Cluster:
         return json.loads(self.kubectl("get", *arguments, "--output=json"))
 
     def cpu_seconds(self) -> dict[str, float]:
-        """Return the processor time of Penstock's processes in all pods so far, by their subcommand."""
+        """Return the processor time of Penstock's processes in all pods so far, by part."""
         prefix = (self._folder / "run/prefix").read_text().strip()
         found: dict[str, float] = defaultdict(float)
         for process in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
-                words = (process / "cmdline").read_bytes().decode().split("\0")
-                if f"/{prefix}n" in (process / "cgroup").read_text() and any(
-                    "penstock" in word for word in words
-                ):
-                    name = next((word for word in ROLES if word in words), "receiver")
+                command = (process / "cmdline").read_bytes().decode()
+                if f"/{prefix}n" in (process / "cgroup").read_text() and "penstock" in command:
+                    name = next((name for name, word in ROLES.items() if word in command), "control")
                     times = (process / "stat").read_text().rpartition(")")[2].split()[11:13]
                     found[name] += sum(map(int, times)) / os.sysconf("SC_CLK_TCK")
         return found
@@ -141,13 +143,21 @@ class Release:
             "scale", f"--namespace={self.name}", f"deployment/{self.name}-{part}", f"--replicas={count}"
         )
 
-    def generator(self, file: str, frames: int, rate: float, *, size: int = 100_000) -> subprocess.Popen[str]:
-        """Start a series outside the cluster: frames of so many bytes into a file."""
-        return self.cluster.outside(
+    @contextlib.contextmanager
+    def generator(self, file: str, frames: int, rate: float, *, size: int = 100_000) -> Iterator[None]:
+        """A series outside the cluster, of frames of so many bytes into a file; at the end all are sent."""
+        sender = self.cluster.outside(
             PENSTOCK, "generate", "--endpoint", f"tcp://{OUTSIDE}:{self.port}", "--frames", str(frames),
             "--rate", str(rate), "--filename", f"/data/{file}", "--frame-bytes", str(size), "--json",
             "--wait", "200", "--linger", "200",
         )  # fmt: skip
+        try:
+            yield
+            said = sender.communicate(timeout=120)
+            assert sender.returncode == 0, said
+        finally:
+            sender.kill()
+            sender.communicate()
 
     def receiver(self) -> Any:
         """Return the status of the receiver, or `None` while it does not answer."""
@@ -162,18 +172,23 @@ class Release:
             return self.cluster.ask(self.name, f"{self.name}-{name}", 5100, "status")
         return None
 
-    def stored(self, frames: int) -> Any:
-        """Wait until so many frames are in the file; return the status."""
-        return until(
-            self.receiver, lambda status: status is not None and status["counts"]["stored"] >= frames, 120
-        )
+    def stored(self, file: str, frames: int) -> Any:
+        """Wait until so many frames are in this file; return the status."""
+
+        def there(status: Any) -> bool:
+            series = status and status["series"]
+            return bool(
+                series and (series["filename"] or "").endswith(file) and status["counts"]["stored"] >= frames
+            )
+
+        return until(self.receiver, there, 120)
 
     def ended(self, file: str, seconds: float = 120) -> Any:
         """Wait for the end of the series in this file; return the status."""
 
         def over(status: Any) -> bool:
             series = status and status["series"]
-            return bool(series and series["filename"].endswith(file) and not series["active"])
+            return bool(series and (series["filename"] or "").endswith(file) and not series["active"])
 
         return until(self.receiver, over, seconds)
 

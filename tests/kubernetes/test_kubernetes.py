@@ -52,14 +52,13 @@ def figure(name: str, value: object) -> None:
 
 
 def test_from_install_to_the_first_frame(release: Release) -> None:
-    sender = release.generator("first.h5", 100, 20)
-    began = time.monotonic()
-    release.upgrade(pipelines=[SPOTS])
-    release.stored(1)
-    figure("helm install to the first frame that is stored, s", round(time.monotonic() - began, 1))
-    status = release.ended("first.h5")
-    assert (status["counts"]["stored"], status["counts"]["missing"]) == (100, 0)
-    assert sender.wait(60) == 0
+    with release.generator("first.h5", 100, 20):
+        began = time.monotonic()
+        release.upgrade(pipelines=[SPOTS])
+        release.stored("first.h5", 1)
+        figure("helm install to the first frame that is stored, s", round(time.monotonic() - began, 1))
+        status = release.ended("first.h5")
+        assert (status["counts"]["stored"], status["counts"]["missing"]) == (100, 0)
     assert release.processed("first.h5")["counts"]["done"] == 100
     assert (release.folder / "first.h5").stat().st_uid == clusters.USER
 
@@ -70,40 +69,39 @@ def accounted(release: Release, file: str, frames: int, most_missing: int) -> in
     assert counts["stored"] + counts["missing"] == counts["planned"] == frames
     assert counts["missing"] <= most_missing
     done = release.processed(file)["counts"]
-    assert (done["done"], done["absent"], done["lost"]) == (counts["stored"], counts["missing"], 0)
+    # It may have had frames live that died with the receiver before they were flushed.
+    assert (done["done"] + done["absent"], done["lost"], done["failed"]) == (frames, 0, 0)
+    assert done["done"] >= counts["stored"]
     return int(counts["missing"])
 
 
 def test_an_upgrade_in_a_series(release: Release) -> None:
-    sender = release.generator("upgrade.h5", 500, 25)
-    release.stored(100)
-    began = time.monotonic()
-    release.upgrade(receiver={**release.values["receiver"], "flush_seconds": 0.3})
-    until(
-        release.receiver,
-        lambda status: status is not None and status["series"] and status["series"]["restarts"] == 1, 60,
-    )  # fmt: skip
-    figure("helm upgrade to the series that goes on, s", round(time.monotonic() - began, 1))
-    missing = accounted(release, "upgrade.h5", 500, 5)
-    figure("frames of 500 missing after an upgrade in the series", missing)
-    assert sender.wait(60) == 0
+    with release.generator("upgrade.h5", 500, 25):
+        release.stored("upgrade.h5", 100)
+        began = time.monotonic()
+        release.upgrade(receiver={**release.values["receiver"], "flush_seconds": 0.3})
+        until(
+            release.receiver,
+            lambda status: bool(status and status["series"] and status["series"]["restarts"] == 1), 60,
+        )  # fmt: skip
+        figure("helm upgrade to the series that goes on, s", round(time.monotonic() - began, 1))
+        missing = accounted(release, "upgrade.h5", 500, 5)
+        figure("frames of 500 missing after an upgrade in the series", missing)
 
 
 def test_a_drained_series_loses_nothing(release: Release) -> None:
-    sender = release.generator("drain.h5", 500, 50)
-    release.stored(50)
-    pod = release.cluster.running(release.name, "receiver")[0]["metadata"]["name"]
-    release.cluster.kubectl(
-        "exec", f"--namespace={release.name}", pod, "--", "penstock", "drain", "http://127.0.0.1:5000",
-        "--timeout", "60",
-    )  # fmt: skip
-    release.upgrade(receiver={**release.values["receiver"], "flush_seconds": 0.2})
-    assert sender.wait(60) == 0
+    with release.generator("drain.h5", 500, 50):
+        release.stored("drain.h5", 50)
+        pod = release.cluster.running(release.name, "receiver")[0]["metadata"]["name"]
+        release.cluster.kubectl(
+            "exec", f"--namespace={release.name}", pod, "--", "penstock", "drain", "http://127.0.0.1:5000",
+            "--timeout", "60",
+        )  # fmt: skip
+        release.upgrade(receiver={**release.values["receiver"], "flush_seconds": 0.2})
     with h5py.File(release.folder / "drain.h5") as file:
         assert len(file["entry/data/data"]) == 500
-    sender = release.generator("after.h5", 50, 50)
-    assert accounted(release, "after.h5", 50, 0) == 0
-    assert sender.wait(60) == 0
+    with release.generator("after.h5", 50, 50):
+        assert accounted(release, "after.h5", 50, 0) == 0
 
 
 def test_workers_come_and_go_in_a_series(release: Release) -> None:
@@ -117,15 +115,15 @@ def test_workers_come_and_go_in_a_series(release: Release) -> None:
         release.workers(count)
 
     scale(1)
-    sender = release.generator("workers.h5", 1200, 25)
-    release.stored(50)
-    for count in (6, 2):
-        scale(count)
-    assert accounted(release, "workers.h5", 1200, 0) == 0
-    assert sender.wait(60) == 0
-    release.upgrade(labels={"beamline": "test"})
-    workers = release.cluster.running(release.name, "sums-workers")
-    assert len(workers) == 2, "an upgrade keeps the number of workers that somebody has asked for since"
+    with release.generator("workers.h5", 1200, 25):
+        release.stored("workers.h5", 50)
+        for count in (6, 2):
+            scale(count)
+        assert accounted(release, "workers.h5", 1200, 0) == 0
+    scale(3)
+    release.upgrade()
+    deployment = release.cluster.get(f"deployment/{release.name}-sums-workers", f"--namespace={release.name}")
+    assert deployment["spec"]["replicas"] == 3, "an upgrade keeps what somebody has scaled since"
 
 
 def test_a_frame_costs_the_same_with_eight_workers(release: Release) -> None:
@@ -135,10 +133,9 @@ def test_a_frame_costs_the_same_with_eight_workers(release: Release) -> None:
         release.scale("sums-workers", count)
         release.workers(count)
         before = release.cluster.cpu_seconds()
-        sender = release.generator(f"cost-{count}.h5", frames, 45, size=1_000_000)
-        assert accounted(release, f"cost-{count}.h5", frames, 0) == 0
-        after = release.cluster.cpu_seconds()
-        assert sender.wait(60) == 0
+        with release.generator(f"cost-{count}.h5", frames, 45, size=1_000_000):
+            assert accounted(release, f"cost-{count}.h5", frames, 0) == 0
+            after = release.cluster.cpu_seconds()
         parts = {name: round((after[name] - before[name]) / frames * 1000, 2) for name in after}
         figure(f"processor time per frame of 1 MB with {count} workers, ms", parts)
         cost[count] = sum(parts.values())
@@ -151,9 +148,8 @@ def test_a_frame_costs_the_same_with_eight_workers(release: Release) -> None:
 def test_two_receivers_by_hand_write_one_file(release: Release) -> None:
     release.scale("receiver", 2)
     until(lambda: release.cluster.running(release.name, "receiver"), lambda pods: len(pods) == 2, 60)
-    sender = release.generator("two.h5", 200, 50)
-    assert accounted(release, "two.h5", 200, 0) == 0
-    assert sender.wait(60) == 0
+    with release.generator("two.h5", 200, 50):
+        assert accounted(release, "two.h5", 200, 0) == 0
     pods = until(
         lambda: release.cluster.running(release.name, "receiver"),
         lambda pods: all(pod["status"]["phase"] == "Running" for pod in pods), 60,
@@ -199,32 +195,30 @@ def test_a_lost_node_of_workers(release: Release) -> None:
         each["spec"]["nodeName"] for each in release.cluster.running(release.name, "sums-workers")
     } - kept
     assert nodes, "all workers are on the nodes of the receiver and the pipeline"
-    sender = release.generator("worker-node.h5", 600, 20)
-    release.stored(50)
-    release.cluster.kill_node(min(nodes))
-    assert accounted(release, "worker-node.h5", 600, 0) == 0
-    assert sender.wait(60) == 0
+    with release.generator("worker-node.h5", 600, 20):
+        release.stored("worker-node.h5", 50)
+        release.cluster.kill_node(min(nodes))
+        assert accounted(release, "worker-node.h5", 600, 0) == 0
 
 
 def test_a_lost_node_of_the_receiver(release: Release) -> None:
-    sender = release.generator("receiver-node.h5", 2000, 20)
-    release.stored(100)
-    (receiver,) = release.cluster.running(release.name, "receiver")
-    began = time.monotonic()
-    release.cluster.kill_node(receiver["spec"]["nodeName"])
+    with release.generator("receiver-node.h5", 2000, 20):
+        release.stored("receiver-node.h5", 100)
+        (receiver,) = release.cluster.running(release.name, "receiver")
+        began = time.monotonic()
+        release.cluster.kill_node(receiver["spec"]["nodeName"])
 
-    def moved() -> Any:
-        pods = release.cluster.running(release.name, "receiver")
-        there = any(pod["spec"].get("nodeName") != receiver["spec"]["nodeName"] for pod in pods)
-        return release.receiver() if there else None
+        def moved() -> Any:
+            pods = release.cluster.running(release.name, "receiver")
+            there = any(pod["spec"].get("nodeName") != receiver["spec"]["nodeName"] for pod in pods)
+            return release.receiver() if there else None
 
-    until(moved, lambda status: bool(status and status["series"] and status["series"]["restarts"]), 120)
-    seconds = time.monotonic() - began
-    figure("the receiver's node is lost: until the series goes on, s", round(seconds, 1))
-    assert seconds <= 60
-    missing = accounted(release, "receiver-node.h5", 2000, 200)
-    figure("frames of 2000 missing after the loss of the receiver's node", missing)
-    assert sender.wait(60) == 0
+        until(moved, lambda status: bool(status and status["series"] and status["series"]["restarts"]), 120)
+        seconds = time.monotonic() - began
+        figure("the receiver's node is lost: until the series goes on, s", round(seconds, 1))
+        assert seconds <= 60
+        missing = accounted(release, "receiver-node.h5", 2000, 200)
+        figure("frames of 2000 missing after the loss of the receiver's node", missing)
 
 
 def test_policies_of_the_site(cluster: Cluster) -> None:

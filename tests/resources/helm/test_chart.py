@@ -92,6 +92,10 @@ def test_the_examples_of_policies_are_valid(version: str) -> None:
             "the name spots is that of a pipeline",
         ),
         ({"receiver": forward("a", "tcp://0.0.0.0:*")}, "give tcp://0.0.0.0:* a port"),
+        (
+            {"pipelines": [{**SPOTS, "parameters": {"regions": {"beam": {"true": 5}}}}]},
+            "pipelines: spots.parameters.regions.beam: a key is true",
+        ),
         ({"pipelines": [SPOTS, SPOTS]}, "two pipelines are named spots"),
     ],
 )  # fmt: skip

@@ -43,8 +43,19 @@ imagePullPolicy: {{ .Values.image.pullPolicy }}
 {{- dict "receivers" (dict (include "penstock.detector" .) (mergeOverwrite (deepCopy .Values.receiver) $keys)) | toPrettyJson }}
 {{- end }}
 
+{{/* Refuse `y: 5`, which is `true: 5` for helm; of a dict of where, value. */}}
+{{- define "penstock.quoted" -}}
+{{- if kindIs "map" .value }}
+{{- range $key, $value := .value }}
+{{- if has $key (list "true" "false") }}{{ fail (printf "%s: a key is %s; helm takes y, n, on and off for true and false: write them in quotes, such as \"y\": 5" $.where $key) }}{{ end }}
+{{- include "penstock.quoted" (dict "where" (printf "%s.%s" $.where $key) "value" $value) }}
+{{- end }}
+{{- end }}
+{{- end }}
+
 {{/* File of a pipeline; of a dict of root, index, pipeline. */}}
 {{- define "penstock.pipelineFile" -}}
+{{- include "penstock.quoted" (dict "where" (printf "pipelines: %s" .pipeline.name) "value" .pipeline) }}
 {{- $receiver := ternary "http://127.0.0.1:5000" (printf "http://%s-receiver:5000" .root.Release.Name) (default false .pipeline.inReceiverPod) }}
 {{- $keys := dict "receiver" $receiver "consumer" .pipeline.name "workers" (.pipeline.localWorkers | default 0)
     "http" (printf "0.0.0.0:%s" (include "penstock.pages" .index))
