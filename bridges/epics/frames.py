@@ -18,15 +18,13 @@ import zmq
 from penstock.bridges.epics import ndarray
 from penstock.bridges.epics.image_record import ImageRecord
 from penstock.bridges.epics.ndarray import Array, Attribute
+from penstock.resources import zmq_sockets
 from penstock.stins import codec, shared
-from penstock.stins.addresses import is_ipv6
 from penstock.stins.errors import StinsError
 from penstock.stins.messages import Frame, SeriesEnd, Start
 
 log = logging.getLogger(__name__)
 
-IN_SOCKET = 8
-"""Messages that ZeroMQ holds here."""
 POLL = 100
 """ms after which the thread looks whether it shall end, or connect elsewhere."""
 MOST_TIMES, MOST_SERIES = 2**20, 8
@@ -75,7 +73,8 @@ class Frames:
                     if socket is not None:
                         socket.close()
                     self._lose()
-                    socket, connected = _connect(context, wanted), wanted
+                    socket = zmq_sockets.consumer(context, wanted) if wanted else None
+                    connected = wanted
                 if socket is None:
                     ends.wait(POLL / 1000)
                 elif socket.poll(POLL):
@@ -154,14 +153,3 @@ class Frames:
             self.active = False
             for record in self._records:
                 record.end()
-
-
-def _connect(context: zmq.Context[zmq.Socket[bytes]], endpoint: str) -> zmq.Socket[bytes] | None:
-    if not endpoint:
-        return None
-    socket = context.socket(zmq.PULL)
-    socket.set(zmq.RCVHWM, IN_SOCKET)
-    socket.set(zmq.LINGER, 0)
-    socket.set(zmq.IPV6, is_ipv6(endpoint))
-    socket.connect(endpoint)
-    return socket

@@ -7,15 +7,12 @@ from typing import TypeAlias
 import msgspec
 import zmq
 
+from penstock.resources import zmq_sockets
 from penstock.stins import codec, shared
-from penstock.stins.addresses import is_ipv6
 from penstock.stins.buffers import kept
 from penstock.stins.errors import RemoteError
 from penstock.stins.messages import Buffer, Frame, Header, SeriesEnd, Start
 from penstock.stins.shared import Reference
-
-IN_SOCKET = 8
-"""Messages that ZeroMQ holds here. What waits longer waits in the receiver, which counts what it drops."""
 
 
 class Began(msgspec.Struct, frozen=True):
@@ -59,12 +56,8 @@ class Stream:
 
     def __init__(self, endpoint: str, context: zmq.Context[zmq.Socket[bytes]]) -> None:
         self.endpoint = endpoint
-        self.socket = context.socket(zmq.PULL)
+        self.socket = zmq_sockets.consumer(context, endpoint)
         """To be polled, and to be monitored."""
-        self.socket.set(zmq.RCVHWM, IN_SOCKET)
-        self.socket.set(zmq.LINGER, 0)
-        self.socket.set(zmq.IPV6, is_ipv6(endpoint))
-        self.socket.connect(endpoint)
 
     def receive(self) -> Event | None:
         """Return what has come; `None` if nothing has.

@@ -16,13 +16,11 @@ import zmq
 
 from penstock.processing.wire import keys, sockets
 from penstock.resources import zmq_monitor
+from penstock.resources.zmq_sockets import CONNECT_MS
 from penstock.stins.messages import Buffer
 
 AGAIN_MS = 200
 """Time between two attempts to connect."""
-CONNECT_MS = 3000
-"""Longest attempt to connect: an address that has moved, such as that of a name, is then asked for again. The
-kernel by itself would try one that is silent for two minutes."""
 LEAVE_MS = 10_000
 """Longest time in which the last messages may leave when the worker does."""
 LONGEST = 3600.0

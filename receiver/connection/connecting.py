@@ -15,8 +15,9 @@ import zmq
 
 from penstock.receiver.connection.interruption import Interruption
 from penstock.resources import zmq_monitor
+from penstock.resources.zmq_sockets import CONNECT_MS
 from penstock.stins import tcp
-from penstock.stins.connections import HANDSHAKE_MS, keepalive
+from penstock.stins.connections import HANDSHAKE_MS
 
 log = logging.getLogger(__name__)
 
@@ -25,9 +26,6 @@ EVENTS = (
 )
 PUT_OFF_MS = 24 * 3600 * 1000
 """ZMQ_RECONNECT_IVL: long after the reconnection made here; -1 would drop unread messages."""
-CONNECT_MS = 3000
-"""Longest attempt to connect in milliseconds: the kernel asks a silent host less and less often, and would
-notice only half a minute after it is back."""
 PAUSES = (0.1, 0.5)
 """Seconds between two attempts: the first value, doubled each time, up to the second value. So a streamer
 that was just started can be armed at once."""
@@ -35,19 +33,6 @@ REFUSED_AFTER = 1.0
 """libzmq reports at once that it would reconnect after a lost connection, but never after one that it closed
 itself, because a message was too large or the peer does not speak ZeroMQ. So silence for this long means the
 latter."""
-
-
-def keep_alive(socket: zmq.Socket[bytes], seconds: int) -> None:
-    """Let the kernel notice within so many seconds that the host at the other end has vanished.
-
-    ZeroMQ's own heartbeats would not do: while its queue is full, libzmq reads no answers, takes the peer for
-    dead, and drops what is on its way.
-    """
-    idle, interval, probes = keepalive(seconds)
-    socket.set(zmq.TCP_KEEPALIVE, 1)
-    socket.set(zmq.TCP_KEEPALIVE_IDLE, idle)
-    socket.set(zmq.TCP_KEEPALIVE_INTVL, interval)
-    socket.set(zmq.TCP_KEEPALIVE_CNT, probes)
 
 
 class Connecting:

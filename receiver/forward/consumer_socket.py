@@ -5,17 +5,12 @@ from __future__ import annotations
 import zmq
 
 from penstock.receiver.config import ForwardConfig
-from penstock.receiver.connection.connecting import keep_alive
+from penstock.resources.zmq_sockets import IN_SOCKET, VANISHED_SECONDS, keep_alive
 from penstock.stins.addresses import is_ipv6
 from penstock.stins.connections import HANDSHAKE_MS
 
-IN_SOCKET = 8
-"""Messages that ZeroMQ itself holds for a consumer. ZeroMQ counts messages, not bytes, and messages that it
-holds can no longer be dropped or counted: so they are few, and our own queue is bounded in bytes."""
 CLOSE_SECONDS = 1.0
 """Seconds in which queued messages can still leave when the receiver ends."""
-VANISHED_SECONDS = 3
-"""Seconds within which a consumer whose host has vanished is noticed if nothing is on its way to it."""
 
 
 class CannotBind(Exception):

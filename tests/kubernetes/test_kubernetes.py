@@ -219,6 +219,8 @@ def test_a_lost_node_of_the_receiver(release: Release) -> None:
         assert seconds <= 60
         missing = accounted(release, "receiver-node.h5", 2000, 200)
         figure("frames of 2000 missing after the loss of the receiver's node", missing)
+        (consumer,) = release.receiver()["consumers"]
+        assert consumer["sent"] > 0, "the pipeline has frames of the moved receiver live again"
 
 
 def test_policies_of_the_site(cluster: Cluster) -> None:
