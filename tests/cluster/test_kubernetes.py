@@ -92,7 +92,7 @@ def test_somebody_else_is_not_taken_for_kubernetes(kubernetes: Kubernetes) -> No
 @pytest.mark.parametrize(
     ("headers", "code"),
     [
-        ({"Content-Type": "application/merge-patch+json"}, 401),
+        ({"Content-Type": "application/merge-patch+json"}, 403),
         ({"Content-Type": "application/merge-patch+json", "Authorization": "Bearer second"}, 401),
         ({"Content-Type": "application/json", "Authorization": "Bearer first"}, 415),
         ({"Authorization": "Bearer first"}, 415),
