@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from typing import Any
 
 from penstock.cluster.followed import Followed
 from penstock.cluster.kubernetes import Deployments, KubernetesRefused, Scale
@@ -43,6 +44,8 @@ class Deployment:
         self.scale = Followed(lambda: kubernetes.scale(name), KubernetesRefused, pause)
         self.doing = ""
         """What a restart waits for; a sentence."""
+        self.programs: list[Followed[Any]] = []
+        """Those that run in it."""
         self._lock = threading.Lock()
         self._orders = 0
         self._changed = time.monotonic()
@@ -94,6 +97,8 @@ class Deployment:
             self.name,
         )
         self.scale.put(found)
+        for each in self.programs:
+            each.forget()
         if count:
             self.count = count
         self._changed = time.monotonic()

@@ -59,6 +59,13 @@ class Followed(Generic[T]):
             self.answer, self.problem = answer, ""
         self.ask_now()
 
+    def forget(self) -> None:
+        """Drop the answer, which is that of somebody who has ended since."""
+        with self._lock:
+            self._known += 1
+            self.answer = None
+        self.ask_now()
+
     def ask_now(self) -> None:
         """Ask without a pause."""
         self._asked_for.set()

@@ -86,6 +86,7 @@ class ProgramPart:
     ) -> None:  # fmt: skip
         self.name, self.kind, self.url = name, kind, url
         self.program, self.deployment, self.own = program, deployment, own
+        deployment.programs.append(program)
         self._answered = False
 
     @property
