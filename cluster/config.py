@@ -29,7 +29,7 @@ class WorkersPart(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     deployment: Annotated[str, msgspec.Meta(pattern=DEPLOYMENT)]
     """Name of their Deployment."""
-    count: Annotated[int, msgspec.Meta(ge=1, le=MOST_WORKERS)] = 1
+    count: Annotated[int, msgspec.Meta(ge=0, le=MOST_WORKERS)] = 1
     """How many there are after a start, unless they had another number before."""
 
 

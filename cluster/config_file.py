@@ -140,8 +140,6 @@ def _contradictions(config: ControlConfig) -> Iterator[str]:
         deployments += [each.workers.deployment] if each.workers else []
     if twice := _twice(deployments):
         yield f"two parts have the Deployment {twice}: each part has one of its own"
-    if config.idle and not any(each.workers for each in config.pipelines):
-        yield f"idle is {config.idle}, and no pipeline has workers that could be taken away; leave it out"
     if why := check_http(config.http):
         yield why
 

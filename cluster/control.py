@@ -144,8 +144,13 @@ class Control:
             Refused: there is no such part, it is none of its own, or Kubernetes refuses.
         """
         part = self._own(name)
-        if part.deployment.scale.answer is None or not part.deployment.scale.answer.wanted:
-            _set(part, part.deployment.count)
+        scale, count = part.deployment.scale.answer, part.deployment.count
+        if not count:
+            raise Refused(
+                "no_count", f"{name} had no workers yet, and their count in the file is 0: scale them instead"
+            )
+        if scale is None or not scale.wanted:
+            _set(part, count)
         for workers in self._workers():
             if part in (workers, workers.of, self._receiver):
                 workers.wake()

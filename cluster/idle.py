@@ -22,17 +22,18 @@ class Idle:
         """Whether they were taken away."""
         self._found = False
 
-    def look(self, now: float, *, wanted: int, runs: bool, unknown: bool) -> Step:
+    def look(self, now: float, *, wanted: int, count: int = 1, runs: bool, unknown: bool) -> Step:
         """Return what is to be done.
 
         Args:
             now: the time.
             wanted: workers that Kubernetes is asked for.
+            count: how many there are after a start.
             runs: whether a series runs.
             unknown: whether nobody says that none runs.
         """
         if not self._found:  # who has ended before knew of any that were stopped, and it is gone
-            self._found, self.asleep = True, not wanted and self._limit is not None
+            self._found, self.asleep = True, not wanted and count > 0 and self._limit is not None
         if runs or unknown:
             self._since = now
         if wanted and self.asleep:  # somebody else has brought them back

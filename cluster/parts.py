@@ -171,7 +171,9 @@ class WorkersPart:
         programs = (self._receiver, self.of)
         runs = any(each.program.answer is not None and each.program.answer.runs for each in programs)
         with self._lock:
-            step = self._idle.look(now, wanted=scale.wanted, runs=runs, unknown=_unknown(self.of))
+            step = self._idle.look(
+                now, wanted=scale.wanted, count=self.deployment.count, runs=runs, unknown=_unknown(self.of)
+            )
             if self._wake:
                 step = "wake" if self._idle.asleep else ""
                 if not step:

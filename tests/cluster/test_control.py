@@ -233,6 +233,21 @@ def test_a_control_that_starts_anew_takes_workers_that_are_off_for_taken_away(
         made.part("spots/workers", lambda part: part.running == 3)
 
 
+def test_workers_of_which_there_were_none_are_scaled_and_not_started(
+    kubernetes: Kubernetes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _quick(monkeypatch)
+    kubernetes.set("eiger-spots-workers", 0)
+    workers = {"deployment": "eiger-spots-workers", "count": 0}
+    spots = {"name": "spots", "url": "http://127.0.0.1:1", "workers": workers}
+    with closing(Running(configured(kubernetes, pipelines=[spots], idle="2h"))) as made:
+        made.part("spots/workers", lambda part: part.state == "off")
+        with pytest.raises(Refused, match="spots/workers had no workers yet"):
+            made.control.begin("spots/workers")
+        made.control.scale("spots/workers", 2)
+        made.part("spots/workers", lambda part: part.running == 2)
+
+
 def test_workers_that_kubernetes_does_not_bring_back_are_asked_for_again(
     kubernetes: Kubernetes, monkeypatch: pytest.MonkeyPatch
 ) -> None:

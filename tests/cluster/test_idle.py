@@ -33,6 +33,8 @@ def test_workers_that_somebody_has_stopped_stay_so() -> None:
 def test_workers_that_are_off_when_the_control_starts_were_taken_away() -> None:
     idle = Idle(60.0, now=0.0)
     assert idle.look(1.0, wanted=0, runs=False, unknown=False) == "" and idle.asleep
+    none = Idle(60.0, now=0.0)
+    assert none.look(1.0, wanted=0, count=0, runs=True, unknown=False) == "" and not none.asleep
     never = Idle(None, now=0.0)
     assert never.look(1.0, wanted=0, runs=True, unknown=False) == "" and not never.asleep
 
