@@ -10,7 +10,7 @@ VENV := .venv
 # Programs of others, each in an environment of its own: they are not dependencies.
 JUDGES := .venv-judges
 STAMPS := $(VENV)/stamps
-FOLDERS := bench bridges checks cli codecs devices gui processing receiver resources sardana stins streamer
+FOLDERS := bench bridges checks cli cluster codecs devices gui processing receiver resources sardana stins streamer
 REQUIREMENTS := setup.cfg pyproject.toml constraints.txt
 
 # Qt and silx need these, even without a screen.
@@ -20,7 +20,7 @@ QT_PACKAGES := libgl1 libglib2.0-0 libfontconfig1 libfreetype6 libx11-6
 GENICAM_PACKAGES := libaravis-0.8-0
 
 # Programs and libraries that tests call, and pages that tests run. Missing ones are installed like those above.
-TEST_PACKAGES := mount curl iproute2 libaravis-0.8-0
+TEST_PACKAGES := mount curl iproute2 openssl libaravis-0.8-0
 
 # A virtual screen, for `make pictures`.
 XVFB_PACKAGES := xvfb xauth libdbus-1-3 libxcb-icccm4 libxcb-keysyms1 libxcb-xinerama0 libxcb-image0 \
@@ -63,7 +63,7 @@ test: lint ## lint, types, import contracts, and all tests except the slow ones:
 	QT_QPA_PLATFORM=offscreen pytest -m 'not slow' $(PARALLEL) --durations=25 $(ARGS)
 
 # Pure code: no process, window, Tango or disk that has to be waited for.
-QUICK := $(addprefix bridges/epics/test_,config_file.py ndarray.py) stins codecs checks receiver/config receiver/connection receiver/series \
+QUICK := $(addprefix bridges/epics/test_,config_file.py ndarray.py) $(addprefix cluster/test_,idle.py page.py states.py) stins codecs checks receiver/config receiver/connection receiver/series \
     $(addprefix receiver/sources/test_,dectris_v1.py dectris_v2.py sls.py sls_modules.py user_part.py) \
     $(addprefix receiver/merge/test_,beginning.py ending.py frame_queue.py lambda_headers.py) \
     $(addprefix receiver/process/test_,bad_messages.py queues.py rates.py stage_times.py states.py status_view.py) \

@@ -27,6 +27,7 @@ COMMANDS = {
     "process": "run a scientist's class on every frame: live, or on a file",
     "worker": "run a worker of a pipeline, on any machine",
     "epics": "serve frames and results to EPICS clients over pvAccess",
+    "pipeline-control": "start, stop, restart and scale a detector's programs on Kubernetes",
     "device": "run a Tango device server",
     "register": "register the devices of a file in the Tango database; without --write, only show changes",
     "sardana-register": "make Penstock known to Sardana; without --write, only show changes",
@@ -53,7 +54,7 @@ COMMANDS = {
     "completion": "print the completion script for a shell: commands, options, files, receivers' names",
 }
 
-SERVICES = ("receiver", "worker", "epics", "process")
+SERVICES = ("receiver", "worker", "epics", "process", "pipeline-control")
 """Commands that run until they are asked to end, by SIGTERM."""
 EXTRA_OF = {
     "PIL": "receiver", "cbor2": "receiver", "fastapi": "receiver", "h11": "receiver", "h5py": "receiver",

@@ -22,6 +22,7 @@ FOLDERS = (
     "bench",
     "bridges",
     "cli",
+    "cluster",
     "checks",
     "codecs",
     "devices",
@@ -83,7 +84,8 @@ def _counts_without_grammar(tree: ast.Module) -> Iterator[str]:
 
 
 @pytest.mark.parametrize(
-    "folder", ["bridges", "cli", "devices", "processing", "receiver", "sardana", "stins", "streamer"]
+    "folder",
+    ["bridges", "cli", "cluster", "devices", "processing", "receiver", "sardana", "stins", "streamer"],
 )
 def test_a_count_in_a_sentence_is_told_by_plural(folder: str) -> None:
     for path in (ROOT / folder).rglob("*.py"):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from typing import Annotated, Any
 
 import msgspec
@@ -17,6 +16,7 @@ from penstock.receiver.service import web
 from penstock.receiver.service.assets import SHARED, Asset
 from penstock.receiver.service.prometheus import CONTENT_TYPE
 from penstock.receiver.service.refusal import Refused
+from penstock.receiver.service.versions import Versions
 from penstock.receiver.service.web import MAX_WAIT, Absent
 
 _OURS = "penstock.bridges.epics"
@@ -34,41 +34,6 @@ and 405 `no_such_method` for any other method, with the header `Allow`.
 """
 TAGS = [{"name": "status", "description": "State of the bridge"}]
 WHY = {422: "The request is not as described here"}
-LOOK = 0.25
-"""Seconds between two looks at the state, for those who wait for news."""
-
-
-class _Versions:
-    """The status with a number that grows with every change."""
-
-    def __init__(self, bridge: Bridge) -> None:
-        self._bridge = bridge
-        self._ends = asyncio.Event()
-        self.newest = replace(bridge.status, version=1)
-
-    def look(self) -> Status:
-        """Return the status of now."""
-        found = replace(self._bridge.status, version=self.newest.version)
-        if found != self.newest:
-            self.newest = replace(found, version=found.version + 1)
-        return self.newest
-
-    async def after(self, seen: int, seconds: float) -> Status:
-        """Wait at most this long for a status of another version than `seen`."""
-        due = asyncio.get_running_loop().time() + seconds
-        while (status := self.look()).version == seen and not self._ends.is_set():
-            rest = due - asyncio.get_running_loop().time()
-            if rest <= 0:
-                break
-            try:
-                await asyncio.wait_for(self._ends.wait(), min(LOOK, rest))
-            except TimeoutError:
-                continue
-        return status
-
-    def end(self) -> None:
-        """Answer those who wait."""
-        self._ends.set()
 
 
 def create_app(bridge: Bridge) -> tuple[FastAPI, Any]:
@@ -77,7 +42,7 @@ def create_app(bridge: Bridge) -> tuple[FastAPI, Any]:
     Args:
         bridge: it is running.
     """
-    versions = _Versions(bridge)
+    versions = Versions(lambda: bridge.status)
 
     async def start() -> None:
         pass

@@ -36,6 +36,7 @@ from penstock.devices._base.memorized import Memorized
 from penstock.devices._base.monitor_image import address_of
 from penstock.devices._base.parameter_list import ATTRIBUTE as PARAMETERS
 from penstock.devices._base.parameter_list import parameter_list
+from penstock.devices._base.programs import Programs
 from penstock.devices._base.publisher import Publisher
 from penstock.devices._base.series_control import SeriesControl
 from penstock.devices._base.series_settings import (
@@ -98,6 +99,10 @@ PROPERTIES: tuple[Parameter, ...] = (
         name="LiveImageSize", default=1024, unit="pixel", limits=Limits(16, MAX_EDGE),
         doc="Longest edge of LiveImage.",
     ),
+    Parameter(
+        name="ControlUrl", default="",
+        doc="Address of the control of its programs on Kubernetes, such as http://eiger-control:5300.",
+    ),
 )  # fmt: skip
 """Properties of every detector device, beside those of its camera and its streamer."""
 
@@ -109,9 +114,9 @@ class Detector(CheckedProperties):
     parameters: ClassVar[Mapping[str, Parameter]]
     """Parameters that are attributes, by name."""
 
-    ReceiverUrl, StreamerControl, ReceiverTimeout, ReceiverAway, LiveImageRate, LiveImageSize = map(
-        declared, PROPERTIES
-    )
+    (
+        ReceiverUrl, StreamerControl, ReceiverTimeout, ReceiverAway, LiveImageRate, LiveImageSize, ControlUrl,
+    ) = map(declared, PROPERTIES)  # fmt: skip
 
     # Life
 
@@ -149,6 +154,7 @@ class Detector(CheckedProperties):
         self._clients = Clients()
         self._receiver = ReceiverClient(self.ReceiverUrl)
         self._life = life = Life(self.get_name())
+        self._programs = Programs(self.ControlUrl, changed=life.guarded(self._wake))
         self._control = SeriesControl(
             self._link(), self._receiver, clock=time.monotonic, connected=life.guarded(self._on_connected),
             prepared=life.guarded(self._on_prepared), changed=life.guarded(self._wake),
@@ -181,9 +187,8 @@ class Detector(CheckedProperties):
     def delete_device(self) -> None:
         """End a running series as Abort does, without waiting: threads may wait for this very call."""
         self._live.stop()
-        self._life.end(
-            ended_by(self.get_name()), self._control, self._publisher, (self._watch, self._receiver)
-        )
+        closing = (self._watch, self._receiver, self._programs)
+        self._life.end(ended_by(self.get_name()), self._control, self._publisher, closing)
         super().delete_device()
 
     def followed_state(self) -> tango.DevState:
@@ -202,8 +207,9 @@ class Detector(CheckedProperties):
         return " ".join([before, *said])
 
     def _notices(self) -> list[str]:
-        """Return what is not as the facility has set it, or as it was memorized."""
-        return [*self._memorized.sentences(), *self._limits.sentences()]
+        """Return what is not as the facility has set it, or as it was memorized, or on Kubernetes."""
+        programs = [self._programs.sentence] if self._programs.sentence else []
+        return [*self._memorized.sentences(), *self._limits.sentences(), *programs]
 
     def _entered(self) -> list[dict[str, Any]]:
         entered = self._control.record.entered()
@@ -294,10 +300,13 @@ class Detector(CheckedProperties):
 
     @command
     def RestartReceiver(self) -> None:
-        """Reset the receiver: leave its state Error."""
+        """Reset the receiver: leave its state Error. With ControlUrl, restart it on Kubernetes."""
         with as_tango_error("RestartReceiver"):
             self.refuse_if_broken()
-            self._receiver.reset()
+            if self.ControlUrl:
+                self._programs.restart()
+            else:
+                self._receiver.reset()
 
     # Attributes that are not parameters
 
@@ -441,6 +450,7 @@ class Detector(CheckedProperties):
     def _arm(self, settings: Settings) -> None:
         self.refuse_if_broken()
         self._check_limits()
+        self._programs.wake()
         self._control.arm(settings, self._clients.caller(self))
         self._unmeasured = True  # asked again once the series has ended
 

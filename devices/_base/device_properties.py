@@ -56,6 +56,7 @@ class Address(NamedTuple):
 ADDRESSES: Mapping[str, Address] = {
     "ReceiverUrl": Address("its receiver's HTTP API", "http://daq-1:5000"),
     "PipelineUrl": Address("the pipeline's HTTP API", "http://daq-1:5100"),
+    "ControlUrl": Address("the control of its programs on Kubernetes", "http://eiger-control:5300"),
     "StreamerControl": Address("a streamer on another host", "tcp://dcu-1:9998", ("tcp",)),
 }
 """By the name of the property."""

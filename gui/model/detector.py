@@ -247,8 +247,9 @@ class DetectorModel:
             edits = self._view.edits
             kept = {name: edit for name, edit in edits.items() if name in attributes}
             self._view = replace(
-                self._view, receiver_url=greeting.receiver_url, attributes=attributes, edits=kept
-            )
+                self._view, receiver_url=greeting.receiver_url, control_url=greeting.control_url,
+                attributes=attributes, edits=kept,
+            )  # fmt: skip
         for name in edits.keys() - kept.keys():
             text, words = edits[name].text, label(name)
             self.log.add(Kind.TROUBLE, f"{words} {text}: not written, the device has no {words} any more.")

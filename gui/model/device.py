@@ -21,6 +21,8 @@ class Greeting:
     """In panel order."""
     receiver_url: str
     """Its property ReceiverUrl, of a pipeline's device PipelineUrl; "" where none is set."""
+    control_url: str = ""
+    """Its property ControlUrl; "" where none is set, and of other devices than detectors."""
     values: Mapping[str, Value | None] = field(default_factory=dict)
     """Of every attribute, State and Status too; `None`: without a valid value."""
 

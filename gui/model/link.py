@@ -32,6 +32,9 @@ WORDS = frozenset({"State", "Status"})
 ESCAPED = frozenset({"Status", "FileWritten", "RawFile", "LastError"})
 """Texts for people, in which a device escapes letters that Tango has not; nobody writes them back."""
 
+CONTROL = "ControlUrl"
+"""Property of a detector whose programs run on Kubernetes."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -167,7 +170,8 @@ class TangoDevice:
             )
         if "Parameters" in names and self._only is None:
             self._parameter_notes = self._read_notes(proxy)
-        url = proxy.get_property(self._address)[self._address]
+        properties = proxy.get_property([self._address, CONTROL])
+        url, control = (" ".join(properties[name]).strip() for name in (self._address, CONTROL))
         wanted = [info for info in scalars if self._only is None or info.name in self._only | WORDS]
         self._names = {info.name.lower(): info.name for info in wanted}
         self._proxy = proxy
@@ -183,7 +187,7 @@ class TangoDevice:
             # Under the lock: a later event is newer, and has to be handed over after this.
             self._listener.reached(
                 Greeting(
-                    attributes=self._in_order(wanted), receiver_url=url[0] if url else "", values=first
+                    attributes=self._in_order(wanted), receiver_url=url, control_url=control, values=first
                 )
             )  # fmt: skip
 

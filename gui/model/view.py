@@ -78,6 +78,8 @@ class DetectorView:
     """The running series was armed by this panel."""
     receiver_url: str = ""
     """The detector's receiver; "" while not known."""
+    control_url: str = ""
+    """The control of its programs on Kubernetes; "" for none, or while not known."""
     counts_up: bool = True
     """The number in the file's name goes up with each series of this panel."""
 

@@ -17,6 +17,7 @@ from penstock.gui.model.view import DetectorView
 from penstock.gui.panel.actions import Actions
 from penstock.gui.panel.log_view import LogView
 from penstock.gui.panel.notifier import Notifier
+from penstock.gui.panel.programs import ProgramsDialog
 from penstock.gui.panel.series_area import SeriesArea
 from penstock.gui.panel.settings import Settings
 from penstock.gui.panel.style import sheet
@@ -56,6 +57,7 @@ class DetectorPanel(qt.QWidget):
         self._receiver_seen: tuple[bool, str] | None = None
         self.series = SeriesArea(model, self)
         self._log = LogView(model, self)
+        self._programs: ProgramsDialog | None = None
         self._positioned = False
         self._lay_out()
         self.setFocusProxy(self.settings)  # Arm is the first that Qt would find
@@ -112,6 +114,24 @@ class DetectorPanel(qt.QWidget):
         url = self.model.view().receiver_url
         if why := opens(url) if url else "The device names no receiver (property ReceiverUrl).":
             self.model.say(why)
+
+    def show_programs(self) -> ProgramsDialog | None:
+        """Show the detector's programs on Kubernetes; say why not where the device names no control."""
+        url = self.model.view().control_url
+        if not url:
+            self.model.say("The device names no control of programs on Kubernetes (property ControlUrl).")
+            return None
+        if self._programs is None:
+            self._programs = ProgramsDialog(url, self.window())
+            self._programs.setAttribute(qt.Qt.WA_DeleteOnClose)
+            self._programs.destroyed.connect(self._forget_programs)
+            self._programs.show()
+        self._programs.raise_()
+        self._programs.activateWindow()
+        return self._programs
+
+    def _forget_programs(self) -> None:
+        self._programs = None
 
     def layout_state(self) -> dict[str, qt.QByteArray]:
         """Return the positions of the splitters by name."""

@@ -23,6 +23,7 @@ KEYS: tuple[tuple[str, str], ...] = (
     ("Ctrl+P, Ctrl+L", "show or hide the live picture, the log"),
     ("Ctrl+E", "the picture in the viewer, a window of its own"),
     ("Ctrl+B", "the web page of this detector's receiver"),
+    ("Ctrl+K", "this detector's programs on Kubernetes: start, stop, workers"),
     ("Left, Right, P, F3", "in the picture: frame before, next frame, play, next saturated frame"),
     ("F1", "this list"),
     ("Ctrl+Q", "close the window; all series continue"),

@@ -152,6 +152,11 @@ class Window(qt.QMainWindow):
         if isinstance(panel, DetectorPanel):
             panel.series.last.show_past()
 
+    def _show_programs(self) -> None:
+        panel = self.tabs.currentWidget()
+        if isinstance(panel, DetectorPanel):
+            panel.show_programs()
+
     def _open_elsewhere(self, opens: Callable[[str], str]) -> None:
         panel = self.tabs.currentWidget()
         if isinstance(panel, DetectorPanel):
@@ -215,6 +220,7 @@ class Window(qt.QMainWindow):
         log = self._switch(view, "&Log", "Ctrl+L", DetectorPanel.set_log_shown)
         view.addSeparator()
         self._action(view, "Open the &viewer", "Ctrl+E", lambda: self._open_elsewhere(open_viewer))
+        self._action(view, "Programs on &Kubernetes…", "Ctrl+K", self._show_programs)
         self._action(view, "Open the receiver's &web page", "Ctrl+B", lambda: self._open_elsewhere(open_page))
         help_ = bar.addMenu("&Help")
         self._action(help_, "&Keyboard", "F1", lambda: keyboard.dialog(self).open())

@@ -30,7 +30,7 @@ def test_these_subcommands_have_it() -> None:
     having = {name for name, each in commands.choices.items() if "--json" in each._option_string_actions}
     assert having == {
         "areadetector", "bench", "camserver", "check", "check-storage", "demo", "epics", "generate",
-        "integrate", "process",
+        "integrate", "pipeline-control", "process",
         "receiver", "register", "replay", "rois", "sardana-demo", "sardana-register", "series", "simplon",
         "status", "verify",
     }  # fmt: skip

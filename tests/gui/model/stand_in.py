@@ -76,7 +76,7 @@ class StandInDevice:
         self.check: dict[str, Any] = dict(CHECK_OK)
         self.state = "ON"
         self.stopped = False
-        self.receiver_url = ""
+        self.receiver_url = self.control_url = ""
         self._held: dict[str, threading.Event] = {}
         self.listener: Listener | None = None
 
@@ -116,7 +116,10 @@ class StandInDevice:
     def appear(self, **values: Value | None) -> None:
         """The device is there, and everything has its value."""
         assert self.listener is not None
-        self.listener.reached(Greeting(attributes=ATTRIBUTES, receiver_url=self.receiver_url))
+        greeting = Greeting(
+            attributes=ATTRIBUTES, receiver_url=self.receiver_url, control_url=self.control_url
+        )  # fmt: skip
+        self.listener.reached(greeting)
         self.listener.said({**VALUES, **values})
 
     def appear_without(self, name: str) -> None:
