@@ -136,9 +136,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _end(*_: object) -> NoReturn:
-    """End a service that has not begun yet: the first process of a container is not ended at all without a
-    handler, and the service has its own only once all is imported."""
-    raise SystemExit(0)
+    """End a service that has not begun yet: as first process of a container it is not ended at all without a
+    handler, and the service has its own only once all is imported. An import might swallow an exception."""
+    os._exit(0)
 
 
 def _run(arguments: list[str]) -> int:

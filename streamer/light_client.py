@@ -65,6 +65,7 @@ class LightClient:
         planned: int = 0,
         first: int = 0,
         frames_per_trigger: int = 1,
+        receiver_away: int = 0,
     ) -> LightStatus:
         """Remove files of earlier series, and send the start message; arguments as in
         `light_protocol.Begin`.
@@ -73,7 +74,7 @@ class LightClient:
         """
         begin = protocol.Begin(
             id=self._id(), series=series, prefix=prefix, header=header, metadata=metadata, image=image,
-            planned=planned, first=first, frames_per_trigger=frames_per_trigger,
+            planned=planned, first=first, frames_per_trigger=frames_per_trigger, receiver_away=receiver_away,
         )  # fmt: skip
         return self._requests.ask(begin, LightStatus)
 

@@ -27,7 +27,7 @@ __all__ = [
     "Status",
 ]
 
-VERSION = 1
+VERSION = 2
 """First number of the version of light streamers that this client understands."""
 
 Count = Annotated[int, msgspec.Meta(ge=0, lt=2**53)]
@@ -37,7 +37,7 @@ class LightDescription(msgspec.Struct, frozen=True, kw_only=True):
     """What runs on the control unit."""
 
     version: str
-    """Version of the remote interface, such as "1.1"."""
+    """Version of the remote interface, such as "2.0"."""
     folder: str
     """Folder into which camserver has to write: an absolute path on the control unit."""
     data_endpoint: str
@@ -72,7 +72,7 @@ class LightStatus(msgspec.Struct, frozen=True, kw_only=True):
     left_over: int = 0
     """Files of earlier series that were removed before this one."""
     image_header: str = ""
-    """Header of the first image; "" before it, and from a light streamer of version 1.0."""
+    """Header of the first image; "" before it."""
     end_sent: bool = False
     waiting: int = 0
     """Files of the series that have not been passed to ZeroMQ."""
@@ -113,6 +113,8 @@ class Begin(Request, frozen=True, kw_only=True):
     first: Count = 0
     """Number in the name of the first file."""
     frames_per_trigger: Annotated[int, msgspec.Meta(ge=1, lt=2**53)] = 1
+    receiver_away: Count = 0
+    """Seconds for which frames wait for a receiver that is away, once the series is ending; 5 at least."""
 
 
 class Finish(Request, frozen=True, kw_only=True):

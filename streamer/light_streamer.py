@@ -37,7 +37,7 @@ try:
 except ImportError:
     sys.exit("light streamer: pyzmq is missing; install it: python3 -m pip install pyzmq")
 
-VERSION = "1.1"
+VERSION = "2.0"
 """Version of the remote interface; a client needs the same first number."""
 PREFIX = re.compile(r"penstock[A-Za-z0-9-]*")
 OWN_FILE = re.compile(PREFIX.pattern + r"(_\d+)?\.cbf")
@@ -48,7 +48,7 @@ START_PATIENCE = 0.7
 ABORT_PATIENCE = 0.3
 """Seconds for the end message after an abort."""
 NOBODY_PATIENCE = 5.0
-"""Seconds that an ending series waits for a receiver to connect again."""
+"""Seconds that an ending series waits for a receiver to connect again, unless `begin` has more."""
 STALLED_PATIENCE = 30.0
 """Seconds that an ending series waits for a connected receiver that takes nothing."""
 GROWTH_PATIENCE = 5.0
@@ -269,6 +269,7 @@ class Series:
         self.id, self.prefix = begin.get("series", ""), begin.get("prefix", "")
         self.planned, self.first = begin.get("planned", 0), begin.get("first", 0)
         self.frames_per_trigger: int = max(1, begin.get("frames_per_trigger", 1))
+        self.nobody_patience: float = max(NOBODY_PATIENCE, begin.get("receiver_away", 0))
         self.image: Dict[str, Any] = begin.get("image", {})
         self.shape: Tuple[int, int] = tuple(self.image.get("shape", (0, 0)))
         self.name = re.compile(re.escape(self.prefix) + r"(?:_(\d+))?\.cbf")
@@ -524,7 +525,7 @@ class Streamer:
     def _finish_if_done(self) -> None:
         """Send the end message once all frames are sent or lost; give up when nobody takes them."""
         series, quiet = self.series, time.monotonic() - self.series.moved
-        patience = STALLED_PATIENCE if self.push.peers else NOBODY_PATIENCE
+        patience = STALLED_PATIENCE if self.push.peers else series.nobody_patience
         if series.waiting and quiet > patience:
             why = f"{self.waits}, which took none in {patience:g} s: dropped; is the receiver's disk full?"
             self._drop("fault", why, "undelivered")
@@ -581,7 +582,7 @@ MOST_BYTES = 4 * 2**20
 REQUESTS: Dict[str, Dict[str, Any]] = {
     "describe": {}, "status": {}, "reset": {}, "shutdown": {}, "cancel": {"series": str, "message": ""},
     "begin": {"series": str, "prefix": str, "header": dict, "metadata": {}, "image": {}, "planned": 0,
-              "first": 0, "frames_per_trigger": 1},
+              "first": 0, "frames_per_trigger": 1, "receiver_away": 0},
     "finish": {"series": str, "reason": "complete", "message": "", "triggered": None},
     "abort": {"series": str, "message": ""},
 }  # fmt: skip

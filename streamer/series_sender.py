@@ -31,7 +31,7 @@ START_PATIENCE = 0.7
 ABORT_PATIENCE = 0.3
 """Seconds for the end message after Abort."""
 NOBODY_PATIENCE = 5.0
-"""Seconds that an ending series waits for a receiver to connect again."""
+"""Seconds that an ending series waits for a receiver to connect again, unless its settings have more."""
 STALLED_PATIENCE = 30.0
 """Seconds that an ending series waits for a connected receiver that takes nothing."""
 
@@ -110,7 +110,7 @@ class SeriesSender:
             waited = self._clock.monotonic() - start
             if series.aborting:
                 return waited < ABORT_PATIENCE
-            return "undelivered" not in series.lost and waited < self._patience()
+            return "undelivered" not in series.lost and waited < self._patience(series)
 
         sent = self._hand_over(parts, keep_trying) is not None
         if not sent:
@@ -166,12 +166,12 @@ class SeriesSender:
             if series.reason is EndReason.COMPLETE and not series.camera_done:
                 return True  # the ring bounds this wait: the camera overruns it if it continues
             since = self._clock.monotonic() if since is None else since
-            return self._clock.monotonic() - since < self._patience()
+            return self._clock.monotonic() - since < self._patience(series)
 
         return self._hand_over(parts, keep_trying)
 
-    def _patience(self) -> float:
-        return STALLED_PATIENCE if self._push.peers else NOBODY_PATIENCE
+    def _patience(self, series: Series) -> float:
+        return STALLED_PATIENCE if self._push.peers else max(NOBODY_PATIENCE, series.settings.receiver_away)
 
     def _hand_over(self, parts: Sequence[Buffer], keep_trying: Callable[[], bool]) -> Tracker | None:
         """Send when there is room, as long as `keep_trying()` is true; return `None` if given up."""

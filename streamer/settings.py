@@ -195,6 +195,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     beam_center: tuple[float, float]
     """Beam centre (x, y) in pixels."""
     distance: float
+    receiver_away: float = 0.0
+    """Time for which frames wait for a receiver that is away, once the series is ending; it is longer if the
+    streamer itself waits longer."""
     camera: dict[str, Value]
     """Values of the camera's own parameters by name."""
 

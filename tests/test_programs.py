@@ -25,7 +25,7 @@ THERE = {
 """Programs of Debian's essential packages, and those that the README asks for."""
 STARTS = {"run", "Popen", "check_call", "check_output", "call", "_call", "_make"}
 KEYWORDS = {"export", "until"}
-IF_THERE = {"cc", "xvfb-run", "mmdebstrap"}
+IF_THERE = {"cc", "xvfb-run", "mmdebstrap", "podman", "podman-compose"}
 """Programs of tests that are skipped without them."""
 
 

@@ -445,7 +445,8 @@ class Detector(CheckedProperties):
         return [parameter.name for parameter in self.camera.parameters if parameter.writable]
 
     def _settings(self) -> Settings:
-        return settings_of(self._values, [n for n in self._camera_names() if n not in self._unknown])
+        names = [name for name in self._camera_names() if name not in self._unknown]
+        return settings_of(self._values, names, self.ReceiverAway)
 
     def _arm(self, settings: Settings) -> None:
         self.refuse_if_broken()

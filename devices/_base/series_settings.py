@@ -50,12 +50,15 @@ DEVICE_SETTINGS: tuple[Parameter, ...] = (
 """Settings of the device itself: they can be written at any time, and take effect at once."""
 
 
-def settings_of(values: Mapping[str, Value], camera_parameters: Iterable[str]) -> Settings:
+def settings_of(
+    values: Mapping[str, Value], camera_parameters: Iterable[str], receiver_away: float = 0.0
+) -> Settings:
     """Return the settings of the next series.
 
     Args:
         values: values by attribute name, of standard parameters and the camera's own.
         camera_parameters: names of the camera's writable parameters.
+        receiver_away: time for which the series waits for a receiver that is away, in seconds.
 
     Raises:
         ValueRefused: Metadata is not a JSON object, or there are more frames than can be counted.
@@ -83,6 +86,7 @@ def settings_of(values: Mapping[str, Value], camera_parameters: Iterable[str]) -
         metadata=value["Metadata"].strip() or "{}",
         beam_center=(value["BeamCenterX"], value["BeamCenterY"]),
         distance=value["Distance"],
+        receiver_away=receiver_away,
         camera={name: values[name] for name in camera_parameters},
     )
 

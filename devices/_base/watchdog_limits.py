@@ -29,7 +29,7 @@ class WatchdogLimits:
     stop: float = 2.0
     """After Stop, beyond the running exposure, until it becomes an Abort."""
     sending: float = 35.0
-    """After Stop, without a frame sent, until it becomes an Abort; longer than the streamer's own limit."""
+    """After Stop, without a frame sent, until it becomes an Abort; longer than the streamer's own limits."""
     abort: float = 3.0
     """After Abort, until the streamer counts as stuck."""
     box: float = 15.0
@@ -59,5 +59,8 @@ class WatchdogLimits:
             timeout: without an answer from the receiver, in seconds.
             away: for a receiver that is updated, or moves.
         """
-        refuses = max(away, cls.receiver_refuses)
-        return cls(receiver_timeout=max(timeout, away), receiver_gone=away, receiver_refuses=refuses)
+        return cls(
+            receiver_timeout=max(timeout, away), receiver_gone=away,
+            receiver_refuses=max(away, cls.receiver_refuses),
+            sending=max(cls.sending, away + cls.receiver_refuses),
+        )  # fmt: skip

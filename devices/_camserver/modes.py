@@ -54,6 +54,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """How often the command is given."""
     exposure: float
     period: float
+    receiver_away: float = 0.0
+    """Seconds for which frames wait for a receiver that is away."""
 
     @property
     def frames(self) -> int:
@@ -84,6 +86,7 @@ def plan(settings: Settings) -> Plan:
         mode=mode, command=COMMANDS[mode], images=images, exposures=settings.n_triggers if software else 1,
         exposure=exposure,
         period=max(round(exposure + max(settings.latency_time, READOUT), DIGITS), LEAST_PERIOD),
+        receiver_away=settings.receiver_away,
     )  # fmt: skip
 
 

@@ -7,6 +7,7 @@ and then lets the light streamer finish: it sends what is still in the folder, a
 from __future__ import annotations
 
 import logging
+import math
 import queue
 import re
 import time
@@ -104,6 +105,7 @@ class Series:
             metadata=user.metadata, image={"shape": list(frames.shape), "type": frames.dtype},
             planned=self.plan.frames if user.frames is None else user.frames,
             frames_per_trigger=user.frames_per_trigger or 1,
+            receiver_away=math.ceil(self.plan.receiver_away),
         )  # fmt: skip
         try:
             self._camserver.on_end = self._wake

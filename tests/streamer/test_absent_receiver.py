@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ from penstock.streamer.errors import Refused
 from tests.streamer.rig import DEADLINE, FakeCamera, FakeClock, Rig, done, settings
 
 
-def blocked(rig: Rig) -> None:
+def blocked(rig: Rig, **changes: Any) -> None:
     """A series whose receiver has died, with both its buffers full."""
 
     def script(acquisition: Acquisition) -> Iterator[Exposure]:
@@ -23,7 +24,7 @@ def blocked(rig: Rig) -> None:
 
     rig.camera.script = script
     rig.connect()
-    done(rig.engine.prepare(settings()))
+    done(rig.engine.prepare(settings(**changes)))
     done(rig.engine.announce())
     rig.receive()
     rig.disconnect()
@@ -62,16 +63,20 @@ def test_stop_gives_a_receiver_that_comes_back_its_frames() -> None:
         rig.until_state("idle")
 
 
-def test_stop_gives_up_a_receiver_that_stays_away_and_counts_the_frames() -> None:
+@pytest.mark.parametrize(("away", "seconds"), [(2.0, 5), (60.0, 60)])
+def test_stop_gives_up_a_receiver_that_stays_away_and_counts_the_frames(away: float, seconds: int) -> None:
     clock = FakeClock()
     with Rig(buffers=2 * 24, clock=clock) as rig:
-        blocked(rig)
+        blocked(rig, receiver_away=away)
         rig.engine.stop()
         rig.until_state("ending")
+        waited = 0
         with rig.changed:
             while rig.engine.status().state == "ending":
                 clock.advance(1.0)
+                waited += 1
                 rig.changed.wait(0.1)
+        assert waited >= seconds
         status = rig.engine.status()
         assert status.state == "fault"
         assert (status.sent, status.lost, status.end_sent) == (0, {"undelivered": 2}, False)

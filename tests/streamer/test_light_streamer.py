@@ -163,10 +163,10 @@ def test_nonsense_is_refused_by_name_and_the_next_request_is_answered(light: Lig
 
 def test_a_light_streamer_of_another_version_is_refused(tmp_path: Path) -> None:
     script = tmp_path / "light_streamer.py"
-    script.write_text(SCRIPT.read_text().replace('VERSION = "1.', 'VERSION = "2.'))
+    script.write_text(SCRIPT.read_text().replace('VERSION = "2.', 'VERSION = "3.'))
     with (
         Light(sys.executable, tmp_path / "ramdisk", script=script) as light,
-        pytest.raises(LightUnavailable, match=r"has version 2\.\d; 1 is needed: copy"),
+        pytest.raises(LightUnavailable, match=r"has version 3\.\d; 2 is needed: copy"),
     ):
         light.client.describe()
 

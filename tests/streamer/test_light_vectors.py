@@ -126,7 +126,7 @@ def test_the_structs_have_the_fields_of_the_vectors(exchange: dict[str, Any]) ->
 
 EXAMPLES: dict[type[msgspec.Struct], msgspec.Struct] = {
     LightDescription: LightDescription(
-        version="1.1", folder="/dev/shm/x", data_endpoint="tcp://0.0.0.0:9999", pid=1, host="pilatus",
+        version="2.0", folder="/dev/shm/x", data_endpoint="tcp://0.0.0.0:9999", pid=1, host="pilatus",
         python="3.6.15", zmq="4.3.4",
     ),
     LightStatus: LightStatus(state="idle", image_header="# Tau = 0 s"),
