@@ -60,3 +60,10 @@ class Store:
             str(ROOT),
         )  # fmt: skip
         return image
+
+    def archive(self, image: str, name: str) -> Path:
+        """Return a file of an image with this name, as containerd imports it."""
+        path = self._folder / "archive.tar"
+        path.unlink(missing_ok=True)
+        self.run("buildah", "push", "--quiet", image, f"docker-archive:{path}:{name}")
+        return path

@@ -35,7 +35,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     cache = kept_folder.folder("cluster")
     subprocess.run([clusters.SCRIPTS / "tools.sh", cache, "dns"], check=True)
     store = Store(kept_folder.folder("containers"))
-    archive = store.archive(store.build(), f"{REPOSITORY}:{TAG}")
+    archive = store.archive(store.build("receiver"), f"{REPOSITORY}:{TAG}")
     with clusters.up(cache, tmp_path_factory.mktemp("kubernetes"), archive) as found:
         yield found
 
@@ -221,6 +221,53 @@ def test_a_lost_node_of_the_receiver(release: Release) -> None:
         figure("frames of 2000 missing after the loss of the receiver's node", missing)
         (consumer,) = release.receiver()["consumers"]
         assert consumer["sent"] > 0, "the pipeline has frames of the moved receiver live again"
+
+
+def test_the_control_starts_stops_and_scales_and_nothing_else(release: Release) -> None:
+    cluster, name = release.cluster, release.name
+
+    def row(part: str) -> Any:
+        try:
+            parts = cluster.ask(name, f"{name}-control", 5300, "status")["parts"]
+        except Failed:  # it is not there yet
+            return {}
+        return next(each for each in parts if each["name"] == part)
+
+    def tell(what: str, **given: Any) -> None:
+        cluster.ask(name, f"{name}-control", 5300, what, given)
+
+    release.upgrade(control={"enabled": True})
+    until(lambda: row("receiver"), lambda found: found.get("state") == "running", 90)
+    began = time.monotonic()
+    tell("scale", part="sums/workers", count=3)
+    release.workers(3)
+    until(
+        lambda: row("sums/workers"), lambda found: found["state"] == "running" and found["running"] == 3, 60
+    )
+    figure("control: two workers become three, s", round(time.monotonic() - began, 1))
+    tell("stop", part="receiver")
+    until(lambda: row("receiver"), lambda found: found["state"] == "off", 60)
+    assert cluster.running(name, "receiver") == []
+    tell("start", part="receiver")
+    until(lambda: row("receiver"), lambda found: found["state"] == "running", 60)
+    (before,) = cluster.running(name, "receiver")
+    tell("restart", part="receiver")
+    until(
+        lambda: cluster.running(name, "receiver"),
+        lambda pods: len(pods) == 1 and pods[0]["metadata"]["uid"] != before["metadata"]["uid"], 60,
+    )  # fmt: skip
+    until(lambda: row("receiver"), lambda found: found["state"] == "running", 60)
+    with release.generator("control.h5", 50, 50):
+        assert accounted(release, "control.h5", 50, 0) == 0
+    with pytest.raises(Failed, match="no part"):
+        tell("stop", part="policy-1")
+    account = f"--as=system:serviceaccount:{name}:{name}-control"
+    for deployment, may in ((f"{name}-receiver", "yes"), ("another", "no")):
+        answer = cluster.kubectl(
+            "auth", "can-i", "patch", f"deployments/{deployment}", "--subresource=scale", account,
+            f"--namespace={name}", check=False,
+        )  # fmt: skip
+        assert answer.strip() == may, deployment
 
 
 def test_policies_of_the_site(cluster: Cluster) -> None:
