@@ -269,7 +269,6 @@ class Series:
         self.id, self.prefix = begin.get("series", ""), begin.get("prefix", "")
         self.planned, self.first = begin.get("planned", 0), begin.get("first", 0)
         self.frames_per_trigger: int = max(1, begin.get("frames_per_trigger", 1))
-        self.nobody_patience: float = max(NOBODY_PATIENCE, begin.get("receiver_away", 0))
         self.image: Dict[str, Any] = begin.get("image", {})
         self.shape: Tuple[int, int] = tuple(self.image.get("shape", (0, 0)))
         self.name = re.compile(re.escape(self.prefix) + r"(?:_(\d+))?\.cbf")
@@ -286,8 +285,8 @@ class Series:
         self.image_header = self.reason = self.message = ""
         """Header of its first image, and why it ends; "" while it has none, or does not."""
         self.dropped = self.end_sent = False
-        self.moved = time.monotonic()
-        """When it last made progress: a file appeared or was sent, or it began to end."""
+        self.moved, self.away = time.monotonic(), begin.get("receiver_away", 0)
+        """When it last made progress: a file appeared or was sent, or it began to end; `receiver_away`."""
 
     def lose(self, cause: str, sentence: str, count: int = 1) -> None:
         """Count lost frames; the first of each cause is logged."""
@@ -525,7 +524,7 @@ class Streamer:
     def _finish_if_done(self) -> None:
         """Send the end message once all frames are sent or lost; give up when nobody takes them."""
         series, quiet = self.series, time.monotonic() - self.series.moved
-        patience = STALLED_PATIENCE if self.push.peers else series.nobody_patience
+        patience = STALLED_PATIENCE if self.push.peers else max(NOBODY_PATIENCE, series.away)
         if series.waiting and quiet > patience:
             why = f"{self.waits}, which took none in {patience:g} s: dropped; is the receiver's disk full?"
             self._drop("fault", why, "undelivered")

@@ -7,11 +7,9 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import h5py
 import pytest
-import urllib3
 
 from penstock.devices._base.processes import free_port
 from penstock.processing.client import PipelineClient, PipelineUnavailable
@@ -20,7 +18,8 @@ from tests.container.containers import until, wait
 from tests.container.store import ROOT, Store
 
 FOLDER = ROOT / "resources" / "container"
-TRIGGERS, EACH = 20, 10
+PAGE = ROOT / "docs" / "how-to" / "build-an-image.md"
+FRAMES = 100
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 
@@ -62,14 +61,12 @@ class Project:
         )
         return Path(done.stdout.strip())
 
-    def put(self, path: str, value: Any = None) -> Any:
-        """Set a key of the control unit, or give it a command."""
-        answer = urllib3.request(
-            "PUT", f"http://127.0.0.1:{self.ports[8081]}/detector/api/1.8.0/{path}",
-            body=None if value is None else json.dumps({"value": value}), timeout=60.0, retries=False,
-        )  # fmt: skip
-        assert answer.status == 200, answer.data
-        return answer.json()
+    def take(self) -> None:
+        """Take the series of the page, by its commands."""
+        commands = PAGE.read_text().partition("## Compose")[2].partition("```sh\n")[2].partition("```")[0]
+        commands = commands.replace("127.0.0.1:8081", f"127.0.0.1:{self.ports[8081]}")
+        done = subprocess.run(["sh", "-ec", commands], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
 
 
 @pytest.fixture
@@ -105,24 +102,13 @@ def test_a_series_ends_in_a_file_and_both_workers_have_done_frames(project: Proj
     wait(answer)
     until(results, lambda status: len(status.workers) == 2)
     until(receiver, lambda status: status.consumers[0].connected and status.connections[0].connections)
-    project.put("command/initialize")
-    for key, value in (
-        ("count_time", 0.005),
-        ("frame_time", 0.01),
-        ("nimages", EACH),
-        ("ntrigger", TRIGGERS),
-    ):
-        project.put(f"config/{key}", value)
-    project.put("command/arm")
-    for _ in range(TRIGGERS):
-        project.put("command/trigger")
-    project.put("command/disarm")
+    project.take()
     taken = until(receiver, lambda status: status.series is not None and not status.series.active)
-    assert taken.counts.stored == TRIGGERS * EACH, taken
+    assert taken.counts.stored == FRAMES, taken
     done = until(results, lambda status: status.series is not None and not status.series.active)
-    assert done.series.id == taken.series.id and done.series.counts.done == TRIGGERS * EACH
-    assert sum(worker.frames for worker in done.workers) == TRIGGERS * EACH
+    assert done.series.id == taken.series.id and done.series.counts.done == FRAMES
+    assert sum(worker.frames for worker in done.workers) == FRAMES
     assert all(worker.frames for worker in done.workers), done.workers
     assert len({worker.host for worker in done.workers}) == 2
     with h5py.File(project.data() / Path(taken.series.filename).name) as file:
-        assert len(file["entry/data/data"]) == TRIGGERS * EACH
+        assert len(file["entry/data/data"]) == FRAMES
