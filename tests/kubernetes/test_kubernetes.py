@@ -133,7 +133,7 @@ def test_a_frame_costs_the_same_with_eight_workers(release: Release) -> None:
         release.scale("sums-workers", count)
         release.workers(count)
         before = release.cluster.cpu_seconds()
-        with release.generator(f"cost-{count}.h5", frames, 45, size=1_000_000):
+        with release.generator(f"cost-{count}.h5", frames, 80, size=1_000_000):
             assert accounted(release, f"cost-{count}.h5", frames, 0) == 0
             after = release.cluster.cpu_seconds()
         parts = {name: round((after[name] - before[name]) / frames * 1000, 2) for name in after}
