@@ -95,12 +95,20 @@ class Cluster:
         )
         return [pod for pod in pods["items"] if "deletionTimestamp" not in pod["metadata"]]
 
-    def ask(self, namespace: str, service: str, port: int, path: str, given: object = None) -> Any:
+    def ask(self, namespace: str, service: str, port: int, path: str) -> Any:
         """Return the answer of a program's HTTP API, through that of Kubernetes."""
         url = f"/api/v1/namespaces/{namespace}/services/http:{service}:{port}/proxy/{path}"
-        if given is None:
-            return json.loads(self.kubectl("get", "--raw", url))
-        return json.loads(self.kubectl("create", "--raw", url, "-f", "-", given=json.dumps(given)) or "null")
+        return json.loads(self.kubectl("get", "--raw", url))
+
+    def tell(self, namespace: str, component: str, port: int, path: str, given: object) -> Any:
+        """Send a command to a program's pod, from outside; return its answer."""
+        (pod,) = self.running(namespace, component)
+        url = f"http://{pod['status']['podIP']}:{port}/{path}"
+        answer = self._run(
+            str(self._folder / "k"), "curl", "--silent", "--max-time", "20", "--json", "@-", url,
+            given=json.dumps(given),
+        )  # fmt: skip
+        return json.loads(answer)
 
 
 class Release:
