@@ -92,6 +92,7 @@ def test_the_examples_of_policies_are_valid(version: str) -> None:
             "the name spots is that of a pipeline",
         ),
         ({"receiver": forward("a", "tcp://0.0.0.0:*")}, "give tcp://0.0.0.0:* a port"),
+        ({"pipelines": [{**SPOTS, "labels": {}}]}, "labels"),
         (
             {"pipelines": [{**SPOTS, "parameters": {"regions": {"beam": {"true": 5}}}}]},
             "pipelines: spots.parameters.regions.beam: a key is true",
@@ -116,6 +117,13 @@ def test_without_storage_or_source_nothing_is_made() -> None:
         "missing property 'source'"
         in chart.helm("template", "x", chart.CHART, values={"storage": VALUES["storage"]}).stderr
     )
+
+
+def test_names_that_are_too_long_together_are_refused() -> None:
+    done = chart.helm(
+        "template", "a" * 50, chart.CHART, values=VALUES | {"pipelines": [{**SPOTS, "name": "b" * 13}]}
+    )
+    assert "longer than the 63 characters of a Service's name" in done.stderr
 
 
 def test_large_and_small_numbers_reach_the_receiver_as_they_are() -> None:
