@@ -100,6 +100,16 @@ class Cluster:
         url = f"/api/v1/namespaces/{namespace}/services/http:{service}:{port}/proxy/{path}"
         return json.loads(self.kubectl("get", "--raw", url))
 
+    def through_node(self, namespace: str, service: str, port: str, path: str) -> Any:
+        """Return the answer of a program's HTTP API, by the port that its Service has on the nodes."""
+        ports = self.get(f"service/{service}", f"--namespace={namespace}")["spec"]["ports"]
+        number = next(each["nodePort"] for each in ports if each["name"] == port)
+        (node,) = {each["status"]["addresses"][0]["address"] for each in self.get("nodes")["items"][:1]}
+        url = f"http://{node}:{number}/{path}"
+        return json.loads(
+            self._run(str(self._folder / "k"), "curl", "--silent", "--max-time", "20", url, given=None)
+        )
+
     def tell(self, namespace: str, component: str, port: int, path: str, given: object) -> Any:
         """Send a command to a program's pod, from outside; return its answer."""
         (pod,) = self.running(namespace, component)

@@ -170,6 +170,23 @@ def test_two_receivers_by_hand_write_one_file(release: Release) -> None:
     until(release.receiver, lambda status: status is not None and not status["waits_for"], 60)
 
 
+def test_it_is_reached_from_outside_by_the_ports_of_the_nodes(release: Release) -> None:
+    forward = [{"name": "others", "endpoint": "tcp://0.0.0.0:5050"}]
+    before = release.values["receiver"]
+    release.upgrade(external=True, receiver={**before, "forward": forward})
+    until(
+        release.receiver,
+        lambda status: bool(status and "others" in {each["name"] for each in status["consumers"]}), 90,
+    )  # fmt: skip
+    status = release.cluster.through_node(release.name, f"{release.name}-external", "http", "status")
+    assert status["detector"] == release.name
+    release.upgrade(external=False, receiver=before)
+    until(
+        release.receiver,
+        lambda status: bool(status and "others" not in {each["name"] for each in status["consumers"]}), 90,
+    )  # fmt: skip
+
+
 def test_a_wrong_value_leaves_the_running_receiver_alone(release: Release) -> None:
     (before,) = release.cluster.running(release.name, "receiver")
     with pytest.raises(Failed, match="/receiver/gap/seconds"):
