@@ -14,7 +14,7 @@ import pytest
 from tests.pages import steps
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGES = {"mount": "mount", "umount": "mount", "curl": "curl", "ip": "iproute2"}
+PACKAGES = {"mount": "mount", "umount": "mount", "curl": "curl", "ip": "iproute2", "openssl": "openssl"}
 """Debian's packages of the programs that a minimal installation may lack."""
 LIBRARIES = {"libaravis-0.8-0"}
 """Debian's packages of the libraries that tests load."""
