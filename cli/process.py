@@ -129,7 +129,7 @@ def _entry(client: ReceiverClient, consumer: str) -> str:
     try:
         return forward_entry.find(client, consumer)
     except forward_entry.NotThere as error:
-        print(f"{error} Waiting for it", file=sys.stderr)
+        print(f"{error}. Waiting for it", file=sys.stderr)
         return consumer
 
 

@@ -337,9 +337,10 @@ def create_app(supervisor: Supervisor) -> FastAPI:
 
     @app.get("/health/started", tags=["status"], responses=web.NOT_WELL)
     async def started(response: Response) -> Health:
-        """Return whether this is the receiver of its entry: 503 while it waits for another one. In Error it
-        is, so that clients can still reach it; for the readiness probe of Kubernetes."""
-        response.status_code = 503 if supervisor.waiting.sentence else 200
+        """Return whether this is the receiver of its entry: 503 while it waits for another one, or if it may
+        not write into the data root. In Error it is, so that clients can still reach it; for the readiness
+        probe of Kubernetes."""
+        response.status_code = 200 if supervisor.is_started else 503
         return supervisor.health
 
     return app

@@ -8,6 +8,7 @@ Where the file system keeps locks for all hosts, it keeps receivers on other hos
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import socket
@@ -47,6 +48,8 @@ class ReceiverLock:
         self._held: dict[Path, int] = {}
         self.unguarded = ""
         """Why nothing keeps a second receiver of this name away, in a sentence; "" where the lock does."""
+        self.is_unwritable = False
+        """Whether the reason is that this user may not write there."""
 
     @property
     def descriptors(self) -> tuple[int, ...]:
@@ -63,9 +66,14 @@ class ReceiverLock:
                     return self._waits(holder, path.parent)
             except OSError as error:
                 what = "keeps no locks" if error.errno in NO_LOCKS else f"takes no lock ({error.strerror})"
+                remedy = ""
+                if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+                    self.is_unwritable = True
+                    what = f"cannot be written by user {os.geteuid()}, group {os.getegid()} ({error.strerror})"
+                    remedy = ". Let the folder above belong to this user, or run the receiver as its owner"
                 self.unguarded = (
                     f"{path.parent} {what}: nothing keeps another receiver with the name {self._name} and "
-                    f"the data root {self._data_root} away, on this host or another"
+                    f"the data root {self._data_root} away, on this host or another{remedy}"
                 )
         return ""
 

@@ -216,6 +216,11 @@ class Supervisor(Parent[Snapshot]):
         return Health(alive=alive, ready=ready, message="" if ready else message)
 
     @property
+    def is_started(self) -> bool:
+        """Whether it is the receiver of its entry, and may write where that says; in Error, too."""
+        return not (self.waiting.sentence or self._lock.is_unwritable)
+
+    @property
     def processes(self) -> dict[str, int]:
         """Ids of the running processes, by name."""
         data = {"data": self._child.pid} if self._child is not None and self.alive else {}

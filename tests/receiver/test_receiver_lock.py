@@ -20,7 +20,7 @@ from penstock.receiver.client import NoAnswer, ReceiverRefused
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.models import SeriesCheck
 from penstock.receiver.process.receiver_lock import ReceiverLock
-from tests.receiver.processes import ReceiverProcess
+from tests.receiver.processes import ReceiverProcess, bound_by_rights
 from tests.receiver.test_deaths import gone, stream, wait_until
 from tests.streams import Streamer
 
@@ -71,6 +71,21 @@ def test_the_second_one_waits_unconnected_refuses_and_starts_when_the_first_has_
     ended = other.ended(series)
     assert (ended.waits_for, ended.counts.stored) == ("", 5)
     other.close()
+
+
+def test_one_that_may_not_write_is_not_ready_and_names_the_user(tmp_path: Path) -> None:
+    root = tmp_path / "data"
+    root.mkdir()
+    root.chmod(0o555)
+    streamer = Streamer()
+    receiver = ReceiverProcess(tmp_path, streamer.endpoint, within=bound_by_rights(), data_root=str(root))
+    try:
+        said = urllib3.request("GET", f"{receiver.client.url}/health/started", timeout=5, retries=False)
+        assert said.status == 503
+        assert f"{root}/.penstock cannot be written by user {os.geteuid()}" in receiver.client.status().unguarded
+    finally:
+        receiver.close()
+        streamer.close()
 
 
 @pytest.mark.slow

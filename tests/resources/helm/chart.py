@@ -48,6 +48,7 @@ def schema() -> dict[str, Any]:
     parts["Receiver"], parts["Pipeline"] = parts.pop("ReceiverConfig"), parts.pop("PipelineFile")
     parts["Pipeline"]["properties"] |= OWN
     parts["Pipeline"]["required"] = ["name"]
+    parts["Pipeline"]["anyOf"] = [{"required": ["processor"]}, {"required": ["steps"]}]
     del parts["ConfigFile"]
     return found | {"$defs": parts}
 

@@ -74,6 +74,12 @@ def test_the_examples_of_policies_are_valid(version: str) -> None:
     ("wrong", "said"),
     [
         ({"storage": {}}, "/storage"),
+        ({"storage": {"hostpath": {"path": "/data"}}}, "hostpath"),
+        ({"pipelines": [{"name": "spots", "workers": 2}]}, "missing property 'processor'"),
+        (
+            {"pipelines": [{**SPOTS, "processor": "foo.py:Foo", "files": {"bar.py": ""}}]},
+            "spots: processor foo.py:Foo names a file that is not in files",
+        ),
         ({"user": 0}, "/user"),
         ({"replicas": 2}, "replicas"),
         ({"receiver": {"gap": {"seconds": "3.0"}}}, "/receiver/gap/seconds"),

@@ -56,6 +56,8 @@ imagePullPolicy: {{ .Values.image.pullPolicy }}
 {{/* File of a pipeline; of a dict of root, index, pipeline. */}}
 {{- define "penstock.pipelineFile" -}}
 {{- include "penstock.quoted" (dict "where" (printf "pipelines: %s" .pipeline.name) "value" .pipeline) }}
+{{- $file := .pipeline.processor | default "" | regexFind "^[^/:]+[.]py" }}
+{{- if and $file (not (hasKey (.pipeline.files | default dict) $file)) }}{{ fail (printf "pipelines: %s: processor %s names a file that is not in files; give it there, or the path of one on the storage" .pipeline.name .pipeline.processor) }}{{ end }}
 {{- $receiver := ternary "http://127.0.0.1:5000" (printf "http://%s-receiver:5000" .root.Release.Name) (default false .pipeline.inReceiverPod) }}
 {{- $keys := dict "receiver" $receiver "consumer" .pipeline.name "workers" (.pipeline.localWorkers | default 0)
     "http" (printf "0.0.0.0:%s" (include "penstock.pages" .index))
@@ -142,7 +144,7 @@ securityContext:
 
 {{- define "penstock.sharedVolumes" -}}
 - name: data
-  {{- required "storage: a volume of Kubernetes is missing, such as {persistentVolumeClaim: {claimName: data}}" .Values.storage | toYaml | nindent 2 }}
+  {{- .Values.storage | toYaml | nindent 2 }}
 - {name: tmp, emptyDir: {}}
 - {name: shm, emptyDir: {medium: Memory, sizeLimit: {{ .Values.sharedMemoryMb }}M}}
 {{- end }}
