@@ -69,7 +69,7 @@ class ReceiverLock:
                 remedy = ""
                 if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
                     self.is_unwritable = True
-                    what = f"cannot be written by user {os.geteuid()}, group {os.getegid()} ({error.strerror})"
+                    what = f"cannot be written by user {os.geteuid()}, group {os.getegid()}"
                     remedy = ". Let the folder above belong to this user, or run the receiver as its owner"
                 self.unguarded = (
                     f"{path.parent} {what}: nothing keeps another receiver with the name {self._name} and "

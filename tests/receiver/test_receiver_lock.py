@@ -82,7 +82,8 @@ def test_one_that_may_not_write_is_not_ready_and_names_the_user(tmp_path: Path) 
     try:
         said = urllib3.request("GET", f"{receiver.client.url}/health/started", timeout=5, retries=False)
         assert said.status == 503
-        assert f"{root}/.penstock cannot be written by user {os.geteuid()}" in receiver.client.status().unguarded
+        why = receiver.client.status().unguarded
+        assert f"{root}/.penstock cannot be written by user {os.geteuid()}" in why
     finally:
         receiver.close()
         streamer.close()
