@@ -31,14 +31,12 @@ class LocalWorkers:
     Args:
         count: how many.
         threads: of the numerical libraries in each.
-        key: file with the pipeline's key, or "".
         has_worked: whether the worker with this process id has processed a frame.
     """
 
-    def __init__(self, count: int, threads: int, key: str, has_worked: Callable[[int], bool]) -> None:
+    def __init__(self, count: int, threads: int, has_worked: Callable[[int], bool]) -> None:
         self._count = count
         self._threads = threads
-        self._key = key
         self._has_worked = has_worked
         self._leaving = False
         self._address = ""
@@ -120,7 +118,8 @@ class LocalWorkers:
 
     def _start(self, number: int, address: str) -> subprocess.Popen[bytes]:
         env = {**os.environ, **limit(self._threads)}
-        arguments = [address, self._name(number), self._key, WITH_PARENT]
+        no_key = ""  # their address takes connections of this user alone, and none that are encrypted
+        arguments = [address, self._name(number), no_key, WITH_PARENT]
         # Standard input is the lifeline: it ends with this process. Signals of the terminal reach only this
         # process, which lets the distributor end first.
         return subprocess.Popen(

@@ -63,9 +63,7 @@ class Supervisor(Commands):
         self._is_taken = bool(file) or bool(config.listen)  # whether a worker has taken the class, or may yet
         # Of a file the past would be wanted, which nobody has recorded.
         self._recorder = Recorder(config.channels) if config.channels and not file else None
-        self.workers = LocalWorkers(
-            config.workers, config.threads, config.key, lambda pid: pid in self._worked
-        )
+        self.workers = LocalWorkers(config.workers, config.threads, lambda pid: pid in self._worked)
         """Those of this machine."""
 
     # -- life ----------------------------------------------------------------------------------

@@ -22,6 +22,9 @@ from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.files.recovery.journal import FOLDER, state_folder
 from penstock.receiver.files.stores.file_locks import NO_LOCKS
 
+NOT_OURS = (errno.EACCES, errno.EPERM, errno.EROFS)
+"""Errors of a file or folder that this user may not write."""
+
 
 class Holder(msgspec.Struct, frozen=True, kw_only=True):
     """Who holds the lock."""
@@ -45,6 +48,10 @@ class ReceiverLock:
         folders = dict.fromkeys([Path(config.data_root, FOLDER), state_folder(config)])
         self._paths = [folder / f"{quote(name, safe='')}.lock" for folder in folders]
         self._name, self._data_root = name, config.data_root
+        self._not_kept_away = (
+            f"nothing keeps another receiver with the name {name} and the data root {config.data_root} away, "
+            "on this host or another"
+        )
         self._held: dict[Path, int] = {}
         self.unguarded = ""
         """Why nothing keeps a second receiver of this name away, in a sentence; "" where the lock does."""
@@ -65,17 +72,20 @@ class ReceiverLock:
                 if (holder := self._take(path)) is not None:
                     return self._waits(holder, path.parent)
             except OSError as error:
+                if error.errno in NOT_OURS:
+                    self._say_unwritable(path.parent, guarded=False)
+                    continue
                 what = "keeps no locks" if error.errno in NO_LOCKS else f"takes no lock ({error.strerror})"
-                remedy = ""
-                if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-                    self.is_unwritable = True
-                    what = f"cannot be written by user {os.geteuid()}, group {os.getegid()}"
-                    remedy = ". Let the folder above belong to this user, or run the receiver as its owner"
-                self.unguarded = (
-                    f"{path.parent} {what}: nothing keeps another receiver with the name {self._name} and "
-                    f"the data root {self._data_root} away, on this host or another{remedy}"
-                )
+                self.unguarded = f"{path.parent} {what}: {self._not_kept_away}"
         return ""
+
+    def _say_unwritable(self, folder: Path, *, guarded: bool) -> None:
+        self.is_unwritable = True
+        why = "no file can be written" if guarded else self._not_kept_away
+        self.unguarded = (
+            f"{folder} cannot be written by user {os.geteuid()}, group {os.getegid()}: {why}. Let it and the "
+            "folder above belong to this user, or run the receiver as their owner"
+        )
 
     def _take(self, path: Path) -> Holder | None:
         """Take the lock of a file; return who holds it, if somebody does.
@@ -83,8 +93,15 @@ class ReceiverLock:
         Raises:
             OSError: it cannot be locked.
         """
-        path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            if error.errno not in NOT_OURS or not path.exists():
+                raise
+            # That of a receiver of another user: it can be waited for all the same.
+            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            self._say_unwritable(path.parent, guarded=True)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             content = msgspec.json.encode(

@@ -24,6 +24,7 @@ from penstock.processing.client import PipelineClient, PipelineRefused
 from penstock.processing.config import pipeline_config
 from penstock.processing.models import Status
 from penstock.processing.results.read import Results
+from penstock.processing.wire import keys
 from tests.processing.service.pipeline_process import DEADLINE, child_of, gone, wait_until
 from tests.receiver.h5_file import write_series
 from tests.receiver.hdf5.views import raw as write_raw
@@ -246,6 +247,14 @@ def test_a_receiver_that_comes_back_is_taken_again(
         again.connected()
         status = made.over(streamer.series_of(str(again.root / "b.h5"), 10))
         assert status.series is not None and status.series.counts.done == 10
+
+
+def test_workers_of_this_machine_need_no_key_beside_those_of_others_that_do(
+    receiver: ReceiverProcess, sender: Streamer, tmp_path: Path
+) -> None:
+    keys.make(tmp_path / "spots.key")
+    with running(tmp_path, receiver, listen="tcp://127.0.0.1:0", key="spots.key", workers=1) as made:
+        made.wait(lambda status: [each.state for each in status.workers] == ["ready"])
 
 
 @pytest.mark.slow

@@ -73,6 +73,24 @@ def test_the_second_one_waits_unconnected_refuses_and_starts_when_the_first_has_
     other.close()
 
 
+def test_that_of_another_user_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    held, other = ReceiverLock("sim-1", config_of(tmp_path)), ReceiverLock("sim-1", config_of(tmp_path))
+    assert held.take() == ""
+    real = os.open
+
+    def not_ours(path: Path, flags: int, *mode: int) -> int:
+        if flags & os.O_RDWR:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return real(path, flags, *mode)
+
+    monkeypatch.setattr(os, "open", not_ours)
+    assert f"waits for that of process {os.getpid()}" in other.take()
+    held.close()
+    assert (other.take(), other.is_unwritable) == ("", True)
+    assert "no file can be written" in other.unguarded
+    other.close()
+
+
 def test_one_that_may_not_write_is_not_ready_and_names_the_user(tmp_path: Path) -> None:
     root = tmp_path / "data"
     root.mkdir()

@@ -25,13 +25,17 @@ OF_THE_CHART = {
 NAME = "^[a-z]([a-z0-9-]{0,28}[a-z0-9])?$"
 """Of a pipeline: a part of names in Kubernetes."""
 COUNT = {"type": "integer", "minimum": 0, "maximum": 1024}
+RESERVED = ["receiver", "control", "external", "key", "data", "tmp", "shm", "configuration"]
+"""Names of other parts of a release, and of volumes in their pods."""
 OWN = {
-    "name": {"type": "string", "pattern": NAME, "not": {"enum": ["receiver", "control", "external", "key"]}},
+    "name": {
+        "type": "string", "pattern": NAME, "not": {"anyOf": [{"enum": RESERVED}, {"pattern": "-workers$"}]},
+    },
     "workers": COUNT, "localWorkers": COUNT, "inReceiverPod": {"type": "boolean"},
-    "resources": {"type": "object"},
+    "resources": {"type": "object"}, "nodeSelector": {"type": "object"}, "tolerations": {"type": "array"},
     "files": {
-        "type": "object", "propertyNames": {"pattern": r"^[A-Za-z0-9_.-]+$"},
-        "additionalProperties": {"type": "string"},
+        "type": "object", "additionalProperties": {"type": "string"},
+        "propertyNames": {"pattern": r"^[A-Za-z0-9_.-]+$", "not": {"const": "pipeline.yaml"}},
     },
 }  # fmt: skip
 """Keys of a pipeline that only the chart knows."""

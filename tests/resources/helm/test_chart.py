@@ -90,6 +90,11 @@ def test_the_examples_of_policies_are_valid(version: str) -> None:
         ({"pipelines": [{"processor": "peaks"}]}, "name"),
         ({"pipelines": [{**SPOTS, "name": "Spots"}]}, "/pipelines/0/name"),
         ({"pipelines": [{**SPOTS, "name": "receiver"}]}, "/pipelines/0/name"),
+        ({"pipelines": [{**SPOTS, "name": "a-workers"}]}, "/pipelines/0/name"),
+        ({"pipelines": [{**SPOTS, "name": "shm"}]}, "/pipelines/0/name"),
+        ({"labels": {"beamline": "Nano MAX"}}, "/labels/beamline"),
+        ({"receiver": {"data_root": "/tmp"}}, "/tmp is taken in the pod"),
+        ({"receiver": forward("a", "tcp://0.0.0.0:5200")}, "port 5200 is one of the chart's own"),
         ({"pipelines": [{**SPOTS, "workers": -1}]}, "/pipelines/0/workers"),
         ({"pipelines": [{**SPOTS, "listen": "tcp://0.0.0.0:1"}]}, "listen"),
         ({"control": {"enabled": True, "idle": "two hours"}}, "/control/idle"),
@@ -123,6 +128,22 @@ def test_without_storage_or_source_nothing_is_made() -> None:
         "missing property 'source'"
         in chart.helm("template", "x", chart.CHART, values={"storage": VALUES["storage"]}).stderr
     )
+
+
+def test_two_pipelines_in_the_receivers_pod_share_its_memory() -> None:
+    both = [{**SPOTS, "name": name, "inReceiverPod": True} for name in "ab"]
+    objects = chart.rendered(values=VALUES | {"pipelines": both, "sharedMemoryMb": 400})
+    file = of_kind(objects, "ConfigMap")["eiger-1-receiver"]["data"]["receivers.yaml"]
+    entries = json.loads(file)["receivers"]["eiger-1"]["forward"]
+    assert [each["queue_mb"] for each in entries] == [100, 100]
+
+
+def test_a_name_that_no_service_can_have_is_refused() -> None:
+    for name in ("4m-eiger", "eiger.1"):
+        assert (
+            "cannot be the name of a release"
+            in chart.helm("template", name, chart.CHART, values=VALUES).stderr
+        )
 
 
 def test_names_that_are_too_long_together_are_refused() -> None:

@@ -26,8 +26,12 @@ imagePullPolicy: {{ .Values.image.pullPolicy }}
 
 {{/* File of the receiver. JSON is YAML, and writes 1000000 where toYaml would write 1e+06. */}}
 {{- define "penstock.receiverFile" -}}
+{{- if not (regexMatch "^[a-z]([-a-z0-9]*[a-z0-9])?$" .Release.Name) }}{{ fail (printf "%s cannot be the name of a release: its Services need lower-case letters, digits and -, with a letter first" .Release.Name) }}{{ end }}
+{{- if has .Values.receiver.data_root (list "/tmp" "/dev/shm" "/etc/penstock" "/etc/penstock-key") }}{{ fail (printf "receiver.data_root: %s is taken in the pod; mount the storage elsewhere" .Values.receiver.data_root) }}{{ end }}
 {{- $forward := .Values.receiver.forward | default list }}
 {{- $names := list }}
+{{- $inside := 0 }}
+{{- range .Values.pipelines }}{{ if .inReceiverPod }}{{ $inside = add1 $inside }}{{ end }}{{ end }}
 {{- range $index, $pipeline := .Values.pipelines }}
 {{- if has $pipeline.name $names }}{{ fail (printf "pipelines: two pipelines are named %s" $pipeline.name) }}{{ end }}
 {{- $names = append $names $pipeline.name }}
@@ -35,7 +39,7 @@ imagePullPolicy: {{ .Values.image.pullPolicy }}
 {{- if eq .name $pipeline.name }}{{ fail (printf "receiver.forward: the name %s is that of a pipeline, which has an entry of its own" .name) }}{{ end }}
 {{- end }}
 {{- $entry := dict "name" $pipeline.name "endpoint" (printf "tcp://0.0.0.0:%s" (include "penstock.frames" $index)) "page" (printf "http://%s-%s:%s" $.Release.Name $pipeline.name (include "penstock.pages" $index)) }}
-{{- if $pipeline.inReceiverPod }}{{ $entry = merge $entry (dict "shared" true "queue_mb" (int (div $.Values.sharedMemoryMb 2))) }}{{ end }}
+{{- if $pipeline.inReceiverPod }}{{ $entry = merge $entry (dict "shared" true "queue_mb" (int (div $.Values.sharedMemoryMb (mul 2 $inside)))) }}{{ end }}
 {{- $forward = append $forward $entry }}
 {{- end }}
 {{- $keys := dict "http" "0.0.0.0:5000" "detector" (include "penstock.detector" .) }}
@@ -62,7 +66,7 @@ imagePullPolicy: {{ .Values.image.pullPolicy }}
 {{- $keys := dict "receiver" $receiver "consumer" .pipeline.name "workers" (.pipeline.localWorkers | default 0)
     "http" (printf "0.0.0.0:%s" (include "penstock.pages" .index))
     "listen" (printf "tcp://0.0.0.0:%s" (include "penstock.listen" .index)) "key" "/etc/penstock-key/workers.key" }}
-{{- mergeOverwrite (omit (deepCopy .pipeline) "localWorkers" "inReceiverPod" "files" "resources") $keys | toPrettyJson }}
+{{- mergeOverwrite (omit (deepCopy .pipeline) "localWorkers" "inReceiverPod" "files" "resources" "nodeSelector" "tolerations") $keys | toPrettyJson }}
 {{- end }}
 
 {{/* Ports of the forward entries in `receiver.forward`. */}}
@@ -71,6 +75,7 @@ imagePullPolicy: {{ .Values.image.pullPolicy }}
 {{- if hasPrefix "tcp://" $entry.endpoint }}
 {{- $port := regexFind ":[1-9][0-9]*$" $entry.endpoint | trimPrefix ":" }}
 {{- if not $port }}{{ fail (printf "receiver.forward: %s: give %s a port, by which the Service reaches it" $entry.name $entry.endpoint) }}{{ end }}
+{{- if or (eq (int $port) 5000) (and (ge (int $port) 5100) (lt (int $port) 5300)) }}{{ fail (printf "receiver.forward: %s: port %s is one of the chart's own (5000, 5100 to 5299)" $entry.name $port) }}{{ end }}
 - {name: forward-{{ $index }}, port: {{ $port }}}
 {{- end }}
 {{- end }}
@@ -84,25 +89,29 @@ imagePullPolicy: {{ .Values.image.pullPolicy }}
 {{- if eq $asked (toString .count) }}{{ dig "spec" "replicas" .count $living }}{{ else }}{{ .count }}{{ end }}
 {{- end }}
 
-{{- define "penstock.podSecurity" -}}
-automountServiceAccountToken: false
+{{/* Rights and place of a pod; of a dict of root, and where wanted nodeSelector, tolerations, token. */}}
+{{- define "penstock.pod" -}}
+automountServiceAccountToken: {{ .token | default false }}
 enableServiceLinks: false
+{{- with .root.Values.image.pullSecrets }}
+imagePullSecrets: {{ toJson . }}
+{{- end }}
 securityContext:
   runAsNonRoot: true
-  runAsUser: {{ .Values.user }}
-  runAsGroup: {{ .Values.group }}
-  {{- with .Values.supplementalGroups }}
+  runAsUser: {{ .root.Values.user }}
+  runAsGroup: {{ .root.Values.group }}
+  {{- with .root.Values.supplementalGroups }}
   supplementalGroups: {{ toJson . }}
   {{- end }}
   seccompProfile: {type: RuntimeDefault}
-{{- with .Values.nodeSelector }}
+{{- with .nodeSelector }}
 nodeSelector: {{ toJson . }}
 {{- end }}
 # Kubernetes' own default are five minutes without a receiver when its node is lost.
 tolerations:
   - {key: node.kubernetes.io/unreachable, operator: Exists, effect: NoExecute, tolerationSeconds: 10}
   - {key: node.kubernetes.io/not-ready, operator: Exists, effect: NoExecute, tolerationSeconds: 10}
-  {{- range .Values.tolerations }}
+  {{- range .tolerations }}
   - {{ toJson . }}
   {{- end }}
 {{- end }}
