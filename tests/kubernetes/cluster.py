@@ -183,6 +183,12 @@ class Release:
             return self.cluster.ask(self.name, f"{self.name}-receiver", 5000, "status")
         return None
 
+    def from_outside(self) -> Any:
+        """The same by a port of a node, which it gets a moment later."""
+        with contextlib.suppress(Failed):
+            return self.cluster.through_node(self.name, f"{self.name}-external", "http", "status")
+        return None
+
     def pipeline(self) -> Any:
         """Return the status of the first pipeline, or `None` while it does not answer."""
         with contextlib.suppress(Failed):

@@ -178,7 +178,7 @@ def test_it_is_reached_from_outside_by_the_ports_of_the_nodes(release: Release) 
         release.receiver,
         lambda status: bool(status and "others" in {each["name"] for each in status["consumers"]}), 90,
     )  # fmt: skip
-    status = release.cluster.through_node(release.name, f"{release.name}-external", "http", "status")
+    status = until(release.from_outside, lambda status: status is not None, 30)
     assert status["detector"] == release.name
     release.upgrade(external=False, receiver=before)
     until(
