@@ -29,6 +29,8 @@ XVFB_PACKAGES := xvfb xauth libdbus-1-3 libxcb-icccm4 libxcb-keysyms1 libxcb-xin
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 # Otherwise `python -m` puts the checkout on the path, and `import streamer` finds a second copy.
 export PYTHONSAFEPATH := 1
+# a process of a test that dies by a signal says where
+export PYTHONFAULTHANDLER := 1
 # Some container images set it; then each of the thousand processes that the tests start would compile its modules again.
 unexport PYTHONDONTWRITEBYTECODE
 export PIP_DISABLE_PIP_VERSION_CHECK := 1

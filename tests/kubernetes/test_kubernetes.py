@@ -6,6 +6,7 @@ outside the checkout: 14 minutes of processor time for Kubernetes itself, two fo
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -296,6 +297,9 @@ def test_the_control_starts_stops_and_scales_and_nothing_else(release: Release) 
 def test_policies_of_the_site(cluster: Cluster) -> None:
     for name in ("not-as-root", "second-network"):
         cluster.kubectl("apply", "-f", str(CHART.parent / f"examples/policies/{name}.yaml"))
+    # the API server asks a new policy some seconds later
+    until(lambda: _dry_pod(cluster, user=0), lambda said: "of 1000 or above" in said, 60)
+    until(lambda: _dry_pod(cluster, user=clusters.USER), lambda said: "detectors/100g" in said, 60)
     release = Release(cluster, "policy-1", 9002)
     try:
         refused = until(
@@ -308,6 +312,23 @@ def test_policies_of_the_site(cluster: Cluster) -> None:
         assert pod["metadata"]["annotations"]["k8s.v1.cni.cncf.io/networks"] == "detectors/100g"
     finally:
         cluster.kubectl("delete", "namespace", release.name, "--wait=false", check=False)
+
+
+def _dry_pod(cluster: Cluster, *, user: int) -> str:
+    """Let Kubernetes try a detector's pod that is not made; return the pod, or why not."""
+    labels = {"app.kubernetes.io/name": "penstock", "network": "detector"}
+    pod = {
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "tried", "labels": labels},
+        "spec": {
+            "securityContext": {"runAsUser": user}, "containers": [{"name": "tried", "image": "none"}],
+        },
+    }  # fmt: skip
+    try:
+        return cluster.kubectl(
+            "create", "--dry-run=server", "--output=json", "--filename=-", given=json.dumps(pod)
+        )
+    except Failed as refused:
+        return str(refused)
 
 
 def _why_no_pod(release: Release, **values: Any) -> str:
