@@ -173,7 +173,10 @@ def test_init_takes_another_list(station: Station) -> None:
         until(lambda: shown(station.two) == {"ReverseX"}, "the new list")
         assert shown(station.one) == set(SHOWN[ONE])
         wait_state(station.two, ON)
-        assert any("Level is not shown: another device" in line for line in station.server.tail)
+        until(
+            lambda: any("Level is not shown: another device" in line for line in station.server.tail),
+            "the sentence in the log",
+        )
         assert feature(station.two, "Level")["value"] == 7
     finally:
         station.two.put_property({"ShownFeatures": [", ".join(SHOWN[TWO])]})
