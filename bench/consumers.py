@@ -25,7 +25,7 @@ import zmq
 from penstock.bench.contenders import line_with
 from penstock.bench.load import high_water_mark
 from penstock.bench.viewer import DEADLINE, Receiver
-from penstock.devices._base.processes import PENSTOCK, PYTHON, Child, free_port
+from penstock.hosts.child import PENSTOCK, PYTHON, Child, free_port
 from penstock.processing.sources.stream import Began, Referenced, Stream
 from penstock.processing.wire.shared_frames import SharedFrames, lock
 

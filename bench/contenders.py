@@ -18,7 +18,7 @@ from typing import Any
 
 from penstock.bench.load import Case, Run, high_water_mark
 from penstock.bench.warm import warm
-from penstock.devices._base.processes import PENSTOCK, PYTHON, Child, free_port
+from penstock.hosts.child import PENSTOCK, PYTHON, Child, free_port
 from penstock.receiver.client import ReceiverClient
 from penstock.streamer.slices import slices
 

@@ -21,7 +21,7 @@ from penstock.bench import contenders
 from penstock.bench.contenders import PENSTOCK_RECEIVER, SERIES_SECONDS, line_with
 from penstock.bench.cpu_sets import pinned
 from penstock.bench.load import LARGE_FRAME, LARGE_MARK, SMALL_MARK, Case
-from penstock.devices._base.processes import Child, free_port
+from penstock.hosts.child import Child, free_port
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.files.dealing import Dealing
 from penstock.receiver.process.supervisor import ALLOCATOR

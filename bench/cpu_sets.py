@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from penstock.devices._base.processes import PYTHON
+from penstock.hosts.child import PYTHON
 
 TOPOLOGY = Path("/sys/devices/system/cpu")
 LEAST = 4

@@ -23,7 +23,7 @@ import zmq
 from penstock.bench.contenders import line_with
 from penstock.bench.load import high_water_mark
 from penstock.codecs import bslz4
-from penstock.devices._base.processes import PENSTOCK, Child
+from penstock.hosts.child import PENSTOCK, Child
 from penstock.receiver.client import ReceiverClient
 
 CASES = ((200_000, 5_000), (2_000_000, 500))

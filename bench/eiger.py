@@ -30,15 +30,15 @@ from typing import Any, Protocol
 import numpy as np
 import zmq
 
+from penstock.beamline.demonstrated import DemonstrationFailed
+from penstock.beamline.stage import eiger
 from penstock.bench import dectris, limit
 from penstock.bench.contenders import PENSTOCK_RECEIVER, WRITE_LIMIT, Receiver, line_with
 from penstock.bench.latency import measure as latency
 from penstock.bench.load import Case, high_water_mark
 from penstock.bench.warm import warm
 from penstock.codecs import bslz4
-from penstock.devices._base.demonstrated import DemonstrationFailed
-from penstock.devices._base.processes import PENSTOCK, Child, ProcessFailed
-from penstock.devices._base.stage import eiger
+from penstock.hosts.child import PENSTOCK, Child, ProcessFailed
 from penstock.streamer.slices import slices
 
 BAR = 0.9

@@ -22,7 +22,7 @@ from penstock.bench.contenders import line_with, process_seconds
 from penstock.bench.epics_bare import DRIVER, IMAGE, POSTED
 from penstock.bench.pipeline import ENTRY, Frames, Receiver
 from penstock.bridges.epics.client import BridgeClient
-from penstock.devices._base.processes import PENSTOCK, PYTHON, Child, free_port
+from penstock.hosts.child import PENSTOCK, PYTHON, Child, free_port
 from penstock.streamer.client import StreamerClient
 from penstock.streamer.settings import Settings, TriggerMode
 

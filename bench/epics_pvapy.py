@@ -21,7 +21,7 @@ from penstock.bench.load import high_water_mark
 from penstock.bench.pipeline import DEADLINE, ENTRY, Frames, Receiver
 from penstock.bench.pvapy_programs import Consumer, Spent, alone, source, within
 from penstock.bench.reductions import median_ratio
-from penstock.devices._base.processes import PENSTOCK, Child
+from penstock.hosts.child import PENSTOCK, Child
 
 PROGRAMS = JUDGES / "bin"
 CASES = (

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from penstock.bench.contenders import SERIES_SECONDS, line_with
 from penstock.bench.warm import warm
-from penstock.devices._base.processes import PENSTOCK, Child, free_port
+from penstock.hosts.child import PENSTOCK, Child, free_port
 from penstock.receiver.client import ReceiverClient
 from penstock.receiver.reader import SeriesFile
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import h5py
 import tango
 
+from penstock.beamline.demonstration import Demonstration
+from penstock.beamline.stage import Staged
 from penstock.bench.results import Latency
-from penstock.devices._base.demonstration import Demonstration
-from penstock.devices._base.stage import Staged
 
 SERIES = 20
 FRAMES = 20

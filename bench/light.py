@@ -26,7 +26,7 @@ from typing import Any
 import msgspec
 import zmq
 
-from penstock.devices._base.processes import PYTHON, Child, ready_line
+from penstock.hosts.child import PYTHON, Child, ready_line
 from penstock.streamer import light_streamer
 from penstock.streamer.light_client import LightClient, LightStatus
 

@@ -23,7 +23,7 @@ import msgspec
 from penstock.bench.contenders import SERIES_SECONDS, line_with
 from penstock.bench.load import high_water_mark
 from penstock.bench.unwritten import COMMAND, FIGURES, Series
-from penstock.devices._base.processes import Child, free_port
+from penstock.hosts.child import Child, free_port
 from penstock.receiver.client import ReceiverClient
 from penstock.streamer.generator import generate
 from penstock.streamer.generator_plan import Plan

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from penstock.bench.contenders import line_with
 from penstock.bench.viewer import DEADLINE, receiving
-from penstock.devices._base.processes import PENSTOCK, Child, free_port
+from penstock.hosts.child import PENSTOCK, Child, free_port
 
 FRAMES = 100_000
 SIDE = 64

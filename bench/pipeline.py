@@ -18,7 +18,7 @@ import numpy as np
 
 from penstock.bench.contenders import children, line_with, process_seconds
 from penstock.bench.load import high_water_mark
-from penstock.devices._base.processes import PENSTOCK, PYTHON, Child, free_port
+from penstock.hosts.child import PENSTOCK, PYTHON, Child, free_port
 from penstock.processing.client import PipelineClient
 from penstock.processing.models import Counts
 from penstock.receiver.client import ReceiverClient

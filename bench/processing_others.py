@@ -26,7 +26,7 @@ import urllib3
 
 from penstock.bench.pipeline import DEADLINE, Frames, Pipeline, Receiver
 from penstock.bench.processing import NOTHING, QUEUE_MB
-from penstock.devices._base.processes import Child, free_port
+from penstock.hosts.child import Child, free_port
 from penstock.resources.version import CHECKOUT
 
 ENVIRONMENT = CHECKOUT / ".venv-judges" / "processing"

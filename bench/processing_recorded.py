@@ -21,7 +21,7 @@ import numpy as np
 
 from penstock.bench.contenders import process_seconds
 from penstock.codecs import bslz4
-from penstock.devices._base.processes import PYTHON
+from penstock.hosts.child import PYTHON
 from penstock.processing.config.pipeline_config import PipelineConfig, StepConfig
 from penstock.processing.distributor.link import Command, Setup, Snapshot
 from penstock.processing.wire import Step, local

@@ -21,7 +21,7 @@ from penstock.bench.compare import FRAMES, NAIVE_FRAMES, SIZES
 from penstock.bench.contenders import NAIVE, PENSTOCK_RECEIVER, Receiver, generator, line_with
 from penstock.bench.load import Case, high_water_mark
 from penstock.bench.results import Profile
-from penstock.devices._base.processes import PYTHON, Child, ProcessFailed, free_port
+from penstock.hosts.child import PYTHON, Child, ProcessFailed, free_port
 
 KINDS = (
     "kernel: copies", "kernel: memory pages", "kernel: network", "kernel: files", "kernel: the rest",

@@ -15,7 +15,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from penstock.bench.pipeline import DEADLINE, Frames, difference
-from penstock.devices._base.processes import Child, free_port
+from penstock.hosts.child import Child, free_port
 
 MOST_MISSED, LEAST_RATE = 0.01, 0.8
 """Share of frames that PvaPy's consumers have missed, and of the rate that a source has kept, beyond which

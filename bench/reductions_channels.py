@@ -18,12 +18,12 @@ from typing import Any
 
 import tango
 
+from penstock.beamline.registration import register
 from penstock.bench.channel_device import CHANNELS, DEVICE, INSTANCE, READY, SERVER
 from penstock.bench.pipeline import DEADLINE, Frames, Pipeline, Receiver, difference
 from penstock.bench.reductions import Figure, Progress, median_ratio
-from penstock.devices._base.embedded_database import start_database
-from penstock.devices._base.processes import PYTHON, Child
-from penstock.devices._base.registration import register
+from penstock.hosts.child import PYTHON, Child
+from penstock.hosts.tango_database import start_database
 
 BAR = 0.95
 """Least rate with channels, times that without."""

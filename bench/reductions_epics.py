@@ -18,7 +18,7 @@ from penstock.bench.channel_ioc import CHANNELS, PREFIX, READY
 from penstock.bench.pipeline import DEADLINE, Frames
 from penstock.bench.reductions import Figure, NotMeasured, Progress
 from penstock.bench.reductions_channels import CASES, VALUES, compared
-from penstock.devices._base.processes import PYTHON, Child, free_port
+from penstock.hosts.child import PYTHON, Child, free_port
 
 PACKAGES = ("softioc", "p4p", "aioca")
 

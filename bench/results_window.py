@@ -27,7 +27,7 @@ import numpy as np
 from penstock.bench.contenders import line_with
 from penstock.bench.delays import Delays
 from penstock.bench.pipeline import Frames, Pipeline, Receiver
-from penstock.devices._base.processes import PENSTOCK, Child
+from penstock.hosts.child import PENSTOCK, Child
 
 SIZE = (1920, 1080)
 RATE = 100.0

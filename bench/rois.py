@@ -15,7 +15,7 @@ from pathlib import Path
 
 from penstock.bench.contenders import line_with
 from penstock.bench.viewer import DEADLINE, Receiver, receiving
-from penstock.devices._base.processes import PENSTOCK, Child, free_port
+from penstock.hosts.child import PENSTOCK, Child, free_port
 from penstock.receiver.models import Rectangle
 
 REGIONS = (0, 1, 4)

@@ -24,7 +24,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from penstock.devices._base.processes import ProcessFailed
+from penstock.hosts.child import ProcessFailed
 from penstock.sardana.door import MacroTimeout
 from penstock.sardana.laboratory.laboratory import Laboratory, LaboratoryFailed, Unit
 

@@ -34,7 +34,7 @@ import msgspec
 import zmq
 
 from penstock.bench.contenders import line_with
-from penstock.devices._base.processes import PENSTOCK, Child, free_port
+from penstock.hosts.child import PENSTOCK, Child, free_port
 from penstock.receiver.client import ReceiverClient
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.models import SeriesCheck, Status
@@ -290,7 +290,7 @@ def _mb(nbytes: int) -> str:
 
 def main() -> int:
     """Entry point of `make soak`; return 0 if all requirements are met."""
-    from penstock.devices._base.processes import ProcessFailed
+    from penstock.hosts.child import ProcessFailed
 
     description, _, examples = (__doc__ or "").partition("\nExamples:")
     parser = argparse.ArgumentParser(

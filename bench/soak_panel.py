@@ -25,8 +25,8 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from penstock.devices._base.demonstration import Demonstration
-from penstock.devices._base.processes import PENSTOCK, Child
+from penstock.beamline.demonstration import Demonstration
+from penstock.hosts.child import PENSTOCK, Child
 
 GROWTH_LIMIT = 50_000
 """Bytes per series, once caches are filled."""

@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from penstock.devices._base.processes import PYTHON
+from penstock.hosts.child import PYTHON
 from penstock.stins.messages import Buffer
 
 COMMAND = (

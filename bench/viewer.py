@@ -27,7 +27,7 @@ from pathlib import Path
 import numpy as np
 
 from penstock.bench.contenders import line_with
-from penstock.devices._base.processes import PENSTOCK, Child, free_port
+from penstock.hosts.child import PENSTOCK, Child, free_port
 from penstock.receiver.client import ReceiverClient
 from penstock.receiver.live import last_frame
 from penstock.receiver.models import Status

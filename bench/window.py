@@ -38,7 +38,7 @@ from penstock.bench import opening, results_window
 from penstock.bench.contenders import line_with
 from penstock.bench.delays import Delays
 from penstock.bench.viewer import DEADLINE, Receiver, receiving
-from penstock.devices._base.processes import PENSTOCK, Child, ProcessFailed, free_port
+from penstock.hosts.child import PENSTOCK, Child, ProcessFailed, free_port
 from penstock.receiver.models import Rectangle
 
 SIZE = (1920, 1080)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import tango
 
-    from penstock.devices._base.tango_host import TangoHost
+    from penstock.hosts.tango_host import TangoHost
 
 
 def open_database() -> tuple[TangoHost, tango.Database]:
@@ -19,7 +19,7 @@ def open_database() -> tuple[TangoHost, tango.Database]:
     import tango
 
     from penstock.cli.main import UserError
-    from penstock.devices._base.tango_host import VARIABLE, files, tango_host
+    from penstock.hosts.tango_host import VARIABLE, files, tango_host
 
     host = tango_host()
     remedy = "start one with `penstock database`, then: export TANGO_HOST=127.0.0.1:10000"

@@ -134,7 +134,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Measure, print a table; return the exit status."""
     from penstock.cli.main import UserError
-    from penstock.devices._base.processes import ProcessFailed
+    from penstock.hosts.child import ProcessFailed
 
     for option in ("dir", "disk", *(("ram",) if args.figures else ())):
         folder = getattr(args, option)

@@ -121,7 +121,7 @@ def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
 def _complete(action: Any) -> None:
     import shtab
 
-    from penstock.devices._base.registry import SERVICES, camera_names
+    from penstock.devices._server.registry import SERVICES, camera_names
 
     word = action.metavar
     if word in FILES:

@@ -46,8 +46,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run it until Ctrl-C or SIGTERM."""
     from penstock.cli.main import UserError
-    from penstock.devices._base.embedded_database import start_database
-    from penstock.devices._base.processes import ProcessFailed
+    from penstock.hosts.child import ProcessFailed
+    from penstock.hosts.tango_database import start_database
 
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -69,8 +69,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _description(folder: Path, port: int) -> str:
     """Return which database runs here, and which one commands use unless TANGO_HOST names it."""
-    from penstock.devices._base.embedded_database import FILE_NAME
-    from penstock.devices._base.tango_host import tango_host
+    from penstock.hosts.tango_database import FILE_NAME
+    from penstock.hosts.tango_host import tango_host
 
     address, host = f"127.0.0.1:{port}", tango_host()
     sentence = f"Tango database {address} (embedded, {folder / FILE_NAME})"

@@ -37,13 +37,13 @@ from penstock.stins.texts import plural
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from penstock.devices._base.demonstration import Demonstration, Outcome
-    from penstock.devices._base.processes import Child
-    from penstock.devices._base.stage import Staged
+    from penstock.beamline.demonstration import Demonstration, Outcome
+    from penstock.beamline.stage import Staged
+    from penstock.hosts.child import Child
 
 
 DETECTORS = ("simulator", "eiger", "pilatus", "genicam", "jungfrau", "moench", "areadetector")
-"""The keys of `devices._base.stage.MODELS` in small letters."""
+"""The keys of `penstock.beamline.stage.MODELS` in small letters."""
 FRAMES = 100
 FRAMES_IN_A_WINDOW = 1000
 """Long enough to look at: twenty seconds."""
@@ -87,10 +87,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run it."""
+    from penstock.beamline.demonstrated import DemonstrationFailed
+    from penstock.beamline.demonstration import Demonstration
     from penstock.cli.main import UserError
-    from penstock.devices._base.demonstrated import DemonstrationFailed
-    from penstock.devices._base.demonstration import Demonstration
-    from penstock.devices._base.processes import ProcessFailed
+    from penstock.hosts.child import ProcessFailed
 
     opens = _viewer if args.view else _panel if args.panel else None
     frames = args.frames if args.frames is not None else FRAMES if opens is None else FRAMES_IN_A_WINDOW
@@ -122,8 +122,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _staged(args: argparse.Namespace) -> Staged:
+    from penstock.beamline import stage
     from penstock.cli.main import UserError
-    from penstock.devices._base import stage
 
     if args.detector == "eiger":
         return stage.eiger(args.stream or "v1")
@@ -199,7 +199,7 @@ def _panel(demonstration: Demonstration) -> Child[bool]:
 
 
 def _window(name: str, ready: str, demonstration: Demonstration, *command: str) -> Child[bool]:
-    from penstock.devices._base.processes import PENSTOCK, Child
+    from penstock.hosts.child import PENSTOCK, Child
 
     return Child(
         name, (*PENSTOCK, *command), lambda line: line.startswith(ready) or None, deadline=60.0,

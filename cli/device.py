@@ -63,10 +63,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Register a device, or run the server."""
+    from penstock.beamline.registration import is_known, registered
     from penstock.cli.main import UserError
-    from penstock.devices._base.registration import is_known, registered
-    from penstock.devices._base.registry import SERVICES, UnknownCamera
-    from penstock.devices._base.server import run_server, server_classes
+    from penstock.devices._server.registry import SERVICES, UnknownCamera
+    from penstock.devices._server.server import run_server, server_classes
     from penstock.streamer.loading import CameraFileError
 
     given, instance, options = _names(args)
@@ -112,7 +112,7 @@ def own_script(server: str) -> str:
 
 def _example(kind: type[tango.server.Device]) -> str:
     """Return what registers a first device of a class, as options."""
-    from penstock.devices._base.registration_checks import needed_address
+    from penstock.beamline.checks import needed_address
 
     name = needed_address(kind)
     device, port = ("lab/pipeline/1", 5100) if name == "PipelineUrl" else ("sim/det/1", 5000)
@@ -150,11 +150,11 @@ def _register(
     server: str,
     classes: tuple[type[tango.server.Device], ...],
 ) -> None:
+    from penstock.beamline.checks import known_properties, missing, value_problem
+    from penstock.beamline.plan import registered_as, same
+    from penstock.beamline.registration import register
     from penstock.cli.main import UserError
-    from penstock.devices._base.interface import announce
-    from penstock.devices._base.registration import register
-    from penstock.devices._base.registration_checks import known_properties, missing, value_problem
-    from penstock.devices._base.registration_plan import registered_as, same
+    from penstock.devices._server.interface import announce
 
     kinds = {kind.__name__.lower(): kind for kind in classes}
     kind = kinds.get((args.kind or classes[0].__name__).lower())

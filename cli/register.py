@@ -24,7 +24,7 @@ from penstock.cli._tango_database import open_database
 from penstock.stins.texts import plural
 
 if TYPE_CHECKING:
-    from penstock.devices._base.registration_plan import Entry, Plan, Setting
+    from penstock.beamline.plan import Entry, Plan, Setting
 
 SIGNS = {"add": "+", "move": ">", "change": "~", "none": "="}
 
@@ -47,9 +47,9 @@ def run(args: argparse.Namespace) -> int:
     """Compare, print, and write with --write; return the exit status."""
     import tango
 
+    from penstock.beamline.file import BeamlineFileError, load
+    from penstock.beamline.plan import apply, compare, running
     from penstock.cli.main import UserError
-    from penstock.devices._base.beamline_file import BeamlineFileError, load
-    from penstock.devices._base.registration_plan import apply, compare, running
 
     try:
         file = load(args.file)

@@ -32,7 +32,7 @@ from penstock.cli._output import add_json, console, emit
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from penstock.devices._base.processes import Child
+    from penstock.hosts.child import Child
     from penstock.sardana.door import Door, MacroRun
     from penstock.sardana.laboratory.demonstration import SardanaDemonstration
 
@@ -70,8 +70,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run it."""
+    from penstock.beamline.demonstrated import DemonstrationFailed
     from penstock.cli.main import UserError
-    from penstock.devices._base.demonstrated import DemonstrationFailed
     from penstock.sardana.laboratory.demonstration import SardanaDemonstration
 
     for package in ("sardana", "itango"):
@@ -208,7 +208,7 @@ def _summary(demonstration: SardanaDemonstration, runs: list[dict[str, Any]]) ->
 
 
 def _viewer(demonstration: SardanaDemonstration) -> Child[bool]:
-    from penstock.devices._base.processes import PENSTOCK, Child
+    from penstock.hosts.child import PENSTOCK, Child
 
     return Child(
         "the viewer", (*PENSTOCK, "view", demonstration.receiver_url, "--log"),

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from penstock.devices._base import processes
+from penstock.hosts import child
 from tests import distribution
 from tests.shared import Shared
 
@@ -38,8 +38,8 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 # Each process of `pytest -n` has ports of its own: a test may take one seconds before it uses it.
 if worker := os.environ.get("PYTEST_XDIST_WORKER"):
-    share = len(processes.PORTS) // 8
-    processes.PORTS = processes.PORTS[share * (int(worker.removeprefix("gw")) % 8) :][:share]
+    share = len(child.PORTS) // 8
+    child.PORTS = child.PORTS[share * (int(worker.removeprefix("gw")) % 8) :][:share]
 
 # The contract suites are not in files named test_….py, and what fails there has to say why, too.
 SUITES = (

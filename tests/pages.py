@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from penstock.devices._base.processes import free_port
+from penstock.hosts.child import free_port
 
 DEADLINE = 60.0
 """Seconds for one step."""

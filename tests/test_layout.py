@@ -19,6 +19,7 @@ from penstock.cli.main import COMMANDS, build_parser, main
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = (
+    "beamline",
     "bench",
     "bridges",
     "cli",
@@ -27,6 +28,7 @@ FOLDERS = (
     "codecs",
     "devices",
     "gui",
+    "hosts",
     "processing",
     "receiver",
     "resources",

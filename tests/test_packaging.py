@@ -17,7 +17,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from penstock.devices._base.server import server_names
+from penstock.devices._server.server import server_names
 from penstock.receiver.http.page import ASSETS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -217,7 +217,7 @@ def test_every_supported_camera_has_a_device_server_of_its_name() -> None:
     config.optionxform = str  # type: ignore[assignment, method-assign]
     config.read(ROOT / "setup.cfg")
     scripts = re.findall(
-        r"^(\w+) = penstock\.devices\._base\.server:main$",
+        r"^(\w+) = penstock\.devices\._server\.server:main$",
         config["options.entry_points"]["console_scripts"],
         re.MULTILINE,
     )

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from penstock.devices._base.demonstration import Demonstration
-from penstock.devices._base.stage import eiger
+from penstock.beamline.demonstration import Demonstration
+from penstock.beamline.stage import eiger
 from tests.pages import DEADLINE, run, steps
 
 ROOT = Path(__file__).resolve().parent.parent

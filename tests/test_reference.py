@@ -13,12 +13,12 @@ import msgspec
 import nxvalidate
 import pytest
 
-from penstock.devices._base import pipeline_device
-from penstock.devices._base.detector import Detector
-from penstock.devices._base.receiver_device import STATUS_ATTRIBUTES
-from penstock.devices._base.series_settings import DEVICE_SETTINGS, PERIOD_ATTRIBUTES
-from penstock.devices._base.states import TANGO_STATE
-from penstock.devices._base.view_attributes import VIEW_ATTRIBUTES
+from penstock.devices._detector.detector import Detector
+from penstock.devices._detector.view_attributes import VIEW_ATTRIBUTES
+from penstock.devices._series.settings import DEVICE_SETTINGS, PERIOD_ATTRIBUTES
+from penstock.devices._series.states import TANGO_STATE
+from penstock.devices._services import pipeline as pipeline_device
+from penstock.devices._services.receiver import STATUS_ATTRIBUTES
 from penstock.processing import models as processing_models
 from penstock.processing.config.pipeline_config import PipelineConfig
 from penstock.processing.config.pipeline_file import PipelineFile
@@ -321,7 +321,7 @@ def test_every_kind_of_refusal_of_a_detector_is_described() -> None:
     root = REFERENCE.parent.parent
     streamer = [root / f"streamer/{name}.py" for name in ("engine", "series", "jobs", "checks", "states")]
     known = {
-        *_kinds("ArmRefused", files=(root / "devices/_base").glob("*.py")),
+        *_kinds("ArmRefused", files=(root / "devices").glob("_*/*.py")),
         *_kinds("Refused", files=streamer),
         *_kinds_of_a_check(),
     }

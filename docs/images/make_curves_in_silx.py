@@ -16,7 +16,7 @@ from typing import Any
 
 os.environ["HDF5_USE_FILE_LOCKING"] = "FALSE"  # as silx view sets it
 
-from penstock.devices._base.processes import free_port
+from penstock.hosts.child import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 PICTURE = Path(__file__).with_name("curves-in-silx.png")

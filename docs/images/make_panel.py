@@ -18,7 +18,7 @@ import tango
 from PIL import Image
 from silx.gui import qt
 
-from penstock.devices._base.demonstration import Demonstration
+from penstock.beamline.demonstration import Demonstration
 from penstock.gui import theme
 from penstock.gui.model.fleet import Fleet
 from penstock.gui.panel.app import Options, open_window

@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from penstock.devices._base.demonstrated import Demonstrated
+from penstock.beamline.demonstrated import Demonstrated
 from penstock.sardana.door import Door
 from penstock.sardana.laboratory import spock
 from penstock.sardana.laboratory.laboratory import FLY_GROUP, GROUP, Laboratory, LaboratoryFailed, Unit

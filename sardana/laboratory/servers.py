@@ -7,8 +7,8 @@ from pathlib import Path
 
 import tango
 
-from penstock.devices._base.embedded_database import wait_until_answers
-from penstock.devices._base.processes import PYTHON, Child
+from penstock.hosts.child import PYTHON, Child
+from penstock.hosts.tango_database import wait_until_answers
 from penstock.sardana import plugin
 
 POOL, MACRO_SERVER, DOOR = "pool/penstock/1", "macroserver/penstock/1", "door/penstock/1"

@@ -12,7 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 from threading import TIMEOUT_MAX
 
-from penstock.devices._base.processes import PYTHON
+from penstock.hosts.child import PYTHON
 from penstock.sardana.laboratory.servers import DOOR, MACRO_SERVER
 
 PROFILE = "penstock"

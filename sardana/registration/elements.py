@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 import tango
 
-from penstock.devices._base.interface import PROPERTY
+from penstock.devices._server.interface import PROPERTY
 from penstock.sardana.registration.paths import Target
 
 NAME = re.compile(r"[A-Za-z_]\w*")

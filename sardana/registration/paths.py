@@ -11,7 +11,7 @@ from typing import Literal
 
 import tango
 
-from penstock.devices._base.registration_plan import running
+from penstock.beamline.plan import running
 from penstock.sardana import plugin
 
 Action = Literal["add", "change", "remove", "none"]

@@ -19,7 +19,7 @@ from penstock.bench.contenders import CONTENDERS, PENSTOCK_RECEIVER
 from penstock.bench.load import Case
 from penstock.bench.results import load
 from penstock.cli.main import main
-from penstock.devices._base.processes import PENSTOCK
+from penstock.hosts.child import PENSTOCK
 from tests.bench.canned import results
 
 RAM = Path("/dev/shm")

@@ -19,7 +19,7 @@ from penstock.bench.cores import Found, setups
 from penstock.bench.cores_content import words, wrong_in_raw_files, wrong_in_series
 from penstock.bench.cores_report import report
 from penstock.bench.cores_series import Ours, Place, Setup, Take
-from penstock.devices._base.processes import PYTHON
+from penstock.hosts.child import PYTHON
 
 TWO_MB = Setup(frame_bytes=2_000_000, sockets=4)
 NOWHERE = Place(folder=Path("/nowhere"), send=Path("send"), limit=Path("limit_files"))

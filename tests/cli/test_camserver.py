@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.devices._base.processes import PENSTOCK
+from penstock.hosts.child import PENSTOCK
 
 
 def test_its_ready_line_says_where_it_is_and_a_signal_ends_it(tmp_path: Path) -> None:

@@ -17,13 +17,13 @@ import h5py
 import psutil
 import pytest
 
+from penstock.beamline.demonstration import Demonstration
+from penstock.beamline.stage import MODELS
 from penstock.cli.demo import DETECTORS
 from penstock.cli.main import main
-from penstock.devices._base.demonstration import Demonstration
-from penstock.devices._base.processes import PENSTOCK
-from penstock.devices._base.stage import MODELS
 from penstock.devices._sls import virtual
 from penstock.devices._sls.connection import memory_name
+from penstock.hosts.child import PENSTOCK
 from tests.system.beamline import until
 from tests.third_party import program_of
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import h5py
 import pytest
 
-from penstock.devices._base.processes import free_port
+from penstock.hosts.child import free_port
 from tests.receiver.processes import DEADLINE, ReceiverProcess
 
 pytestmark = pytest.mark.slow

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from penstock.devices._base.demonstration import Demonstration
-from penstock.devices._base.processes import PENSTOCK
+from penstock.beamline.demonstration import Demonstration
+from penstock.hosts.child import PENSTOCK
 
 
 @pytest.mark.slow

@@ -21,7 +21,7 @@ from rich.console import Console
 
 from penstock.cli.main import main
 from penstock.cli.sardana_demo import _split
-from penstock.devices._base.processes import PENSTOCK
+from penstock.hosts.child import PENSTOCK
 from penstock.sardana.laboratory.macro_screen import MacroScreen
 from tests.pages import alike
 

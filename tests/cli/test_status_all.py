@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from penstock.cli.main import main
-from penstock.devices._base.embedded_database import start_database
-from penstock.devices._base.processes import free_port
+from penstock.hosts.child import free_port
+from penstock.hosts.tango_database import start_database
 
 DEADLINE = 60.0
 

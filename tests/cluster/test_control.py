@@ -15,7 +15,7 @@ from penstock.cluster import control as module
 from penstock.cluster.config import ControlConfig
 from penstock.cluster.control import Control
 from penstock.cluster.models import Part, Status
-from penstock.devices._base.processes import free_port
+from penstock.hosts.child import free_port
 from penstock.receiver.service.refusal import Refused
 from tests.cluster.kubernetes_stub import Kubernetes
 

@@ -10,7 +10,7 @@ import urllib3
 
 from penstock.cluster.config import KubernetesConfig
 from penstock.cluster.kubernetes import Deployments, KubernetesRefused, Scale
-from penstock.devices._base.processes import free_port
+from penstock.hosts.child import free_port
 from tests.cluster.kubernetes_stub import BEFORE, BEHIND, Kubernetes
 
 NAME = "eiger-receiver"

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from penstock.devices._base.processes import free_port
+from penstock.hosts.child import free_port
 from tests.cluster.control_process import DEADLINE, ControlProcess
 from tests.cluster.kubernetes_stub import Kubernetes
 from tests.processing.test_process import Running

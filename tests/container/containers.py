@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from penstock.devices._base.processes import free_port
+from penstock.hosts.child import free_port
 from penstock.receiver.client import ReceiverClient
 from penstock.receiver.models import Status
 from tests.container.store import RESTRICTED, Store

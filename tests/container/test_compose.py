@@ -11,7 +11,7 @@ from pathlib import Path
 import h5py
 import pytest
 
-from penstock.devices._base.processes import free_port
+from penstock.hosts.child import free_port
 from penstock.processing.client import PipelineClient, PipelineUnavailable
 from penstock.receiver.client import NoAnswer, ReceiverClient
 from tests.container.containers import until, wait

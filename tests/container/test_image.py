@@ -16,7 +16,7 @@ import h5py
 import numpy as np
 import pytest
 
-from penstock.devices._base.processes import free_port
+from penstock.hosts.child import free_port
 from penstock.processing.client import PipelineClient
 from penstock.processing.results.read import Results
 from tests import rings

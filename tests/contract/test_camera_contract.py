@@ -38,7 +38,7 @@ ALIKE = (
 DUE = "a frame that was due and did not come is told by acquisition.triggered()"
 MADE = """
 from {module} import {name}
-from penstock.devices._base.detector_class import detector_class
+from penstock.devices._detector.detector_class import detector_class
 print(detector_class({name}).__name__)
 """
 

@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 import zmq
 
-from penstock.devices._base.processes import free_port
 from penstock.devices._sls.connection import memory_name
+from penstock.hosts.child import free_port
 from tests.receiver.sources.sls import DUMMY, header
 
 VENDOR = Path(__file__).resolve().parents[1] / "vendor"

@@ -7,9 +7,9 @@ from contextlib import ExitStack
 
 import pytest
 
-from penstock.devices._base.processes import PENSTOCK, Child
-from penstock.devices._base.stage import json_line
+from penstock.beamline.stage import json_line
 from penstock.devices.areadetector import AreaDetector
+from penstock.hosts.child import PENSTOCK, Child
 from penstock.streamer.settings import TriggerMode
 from tests.network import Switch, unavailable
 from tests.streamer.rig import Rig

@@ -17,11 +17,11 @@ import hdf5plugin
 import numpy as np
 import pytest
 
+from penstock.beamline.stage import json_line
 from penstock.devices._areadetector import payload
 from penstock.devices._areadetector.ioc import Ioc
-from penstock.devices._base.processes import PENSTOCK, Child, free_port
-from penstock.devices._base.stage import json_line
 from penstock.devices.areadetector import AreaDetector
+from penstock.hosts.child import PENSTOCK, Child, free_port
 from penstock.streamer.settings import Limits, TriggerMode
 from penstock.streamer.unit import CameraError
 from tests.receiver.processes import DEADLINE

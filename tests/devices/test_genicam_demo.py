@@ -10,9 +10,9 @@ from pathlib import Path
 import h5py
 import pytest
 
-from penstock.devices._base.demonstration import Demonstration
-from penstock.devices._base.processes import PENSTOCK, Child
-from penstock.devices._base.stage import genicam
+from penstock.beamline.demonstration import Demonstration
+from penstock.beamline.stage import genicam
+from penstock.hosts.child import PENSTOCK, Child
 from tests.devices._genicam.turns import turn
 from tests.pages import run
 

@@ -13,10 +13,10 @@ import numpy as np
 import psutil
 import pytest
 
-from penstock.devices._base.processes import PYTHON, Child
-from penstock.devices._base.stage import json_line
+from penstock.beamline.stage import json_line
 from penstock.devices._genicam.fake_camera import LOOK
 from penstock.devices.genicam import GenICam
+from penstock.hosts.child import PYTHON, Child
 from penstock.stins.messages import IndexSource
 from penstock.streamer.camera import Acquisition, Exposure
 from penstock.streamer.checks import complete_properties

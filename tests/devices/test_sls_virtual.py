@@ -5,9 +5,9 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from penstock.devices._base.processes import PYTHON, free_port
 from penstock.devices._sls.connection import memory_name
 from penstock.devices._sls.virtual import RECEIVER, SHARED, START
+from penstock.hosts.child import PYTHON, free_port
 
 
 def test_a_program_that_ends_before_it_listens_is_named_with_its_last_words(tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ import pytest
 
 from penstock.cli import _fleet
 from penstock.cli.main import main
-from penstock.devices._base.processes import free_port
 from penstock.gui.model.fleet_pages import read_pipelines
+from penstock.hosts.child import free_port
 from penstock.processing.client import PipelineRefused
 from penstock.processing.results.read import Results
 from tests.processing.service.pipeline_process import DEADLINE

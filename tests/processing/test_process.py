@@ -19,7 +19,7 @@ import pytest
 
 from penstock.cli import process
 from penstock.cli.main import main
-from penstock.devices._base.processes import free_port
+from penstock.hosts.child import free_port
 from penstock.processing.client import PipelineClient, PipelineRefused
 from penstock.processing.config import pipeline_config
 from penstock.processing.models import Status

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from penstock.codecs.fill_value import fill_value
-from penstock.devices._base.processes import free_port
+from penstock.hosts.child import free_port
 from penstock.receiver.models import FrameStatus
 from tests.receiver.processes import DEADLINE, ReceiverProcess
 

@@ -19,7 +19,7 @@ import h5py
 import numpy as np
 import pytest
 
-from penstock.devices._base.processes import free_port
+from penstock.hosts.child import free_port
 from penstock.receiver.models import FrameStatus, Status
 from penstock.streamer.generator_faults import KINDS
 from tests.receiver.processes import DEADLINE, ReceiverProcess

@@ -15,7 +15,7 @@ import msgspec
 import pytest
 import urllib3
 
-from penstock.devices._base.processes import free_port
+from penstock.hosts.child import free_port
 from penstock.receiver.client import NoAnswer, ReceiverRefused
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.models import SeriesCheck

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 import tango
 
-from penstock.devices._base.processes import PENSTOCK, free_port
-from penstock.devices._base.registration import register
+from penstock.beamline.registration import register
+from penstock.hosts.child import PENSTOCK, free_port
 from penstock.sardana.laboratory import servers
 from penstock.sardana.laboratory.laboratory import GROUP, SARDANA, TIMER, Laboratory, Unit
 from tests.processing.test_process import Running, running

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import tango
 
-from penstock.devices._base.registration import register
+from penstock.beamline.registration import register
 from penstock.sardana.door import MacroRun
 from penstock.sardana.laboratory.laboratory import GROUP, TIMER, TRIGGERS, Laboratory
 from penstock.sardana.reference import parse

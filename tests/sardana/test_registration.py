@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import tango
 
-from penstock.devices._base.processes import PENSTOCK, free_port
+from penstock.hosts.child import PENSTOCK, free_port
 from penstock.processing.models import Result
 from penstock.sardana import plugin
 from penstock.sardana.laboratory import servers

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import tango
 
-from penstock.devices._base.processes import children
+from penstock.hosts.child import children
 from penstock.sardana.door import MacroRun
 from penstock.sardana.laboratory.laboratory import Laboratory, LaboratoryFailed, Unit
 from tests.sardana.scan_file import ScanFile

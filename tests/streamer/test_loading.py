@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.devices._base import registry
+from penstock.devices._server import registry
 from penstock.streamer.loading import CameraFileError, load_camera_file, load_sdk
 from penstock.streamer.unit import CameraError
 from tests.streamer.rig import DEADLINE
@@ -103,7 +103,7 @@ def test_a_tango_server_without_the_file_ends_with_a_sentence(
     from penstock import devices
     from penstock.cli import device
     from penstock.cli.main import UserError
-    from penstock.devices._base import server
+    from penstock.devices._server import server
 
     (tmp_path / "yak.py").write_text("import yak_sdk\n")
     monkeypatch.setattr(devices, "__path__", [*devices.__path__, str(tmp_path)])

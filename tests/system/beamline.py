@@ -13,9 +13,9 @@ from typing import Any
 
 import tango
 
-from penstock.devices._base.embedded_database import start_database
-from penstock.devices._base.processes import PENSTOCK, PYTHON, Child, children, free_port, ready_line
-from penstock.devices._base.registration import register
+from penstock.beamline.registration import register
+from penstock.hosts.child import PENSTOCK, PYTHON, Child, children, free_port, ready_line
+from penstock.hosts.tango_database import start_database
 from penstock.receiver.client import ReceiverClient
 from penstock.receiver.models import ReadyLine
 
@@ -148,7 +148,7 @@ class Beamline:
         child = Child(
             server,
             [
-                *PYTHON, "-m", "penstock.devices._base.server", name, instance,
+                *PYTHON, "-m", "penstock.devices._server.server", name, instance,
                 "-ORBendPoint", "giop:tcp:127.0.0.1:0",
             ],
             lambda line: True if "Ready to accept request" in line else None,

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 import tango.server
 
-from penstock.devices._base.detector_class import detector_class
+from penstock.devices._detector.detector_class import detector_class
 from penstock.streamer.features import Feature, HasFeatures
 from penstock.streamer.settings import Limits, Parameter, Value
 from penstock.streamer.unit import CameraError

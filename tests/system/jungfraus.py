@@ -18,10 +18,10 @@ from typing import Any
 import psutil
 import pytest
 
-from penstock.devices._base.processes import Child, children, is_taken
-from penstock.devices._base.stage import Staged, json_line, jungfrau
+from penstock.beamline.stage import Staged, json_line, jungfrau
 from penstock.devices._sls.connection import memory_name
 from penstock.devices._sls.virtual import server_of
+from penstock.hosts.child import Child, children, is_taken
 from tests.devices.sls_box import SlsBox
 from tests.system.beamline import FAULT, MOVING, ON, RUNNING, Beamline, until, wait_state
 from tests.third_party import program_of

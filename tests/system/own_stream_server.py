@@ -6,7 +6,7 @@ import sys
 
 import tango.server
 
-from penstock.devices._base.detector_class import detector_class
+from penstock.devices._detector.detector_class import detector_class
 from tests.system.sender_box import SenderBox
 
 if __name__ == "__main__":

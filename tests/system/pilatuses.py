@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from penstock.devices._base.processes import free_port
+from penstock.hosts.child import free_port
 from penstock.streamer.camserver.faults import Faults
 from penstock.streamer.camserver.server import SimulatedCamserver
 from penstock.streamer.light_client import LightClient

@@ -21,7 +21,7 @@ import msgspec
 import numpy as np
 import zmq
 
-from penstock.devices._base.processes import free_port
+from penstock.hosts.child import free_port
 from penstock.stins.messages import IndexSource
 from penstock.stins.user_part import UserPart
 from penstock.streamer.own_stream.contract import BoxLost, BoxState, Progress, StreamingDetector

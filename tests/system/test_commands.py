@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import tango
 
-from penstock.devices._base.processes import PENSTOCK, Child
+from penstock.hosts.child import PENSTOCK, Child
 from tests.system.accounts import file_counts
 from tests.system.beamline import ON, Beamline, until, wait_state
 

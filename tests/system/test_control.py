@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import tango
 
-from penstock.devices._base.processes import free_port
+from penstock.hosts.child import free_port
 from tests.cluster.control_process import ControlProcess
 from tests.cluster.kubernetes_stub import Kubernetes
 from tests.system.accounts import check_account

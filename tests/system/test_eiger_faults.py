@@ -12,8 +12,8 @@ import h5py
 import pytest
 import tango
 
-from penstock.devices._base.processes import PENSTOCK, Child, free_port
-from penstock.devices._base.stage import json_line
+from penstock.beamline.stage import json_line
+from penstock.hosts.child import PENSTOCK, Child, free_port
 from penstock.streamer.simplon.control_unit import ControlUnit
 from penstock.streamer.triggers import TriggerSource
 from tests.system.beamline import (

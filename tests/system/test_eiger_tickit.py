@@ -12,7 +12,7 @@ import h5py
 import hdf5plugin  # noqa: F401
 import pytest
 
-from penstock.devices._base.processes import Child, free_port
+from penstock.hosts.child import Child, free_port
 from tests.system.appendix_proxy import AppendixProxy
 from tests.system.beamline import FAULT, ON, Beamline, until, wait_state
 from tests.system.eigers import EigerStation

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import pytest
 import tango
 
-from penstock.devices._base.own_configuration import UNFINISHED
+from penstock.devices._tango.own_configuration import UNFINISHED
 from tests.system.beamline import ON, Beamline, ReceiverProcess, refusal, until, wait_state
 
 ROOT = Path(__file__).resolve().parents[2]

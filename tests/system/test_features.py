@@ -12,7 +12,7 @@ import h5py
 import pytest
 import tango
 
-from penstock.devices._base.processes import PYTHON, Child, free_port
+from penstock.hosts.child import PYTHON, Child, free_port
 from tests.system.beamline import ON, RUNNING, Beamline, refusal, until, wait_state
 
 pytestmark = pytest.mark.slow  # it has a server of two devices of its own

@@ -18,8 +18,8 @@ import psutil
 import pytest
 import tango
 
-from penstock.devices._base.processes import children, is_taken
-from penstock.devices._base.stage import moench
+from penstock.beamline.stage import moench
+from penstock.hosts.child import children, is_taken
 from tests.devices.sls_box import VENDOR, box
 from tests.system.beamline import (
     FAULT,

@@ -12,7 +12,7 @@ import h5py
 import hdf5plugin  # noqa: F401
 import pytest
 
-from penstock.devices._base.stage import moench
+from penstock.beamline.stage import moench
 from tests.system.beamline import FAULT, ON, Beamline, refusal, until, wait_state
 from tests.system.jungfraus import VirtualStation, virtual_station
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.devices._base.processes import PENSTOCK, Child, free_port, ready_line
+from penstock.hosts.child import PENSTOCK, Child, free_port, ready_line
 from penstock.streamer.process import ReadyLine
 from tests.pages import steps
 from tests.system.beamline import FAULT, ON, Beamline, until, wait_state

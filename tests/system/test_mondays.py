@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 import tango
 
-from penstock.devices._base import stage
-from penstock.devices._base.processes import Child, children, free_port
-from penstock.devices._base.registry import camera_class
-from penstock.devices._base.stage import Staged, json_line
+from penstock.beamline import stage
+from penstock.beamline.stage import Staged, json_line
+from penstock.devices._server.registry import camera_class
+from penstock.hosts.child import Child, children, free_port
 from penstock.streamer.own_stream.contract import StreamingDetector
 from tests.devices._genicam.exposing_camera import PATIENCE
 from tests.devices._genicam.turns import turn

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import tango
 
-from penstock.devices._base.processes import PYTHON, Child, children
+from penstock.hosts.child import PYTHON, Child, children
 from tests.system.beamline import FAULT, MOVING, ON, RUNNING, Beamline, refusal, until, wait_state
 from tests.system.sender_box import Box
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from penstock.devices._base.processes import Child
+from penstock.hosts.child import Child
 from tests.system.beamline import ON, Station, until, wait_state
 
 PANEL = Path(__file__).with_name("taurus_panel.py")

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import tango
 
-from penstock.devices._base.processes import PENSTOCK, children
+from penstock.hosts.child import PENSTOCK, children
 from penstock.streamer.camserver.faults import Faults
 from penstock.streamer.camserver.images import gaps
 from penstock.streamer.patterns import frame_number

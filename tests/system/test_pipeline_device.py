@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 import tango
 
-from penstock.devices._base.processes import Child
+from penstock.hosts.child import Child
 from penstock.processing.models import Status
 from tests.processing.test_process import ENTRY, Running, running
 from tests.receiver.processes import ReceiverProcess

@@ -11,8 +11,8 @@ import pytest
 import tango
 
 from penstock.cli.main import main
-from penstock.devices._base.processes import free_port
 from penstock.gui.model.directory import find_devices
+from penstock.hosts.child import free_port
 from penstock.receiver import config as configuration
 from tests.system.beamline import ON, Beamline, wait_state
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 import tango
 
-from penstock.devices._base.interface import PROPERTY
-from penstock.devices._base.processes import PENSTOCK, Child
+from penstock.devices._server.interface import PROPERTY
+from penstock.hosts.child import PENSTOCK, Child
 from tests.system.beamline import Beamline, until
 
 SCRIPTS = Path(sysconfig.get_path("scripts"))

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from penstock.devices._base.processes import PENSTOCK, Child, free_port
-from penstock.devices._base.tango_host import TangoHost, tango_host
+from penstock.hosts.child import PENSTOCK, Child, free_port
+from penstock.hosts.tango_host import TangoHost, tango_host
 from tests.system.beamline import Beamline
 
 pytestmark = pytest.mark.slow

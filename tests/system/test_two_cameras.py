@@ -8,7 +8,7 @@ import re
 import pytest
 import tango
 
-from penstock.devices._base.processes import free_port
+from penstock.hosts.child import free_port
 from tests.system.beamline import ON, Beamline, refusal, until, wait_state
 
 
@@ -149,7 +149,7 @@ def test_a_streamer_on_another_host_is_driven_alike(beamline: Beamline) -> None:
     import os
     import signal
 
-    from penstock.devices._base.processes import PYTHON, Child
+    from penstock.hosts.child import PYTHON, Child
 
     command = [*PYTHON, "-m", "penstock.streamer.process", "Simulator", "--data", "tcp://127.0.0.1:0",
                "--control", "tcp://127.0.0.1:0"]  # fmt: skip

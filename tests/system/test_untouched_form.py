@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import tango
 
-from penstock.devices._base.series_settings import PERIOD_ATTRIBUTES
+from penstock.devices._series.settings import PERIOD_ATTRIBUTES
 from penstock.devices.simulator import Simulator
 from penstock.streamer.settings import STANDARD
 from tests.breadth import breadth

@@ -8,11 +8,11 @@ import random
 import pytest
 import tango
 
-from penstock.devices._base.device_properties import PropertyRefused, property_value
-from penstock.devices._base.server import server_classes, server_names
-from penstock.devices._base.tango_text import tango_status
+from penstock.devices._server.server import server_classes, server_names
+from penstock.devices._tango.device_properties import PropertyRefused, property_value
+from penstock.devices._tango.tango_text import tango_status
 from penstock.streamer.settings import Parameter
-from tests.devices._base.test_device_properties import TEXTS
+from tests.devices._tango.test_device_properties import TEXTS
 from tests.system.beamline import FAULT, ON, Beamline, refusal, until, wait_state
 
 URL = "http://127.0.0.1:1"

@@ -18,7 +18,7 @@ from p4p.util import ThreadedWorkQueue
 
 from penstock.bridges.epics.client import BridgeClient
 from penstock.bridges.epics.models import Status
-from penstock.devices._base.processes import free_port
+from penstock.hosts.child import free_port
 
 DEADLINE = 30.0
 """Seconds within which anything here has to happen; reached only when something is wrong."""

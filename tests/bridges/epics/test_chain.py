@@ -15,9 +15,9 @@ import h5py
 import numpy as np
 import pytest
 
+from penstock.beamline.stage import json_line
 from penstock.bench.contenders import line_with
-from penstock.devices._base.processes import PENSTOCK, Child, free_port
-from penstock.devices._base.stage import json_line
+from penstock.hosts.child import PENSTOCK, Child, free_port
 from penstock.receiver.models import FrameStatus, Status
 from penstock.streamer.client import StreamerClient
 from penstock.streamer.protocol import StreamerStatus

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from penstock.devices._base.processes import free_port
+from penstock.hosts.child import free_port
 from penstock.processing.results.read import Results
 from tests.bridges.epics.bridge_process import DEADLINE, BridgeProcess, Updates, environment
 from tests.processing.test_process import Running

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from p4p.client.thread import Context, RemoteError
 
-from penstock.devices._base.processes import free_port
 from penstock.gui.model import fleet_pages as fleet
+from penstock.hosts.child import free_port
 from penstock.receiver.models import ConsumerStatus
 from tests.bridges.epics.bridge_process import DEADLINE, BridgeProcess, Updates
 from tests.processing.test_process import Running

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from penstock.devices._base.processes import free_port
+from penstock.hosts.child import free_port
 from tests.bridges.epics.bridge_process import DEADLINE, BridgeProcess, environment
 from tests.receiver.processes import ReceiverProcess
 from tests.streams import Streamer, pixels

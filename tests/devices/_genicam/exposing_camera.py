@@ -17,8 +17,8 @@ from collections import deque
 from pathlib import Path
 from types import TracebackType
 
-from penstock.devices._base.processes import PYTHON
 from penstock.devices._genicam.fake_camera import FakeCamera, wait_for_port
+from penstock.hosts.child import PYTHON
 
 ROOT = Path(__file__).parents[3]
 XML = Path(__file__).with_suffix(".xml")

@@ -7,9 +7,9 @@ from contextlib import ExitStack
 
 import pytest
 
-from penstock.devices._base.processes import PYTHON, Child
-from penstock.devices._base.stage import json_line
+from penstock.beamline.stage import json_line
 from penstock.devices.genicam import GenICam
+from penstock.hosts.child import PYTHON, Child
 from penstock.streamer.checks import complete_properties
 from penstock.streamer.errors import Refused
 from penstock.streamer.settings import TriggerMode

@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 import tango
 
-from penstock.devices._base.embedded_database import start_database
-from penstock.devices._base.interface import PROPERTY as WRITTEN
-from penstock.devices._base.interface import announce
-from penstock.devices._base.pipeline_device import PenstockPipeline
-from penstock.devices._base.processes import Child, free_port
-from penstock.devices._base.registration import register
-from penstock.devices._base.server import server_classes
+from penstock.beamline.registration import register
+from penstock.devices._server.interface import PROPERTY as WRITTEN
+from penstock.devices._server.interface import announce
+from penstock.devices._server.server import server_classes
+from penstock.devices._services.pipeline import PenstockPipeline
 from penstock.gui.model import directory
 from penstock.gui.model.directory import PROPERTY, DirectoryEntry, DirectoryError, find_devices, open_database
+from penstock.hosts.child import Child, free_port
+from penstock.hosts.tango_database import start_database
 from tests.system.beamline import until
 
 

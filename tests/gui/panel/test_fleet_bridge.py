@@ -11,11 +11,11 @@ import pytest
 pytest.importorskip("silx.gui.qt", reason="the panel needs the extra gui")
 pytest.importorskip("p4p", reason="a bridge needs the extra epics")
 
-from penstock.devices._base.processes import free_port
 from penstock.gui.model import fleet_bridges
 from penstock.gui.model.directory import DirectoryEntry
 from penstock.gui.model.fleet import Fleet
 from penstock.gui.panel.fleet_page import FleetPage
+from penstock.hosts.child import free_port
 from tests.bridges.epics.bridge_process import BridgeProcess
 from tests.gui.panel.fleet_of import StandInDevice
 from tests.receiver.processes import ReceiverProcess

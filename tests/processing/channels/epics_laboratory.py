@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from penstock.devices._base.processes import free_port
+from penstock.hosts.child import free_port
 from tests.processing.channels.recorder_process import RecorderProcess
 
 IOC = Path(__file__).with_name("epics_ioc.py")

@@ -14,8 +14,8 @@ import msgspec
 import pytest
 import tango
 
-from penstock.devices._base.embedded_database import start_database
-from penstock.devices._base.registration import register
+from penstock.beamline.registration import register
+from penstock.hosts.tango_database import start_database
 from penstock.processing.channels.recorder import Settings
 from penstock.processing.channels.recording import ENDED, NO_NUMBER, News, Reader, Recording
 from penstock.processing.config.pipeline_config import ChannelConfig

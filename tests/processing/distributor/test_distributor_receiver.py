@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from penstock.devices._base.processes import free_port
+from penstock.hosts.child import free_port
 from tests.processing.distributor.pipelines import (
     SUM,
     column,

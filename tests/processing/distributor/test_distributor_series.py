@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from penstock.codecs import bslz4
-from penstock.devices._base.processes import free_port
+from penstock.hosts.child import free_port
 from tests.processing.distributor.pipelines import SUM, column, entry, frames_in, pipeline, results, statuses
 from tests.processing.distributor.small_series import SHAPE, first, send
 from tests.receiver.processes import ReceiverProcess

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from penstock.cli.main import main
-from penstock.devices._base.processes import free_port
+from penstock.hosts.child import free_port
 from penstock.receiver import config
 from penstock.receiver.config import ConfigError
 from tests import hostile

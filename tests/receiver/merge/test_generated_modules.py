@@ -17,7 +17,7 @@ import hdf5plugin  # noqa: F401 (registers the filters)
 import numpy as np
 import pytest
 
-from penstock.devices._base.processes import free_port
+from penstock.hosts.child import free_port
 from penstock.receiver.models import FrameStatus, Status
 from penstock.receiver.series.module_status import frame_status
 from penstock.streamer.generator_pixels import pixels

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from penstock.devices._base.processes import PYTHON, Child, ready_line
+from penstock.hosts.child import PYTHON, Child, ready_line
 from penstock.streamer.light_client import LightClient, LightStatus
 from tests.system.beamline import until
 

@@ -13,7 +13,7 @@ import pytest
 
 from penstock.cli import _recording as recordings
 from penstock.codecs import bslz4
-from penstock.devices._base.monitor_image import MonitorImage
+from penstock.devices._detector.live_image import MonitorImage
 from penstock.stins.messages import Frame, SeriesEnd
 from penstock.streamer import patterns
 from penstock.streamer.simplon.control_unit import ControlUnit

@@ -17,11 +17,11 @@ import numpy as np
 import pytest
 from p4p import Type, Value
 
+from penstock.beamline.stage import json_line
 from penstock.bridges.epics.models import In
 from penstock.cli.main import main
 from penstock.devices._areadetector.simulated import SimulatedIoc
-from penstock.devices._base.processes import PENSTOCK, Child, free_port
-from penstock.devices._base.stage import json_line
+from penstock.hosts.child import PENSTOCK, Child, free_port
 from penstock.receiver.models import FrameStatus
 from tests.bridges.epics.bridge_process import BridgeProcess
 from tests.receiver.processes import ReceiverProcess

@@ -16,7 +16,7 @@ import h5py
 import numpy as np
 import pytest
 
-from penstock.devices._base.processes import free_port
+from penstock.hosts.child import free_port
 from penstock.receiver.models import FrameStatus, SeriesCheck, Status
 from tests.receiver.processes import ReceiverProcess
 from tests.receiver.test_deaths import gone, state_of, stream, wait_until

@@ -1,0 +1,1 @@
+"""A beamline's devices: its file, their registration, and a demonstration with all of them."""

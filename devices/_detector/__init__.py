@@ -1,0 +1,1 @@
+"""The Tango device of a detector."""

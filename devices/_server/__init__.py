@@ -1,0 +1,1 @@
+"""The device server: the process of all devices, and the classes that it knows."""

@@ -1,0 +1,1 @@
+"""The Tango devices of receivers and pipelines."""

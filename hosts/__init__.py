@@ -1,0 +1,1 @@
+"""Processes of this host: children, and a Tango database of one's own."""
