@@ -76,7 +76,7 @@ QUICK := $(addprefix bridges/epics/test_,config_file.py ndarray.py) $(addprefix 
     $(addprefix processing/worker/test_,packing.py parameters.py) processing/wire/test_wire.py \
     $(addprefix processing/processors/test_,correct.py images.py regions.py) \
     $(addprefix gui/model/test_,fleet_row.py log_lines.py past.py series_texts.py texts.py words_of_forms.py) \
-    $(addprefix streamer/test_,faults.py orientation.py parameters.py ring.py series.py states.py)
+    $(addprefix streamer/camera/test_,faults.py orientation.py parameters.py ring.py series.py states.py)
 
 .PHONY: quick
 quick: $(STAMPS)/develop ## the tests of pure code, in half a minute: for every save, before `make test`

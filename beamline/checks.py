@@ -22,7 +22,7 @@ from penstock.devices._tango.device_properties import (
     PropertyRefused,
     property_value,
 )
-from penstock.streamer.loading import CameraFileError
+from penstock.streamer.camera.loading import CameraFileError
 
 TANGOS_OWN = (
     "_", "polled_", "non_auto_polled_", "min_poll_period", "poll_", "cmd_", "attr_", "blackbox_depth",

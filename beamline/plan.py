@@ -17,7 +17,7 @@ from penstock.beamline.registration import registered
 from penstock.devices._server.interface import announce
 from penstock.devices._server.registry import UnknownCamera
 from penstock.devices._server.server import server_classes
-from penstock.streamer.loading import CameraFileError
+from penstock.streamer.camera.loading import CameraFileError
 
 NOT_DEFINED = "DB_DeviceNotDefined"
 

@@ -27,7 +27,7 @@ from penstock.receiver.files.dealing import Dealing
 from penstock.receiver.process.supervisor import ALLOCATOR
 from penstock.stins.codec import encode_start
 from penstock.stins.messages import EndReason, Header
-from penstock.streamer.generator_plan import Module
+from penstock.streamer.simulated.generator.plan import Module
 
 COLUMNS, TYPE, ITEM_BYTES = 1000, "uint16", 2
 HUGE_FRAME, HUGE_MARK = 10_000_000, 2

@@ -23,8 +23,8 @@ from penstock.bench.epics_bare import DRIVER, IMAGE, POSTED
 from penstock.bench.pipeline import ENTRY, Frames, Receiver
 from penstock.bridges.epics.client import BridgeClient
 from penstock.hosts.child import PENSTOCK, PYTHON, Child, free_port
-from penstock.streamer.client import StreamerClient
-from penstock.streamer.settings import Settings, TriggerMode
+from penstock.streamer.camera.settings import Settings, TriggerMode
+from penstock.streamer.remote.client import StreamerClient
 
 DEADLINE = 60.0
 """Seconds for one series, and for a process to start."""

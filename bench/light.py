@@ -28,7 +28,7 @@ import zmq
 
 from penstock.hosts.child import PYTHON, Child, ready_line
 from penstock.streamer import light_streamer
-from penstock.streamer.light_client import LightClient, LightStatus
+from penstock.streamer.remote.light_client import LightClient, LightStatus
 
 RATE, SECONDS, MEGABYTES = 250.0, 20.0, 2.5
 IMAGE = {"shape": [1679, 1475], "type": "int32"}

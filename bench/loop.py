@@ -25,9 +25,9 @@ from penstock.bench.load import high_water_mark
 from penstock.bench.unwritten import COMMAND, FIGURES, Series
 from penstock.hosts.child import Child, free_port
 from penstock.receiver.client import ReceiverClient
-from penstock.streamer.generator import generate
-from penstock.streamer.generator_plan import Plan
-from penstock.streamer.push_socket import PushSocket
+from penstock.streamer.camera.push_socket import PushSocket
+from penstock.streamer.simulated.generator.generator import generate
+from penstock.streamer.simulated.generator.plan import Plan
 
 FLUSH_SECONDS = 1.0
 """Between two flushes: the default of `flush_seconds`."""

@@ -10,7 +10,7 @@ from penstock.receiver.sources.dectris_v1 import NAMES, DectrisV1Source
 from penstock.receiver.sources.dectris_v2 import DectrisV2Source
 from penstock.stins.errors import StinsError
 from penstock.stins.messages import Frame, Image, Start
-from penstock.streamer.simplon.recorded import Recorded
+from penstock.streamer.simulated.simplon.recorded import Recorded
 
 OF_THE_CLIENT = ("nimages", "ntrigger", "trigger_mode", "data_collection_date", "software_version")
 """Keys that the series sets, or the simulator itself."""

@@ -11,7 +11,7 @@ control at all times, and faults can be asked for, also while its power is off:
   echo 'CamSetup' | nc -N 127.0.0.1 PORT
   echo 'faults {"disk_full": true}' | nc -N 127.0.0.1 PORT
   echo 'power off' | nc -N 127.0.0.1 PORT
-  python -m penstock.streamer.triggers 127.0.0.1:PORT -n 10 --period 0.1
+  python -m penstock.streamer.simulated.triggers 127.0.0.1:PORT -n 10 --period 0.1
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from penstock.cli._output import add_json
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of this subcommand."""
-    from penstock.streamer.camserver.images import MODELS, PATTERNS
+    from penstock.streamer.simulated.camserver.images import MODELS, PATTERNS
 
     parser.add_argument(
         "--folder", type=Path, required=True, metavar="DIR",
@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
     """Serve until SIGINT or SIGTERM."""
     from penstock.cli.main import UserError
     from penstock.stins.addresses import host_port
-    from penstock.streamer.camserver.server import SimulatedCamserver
+    from penstock.streamer.simulated.camserver.server import SimulatedCamserver
 
     begin()
     try:

@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
     from penstock.cli.main import UserError
     from penstock.devices._server.registry import SERVICES, UnknownCamera
     from penstock.devices._server.server import run_server, server_classes
-    from penstock.streamer.loading import CameraFileError
+    from penstock.streamer.camera.loading import CameraFileError
 
     given, instance, options = _names(args)
     try:

@@ -41,9 +41,9 @@ from penstock.cli._output import add_json, emit
 from penstock.stins.texts import plural
 
 if TYPE_CHECKING:
-    from penstock.streamer.generator_faults import Faults
-    from penstock.streamer.generator_plan import Plan, Report
-    from penstock.streamer.push_socket import PushSocket
+    from penstock.streamer.camera.push_socket import PushSocket
+    from penstock.streamer.simulated.generator.faults import Faults
+    from penstock.streamer.simulated.generator.plan import Plan, Report
 
 
 HINT_SECONDS = 5.0
@@ -63,7 +63,7 @@ FAULTS = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of this subcommand."""
     from penstock.stins.checksums import ALGORITHMS
-    from penstock.streamer.generator_plan import GENERATED
+    from penstock.streamer.simulated.generator.plan import GENERATED
 
     size = parser.add_mutually_exclusive_group()
     size.add_argument(
@@ -174,7 +174,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Send one series; return 0 if every frame was sent, and its receiver, if asked, has all of them."""
     from penstock.cli import _verdict
-    from penstock.streamer.generator import DIED, generate
+    from penstock.streamer.simulated.generator.generator import DIED, generate
 
     plan = _plan(args)
     if args.filename and not args.filename.startswith("/"):
@@ -221,7 +221,7 @@ def run(args: argparse.Namespace) -> int:
 def _bind(plan: Plan, args: argparse.Namespace, pushes: list[PushSocket]) -> None:
     """Bind one socket per stream, on consecutive ports."""
     from penstock.cli.main import UserError
-    from penstock.streamer.push_socket import PushSocket, default_hwm
+    from penstock.streamer.camera.push_socket import PushSocket, default_hwm
 
     hwm = args.hwm or default_hwm(math.prod(plan.shape) * _item_bytes(plan.dtype))
     host, _, port = args.endpoint.rpartition(":")
@@ -243,7 +243,7 @@ def _bind(plan: Plan, args: argparse.Namespace, pushes: list[PushSocket]) -> Non
 def _faults(args: argparse.Namespace, stream: int) -> Faults:
     """Return the faults of one stream: those given by frame numbers, and those drawn at random."""
     from penstock.cli.main import UserError
-    from penstock.streamer.generator_faults import Faults, draw
+    from penstock.streamer.simulated.generator.faults import Faults, draw
 
     if args.faults_in is not None and stream not in args.faults_in:
         return Faults()
@@ -285,7 +285,7 @@ def _plan(args: argparse.Namespace) -> Plan:
     from penstock.cli.main import UserError
     from penstock.stins.blobs import blob_layout, has_colours
     from penstock.stins.errors import BlobError
-    from penstock.streamer.generator_plan import Plan
+    from penstock.streamer.simulated.generator.plan import Plan
 
     shape = args.shape
     if args.frame_bytes:

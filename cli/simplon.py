@@ -10,7 +10,7 @@ The device Eiger, ADEiger or fastcs-eiger drives it like a real one. The ready l
 REST interface, its stream, its trigger input, and that for faults, which works while its power is off, too:
   curl -X PUT -d '{"slow_arm": 5}' http://127.0.0.1:PORT/simulator/faults
   curl -X POST -d '{"on": false}' http://127.0.0.1:PORT/simulator/power
-  python -m penstock.streamer.triggers 127.0.0.1:PORT -n 10 --period 0.1
+  python -m penstock.streamer.simulated.triggers 127.0.0.1:PORT -n 10 --period 0.1
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ STREAMS = {"v1": "legacy", "v2": "cbor"}
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of this subcommand."""
-    from penstock.streamer.simplon.control_unit import MODELS
-    from penstock.streamer.simplon.pixels import PATTERNS
+    from penstock.streamer.simulated.simplon.control_unit import MODELS
+    from penstock.streamer.simulated.simplon.pixels import PATTERNS
 
     parser.add_argument(
         "--api", choices=("1.8.0", "1.6.0"), default="1.8.0", help="SIMPLON version (%(default)s)"
@@ -58,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
     """Serve until SIGINT or SIGTERM."""
     from penstock.cli._recording import RecordingError
     from penstock.cli.main import UserError
-    from penstock.streamer.simplon.control_unit import ControlUnit
+    from penstock.streamer.simulated.simplon.control_unit import ControlUnit
 
     begin()
     recorded = None

@@ -20,14 +20,14 @@ from penstock.cli.main import UserError
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of this subcommand."""
-    from penstock.streamer import process
+    from penstock.streamer.remote import process
 
     process.add_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Serve until a signal or the device ends it; return the exit status."""
-    from penstock.streamer import process
+    from penstock.streamer.remote import process
 
     for option in ("data", "control"):
         try:

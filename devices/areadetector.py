@@ -18,10 +18,10 @@ from penstock.devices._areadetector.ioc import FIRST_SECONDS, INVALID, Ioc
 from penstock.devices._areadetector.parameters import SETTINGS, UNIT
 from penstock.devices._areadetector.shown_records import ShownRecords, shown_value
 from penstock.stins.messages import IndexSource
-from penstock.streamer.camera import Acquisition, Camera, Exposure
-from penstock.streamer.features import Feature, HasFeatures
-from penstock.streamer.settings import STANDARD, Limits, Parameter, Settings, TriggerMode, Value
-from penstock.streamer.unit import CameraError, FrameFormat
+from penstock.streamer.camera.contract import Acquisition, Camera, Exposure
+from penstock.streamer.camera.features import Feature, HasFeatures
+from penstock.streamer.camera.settings import STANDARD, Limits, Parameter, Settings, TriggerMode, Value
+from penstock.streamer.camera.unit import CameraError, FrameFormat
 
 DTYPES = {
     "Int8": "int8", "UInt8": "uint8", "Int16": "int16", "UInt16": "uint16", "Int32": "int32",

@@ -18,10 +18,10 @@ from penstock.devices._genicam.parameters import COUNTS, SETTINGS, UNIT
 from penstock.devices._genicam.pixel_formats import PixelFormat, taken
 from penstock.devices._genicam.reopening import Reopening
 from penstock.stins.messages import IndexSource
-from penstock.streamer.camera import Acquisition, Camera, Exposure
-from penstock.streamer.features import Feature, HasFeatures
-from penstock.streamer.settings import STANDARD, Limits, Parameter, Settings, TriggerMode, Value
-from penstock.streamer.unit import CameraError, FrameFormat
+from penstock.streamer.camera.contract import Acquisition, Camera, Exposure
+from penstock.streamer.camera.features import Feature, HasFeatures
+from penstock.streamer.camera.settings import STANDARD, Limits, Parameter, Settings, TriggerMode, Value
+from penstock.streamer.camera.unit import CameraError, FrameFormat
 
 log = logging.getLogger(__name__)
 

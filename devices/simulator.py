@@ -10,10 +10,10 @@ from penstock.devices._simulated.parameters import SETTINGS, UNIT
 from penstock.devices._simulated.scene import Scene, View
 from penstock.devices._simulated.timing import shots
 from penstock.stins.messages import IndexSource
-from penstock.streamer.camera import Acquisition, Camera, Exposure
-from penstock.streamer.settings import Limits, Settings, TriggerMode, Value
-from penstock.streamer.triggers import TriggerInput
-from penstock.streamer.unit import CameraError, FrameFormat
+from penstock.streamer.camera.contract import Acquisition, Camera, Exposure
+from penstock.streamer.camera.settings import Limits, Settings, TriggerMode, Value
+from penstock.streamer.camera.unit import CameraError, FrameFormat
+from penstock.streamer.simulated.triggers import TriggerInput
 
 
 class Simulator(Camera):

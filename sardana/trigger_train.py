@@ -11,7 +11,7 @@ from threading import Event
 import tango
 
 from penstock.sardana.shelter import Job, Shelter
-from penstock.streamer.triggers import TriggerSource
+from penstock.streamer.simulated.triggers import TriggerSource
 
 
 class TriggerTrainError(Exception):

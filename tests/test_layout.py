@@ -100,7 +100,7 @@ def test_tests_mirror_the_folders() -> None:
 
 
 def test_the_list_of_device_files_is_the_list_of_supported_detectors() -> None:
-    from penstock.streamer.unit import Unit
+    from penstock.streamer.camera.unit import Unit
 
     files = sorted((ROOT / "devices").glob("[!_]*.py"))
     assert files

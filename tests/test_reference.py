@@ -30,8 +30,8 @@ from penstock.receiver.service.prometheus import COUNTER
 from penstock.receiver.sources import KINDS
 from penstock.receiver.transforms.steps import Transform
 from penstock.stins import messages
-from penstock.streamer import light_protocol
-from penstock.streamer.settings import STANDARD, Parameter
+from penstock.streamer.camera.settings import STANDARD, Parameter
+from penstock.streamer.remote import light_protocol
 
 REFERENCE = Path(__file__).resolve().parent.parent / "docs" / "reference"
 
@@ -319,7 +319,8 @@ def _kinds_of_a_check() -> set[str]:
 def test_every_kind_of_refusal_of_a_detector_is_described() -> None:
     page = _page("tango.md").partition("### Refusals")[2].partition("\n## ")[0]
     root = REFERENCE.parent.parent
-    streamer = [root / f"streamer/{name}.py" for name in ("engine", "series", "jobs", "checks", "states")]
+    names = ("engine", "series", "jobs", "checks", "states")
+    streamer = [root / f"streamer/camera/{name}.py" for name in names]
     known = {
         *_kinds("ArmRefused", files=(root / "devices").glob("_*/*.py")),
         *_kinds("Refused", files=streamer),

@@ -17,9 +17,9 @@ import numpy as np
 from penstock.devices._areadetector import payload
 from penstock.devices._areadetector.ioc import Ioc, Reading
 from penstock.stins.texts import plural
-from penstock.streamer.camera import Acquisition, Exposure
-from penstock.streamer.settings import TriggerMode
-from penstock.streamer.unit import CameraError, FrameFormat
+from penstock.streamer.camera.contract import Acquisition, Exposure
+from penstock.streamer.camera.settings import TriggerMode
+from penstock.streamer.camera.unit import CameraError, FrameFormat
 
 QUEUE_BYTES, MOST_QUEUED, FEWEST_QUEUED = 2**27, 1024, 4
 """Arrays that wait on either side of the connection: as many as fit into so many bytes. Of more, EPICS drops

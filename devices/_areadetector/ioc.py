@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from penstock.streamer.loading import load_sdk
-from penstock.streamer.settings import Limits, Value
-from penstock.streamer.unit import CameraError
+from penstock.streamer.camera.loading import load_sdk
+from penstock.streamer.camera.settings import Limits, Value
+from penstock.streamer.camera.unit import CameraError
 
 log = logging.getLogger(__name__)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.streamer.settings import Limits, Parameter
+from penstock.streamer.camera.settings import Limits, Parameter
 
 POSITIVE = Limits(0, None)
 

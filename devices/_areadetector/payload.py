@@ -9,7 +9,7 @@ import numpy as np
 from penstock.codecs import lz4, ntndarray
 from penstock.codecs.ntndarray import COMPRESSIONS
 from penstock.codecs.packed import CODECS
-from penstock.streamer.unit import CameraError
+from penstock.streamer.camera.unit import CameraError
 
 PLAIN = "none"
 

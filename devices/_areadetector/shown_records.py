@@ -6,9 +6,9 @@ import re
 from collections.abc import Collection, Iterator
 
 from penstock.devices._areadetector.ioc import INVALID, Ioc, Reading
-from penstock.streamer.features import Feature
-from penstock.streamer.settings import Parameter, Value
-from penstock.streamer.unit import CameraError
+from penstock.streamer.camera.features import Feature
+from penstock.streamer.camera.settings import Parameter, Value
+from penstock.streamer.camera.unit import CameraError
 
 SHOWN_SECONDS = 0.2
 """Within which they answer: one that is away since costs a series no more."""

@@ -14,8 +14,8 @@ from penstock.devices._camserver.connection import CHECK_HOST, Connection, NoCon
 from penstock.devices._camserver.exposure import Exposure
 from penstock.devices._camserver.protocol import Answer, Channel, Code, Setup
 from penstock.stins.addresses import host_port
-from penstock.streamer.own_stream.contract import BoxLost
-from penstock.streamer.unit import CameraError
+from penstock.streamer.camera.own_stream import BoxLost
+from penstock.streamer.camera.unit import CameraError
 
 log = logging.getLogger(__name__)
 

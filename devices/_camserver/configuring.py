@@ -8,7 +8,7 @@ from penstock.devices._camserver.client import Camserver
 from penstock.devices._camserver.modes import Plan
 from penstock.devices._camserver.parameters import RETRIGGER
 from penstock.devices._camserver.protocol import Answer, number_in
-from penstock.streamer.settings import TriggerMode, Value
+from penstock.streamer.camera.settings import TriggerMode, Value
 
 MODULE = (195, 487)
 """Rows and columns of a module (pyFAI `detectors/_dectris.py`). A detector of one has no gaps, and no GapFill

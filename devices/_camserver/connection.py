@@ -17,9 +17,9 @@ from threading import Lock, Thread
 from penstock.devices._camserver import protocol
 from penstock.devices._camserver.protocol import DENIED, UNASKED, UNKNOWN, Answer, Code
 from penstock.stins.addresses import host_port
-from penstock.streamer.own_stream.contract import BoxLost
-from penstock.streamer.settings import Value
-from penstock.streamer.unit import CameraError
+from penstock.streamer.camera.own_stream import BoxLost
+from penstock.streamer.camera.settings import Value
+from penstock.streamer.camera.unit import CameraError
 
 log = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from threading import Event
 from penstock.devices._camserver import last_image
 from penstock.devices._camserver.exposure import Exposure
 from penstock.devices._camserver.light import Light
-from penstock.streamer.unit import CameraError
+from penstock.streamer.camera.unit import CameraError
 
 APPEARS_IN, APPEARS_EVERY = 100, 0.02
 """Answers of the light streamer in which a file appears, and seconds between them. Answers are counted, not

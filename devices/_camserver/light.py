@@ -7,14 +7,14 @@ from collections.abc import Callable
 from threading import Event
 from typing import Any, TypeVar
 
-from penstock.streamer.light_client import (
+from penstock.streamer.camera.own_stream import BoxLost
+from penstock.streamer.camera.unit import CameraError
+from penstock.streamer.remote.light_client import (
     LightClient,
     LightRefused,
     LightStatus,
     LightUnavailable,
 )
-from penstock.streamer.own_stream.contract import BoxLost
-from penstock.streamer.unit import CameraError
 
 T = TypeVar("T")
 

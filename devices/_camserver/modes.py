@@ -18,8 +18,8 @@ from collections.abc import Mapping
 import msgspec
 
 from penstock.stins.messages import IndexSource
-from penstock.streamer.settings import Settings, TriggerMode
-from penstock.streamer.unit import CameraError
+from penstock.streamer.camera.settings import Settings, TriggerMode
+from penstock.streamer.camera.unit import CameraError
 
 MOST_IMAGES = 65535
 """Most images of one command ([um] p. 53)."""

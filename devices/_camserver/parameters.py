@@ -10,8 +10,8 @@ from collections.abc import Mapping
 
 from penstock.devices._dectris.host import HOST
 from penstock.stins.addresses import host_port
-from penstock.streamer.settings import Limits, Parameter
-from penstock.streamer.unit import CameraError
+from penstock.streamer.camera.settings import Limits, Parameter
+from penstock.streamer.camera.unit import CameraError
 
 PORT = 41234
 """TCP port of camserver ([um] 6.2.2 p. 19)."""

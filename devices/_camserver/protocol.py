@@ -14,7 +14,7 @@ from pathlib import PurePosixPath
 
 import msgspec
 
-from penstock.streamer.settings import Value
+from penstock.streamer.camera.settings import Value
 
 END = b"\x18"
 """Ends each answer."""

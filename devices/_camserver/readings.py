@@ -14,9 +14,9 @@ from threading import Lock
 
 from penstock.devices._camserver.client import EXPOSING, IDLE, Camserver
 from penstock.devices._camserver.protocol import Channel, Setup
-from penstock.streamer.own_stream.contract import BoxLost
-from penstock.streamer.settings import Value
-from penstock.streamer.unit import CameraError, NotAsked
+from penstock.streamer.camera.own_stream import BoxLost
+from penstock.streamer.camera.settings import Value
+from penstock.streamer.camera.unit import CameraError, NotAsked
 
 log = logging.getLogger(__name__)
 

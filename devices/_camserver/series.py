@@ -22,9 +22,9 @@ from penstock.devices._camserver.light import BUSY, Light
 from penstock.devices._camserver.modes import BY_COMMAND, Plan
 from penstock.stins.texts import plural
 from penstock.stins.user_part import UserPart
-from penstock.streamer.own_stream.contract import BoxLost, BoxState, Progress
-from penstock.streamer.settings import TriggerMode
-from penstock.streamer.unit import CameraError, FrameFormat
+from penstock.streamer.camera.own_stream import BoxLost, BoxState, Progress
+from penstock.streamer.camera.settings import TriggerMode
+from penstock.streamer.camera.unit import CameraError, FrameFormat
 
 log = logging.getLogger(__name__)
 

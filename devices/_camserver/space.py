@@ -6,7 +6,7 @@ Source: maxiv-science/contrast `contrast/detectors/Pilatus.py` line 343 (seen at
 from __future__ import annotations
 
 from penstock.devices._camserver.modes import Plan
-from penstock.streamer.unit import CameraError
+from penstock.streamer.camera.unit import CameraError
 
 MARGIN = 1.1
 """How much larger than the largest image so far the next one may be."""

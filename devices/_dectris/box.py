@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 
 from penstock.devices._dectris.rest import Entry, NoSuchKey, Simplon, number_of
 from penstock.stins.texts import plural
-from penstock.streamer.settings import Limits, Value
-from penstock.streamer.unit import CameraError
+from penstock.streamer.camera.settings import Limits, Value
+from penstock.streamer.camera.unit import CameraError
 
 SLOW = 120.0
 """Seconds for an energy or a threshold, for which the detector computes trim bits and flat fields ([ref18]

@@ -14,8 +14,8 @@ from threading import Event
 from penstock.devices._dectris.rest import NoSuchKey, Simplon
 from penstock.devices._dectris.series import APPENDIX
 from penstock.stins.user_part import UserPart
-from penstock.streamer.own_stream.contract import BoxLost, BoxState, Progress
-from penstock.streamer.unit import CameraError
+from penstock.streamer.camera.own_stream import BoxLost, BoxState, Progress
+from penstock.streamer.camera.unit import CameraError
 
 ARM = 120.0
 """Seconds for arm; usually a few are enough."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from penstock.streamer.settings import Parameter
-from penstock.streamer.unit import CameraError
+from penstock.streamer.camera.settings import Parameter
+from penstock.streamer.camera.unit import CameraError
 
 HOST = Parameter(name="Host", default="", required=True, doc="Name or address of the control unit.")
 _PATTERN = re.compile(r"[\w.%:-]+")

@@ -20,8 +20,8 @@ from collections.abc import Mapping
 
 from penstock.devices._dectris.parameters import DETECTOR
 from penstock.stins.messages import IndexSource
-from penstock.streamer.settings import Settings, TriggerMode, Value
-from penstock.streamer.unit import CameraError
+from penstock.streamer.camera.settings import Settings, TriggerMode, Value
+from penstock.streamer.camera.unit import CameraError
 
 ENABLE = ("exte", "inte", "eies")
 """Modes that the box accepts only while nimages is 1 ([um] 9.5 implies it)."""

@@ -12,7 +12,7 @@ import msgspec
 
 from penstock.devices._dectris.host import HOST
 from penstock.devices._dectris.rest import number_of
-from penstock.streamer.settings import Limits, Parameter, Value
+from penstock.streamer.camera.settings import Limits, Parameter, Value
 
 STREAMS = ("v1", "v2")
 PORTS = {"v1": 9999, "v2": 31001}

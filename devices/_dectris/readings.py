@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from penstock.devices._dectris.parameters import READINGS, in_type_of
 from penstock.devices._dectris.rest import NoSuchKey, Simplon, number_of
-from penstock.streamer.settings import Value
-from penstock.streamer.unit import CameraError
+from penstock.streamer.camera.settings import Value
+from penstock.streamer.camera.unit import CameraError
 
 LISTS = ("filewriter/status/files", "filewriter/files/")
 """Keys that list the box's files: SIMPLON 1.8.0, and earlier (Lima-camera-eiger `FILEWRITER_LS2`, `_LS`)."""

@@ -28,8 +28,8 @@ from urllib3.exceptions import (
 )
 
 from penstock.stins.addresses import host_port
-from penstock.streamer.own_stream.contract import BoxLost
-from penstock.streamer.unit import CameraError
+from penstock.streamer.camera.own_stream import BoxLost
+from penstock.streamer.camera.unit import CameraError
 
 CONNECT = 1.0
 """Seconds to reach the control unit, which is in the same network."""

@@ -21,8 +21,8 @@ from penstock.devices._dectris.parameters import (
     STREAM,
 )
 from penstock.devices._dectris.rest import Simplon
-from penstock.streamer.settings import Settings, Value
-from penstock.streamer.unit import CameraError, FrameFormat
+from penstock.streamer.camera.settings import Settings, Value
+from penstock.streamer.camera.unit import CameraError, FrameFormat
 
 APPENDIX = f"{STREAM}/header_appendix"
 READOUT, COUNT_TIME = f"{DETECTOR}/detector_readout_time", f"{DETECTOR}/count_time"

@@ -57,10 +57,17 @@ from penstock.devices._tango.shown_attributes import ShownAttributes
 from penstock.devices._tango.status_watch import StatusWatch
 from penstock.devices._tango.tango_text import tango_json, tango_value
 from penstock.receiver.client import ReceiverClient
-from penstock.streamer.client import Description, Prepared, StreamerClient, StreamerRefused
-from penstock.streamer.own_stream.contract import StreamingDetector
-from penstock.streamer.settings import Limits, Parameter, Settings, TriggerMode, Value, default_trigger_mode
-from penstock.streamer.unit import Unit
+from penstock.streamer.camera.own_stream import StreamingDetector
+from penstock.streamer.camera.settings import (
+    Limits,
+    Parameter,
+    Settings,
+    TriggerMode,
+    Value,
+    default_trigger_mode,
+)
+from penstock.streamer.camera.unit import Unit
+from penstock.streamer.remote.client import Description, Prepared, StreamerClient, StreamerRefused
 
 log = logging.getLogger(__name__)
 

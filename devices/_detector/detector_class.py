@@ -16,10 +16,10 @@ from penstock.devices._detector.view_attributes import view_parameters
 from penstock.devices._series.settings import DEVICE_SETTINGS, PERIOD_ATTRIBUTES
 from penstock.devices._tango.attributes import declare
 from penstock.devices._tango.device_properties import declared
-from penstock.streamer.features import HasFeatures
-from penstock.streamer.own_stream.contract import StreamingDetector
-from penstock.streamer.settings import STANDARD, Parameter, Value
-from penstock.streamer.unit import Unit
+from penstock.streamer.camera.features import HasFeatures
+from penstock.streamer.camera.own_stream import StreamingDetector
+from penstock.streamer.camera.settings import STANDARD, Parameter, Value
+from penstock.streamer.camera.unit import Unit
 
 
 def detector_class(camera: type[Unit]) -> type[Detector]:

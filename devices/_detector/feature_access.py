@@ -9,8 +9,8 @@ from typing import TypeVar
 from penstock.devices._series.arming import ArmRefused
 from penstock.devices._series.control import SeriesControl
 from penstock.devices._series.states import ACTIVE, SeriesState
-from penstock.streamer.client import Description, Feature
-from penstock.streamer.settings import Value
+from penstock.streamer.camera.settings import Value
+from penstock.streamer.remote.client import Description, Feature
 
 READ_WITHIN = 2.0
 """Seconds within which the streamer's status has a value that was set: it reads all once per second."""

@@ -17,8 +17,8 @@ from penstock.devices._series.record import SeriesRecord
 from penstock.receiver.client import ReceiverClient, ReceiverRefused, ReceiverUnavailable
 from penstock.receiver.models import FrameStatus
 from penstock.receiver.validity.pixels import Flag, PixelRule
-from penstock.streamer.own_stream.contract import StreamingDetector
-from penstock.streamer.unit import Unit
+from penstock.streamer.camera.own_stream import StreamingDetector
+from penstock.streamer.camera.unit import Unit
 
 log = logging.getLogger(__name__)
 

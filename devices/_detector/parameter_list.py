@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 
 from penstock.devices._series.settings import PERIOD_ATTRIBUTES
 from penstock.devices._tango.tango_text import tango_json
-from penstock.streamer.checks import ROTATIONS
-from penstock.streamer.settings import STANDARD, Parameter
+from penstock.streamer.camera.checks import ROTATIONS
+from penstock.streamer.camera.settings import STANDARD, Parameter
 
 ATTRIBUTE = Parameter(
     name="Parameters", default="[]", writable=False, expert=True,

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 from penstock.devices._series.streamer_process import ChildStreamer, RemoteStreamer, StreamerLink
 from penstock.stins.addresses import host_port
-from penstock.streamer.loading import CAMERAS
-from penstock.streamer.own_stream.contract import StreamingDetector
-from penstock.streamer.settings import Limits, Parameter, Value
-from penstock.streamer.unit import Unit
+from penstock.streamer.camera.loading import CAMERAS
+from penstock.streamer.camera.own_stream import StreamingDetector
+from penstock.streamer.camera.settings import Limits, Parameter, Value
+from penstock.streamer.camera.unit import Unit
 
 _OF_FRAMES: tuple[Parameter, ...] = (
     Parameter(

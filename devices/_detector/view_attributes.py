@@ -9,9 +9,9 @@ from msgspec.structs import replace
 
 from penstock.devices._series.view import SeriesView
 from penstock.devices._tango.attributes import Unread
-from penstock.streamer.own_stream.contract import StreamingDetector
-from penstock.streamer.settings import Parameter, Value
-from penstock.streamer.unit import Unit
+from penstock.streamer.camera.own_stream import StreamingDetector
+from penstock.streamer.camera.settings import Parameter, Value
+from penstock.streamer.camera.unit import Unit
 
 ACQUIRED = "nFramesAcquired"
 COUNTED_BY_BOX = (

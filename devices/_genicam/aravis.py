@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from penstock.streamer.loading import load_library
-from penstock.streamer.unit import CameraError
+from penstock.streamer.camera.loading import load_library
+from penstock.streamer.camera.unit import CameraError
 
 FILE = "libaravis-0.8.so.0"
 REMEDY = "install Debian's libaravis-0.8-0, or PyPI's aravis-python with Debian's libusb-1.0-0"

@@ -16,8 +16,8 @@ from penstock.devices._genicam.aravis import Aravis, PacketCare, Stream, pair
 from penstock.devices._genicam.frame_ids import GIGE, GIGE_EXTENDED, USB3, Kind
 from penstock.devices._genicam.parameters import AUTO
 from penstock.devices._genicam.pixel_formats import PixelFormat
-from penstock.streamer.settings import Limits, Settings, TriggerMode, Value
-from penstock.streamer.unit import CameraError
+from penstock.streamer.camera.settings import Limits, Settings, TriggerMode, Value
+from penstock.streamer.camera.unit import CameraError
 
 PACKET_SIZE_REGISTER = 0x0D04
 """SCPS0, packet size of stream channel 0 ("GigE Vision" 1.2, section 28.42)."""

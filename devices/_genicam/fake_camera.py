@@ -24,7 +24,7 @@ from collections.abc import Callable
 from ctypes import POINTER, c_char_p, c_double, c_int, c_size_t, c_uint32, c_void_p
 
 from penstock.devices._genicam.aravis import aravis_library
-from penstock.streamer.unit import CameraError
+from penstock.streamer.camera.unit import CameraError
 
 ADDRESS = "127.0.0.1"
 PORT = 3956

@@ -15,9 +15,9 @@ from xml.etree import ElementTree
 
 from penstock.devices._genicam.aravis import pair, xml
 from penstock.devices._genicam.device import Device
-from penstock.streamer.features import Feature
-from penstock.streamer.settings import Limits, Value
-from penstock.streamer.unit import CameraError
+from penstock.streamer.camera.features import Feature
+from penstock.streamer.camera.settings import Limits, Value
+from penstock.streamer.camera.unit import CameraError
 
 KIND_OF_NODE = {
     **dict.fromkeys(("Integer", "IntReg", "MaskedIntReg", "IntSwissKnife", "IntConverter"), "integer"),

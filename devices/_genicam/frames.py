@@ -16,9 +16,9 @@ from penstock.devices._genicam.frame_ids import FrameIds, Habit
 from penstock.devices._genicam.parameters import COUNTS
 from penstock.devices._genicam.pixel_formats import PixelFormat
 from penstock.stins.texts import plural
-from penstock.streamer.camera import Acquisition, Exposure
-from penstock.streamer.settings import TriggerMode
-from penstock.streamer.unit import CameraError, Overrun
+from penstock.streamer.camera.contract import Acquisition, Exposure
+from penstock.streamer.camera.settings import TriggerMode
+from penstock.streamer.camera.unit import CameraError, Overrun
 
 log = logging.getLogger(__name__)
 

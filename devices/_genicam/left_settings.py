@@ -7,8 +7,8 @@ without it is refused, since a binning that has gone is seen in no picture.
 from __future__ import annotations
 
 from penstock.devices._genicam.features import Features
-from penstock.streamer.settings import Value
-from penstock.streamer.unit import CameraError
+from penstock.streamer.camera.settings import Value
+from penstock.streamer.camera.unit import CameraError
 
 
 class LeftSettings:

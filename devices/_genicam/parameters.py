@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from penstock.devices._genicam.pixel_formats import FORMATS
-from penstock.streamer.settings import Limits, Parameter
+from penstock.streamer.camera.settings import Limits, Parameter
 
 AUTO = "auto"
 POSITIVE = Limits(0, None)

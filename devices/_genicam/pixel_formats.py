@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from penstock.streamer.unit import CameraError
+from penstock.streamer.camera.unit import CameraError
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from threading import Thread
 
 from penstock.devices._genicam.device import Device
-from penstock.streamer.settings import Value
-from penstock.streamer.unit import CameraError
+from penstock.streamer.camera.settings import Value
+from penstock.streamer.camera.unit import CameraError
 
 log = logging.getLogger(__name__)
 

@@ -21,8 +21,8 @@ from penstock.devices._series.record import SeriesRecord
 from penstock.devices._series.states import Event, SeriesState
 from penstock.devices._series.watchdog import Actions, sentence
 from penstock.receiver.client import ReceiverClient
-from penstock.streamer.client import Prepared, StreamerClient, StreamerRefused
-from penstock.streamer.settings import Settings
+from penstock.streamer.camera.settings import Settings
+from penstock.streamer.remote.client import Prepared, StreamerClient, StreamerRefused
 
 log = logging.getLogger(__name__)
 

@@ -12,8 +12,8 @@ from penstock.devices._series.record import SeriesRecord
 from penstock.devices._series.states import Event
 from penstock.devices._series.watchdog import Actions, remedied, sentence
 from penstock.receiver.client import ReceiverClient, ReceiverRefused, ReceiverUnavailable
-from penstock.streamer.client import StreamerClient, StreamerRefused, StreamerUnavailable
-from penstock.streamer.settings import Settings
+from penstock.streamer.camera.settings import Settings
+from penstock.streamer.remote.client import StreamerClient, StreamerRefused, StreamerUnavailable
 
 log = logging.getLogger(__name__)
 

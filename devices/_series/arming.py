@@ -12,8 +12,8 @@ from typing import Any
 from penstock.receiver.client import ReceiverClient, ReceiverRefused
 from penstock.receiver.models import SeriesCheck, SeriesCheckResult, Status
 from penstock.stins.texts import plural
-from penstock.streamer.client import Checked, Prepared, StreamerClient
-from penstock.streamer.settings import Settings
+from penstock.streamer.camera.settings import Settings
+from penstock.streamer.remote.client import Checked, Prepared, StreamerClient
 
 ARM_LIMIT = 2.2
 """Seconds for all steps; what takes longer continues in State MOVING. A Tango client waits 3 s."""

@@ -15,8 +15,8 @@ from penstock.devices._series.states import ACTIVE, SeriesState
 from penstock.devices._series.view import SeriesView
 from penstock.receiver.client import ReceiverClient, ReceiverRefused, ReceiverUnavailable
 from penstock.receiver.models import Status
-from penstock.streamer.client import StreamerClient, StreamerRefused, StreamerUnavailable
-from penstock.streamer.settings import Settings, TriggerMode
+from penstock.streamer.camera.settings import Settings, TriggerMode
+from penstock.streamer.remote.client import StreamerClient, StreamerRefused, StreamerUnavailable
 
 LIMIT = 1.9
 """Seconds for everything but the last query of the receiver, which may take another half second."""

@@ -15,8 +15,8 @@ from penstock.devices._series.arming import ArmRefused
 from penstock.devices._series.record import SeriesRecord
 from penstock.devices._series.states import Event, SeriesState
 from penstock.devices._series.watchdog import remedied, sentence, warning_of
-from penstock.streamer.client import Description, StreamerClient, StreamerStatus
-from penstock.streamer.settings import Value
+from penstock.streamer.camera.settings import Value
+from penstock.streamer.remote.client import Description, StreamerClient, StreamerStatus
 
 log = logging.getLogger(__name__)
 

@@ -26,8 +26,8 @@ from penstock.devices._series.view import SeriesView
 from penstock.devices._series.watchdog import SeriesWatchdog, remedied, sentence
 from penstock.receiver.client import ReceiverClient
 from penstock.stins.texts import plural
-from penstock.streamer.client import Description, Prepared, StreamerClient
-from penstock.streamer.settings import Settings, TriggerMode
+from penstock.streamer.camera.settings import Settings, TriggerMode
+from penstock.streamer.remote.client import Description, Prepared, StreamerClient
 
 log = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from penstock.devices._series.left_over import RESTARTED
 from penstock.devices._series.record import SeriesRecord
 from penstock.devices._series.view import SeriesView, account_sentence, beyond_counts
 from penstock.receiver.models import Counts, Series
-from penstock.streamer.protocol import TOLD_TO_END
+from penstock.streamer.camera.driver import TOLD_TO_END
 
 
 class EarlierSeries:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from penstock.devices._series.record import SeriesRecord
 from penstock.stins.texts import plural
-from penstock.streamer.settings import TriggerMode
+from penstock.streamer.camera.settings import TriggerMode
 
 BY_ANOTHER = "another client has ended this series at the detector"
 

@@ -11,8 +11,8 @@ from penstock.devices._series.record import SeriesRecord
 from penstock.devices._series.settings import ValueRefused
 from penstock.receiver.client import ReceiverClient, ReceiverRefused, ReceiverUnavailable
 from penstock.receiver.models import SeriesCheck
-from penstock.streamer.client import Checked, StreamerClient, StreamerRefused, StreamerUnavailable
-from penstock.streamer.settings import Settings
+from penstock.streamer.camera.settings import Settings
+from penstock.streamer.remote.client import Checked, StreamerClient, StreamerRefused, StreamerUnavailable
 
 log = logging.getLogger(__name__)
 

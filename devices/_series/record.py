@@ -17,8 +17,8 @@ from penstock.devices._series.states import ACTIVE, Event, SeriesState, next_sta
 from penstock.devices._series.view import SeriesView, account_sentence, without_pending
 from penstock.receiver.client import NoAnswer, ReceiverUnavailable
 from penstock.receiver.models import Counts, Series, SeriesCheckResult, Status
-from penstock.streamer.client import Description, Prepared, StreamerStatus
-from penstock.streamer.settings import Settings, TriggerMode
+from penstock.streamer.camera.settings import Settings, TriggerMode
+from penstock.streamer.remote.client import Description, Prepared, StreamerStatus
 
 log = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ import msgspec
 from penstock.stins import metadata as free_metadata
 from penstock.stins.errors import RemoteError
 from penstock.stins.texts import plural
-from penstock.streamer.settings import LONGEST, Limits, Parameter, Settings, TriggerMode, Value
+from penstock.streamer.camera.settings import LONGEST, Limits, Parameter, Settings, TriggerMode, Value
 
 MOST_FRAMES = 2**48
 """Most frames of a series, as of an EIGER; only those that arrive take memory."""

@@ -20,9 +20,9 @@ from penstock.hosts.child import (
     ready_line,
 )
 from penstock.stins.addresses import bare
-from penstock.streamer.client import StreamerClient, StreamerUnavailable
-from penstock.streamer.process import ReadyLine
-from penstock.streamer.settings import Value
+from penstock.streamer.camera.settings import Value
+from penstock.streamer.remote.client import StreamerClient, StreamerUnavailable
+from penstock.streamer.remote.process import ReadyLine
 
 log = logging.getLogger(__name__)
 
@@ -78,7 +78,7 @@ class ChildStreamer:
         self._device = device
         self._data = data
         self._argv = [
-            *PYTHON, "-m", "penstock.streamer.process", camera,
+            *PYTHON, "-m", "penstock.streamer.remote.process", camera,
             "--properties", json.dumps(dict(properties)),
             "--control", "tcp://127.0.0.1:0", "--with-parent", *(("--data", data) if data else ()),
         ]  # fmt: skip

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from penstock.devices._series.record import SeriesRecord
 from penstock.stins.texts import plural
-from penstock.streamer.settings import TriggerMode
+from penstock.streamer.camera.settings import TriggerMode
 
 SHOWN_AFTER = 5.0
 """Seconds without a trigger after which it is shown how long ago the last one was."""

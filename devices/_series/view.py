@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from penstock.devices._series.states import ACTIVE, SeriesState
 from penstock.receiver.models import Counts, Status
 from penstock.stins.texts import plural
-from penstock.streamer.client import StreamerStatus
-from penstock.streamer.settings import Value
+from penstock.streamer.camera.settings import Value
+from penstock.streamer.remote.client import StreamerStatus
 
 READY = "Ready."
 """With which the sentence of a detector at rest begins."""

@@ -21,7 +21,7 @@ from penstock.devices._series.states import Event, SeriesState
 from penstock.devices._series.trigger_waits import TriggerWaits
 from penstock.devices._series.view import account_sentence, beyond_counts
 from penstock.stins.texts import plural
-from penstock.streamer.client import StreamerStatus
+from penstock.streamer.remote.client import StreamerStatus
 
 log = logging.getLogger(__name__)
 

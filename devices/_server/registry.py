@@ -6,8 +6,8 @@ is the class name in lower case.
 
 from __future__ import annotations
 
-from penstock.streamer.loading import CAMERAS, camera_files, camera_in, camera_names, load_camera_file
-from penstock.streamer.unit import Unit
+from penstock.streamer.camera.loading import CAMERAS, camera_files, camera_in, camera_names, load_camera_file
+from penstock.streamer.camera.unit import Unit
 
 __all__ = ["UnknownCamera", "camera_class", "camera_names"]
 

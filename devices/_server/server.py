@@ -21,7 +21,7 @@ from penstock.devices._server.registry import PIPELINE, RECEIVER, UnknownCamera,
 from penstock.devices._services.pipeline import pipeline_class
 from penstock.devices._services.receiver import receiver_class
 from penstock.hosts.tango_host import tango_host
-from penstock.streamer.loading import CameraFileError
+from penstock.streamer.camera.loading import CameraFileError
 
 log = logging.getLogger(__name__)
 

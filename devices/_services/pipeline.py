@@ -29,7 +29,7 @@ from penstock.devices._tango.status_watch import StatusWatch
 from penstock.devices._tango.tango_text import tango_json, tango_text
 from penstock.processing.client import NoAnswer, PipelineClient
 from penstock.processing.models import Status
-from penstock.streamer.settings import Parameter
+from penstock.streamer.camera.settings import Parameter
 
 VALID, INVALID = tango.AttrQuality.ATTR_VALID, tango.AttrQuality.ATTR_INVALID
 MOST_NAMES = 256

@@ -20,7 +20,7 @@ from penstock.devices._tango.status_attributes import StatusAttribute, entry, va
 from penstock.devices._tango.status_watch import StatusWatch
 from penstock.receiver.client import NoAnswer, ReceiverClient
 from penstock.receiver.models import Status
-from penstock.streamer.settings import Limits, Parameter
+from penstock.streamer.camera.settings import Limits, Parameter
 
 STATUS_ATTRIBUTES: tuple[StatusAttribute[Status], ...] = (
     entry("DetectorName", "", "Name of the receiver and of the NXdetector group.", lambda s: s.detector),

@@ -9,9 +9,9 @@ from threading import Event
 
 import msgspec
 
-from penstock.streamer.camera import Acquisition
-from penstock.streamer.series import CAMERA_GRACE
-from penstock.streamer.unit import CameraError, Overrun
+from penstock.streamer.camera.contract import Acquisition
+from penstock.streamer.camera.series import CAMERA_GRACE
+from penstock.streamer.camera.unit import CameraError, Overrun
 
 HANG_SECONDS = 20 * CAMERA_GRACE
 

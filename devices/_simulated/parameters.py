@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from penstock.devices._simulated.cooler import AMBIENT
-from penstock.streamer.patterns import PATTERNS
-from penstock.streamer.settings import Limits, Parameter
+from penstock.streamer.camera.settings import Limits, Parameter
+from penstock.streamer.simulated.patterns import PATTERNS
 
 POSITIVE = Limits(0.0, None)
 SCENES = (*PATTERNS, "recording")

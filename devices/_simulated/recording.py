@@ -11,7 +11,7 @@ from penstock.receiver.frame_files import open_frames
 from penstock.receiver.reader import ReaderError
 from penstock.receiver.validity.frames import with_data
 from penstock.stins.blobs import ITEM_BYTES
-from penstock.streamer.unit import CameraError
+from penstock.streamer.camera.unit import CameraError
 
 log = logging.getLogger(__name__)
 

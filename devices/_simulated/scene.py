@@ -10,8 +10,8 @@ import numpy as np
 from penstock.codecs import bslz4
 from penstock.devices._simulated import recording
 from penstock.stins.texts import plural
-from penstock.streamer import patterns
-from penstock.streamer.unit import CameraError, FrameFormat
+from penstock.streamer.camera.unit import CameraError, FrameFormat
+from penstock.streamer.simulated import patterns
 
 MAX_PHOTONS = 1e9
 """Most photons in the brightest pixel of a frame, far beyond any detector."""

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import msgspec
 
-from penstock.streamer.camera import Acquisition
-from penstock.streamer.settings import Settings, TriggerMode
-from penstock.streamer.triggers import TOLERANCE, Edge, TriggerInput
+from penstock.streamer.camera.contract import Acquisition
+from penstock.streamer.camera.settings import Settings, TriggerMode
+from penstock.streamer.simulated.triggers import TOLERANCE, Edge, TriggerInput
 
 
 class Shot(msgspec.Struct, frozen=True):

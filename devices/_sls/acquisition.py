@@ -19,8 +19,8 @@ from penstock.devices._sls.connection import BUSY
 from penstock.devices._sls.modes import Plan
 from penstock.devices._sls.parameters import flat
 from penstock.stins.user_part import UserPart
-from penstock.streamer.own_stream.contract import BoxLost
-from penstock.streamer.unit import CameraError
+from penstock.streamer.camera.own_stream import BoxLost
+from penstock.streamer.camera.unit import CameraError
 
 log = logging.getLogger(__name__)
 

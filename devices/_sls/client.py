@@ -18,8 +18,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from queue import Empty, SimpleQueue
 from typing import Any, TypeAlias
 
-from penstock.streamer.own_stream.contract import BoxLost
-from penstock.streamer.unit import CameraError
+from penstock.streamer.camera.own_stream import BoxLost
+from penstock.streamer.camera.unit import CameraError
 
 Step: TypeAlias = tuple[Any, ...]
 """A step of a call, see `worker`."""

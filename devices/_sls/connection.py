@@ -13,9 +13,9 @@ from typing import Any
 from penstock.devices._sls.client import Client, NotSetUp
 from penstock.devices._sls.parameters import flat
 from penstock.stins.texts import plural
-from penstock.streamer.own_stream.contract import BoxState, Progress
-from penstock.streamer.settings import Value
-from penstock.streamer.unit import CameraError
+from penstock.streamer.camera.own_stream import BoxState, Progress
+from penstock.streamer.camera.settings import Value
+from penstock.streamer.camera.unit import CameraError
 
 CONTROL, RECEIVER = 1952, 1954
 """Default ports of a module and of slsReceiver (`docs/src/configcommands.rst`)."""

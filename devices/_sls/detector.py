@@ -16,9 +16,9 @@ from penstock.devices._sls.names import MOST_CHARACTERS
 from penstock.stins.addresses import host_port
 from penstock.stins.messages import IndexSource
 from penstock.stins.user_part import UserPart
-from penstock.streamer.own_stream.contract import BoxState, Progress, StreamingDetector
-from penstock.streamer.settings import Limits, Settings, TriggerMode, Value
-from penstock.streamer.unit import CameraError, FrameFormat
+from penstock.streamer.camera.own_stream import BoxState, Progress, StreamingDetector
+from penstock.streamer.camera.settings import Limits, Settings, TriggerMode, Value
+from penstock.streamer.camera.unit import CameraError, FrameFormat
 
 TICK = 25e-9
 """Seconds of the clock of times (`jungfrauDetectorServer/slsDetectorServer_defs.h`, `CLK_RUN`: 40 MHz)."""

@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from penstock.stins.messages import IndexSource
-from penstock.streamer.settings import Settings, TriggerMode
+from penstock.streamer.camera.settings import Settings, TriggerMode
 
 
 class Plan(NamedTuple):

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from penstock.devices._sls.client import Client, Step
-from penstock.streamer.settings import Limits, Parameter, Value
+from penstock.streamer.camera.settings import Limits, Parameter, Value
 
 PROPERTIES: tuple[Parameter, ...] = (
     Parameter(

@@ -16,8 +16,8 @@ import os
 import sys
 from typing import Any, TextIO
 
-from penstock.streamer.loading import load_sdk
-from penstock.streamer.unit import CameraError
+from penstock.streamer.camera.loading import load_sdk
+from penstock.streamer.camera.unit import CameraError
 
 REMEDY = "install slsdet in the version of the detector's software, such as pip install slsdet==10.0.1"
 ENUMERATIONS = {

@@ -17,7 +17,7 @@ from tango.server import attribute
 
 from penstock.devices._series.settings import ValueRefused
 from penstock.devices._tango import events
-from penstock.streamer.settings import Limits, Parameter, Value
+from penstock.streamer.camera.settings import Limits, Parameter, Value
 
 TANGO_TYPE: Mapping[type, tango.CmdArgType] = {
     bool: tango.CmdArgType.DevBoolean,

@@ -25,7 +25,7 @@ from penstock.devices._tango.limits_in_words import (
     usable,
 )
 from penstock.devices._tango.own_configuration import OwnConfiguration, Rows
-from penstock.streamer.settings import Limits, Parameter, Value
+from penstock.streamer.camera.settings import Limits, Parameter, Value
 
 log = logging.getLogger(__name__)
 

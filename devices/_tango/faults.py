@@ -13,7 +13,7 @@ from penstock.devices._tango.device_properties import PropertyRefused
 from penstock.devices._tango.tango_text import tango_error
 from penstock.processing.client import PipelineRefused, PipelineUnavailable
 from penstock.receiver.client import ReceiverRefused, ReceiverUnavailable
-from penstock.streamer.client import StreamerRefused, StreamerUnavailable
+from penstock.streamer.remote.client import StreamerRefused, StreamerUnavailable
 
 
 class ConfigureRefused(Exception):

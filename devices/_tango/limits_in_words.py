@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from penstock.devices._series.settings import ValueRefused
 from penstock.devices._tango.attributes import LIMIT_OPTION, NO_DISPLAY, NOT_SPECIFIED
-from penstock.streamer.settings import Limits, Parameter
+from penstock.streamer.camera.settings import Limits, Parameter
 
 
 class Facility(NamedTuple):

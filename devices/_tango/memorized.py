@@ -17,7 +17,7 @@ import tango
 from penstock.devices._tango.device_properties import WORDS
 from penstock.devices._tango.faults import EXPECTED
 from penstock.devices._tango.own_configuration import Rows
-from penstock.streamer.settings import Parameter, Value
+from penstock.streamer.camera.settings import Parameter, Value
 
 ROW = "__value"
 """Where Tango keeps the value of an attribute."""

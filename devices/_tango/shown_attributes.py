@@ -17,7 +17,7 @@ from tango.server import Device, attribute
 from penstock.devices._tango import events
 from penstock.devices._tango.attributes import TANGO_TYPE, attribute_options
 from penstock.devices._tango.facility_limits import FacilityLimits
-from penstock.streamer.settings import Parameter
+from penstock.streamer.camera.settings import Parameter
 
 log = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from tango.server import Device
 
 from penstock.devices._tango.attributes import declare
 from penstock.devices._tango.tango_text import tango_value
-from penstock.streamer.settings import Parameter, Value
+from penstock.streamer.camera.settings import Parameter, Value
 
 StatusT = TypeVar("StatusT")
 DeviceT = TypeVar("DeviceT", bound=Device)

@@ -28,7 +28,7 @@ def main() -> None:
     """Take the series and the picture."""
     sys.path.append(str(ROOT))
     from docs.images.make_viewer import shrink
-    from penstock.streamer.patterns import powder
+    from penstock.streamer.simulated.patterns import powder
     from tests.browser import Browser
     from tests.receiver.processes import ReceiverProcess
     from tests.streams import Streamer

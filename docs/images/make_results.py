@@ -49,7 +49,7 @@ def main() -> None:
     """Take the series and the picture."""
     sys.path.append(str(ROOT))
     from docs.images.make_viewer import penstock, shrink
-    from penstock.streamer.patterns import powder
+    from penstock.streamer.simulated.patterns import powder
     from tests.receiver.processes import ReceiverProcess
     from tests.streams import Streamer
 

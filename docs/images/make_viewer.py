@@ -16,8 +16,8 @@ from typing import Any
 
 from PIL import Image
 
-from penstock.streamer.client import StreamerClient
-from penstock.streamer.settings import Settings, TriggerMode
+from penstock.streamer.camera.settings import Settings, TriggerMode
+from penstock.streamer.remote.client import StreamerClient
 
 PICTURE = Path(__file__).with_name("viewer.png")
 DETECTOR = {"SensorWidth": 1030, "SensorHeight": 1065, "PixelType": "uint32"}

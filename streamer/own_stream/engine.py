@@ -18,22 +18,22 @@ import msgspec
 
 from penstock.stins.metadata import read as read_metadata
 from penstock.stins.user_part import UserPart
-from penstock.streamer.checks import check_settings
-from penstock.streamer.clock import Clock
-from penstock.streamer.errors import Refused
-from penstock.streamer.features import HasFeatures
-from penstock.streamer.header import metadata_of, period_of
-from penstock.streamer.jobs import Jobs
-from penstock.streamer.own_stream.contract import BoxLost, Progress, StreamingDetector
+from penstock.streamer.camera.checks import check_settings
+from penstock.streamer.camera.clock import Clock
+from penstock.streamer.camera.driver import Checked, Description, Prepared, StreamerStatus
+from penstock.streamer.camera.errors import Refused
+from penstock.streamer.camera.features import HasFeatures
+from penstock.streamer.camera.header import metadata_of, period_of
+from penstock.streamer.camera.jobs import Jobs
+from penstock.streamer.camera.own_stream import BoxLost, Progress, StreamingDetector
+from penstock.streamer.camera.parameters import Parameters
+from penstock.streamer.camera.settings import Settings, TriggerMode, Value, frames_in_words
+from penstock.streamer.camera.unit import CameraError
 from penstock.streamer.own_stream.lost_settings import LostSettings
 from penstock.streamer.own_stream.series import Series
 from penstock.streamer.own_stream.states import IN_SERIES, Event, Machine, State
 from penstock.streamer.own_stream.troubles import sentence_of, wrong
 from penstock.streamer.own_stream.watcher import LOOK_EVERY, Watcher
-from penstock.streamer.parameters import Parameters
-from penstock.streamer.protocol import Checked, Description, Prepared, StreamerStatus
-from penstock.streamer.settings import Settings, TriggerMode, Value, frames_in_words
-from penstock.streamer.unit import CameraError
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from penstock.streamer.errors import Refused
-from penstock.streamer.settings import SHOWN_AS, Value
+from penstock.streamer.camera.errors import Refused
+from penstock.streamer.camera.settings import SHOWN_AS, Value
 
 
 class LostSettings:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from penstock.streamer.errors import Refused
-from penstock.streamer.settings import Settings, TriggerMode
-from penstock.streamer.unit import FrameFormat
+from penstock.streamer.camera.errors import Refused
+from penstock.streamer.camera.settings import Settings, TriggerMode
+from penstock.streamer.camera.unit import FrameFormat
 
 ON_TIME = 0.99
 """Share of a trigger's length before which a box cannot have taken all its frames; clocks differ by less."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 
-from penstock.streamer.own_stream.contract import BoxState, Progress
-from penstock.streamer.unit import CameraError
+from penstock.streamer.camera.own_stream import BoxState, Progress
+from penstock.streamer.camera.unit import CameraError
 
 log = logging.getLogger(__name__)
 

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from threading import Event as Flag
 
 from penstock.stins.texts import plural
-from penstock.streamer.clock import Clock
-from penstock.streamer.header import period_of
-from penstock.streamer.own_stream.contract import BoxLost, BoxState, Progress, StreamingDetector
+from penstock.streamer.camera.clock import Clock
+from penstock.streamer.camera.header import period_of
+from penstock.streamer.camera.own_stream import BoxLost, BoxState, Progress, StreamingDetector
+from penstock.streamer.camera.parameters import Parameters
 from penstock.streamer.own_stream.series import Series
 from penstock.streamer.own_stream.states import IN_SERIES, Event, Machine, State
 from penstock.streamer.own_stream.troubles import sentence_of, wrong
-from penstock.streamer.parameters import Parameters
 
 LOOK_EVERY, LOOK_EVERY_IN_SERIES = 1.0, 0.1
 """Seconds between two checks of the box."""

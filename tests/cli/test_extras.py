@@ -95,7 +95,7 @@ def test_a_clone_that_is_newer_than_its_installation_says_what_to_do(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """As after a pull that brought a package, which the installation does not know yet."""
-    monkeypatch.setitem(sys.modules, "penstock.streamer.simplon.control_unit", None)
+    monkeypatch.setitem(sys.modules, "penstock.streamer.simulated.simplon.control_unit", None)
     assert main(["simplon"]) == 2
     said = capsys.readouterr().err
     assert "newer than its installation" in said and "make environment" in said and "pip install" in said

@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 
 import pytest
 
-from penstock.streamer.camera import Camera
-from penstock.streamer.checks import complete_properties
-from penstock.streamer.settings import TriggerMode, Value
+from penstock.streamer.camera.checks import complete_properties
+from penstock.streamer.camera.contract import Camera
+from penstock.streamer.camera.settings import TriggerMode, Value
 from tests.contract.unit_contract import UnitContract
 from tests.streamer.rig import Rig, settings
 

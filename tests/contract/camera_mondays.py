@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from penstock.streamer.errors import Refused
-from penstock.streamer.settings import TriggerMode
+from penstock.streamer.camera.errors import Refused
+from penstock.streamer.camera.settings import TriggerMode
 from tests.contract.camera_hooks import CameraHooks
 from tests.contract.camera_series import check_frames
 from tests.streamer.rig import DEADLINE, Rig

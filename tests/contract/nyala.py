@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import msgspec
 
 from penstock.stins.user_part import UserPart
-from penstock.streamer.settings import Limits, Parameter, Settings, Value
-from penstock.streamer.unit import FrameFormat
+from penstock.streamer.camera.settings import Limits, Parameter, Settings, Value
+from penstock.streamer.camera.unit import FrameFormat
 from tests.streamer.own_stream.box import SHAPE, Box
 
 TICK = 0.001

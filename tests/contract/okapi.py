@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from penstock.stins.messages import IndexSource
-from penstock.streamer.camera import Acquisition, Camera, Exposure
-from penstock.streamer.settings import Limits, Parameter, Settings, TriggerMode, Value
-from penstock.streamer.unit import CameraError, FrameFormat, Overrun
+from penstock.streamer.camera.contract import Acquisition, Camera, Exposure
+from penstock.streamer.camera.settings import Limits, Parameter, Settings, TriggerMode, Value
+from penstock.streamer.camera.unit import CameraError, FrameFormat, Overrun
 
 ROWS, COLS = 12, 20
 READOUT = 0.0001

@@ -13,10 +13,10 @@ import pytest
 
 from penstock.stins.messages import Frame, SeriesEnd, Start
 from penstock.stins.user_part import UserPart
+from penstock.streamer.camera.own_stream import BoxLost, StreamingDetector
+from penstock.streamer.camera.settings import TriggerMode
+from penstock.streamer.camera.unit import CameraError
 from penstock.streamer.own_stream import watcher
-from penstock.streamer.own_stream.contract import BoxLost, StreamingDetector
-from penstock.streamer.settings import TriggerMode
-from penstock.streamer.unit import CameraError
 from tests.contract.streaming_mondays import StreamingMondays
 from tests.streamer.own_stream.rig import Rig, done
 from tests.streamer.rig import settings

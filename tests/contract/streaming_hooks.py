@@ -13,8 +13,8 @@ import pytest
 
 from penstock.stins import blobs
 from penstock.stins.messages import Frame
-from penstock.streamer.own_stream.contract import StreamingDetector
-from penstock.streamer.settings import TriggerMode, Value
+from penstock.streamer.camera.own_stream import StreamingDetector
+from penstock.streamer.camera.settings import TriggerMode, Value
 from tests.contract.unit_contract import UnitContract
 from tests.streamer.own_stream.rig import Rig
 

@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from penstock.streamer.errors import Refused
-from penstock.streamer.settings import TriggerMode
-from penstock.streamer.unit import CameraError
+from penstock.streamer.camera.errors import Refused
+from penstock.streamer.camera.settings import TriggerMode
+from penstock.streamer.camera.unit import CameraError
 from tests.contract.streaming_hooks import StreamingHooks
 from tests.streamer.own_stream.rig import Rig, done
 from tests.streamer.rig import DEADLINE

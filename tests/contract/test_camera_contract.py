@@ -17,9 +17,9 @@ import pytest
 
 from penstock.stins import blobs
 from penstock.stins.messages import IndexSource
-from penstock.streamer.camera import Camera
-from penstock.streamer.settings import TriggerMode, Value
-from penstock.streamer.unit import CameraError
+from penstock.streamer.camera.contract import Camera
+from penstock.streamer.camera.settings import TriggerMode, Value
+from penstock.streamer.camera.unit import CameraError
 from tests.contract.camera_hooks import EDGES
 from tests.contract.camera_mondays import CameraMondays
 from tests.contract.camera_series import CameraSeries
@@ -262,7 +262,7 @@ class CameraContract(CameraSeries, CameraMondays):
     ) -> None:
         if all(parameter.writable for parameter in self.camera.parameters):
             pytest.skip("it has no readings")
-        monkeypatch.setattr("penstock.streamer.parameters.READ_EVERY", 0.02)
+        monkeypatch.setattr("penstock.streamer.camera.parameters.READ_EVERY", 0.02)
         reads: SimpleQueue[str] = SimpleQueue()
         read = rig.camera.read
 

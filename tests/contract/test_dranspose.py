@@ -9,9 +9,9 @@ import pytest
 from dranspose.data.stream1 import Stream1Data, Stream1End, Stream1Packet, Stream1Start
 
 from penstock.devices.simulator import Simulator
-from penstock.streamer.generator import generate
-from penstock.streamer.generator_plan import Plan
-from penstock.streamer.push_socket import PushSocket
+from penstock.streamer.camera.push_socket import PushSocket
+from penstock.streamer.simulated.generator.generator import generate
+from penstock.streamer.simulated.generator.plan import Plan
 from tests.streamer.rig import DEADLINE, FakeCamera, Rig, done, settings
 
 

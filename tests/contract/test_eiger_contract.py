@@ -9,10 +9,10 @@ from typing import ClassVar
 import pytest
 
 from penstock.devices.eiger import Eiger
-from penstock.streamer.checks import complete_properties
-from penstock.streamer.own_stream.contract import StreamingDetector
-from penstock.streamer.simplon.control_unit import ControlUnit
-from penstock.streamer.triggers import TriggerSource
+from penstock.streamer.camera.checks import complete_properties
+from penstock.streamer.camera.own_stream import StreamingDetector
+from penstock.streamer.simulated.simplon.control_unit import ControlUnit
+from penstock.streamer.simulated.triggers import TriggerSource
 from tests.contract.streaming_contract import StreamingContract
 
 SENSOR = (16, 24)

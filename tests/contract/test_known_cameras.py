@@ -11,9 +11,9 @@ import msgspec
 
 from penstock.devices.simulator import Simulator
 from penstock.stins.messages import IndexSource
-from penstock.streamer.camera import Camera
-from penstock.streamer.settings import Settings, Value
-from penstock.streamer.triggers import TriggerSource
+from penstock.streamer.camera.contract import Camera
+from penstock.streamer.camera.settings import Settings, Value
+from penstock.streamer.simulated.triggers import TriggerSource
 from tests.contract.camera_hooks import LONG
 from tests.contract.test_camera_contract import CameraContract
 from tests.streamer.rig import FakeCamera, Rig, done

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from penstock.streamer.camera import Acquisition, Exposure
-from penstock.streamer.settings import Settings, TriggerMode, Value
+from penstock.streamer.camera.contract import Acquisition, Exposure
+from penstock.streamer.camera.settings import Settings, TriggerMode, Value
 from tests.contract.okapi import COLS, READOUT, ROWS, Okapi
 from tests.contract.run_one import run
 from tests.contract.test_camera_contract import CameraContract

@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from penstock.stins.user_part import UserPart
-from penstock.streamer.own_stream.contract import StreamingDetector
-from penstock.streamer.settings import Settings, TriggerMode, Value
+from penstock.streamer.camera.own_stream import StreamingDetector
+from penstock.streamer.camera.settings import Settings, TriggerMode, Value
 from tests.contract import test_streaming_contract
 from tests.contract.nyala import FIRST_DAY, Nyala
 from tests.contract.run_one import run

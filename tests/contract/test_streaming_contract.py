@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from penstock.streamer.own_stream.contract import StreamingDetector
-from penstock.streamer.triggers import TriggerSource
+from penstock.streamer.camera.own_stream import StreamingDetector
+from penstock.streamer.simulated.triggers import TriggerSource
 from tests.contract.streaming_contract import StreamingContract
 from tests.streamer.own_stream.box import Box
 

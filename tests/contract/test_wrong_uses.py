@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from penstock.streamer.camera import Acquisition, Camera, Exposure
-from penstock.streamer.loading import load_library
-from penstock.streamer.settings import TriggerMode, Value
+from penstock.streamer.camera.contract import Acquisition, Camera, Exposure
+from penstock.streamer.camera.loading import load_library
+from penstock.streamer.camera.settings import TriggerMode, Value
 from tests.contract.test_camera_contract import CameraContract
 from tests.streamer.rig import FakeCamera, Rig
 

@@ -9,8 +9,8 @@ from typing import ClassVar
 import pytest
 
 from penstock.stins.messages import IndexSource
-from penstock.streamer.settings import STANDARD, TriggerMode
-from penstock.streamer.unit import Unit
+from penstock.streamer.camera.settings import STANDARD, TriggerMode
+from penstock.streamer.camera.unit import Unit
 
 
 class UnitContract:

@@ -9,8 +9,8 @@ from typing import Any
 
 from penstock.devices.jungfrau import Jungfrau
 from penstock.stins.user_part import UserPart
-from penstock.streamer.checks import complete_properties
-from penstock.streamer.own_stream.contract import BoxState
+from penstock.streamer.camera.checks import complete_properties
+from penstock.streamer.camera.own_stream import BoxState
 from tests.devices.sls_box import SlsBox, box
 from tests.streamer.rig import settings
 

@@ -10,7 +10,7 @@ import pytest
 from penstock.beamline.stage import json_line
 from penstock.devices.areadetector import AreaDetector
 from penstock.hosts.child import PENSTOCK, Child
-from penstock.streamer.settings import TriggerMode
+from penstock.streamer.camera.settings import TriggerMode
 from tests.network import Switch, unavailable
 from tests.streamer.rig import Rig
 

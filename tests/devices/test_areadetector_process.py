@@ -22,8 +22,8 @@ from penstock.devices._areadetector import payload
 from penstock.devices._areadetector.ioc import Ioc
 from penstock.devices.areadetector import AreaDetector
 from penstock.hosts.child import PENSTOCK, Child, free_port
-from penstock.streamer.settings import Limits, TriggerMode
-from penstock.streamer.unit import CameraError
+from penstock.streamer.camera.settings import Limits, TriggerMode
+from penstock.streamer.camera.unit import CameraError
 from tests.receiver.processes import DEADLINE
 from tests.streamer.rig import Rig
 from tests.system.beamline import until

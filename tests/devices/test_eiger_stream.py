@@ -12,12 +12,12 @@ from penstock.receiver.sources.dectris_v1 import DectrisV1Source
 from penstock.receiver.sources.dectris_v2 import DectrisV2Source
 from penstock.stins.messages import Frame, SeriesEnd, Start
 from penstock.stins.user_part import UserPart
-from penstock.streamer.checks import complete_properties
-from penstock.streamer.own_stream.contract import BoxLost, BoxState
-from penstock.streamer.settings import TriggerMode
-from penstock.streamer.simplon.control_unit import ControlUnit
-from penstock.streamer.triggers import TriggerSource
-from penstock.streamer.unit import CameraError
+from penstock.streamer.camera.checks import complete_properties
+from penstock.streamer.camera.own_stream import BoxLost, BoxState
+from penstock.streamer.camera.settings import TriggerMode
+from penstock.streamer.camera.unit import CameraError
+from penstock.streamer.simulated.simplon.control_unit import ControlUnit
+from penstock.streamer.simulated.triggers import TriggerSource
 from tests.streamer import rig
 
 DEADLINE = 10.0

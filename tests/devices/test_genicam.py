@@ -15,10 +15,10 @@ import pytest
 
 from penstock.devices._genicam import priority
 from penstock.devices.genicam import GenICam
-from penstock.streamer.checks import complete_properties
-from penstock.streamer.errors import Refused
-from penstock.streamer.settings import Limits, TriggerMode, Value
-from penstock.streamer.unit import CameraError
+from penstock.streamer.camera.checks import complete_properties
+from penstock.streamer.camera.errors import Refused
+from penstock.streamer.camera.settings import Limits, TriggerMode, Value
+from penstock.streamer.camera.unit import CameraError
 from tests.contract.test_camera_contract import CameraContract
 from tests.devices._genicam.exposing_camera import Bench
 from tests.devices._genicam.turns import turn

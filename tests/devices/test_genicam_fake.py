@@ -18,11 +18,11 @@ from penstock.devices._genicam.fake_camera import LOOK
 from penstock.devices.genicam import GenICam
 from penstock.hosts.child import PYTHON, Child
 from penstock.stins.messages import IndexSource
-from penstock.streamer.camera import Acquisition, Exposure
-from penstock.streamer.checks import complete_properties
-from penstock.streamer.errors import Refused
-from penstock.streamer.settings import Settings, TriggerMode, Value
-from penstock.streamer.unit import CameraError
+from penstock.streamer.camera.checks import complete_properties
+from penstock.streamer.camera.contract import Acquisition, Exposure
+from penstock.streamer.camera.errors import Refused
+from penstock.streamer.camera.settings import Settings, TriggerMode, Value
+from penstock.streamer.camera.unit import CameraError
 from tests.devices._genicam.exposing_camera import PATIENCE
 from tests.devices._genicam.turns import turn
 from tests.streamer import rig as rigs
@@ -260,7 +260,7 @@ KILLED_IN_A_SERIES = """
 import os, signal
 from penstock.devices._genicam.device import Device
 from penstock.devices.genicam import GenICam
-from penstock.streamer.checks import complete_properties
+from penstock.streamer.camera.checks import complete_properties
 
 device = Device(complete_properties(GenICam, {"Address": "127.0.0.1"}))
 stream = device.stream()

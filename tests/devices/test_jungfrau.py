@@ -12,10 +12,10 @@ import pytest
 from penstock.devices._sls.connection import Modules
 from penstock.devices.jungfrau import Jungfrau
 from penstock.stins.user_part import UserPart
-from penstock.streamer.checks import complete_properties
-from penstock.streamer.own_stream.contract import BoxLost, BoxState, StreamingDetector
-from penstock.streamer.settings import TriggerMode, Value
-from penstock.streamer.unit import CameraError
+from penstock.streamer.camera.checks import complete_properties
+from penstock.streamer.camera.own_stream import BoxLost, BoxState, StreamingDetector
+from penstock.streamer.camera.settings import TriggerMode, Value
+from penstock.streamer.camera.unit import CameraError
 from tests.contract.streaming_contract import StreamingContract
 from tests.devices.sls_box import VENDOR, SlsBox, box
 from tests.devices.sls_unit import OURS, connected, prepared, until_idle

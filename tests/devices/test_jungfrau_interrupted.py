@@ -10,9 +10,9 @@ import pytest
 
 from penstock.devices._sls.connection import Modules
 from penstock.devices.jungfrau import Jungfrau
-from penstock.streamer.own_stream.contract import BoxState
-from penstock.streamer.settings import TriggerMode
-from penstock.streamer.unit import CameraError
+from penstock.streamer.camera.own_stream import BoxState
+from penstock.streamer.camera.settings import TriggerMode
+from penstock.streamer.camera.unit import CameraError
 from tests.devices.sls_box import PATIENCE, VENDOR, SlsBox
 from tests.devices.sls_unit import OURS, connected, prepared, until_idle
 

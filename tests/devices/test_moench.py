@@ -7,9 +7,9 @@ import pytest
 from penstock.devices._sls import parameters as keys
 from penstock.devices.jungfrau import Jungfrau
 from penstock.devices.moench import Moench
-from penstock.streamer.checks import complete_properties
-from penstock.streamer.own_stream.contract import BoxState
-from penstock.streamer.unit import CameraError
+from penstock.streamer.camera.checks import complete_properties
+from penstock.streamer.camera.own_stream import BoxState
+from penstock.streamer.camera.unit import CameraError
 from tests.devices.sls_box import VENDOR, box
 
 

@@ -15,13 +15,13 @@ from penstock.devices._camserver import readings
 from penstock.devices._camserver.light import BUSY
 from penstock.devices.pilatus import Pilatus
 from penstock.stins.messages import Frame
-from penstock.streamer.camserver.server import SimulatedCamserver
-from penstock.streamer.checks import complete_properties
-from penstock.streamer.own_stream.contract import StreamingDetector
-from penstock.streamer.patterns import frame_number
-from penstock.streamer.triggers import TriggerSource
+from penstock.streamer.camera.checks import complete_properties
+from penstock.streamer.camera.own_stream import StreamingDetector
+from penstock.streamer.simulated.camserver.server import SimulatedCamserver
+from penstock.streamer.simulated.patterns import frame_number
+from penstock.streamer.simulated.triggers import TriggerSource
 from tests.contract.streaming_contract import StreamingContract
-from tests.streamer.camserver.light_process import LightReady, start_light
+from tests.streamer.simulated.camserver.light_process import LightReady, start_light
 
 SENSOR = (16, 24)
 

@@ -13,12 +13,12 @@ from penstock.devices._simulated.faults import Faults, parse
 from penstock.devices.simulator import Simulator
 from penstock.stins import blobs
 from penstock.stins.messages import Frame
-from penstock.streamer import patterns
-from penstock.streamer.errors import Refused
-from penstock.streamer.photons import draw
-from penstock.streamer.settings import TriggerMode
-from penstock.streamer.triggers import TriggerSource, main
-from penstock.streamer.unit import CameraError
+from penstock.streamer.camera.errors import Refused
+from penstock.streamer.camera.settings import TriggerMode
+from penstock.streamer.camera.unit import CameraError
+from penstock.streamer.simulated import patterns
+from penstock.streamer.simulated.photons import draw
+from penstock.streamer.simulated.triggers import TriggerSource, main
 from tests.data import recording
 from tests.streamer.rig import Rig, done, settings
 

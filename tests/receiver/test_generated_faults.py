@@ -21,7 +21,7 @@ import pytest
 
 from penstock.hosts.child import free_port
 from penstock.receiver.models import FrameStatus, Status
-from penstock.streamer.generator_faults import KINDS
+from penstock.streamer.simulated.generator.faults import KINDS
 from tests.receiver.processes import DEADLINE, ReceiverProcess
 
 CASES = int(os.environ.get("PENSTOCK_FAULT_CASES", "20"))

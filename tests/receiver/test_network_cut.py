@@ -10,7 +10,7 @@ import h5py
 import numpy as np
 import pytest
 
-from penstock.streamer.client import StreamerClient
+from penstock.streamer.remote.client import StreamerClient
 from tests.network import SERVER, UNIT, Computers, Switch, unavailable
 from tests.streamer.rig import settings
 

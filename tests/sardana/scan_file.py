@@ -9,7 +9,7 @@ import h5py
 import hdf5plugin  # noqa: F401  (for whoever compresses)
 import numpy as np
 
-from penstock.streamer.patterns import frame_number
+from penstock.streamer.simulated.patterns import frame_number
 
 
 class ScanFile:

@@ -7,7 +7,7 @@ from pathlib import Path
 import h5py
 
 from penstock.sardana.reference import Reference, parse
-from penstock.streamer.patterns import frame_number
+from penstock.streamer.simulated.patterns import frame_number
 
 
 def texts(scan_file: Path, channel: str = "sim") -> list[str]:

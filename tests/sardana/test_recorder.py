@@ -17,7 +17,7 @@ import tango
 from penstock.sardana.door import MacroRun
 from penstock.sardana.laboratory.laboratory import FLY_GROUP, GROUP, TIMER, TRIGGERS, Laboratory, Unit
 from penstock.sardana.reference import parse
-from penstock.streamer.patterns import frame_number
+from penstock.streamer.simulated.patterns import frame_number
 from tests.recordings import validators
 from tests.recordings.validators import Report
 

@@ -16,7 +16,7 @@ from sardana.pool.pooldefs import SynchDomain, SynchParam
 from penstock.sardana import plugin
 from penstock.sardana.laboratory.laboratory import FLY_GROUP, TRIGGERS, Laboratory
 from penstock.sardana.trigger_train import Group, TriggerLine, TriggerTrainError, check
-from penstock.streamer.triggers import EDGE
+from penstock.streamer.simulated.triggers import EDGE
 
 
 class Receiver:

@@ -17,7 +17,7 @@ import zmq
 
 from penstock.stins import codec
 from penstock.stins.messages import Frame, Message, SeriesEnd, Start
-from penstock.streamer.light_client import LightClient, LightStatus
+from penstock.streamer.remote.light_client import LightClient, LightStatus
 from tests.receiver.transforms.steps.references import cbf_encode
 from tests.streamer.rig import DEADLINE
 

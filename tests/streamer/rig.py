@@ -15,13 +15,13 @@ import zmq
 
 from penstock.stins import codec
 from penstock.stins.messages import Frame, IndexSource, Message, SeriesEnd, Start
-from penstock.streamer.camera import Acquisition, Camera, Exposure
-from penstock.streamer.clock import Clock
-from penstock.streamer.engine import Engine
-from penstock.streamer.protocol import Prepared, StreamerStatus
-from penstock.streamer.push_socket import SMALL_HWM, PushSocket
-from penstock.streamer.settings import Limits, Parameter, Settings, TriggerMode, Value
-from penstock.streamer.unit import CameraError, FrameFormat
+from penstock.streamer.camera.clock import Clock
+from penstock.streamer.camera.contract import Acquisition, Camera, Exposure
+from penstock.streamer.camera.driver import Prepared, StreamerStatus
+from penstock.streamer.camera.engine import Engine
+from penstock.streamer.camera.push_socket import SMALL_HWM, PushSocket
+from penstock.streamer.camera.settings import Limits, Parameter, Settings, TriggerMode, Value
+from penstock.streamer.camera.unit import CameraError, FrameFormat
 
 T = TypeVar("T")
 DEADLINE = 10.0

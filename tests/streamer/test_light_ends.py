@@ -16,7 +16,7 @@ import zmq
 
 from penstock.stins.messages import Frame, SeriesEnd
 from penstock.streamer import light_streamer
-from penstock.streamer.light_client import LightRefused
+from penstock.streamer.remote.light_client import LightRefused
 from tests.streamer.light_rig import HEADER, IMAGE, LARGE, LARGE_IMAGE, Light, cbf_file, pixels
 from tests.streamer.rig import DEADLINE
 

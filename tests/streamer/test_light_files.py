@@ -10,7 +10,7 @@ import pytest
 
 from penstock.codecs import cbf
 from penstock.stins.messages import Frame, SeriesEnd
-from penstock.streamer.request_client import StreamerRefused
+from penstock.streamer.remote.request_client import StreamerRefused
 from tests.receiver.disks import small_file_system
 from tests.streamer.light_rig import LARGE, LARGE_IMAGE, Light, cbf_file, pixels
 from tests.streamer.rig import DEADLINE

@@ -15,7 +15,7 @@ import zmq
 
 from penstock.bench.light import measure
 from penstock.codecs import cbf
-from penstock.streamer.light_client import LightClient, LightRefused, LightUnavailable
+from penstock.streamer.remote.light_client import LightClient, LightRefused, LightUnavailable
 from tests.streamer.light_rig import LARGE, SCRIPT, SHAPE, Light, cbf_file, pixels
 from tests.streamer.rig import DEADLINE
 

@@ -18,9 +18,9 @@ import zmq
 
 from penstock.stins import codec
 from penstock.stins.messages import Frame, Header, Image, SeriesEnd, Start
-from penstock.streamer import light_protocol, protocol
-from penstock.streamer.light_client import LightClient, LightRefused
-from penstock.streamer.light_protocol import LightDescription, LightStatus
+from penstock.streamer.remote import light_protocol, protocol
+from penstock.streamer.remote.light_client import LightClient, LightRefused
+from penstock.streamer.remote.light_protocol import LightDescription, LightStatus
 from tests.streamer.light_rig import Light, cbf_file, pixels
 from tests.streamer.rig import DEADLINE
 

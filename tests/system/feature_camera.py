@@ -9,9 +9,9 @@ import msgspec
 import tango.server
 
 from penstock.devices._detector.detector_class import detector_class
-from penstock.streamer.features import Feature, HasFeatures
-from penstock.streamer.settings import Limits, Parameter, Value
-from penstock.streamer.unit import CameraError
+from penstock.streamer.camera.features import Feature, HasFeatures
+from penstock.streamer.camera.settings import Limits, Parameter, Value
+from penstock.streamer.camera.unit import CameraError
 from tests.streamer.rig import FakeCamera
 
 

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from penstock.hosts.child import free_port
-from penstock.streamer.camserver.faults import Faults
-from penstock.streamer.camserver.server import SimulatedCamserver
-from penstock.streamer.light_client import LightClient
-from penstock.streamer.triggers import TriggerSource
-from tests.streamer.camserver.light_process import start_light
+from penstock.streamer.remote.light_client import LightClient
+from penstock.streamer.simulated.camserver.faults import Faults
+from penstock.streamer.simulated.camserver.server import SimulatedCamserver
+from penstock.streamer.simulated.triggers import TriggerSource
+from tests.streamer.simulated.camserver.light_process import start_light
 from tests.system.beamline import FAULT, ON, Beamline, until, wait_state
 
 STEPS = ({"type": "cbf"}, {"type": "bslz4"})

@@ -24,9 +24,9 @@ import zmq
 from penstock.hosts.child import free_port
 from penstock.stins.messages import IndexSource
 from penstock.stins.user_part import UserPart
-from penstock.streamer.own_stream.contract import BoxLost, BoxState, Progress, StreamingDetector
-from penstock.streamer.settings import Limits, Parameter, Settings, TriggerMode, Value
-from penstock.streamer.unit import CameraError, FrameFormat
+from penstock.streamer.camera.own_stream import BoxLost, BoxState, Progress, StreamingDetector
+from penstock.streamer.camera.settings import Limits, Parameter, Settings, TriggerMode, Value
+from penstock.streamer.camera.unit import CameraError, FrameFormat
 
 ROWS, COLUMNS = 6, 10
 TICK = 2.0**-17

@@ -15,7 +15,7 @@ import pytest
 import tango
 
 from penstock.cli.main import main
-from penstock.streamer.triggers import TriggerSource
+from penstock.streamer.simulated.triggers import TriggerSource
 from tests.system.accounts import check_account, file_counts
 from tests.system.beamline import (
     FAULT,

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 import tango
 
-from penstock.streamer import patterns
-from penstock.streamer.simplon.control_unit import ControlUnit
-from penstock.streamer.triggers import TriggerSource
+from penstock.streamer.simulated import patterns
+from penstock.streamer.simulated.simplon.control_unit import ControlUnit
+from penstock.streamer.simulated.triggers import TriggerSource
 from tests import rings
 from tests.system.beamline import ON, Beamline, refusal, until, wait_state
 from tests.system.eigers import EigerStation

@@ -14,8 +14,8 @@ import tango
 
 from penstock.beamline.stage import json_line
 from penstock.hosts.child import PENSTOCK, Child, free_port
-from penstock.streamer.simplon.control_unit import ControlUnit
-from penstock.streamer.triggers import TriggerSource
+from penstock.streamer.simulated.simplon.control_unit import ControlUnit
+from penstock.streamer.simulated.triggers import TriggerSource
 from tests.system.beamline import (
     FAULT,
     MOVING,

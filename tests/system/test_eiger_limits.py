@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import tango
 
-from penstock.streamer.simplon.control_unit import ControlUnit
+from penstock.streamer.simulated.simplon.control_unit import ControlUnit
 from tests.system.beamline import ON, Beamline, refusal, wait_state
 from tests.system.eigers import EigerStation
 

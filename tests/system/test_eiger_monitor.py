@@ -11,8 +11,8 @@ import pytest
 import tango
 
 from penstock.devices._dectris.rest import Simplon
-from penstock.streamer import patterns
-from penstock.streamer.simplon.control_unit import ControlUnit
+from penstock.streamer.simulated import patterns
+from penstock.streamer.simulated.simplon.control_unit import ControlUnit
 from tests.system.beamline import FAULT, ON, Beamline, until, wait_state
 from tests.system.eigers import EigerStation
 

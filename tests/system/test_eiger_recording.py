@@ -9,7 +9,7 @@ import pytest
 
 from penstock.cli._recorded import recorded
 from penstock.codecs import bslz4
-from penstock.streamer.simplon.control_unit import ControlUnit
+from penstock.streamer.simulated.simplon.control_unit import ControlUnit
 from tests.data import EIGER_V1, EIGER_V2, recording
 from tests.system.beamline import FAULT, ON, Beamline, wait_state
 from tests.system.eigers import EigerStation

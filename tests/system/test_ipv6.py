@@ -16,7 +16,7 @@ import zmq
 from penstock.cli._address import receiver_url
 from penstock.cli.main import main
 from penstock.receiver.client import ReceiverClient
-from penstock.streamer.client import StreamerClient
+from penstock.streamer.remote.client import StreamerClient
 from tests.receiver.processes import DEADLINE
 from tests.recordings.programs import Program, program
 
@@ -79,7 +79,7 @@ def test_generator_receiver_client_and_consumer_meet_on_the_loopback_address(
 
 
 def test_a_streamer_is_reached_at_its_data_and_control_addresses(programs: ExitStack) -> None:
-    argv = ["python", "-m", "penstock.streamer.process", "Simulator", "--data", "tcp://[::1]:0",
+    argv = ["python", "-m", "penstock.streamer.remote.process", "Simulator", "--data", "tcp://[::1]:0",
             "--control", "tcp://[::1]:0"]  # fmt: skip
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as streamer, zmq.Context() as context:
         try:

@@ -13,8 +13,8 @@ from typing import Any
 import h5py
 import pytest
 
-from penstock.streamer import patterns
-from penstock.streamer.triggers import TriggerSource
+from penstock.streamer.simulated import patterns
+from penstock.streamer.simulated.triggers import TriggerSource
 from tests.system.accounts import check_account
 from tests.system.beamline import ON, RUNNING, Beamline, Station, until, wait_state
 

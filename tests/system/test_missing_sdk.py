@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from penstock.hosts.child import PENSTOCK, Child, free_port, ready_line
-from penstock.streamer.process import ReadyLine
+from penstock.streamer.remote.process import ReadyLine
 from tests.pages import steps
 from tests.system.beamline import FAULT, ON, Beamline, until, wait_state
 

@@ -19,7 +19,7 @@ from penstock.beamline import stage
 from penstock.beamline.stage import Staged, json_line
 from penstock.devices._server.registry import camera_class
 from penstock.hosts.child import Child, children, free_port
-from penstock.streamer.own_stream.contract import StreamingDetector
+from penstock.streamer.camera.own_stream import StreamingDetector
 from tests.devices._genicam.exposing_camera import PATIENCE
 from tests.devices._genicam.turns import turn
 from tests.devices.sls_box import VENDOR, box

@@ -15,9 +15,9 @@ import pytest
 import tango
 
 from penstock.hosts.child import PENSTOCK, children
-from penstock.streamer.camserver.faults import Faults
-from penstock.streamer.camserver.images import gaps
-from penstock.streamer.patterns import frame_number
+from penstock.streamer.simulated.camserver.faults import Faults
+from penstock.streamer.simulated.camserver.images import gaps
+from penstock.streamer.simulated.patterns import frame_number
 from tests.system.beamline import FAULT, MOVING, ON, RUNNING, Beamline, until, wait_state
 from tests.system.pilatuses import STEPS, PilatusUnit
 

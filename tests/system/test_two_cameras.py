@@ -151,7 +151,7 @@ def test_a_streamer_on_another_host_is_driven_alike(beamline: Beamline) -> None:
 
     from penstock.hosts.child import PYTHON, Child
 
-    command = [*PYTHON, "-m", "penstock.streamer.process", "Simulator", "--data", "tcp://127.0.0.1:0",
+    command = [*PYTHON, "-m", "penstock.streamer.remote.process", "Simulator", "--data", "tcp://127.0.0.1:0",
                "--control", "tcp://127.0.0.1:0"]  # fmt: skip
     with Child(
         "streamer", command, lambda line: json.loads(line) if line.startswith("{") else None

@@ -15,7 +15,7 @@ import tango
 
 from penstock.devices._series.settings import PERIOD_ATTRIBUTES
 from penstock.devices.simulator import Simulator
-from penstock.streamer.settings import STANDARD
+from penstock.streamer.camera.settings import STANDARD
 from tests.breadth import breadth
 from tests.system.beamline import Station
 

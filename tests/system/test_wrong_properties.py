@@ -11,7 +11,7 @@ import tango
 from penstock.devices._server.server import server_classes, server_names
 from penstock.devices._tango.device_properties import PropertyRefused, property_value
 from penstock.devices._tango.tango_text import tango_status
-from penstock.streamer.settings import Parameter
+from penstock.streamer.camera.settings import Parameter
 from tests.devices._tango.test_device_properties import TEXTS
 from tests.system.beamline import FAULT, ON, Beamline, refusal, until, wait_state
 

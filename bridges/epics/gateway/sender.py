@@ -10,7 +10,7 @@ from typing import Any
 from penstock.stins.messages import Buffer, Header, Image, SeriesEnd
 from penstock.stins.series import SeriesEncoder
 from penstock.stins.texts import plural
-from penstock.streamer.push_socket import PushSocket, default_hwm
+from penstock.streamer.camera.push_socket import PushSocket, default_hwm
 
 log = logging.getLogger(__name__)
 

@@ -14,12 +14,12 @@ from penstock.devices._camserver import connection
 from penstock.devices._camserver.client import Camserver
 from penstock.devices._camserver.connection import NoControl
 from penstock.devices._camserver.exposure import State
-from penstock.streamer.camserver import box
-from penstock.streamer.camserver.faults import Faults
-from penstock.streamer.camserver.language import answer
-from penstock.streamer.camserver.server import SimulatedCamserver
-from penstock.streamer.own_stream.contract import BoxLost
-from penstock.streamer.unit import CameraError
+from penstock.streamer.camera.own_stream import BoxLost
+from penstock.streamer.camera.unit import CameraError
+from penstock.streamer.simulated.camserver import box
+from penstock.streamer.simulated.camserver.faults import Faults
+from penstock.streamer.simulated.camserver.language import answer
+from penstock.streamer.simulated.camserver.server import SimulatedCamserver
 
 DEADLINE = 20.0
 LONG = 3600.0

@@ -15,8 +15,8 @@ import pytest
 from urllib3.exceptions import ReadTimeoutError
 
 from penstock.devices._dectris.rest import CONNECT, Entry, NoSuchKey, Simplon
-from penstock.streamer.own_stream.contract import BoxLost
-from penstock.streamer.unit import CameraError
+from penstock.streamer.camera.own_stream import BoxLost
+from penstock.streamer.camera.unit import CameraError
 
 DEADLINE = 10.0
 STATE = "/detector/api/1.8.0/status/state"

@@ -13,9 +13,9 @@ from penstock.devices._series.view import SeriesView
 from penstock.devices._tango.attributes import Unread
 from penstock.devices.simulator import Simulator
 from penstock.stins.messages import IndexSource
-from penstock.streamer.own_stream.contract import StreamingDetector
-from penstock.streamer.protocol import StreamerStatus
-from penstock.streamer.settings import Parameter, TriggerMode
+from penstock.streamer.camera.driver import StreamerStatus
+from penstock.streamer.camera.own_stream import StreamingDetector
+from penstock.streamer.camera.settings import Parameter, TriggerMode
 
 OF_FRAMES = {"DataHost", "DataPort", "BuffersMB", "HighWaterMark", "IoThreads"}
 

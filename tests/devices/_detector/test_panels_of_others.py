@@ -17,7 +17,7 @@ from penstock.devices._detector.detector_class import detector_class
 from penstock.devices._server.registry import camera_class, camera_names
 from penstock.devices._server.server import SERVICES
 from penstock.devices._tango.attributes import tango_format
-from penstock.streamer.settings import Limits, Parameter, Value
+from penstock.streamer.camera.settings import Limits, Parameter, Value
 
 EXPERT = {
     "detector": {"Parameters", "LastSeries", "Metadata"},

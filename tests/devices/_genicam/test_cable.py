@@ -10,9 +10,9 @@ import pytest
 from penstock.beamline.stage import json_line
 from penstock.devices.genicam import GenICam
 from penstock.hosts.child import PYTHON, Child
-from penstock.streamer.checks import complete_properties
-from penstock.streamer.errors import Refused
-from penstock.streamer.settings import TriggerMode
+from penstock.streamer.camera.checks import complete_properties
+from penstock.streamer.camera.errors import Refused
+from penstock.streamer.camera.settings import TriggerMode
 from tests.network import Switch, unavailable
 from tests.streamer.rig import Rig, done, settings
 from tests.system.beamline import until

@@ -16,8 +16,8 @@ from penstock.devices._genicam.device import Device
 from penstock.devices._genicam.frame_ids import GIGE, GIGE_EXTENDED, USB3, FrameIds, Kind
 from penstock.devices._genicam.frames import Frames
 from penstock.devices._genicam.pixel_formats import FORMATS
-from penstock.streamer.camera import Acquisition, Exposure
-from penstock.streamer.settings import TriggerMode
+from penstock.streamer.camera.contract import Acquisition, Exposure
+from penstock.streamer.camera.settings import TriggerMode
 from tests.streamer.rig import FakeCamera, Rig
 
 WHOLE, TIMED_OUT, MISSING_PACKETS = 0, 2, 3

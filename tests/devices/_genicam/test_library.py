@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from penstock.devices._genicam import aravis
-from penstock.streamer.unit import CameraError
+from penstock.streamer.camera.unit import CameraError
 
 
 class OlderLibrary:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from penstock.devices._genicam.pixel_formats import FORMATS, taken
-from penstock.streamer.unit import CameraError
+from penstock.streamer.camera.unit import CameraError
 
 PIXELS = [0x123, 0xABC, 0xFFF, 0x000]
 MONO12P = bytes([0x23, 0xC1, 0xAB, 0xFF, 0x0F, 0x00])

@@ -8,7 +8,7 @@ import pytest
 
 from penstock.devices._genicam import reopening
 from penstock.devices._genicam.reopening import Reopening
-from penstock.streamer.unit import CameraError
+from penstock.streamer.camera.unit import CameraError
 
 UNIT = {"Address": "192.0.2.7", "SerialNumber": ""}
 

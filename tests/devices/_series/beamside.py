@@ -13,7 +13,8 @@ from penstock.receiver.client import ReceiverRefused, ReceiverUnavailable
 from penstock.receiver.models import Connection, Counts, Series, SeriesCheck, SeriesCheckResult, Status
 from penstock.stins.messages import IndexSource
 from penstock.stins.user_part import UserPart
-from penstock.streamer.client import (
+from penstock.streamer.camera.settings import Settings, TriggerMode
+from penstock.streamer.remote.client import (
     Checked,
     Description,
     Prepared,
@@ -21,7 +22,6 @@ from penstock.streamer.client import (
     StreamerStatus,
     StreamerUnavailable,
 )
-from penstock.streamer.settings import Settings, TriggerMode
 
 
 class HeldClock:

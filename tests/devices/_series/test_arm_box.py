@@ -15,8 +15,8 @@ from penstock.devices._series.settings import live_settings
 from penstock.devices._series.states import SeriesState
 from penstock.receiver.client import ReceiverRefused
 from penstock.receiver.models import Counts
-from penstock.streamer.client import StreamerUnavailable
-from penstock.streamer.settings import TriggerMode
+from penstock.streamer.camera.settings import TriggerMode
+from penstock.streamer.remote.client import StreamerUnavailable
 from tests.devices._series.beamside import HeldClock, StandInBox, StandInLink, StandInReceiver, refused
 from tests.devices._series.test_control import LIMITS, Loop, settings
 

@@ -7,7 +7,7 @@ import pytest
 from penstock.devices._series.control import SeriesControl
 from penstock.devices._series.settings import live_settings
 from penstock.devices._series.states import SeriesState
-from penstock.streamer.settings import TriggerMode
+from penstock.streamer.camera.settings import TriggerMode
 from tests.devices._series.beamside import HeldClock, StandInLink, StandInReceiver, StandInStreamer
 from tests.devices._series.test_control import DAY, LIMITS, Loop, settings
 

@@ -11,8 +11,8 @@ from penstock.devices._series.checking import SHARED, Answer
 from penstock.devices._series.settings import live_settings
 from penstock.devices._series.states import SeriesState
 from penstock.receiver.client import ReceiverRefused
-from penstock.streamer.client import StreamerUnavailable
-from penstock.streamer.settings import TriggerMode
+from penstock.streamer.camera.settings import TriggerMode
+from penstock.streamer.remote.client import StreamerUnavailable
 from tests.devices._series.beamside import refused
 from tests.devices._series.test_control import Loop, settings
 

@@ -11,7 +11,7 @@ import pytest
 from penstock.devices._series import configuring
 from penstock.devices._series.arming import ArmRefused
 from penstock.devices._series.states import TANGO_STATE, SeriesState
-from penstock.streamer.client import StreamerStatus
+from penstock.streamer.remote.client import StreamerStatus
 from tests.devices._series.beamside import refused
 from tests.devices._series.test_arm_box import BoxLoop
 from tests.devices._series.test_control import LIMITS, settings

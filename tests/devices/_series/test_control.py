@@ -13,8 +13,8 @@ from penstock.devices._series.settings import live_settings
 from penstock.devices._series.states import SeriesState
 from penstock.receiver.client import ReceiverUnavailable
 from penstock.receiver.models import Counts
-from penstock.streamer.client import StreamerRefused, StreamerUnavailable
-from penstock.streamer.settings import Settings, TriggerMode
+from penstock.streamer.camera.settings import Settings, TriggerMode
+from penstock.streamer.remote.client import StreamerRefused, StreamerUnavailable
 from tests.devices._series.beamside import HeldClock, StandInLink, StandInReceiver, StandInStreamer, refused
 
 DAY = 86400.0

@@ -14,7 +14,7 @@ from penstock.devices._series.arming import ArmRefused
 from penstock.devices._series.control import SeriesControl
 from penstock.devices._series.states import SeriesState
 from penstock.receiver.client import ReceiverRefused
-from penstock.streamer.settings import TriggerMode
+from penstock.streamer.camera.settings import TriggerMode
 from tests.devices._series.beamside import HeldClock, StandInLink, StandInQuietBox, StandInReceiver, refused
 from tests.devices._series.test_arm_box import BoxLoop
 from tests.devices._series.test_control import LIMITS, settings

@@ -16,7 +16,7 @@ from penstock.devices._series.settings import (
     parse_metadata,
     settings_of,
 )  # fmt: skip
-from penstock.streamer.settings import STANDARD, TriggerMode, default_trigger_mode
+from penstock.streamer.camera.settings import STANDARD, TriggerMode, default_trigger_mode
 
 DEFAULTS = {parameter.name: parameter.default for parameter in STANDARD}
 

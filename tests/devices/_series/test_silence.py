@@ -8,7 +8,7 @@ from penstock.devices._series.control import SeriesControl
 from penstock.devices._series.limits import WatchdogLimits
 from penstock.devices._series.states import SeriesState
 from penstock.receiver.models import Status
-from penstock.streamer.settings import TriggerMode
+from penstock.streamer.camera.settings import TriggerMode
 from tests.devices._series.beamside import (
     HeldClock,
     StandInBox,

@@ -8,7 +8,7 @@ from penstock.devices._detector.view_attributes import VIEW_ATTRIBUTES
 from penstock.devices._series.view import SeriesView
 from penstock.devices._tango.attributes import Unread
 from penstock.receiver.models import Series, Status
-from penstock.streamer.client import StreamerStatus
+from penstock.streamer.remote.client import StreamerStatus
 
 OWN = SeriesView(series="a")
 

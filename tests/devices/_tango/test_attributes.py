@@ -10,7 +10,7 @@ from penstock.devices._series.settings import ValueRefused
 from penstock.devices._tango import attributes
 from penstock.devices._tango.attributes import attribute_options, check_value, limit_options
 from penstock.devices.simulator import Simulator
-from penstock.streamer.settings import STANDARD, Limits, Parameter
+from penstock.streamer.camera.settings import STANDARD, Limits, Parameter
 
 
 def test_every_type_of_a_parameter_has_its_tango_type() -> None:

@@ -10,7 +10,7 @@ import pytest
 from penstock.devices._server.registry import camera_names
 from penstock.devices._server.server import server_classes, server_names
 from penstock.devices._tango.device_properties import ADDRESSES, PropertyRefused, property_value
-from penstock.streamer.settings import Limits, Parameter, Value
+from penstock.streamer.camera.settings import Limits, Parameter, Value
 
 TEXTS = (
     "",

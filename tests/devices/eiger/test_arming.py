@@ -9,8 +9,8 @@ import pytest
 
 from penstock.devices._dectris.commands import STATES
 from penstock.devices.eiger import Eiger
-from penstock.streamer.own_stream.contract import BoxLost, BoxState
-from penstock.streamer.unit import CameraError
+from penstock.streamer.camera.own_stream import BoxLost, BoxState
+from penstock.streamer.camera.unit import CameraError
 from tests.devices._dectris.desk import DEADLINE, Desk
 from tests.devices.eiger.units import DETECTOR, USER, series, unit
 

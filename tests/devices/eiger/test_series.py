@@ -12,8 +12,8 @@ import pytest
 
 from penstock.devices.eiger import Eiger
 from penstock.stins.messages import IndexSource
-from penstock.streamer.settings import TriggerMode
-from penstock.streamer.unit import CameraError
+from penstock.streamer.camera.settings import TriggerMode
+from penstock.streamer.camera.unit import CameraError
 from tests.devices._dectris.desk import Desk
 from tests.devices.eiger.units import DETECTOR, USER, series, unit
 

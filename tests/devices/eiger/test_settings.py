@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from penstock.devices.eiger import Eiger
-from penstock.streamer.unit import CameraError
+from penstock.streamer.camera.unit import CameraError
 from tests.devices._dectris.desk import Desk
 from tests.devices.eiger.units import DETECTOR, series
 

@@ -8,10 +8,10 @@ import pytest
 
 from penstock.devices._dectris import parameters as keys
 from penstock.devices.eiger import Eiger
-from penstock.streamer.checks import complete_properties
-from penstock.streamer.own_stream.contract import BoxState
-from penstock.streamer.settings import Limits
-from penstock.streamer.unit import CameraError
+from penstock.streamer.camera.checks import complete_properties
+from penstock.streamer.camera.own_stream import BoxState
+from penstock.streamer.camera.settings import Limits
+from penstock.streamer.camera.unit import CameraError
 from tests.devices._dectris.desk import Desk
 from tests.devices.eiger.units import DETECTOR, series, unit
 

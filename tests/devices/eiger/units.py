@@ -6,8 +6,8 @@ from typing import Any
 
 from penstock.devices.eiger import Eiger
 from penstock.stins.user_part import UserPart
-from penstock.streamer.checks import complete_properties
-from penstock.streamer.settings import Settings
+from penstock.streamer.camera.checks import complete_properties
+from penstock.streamer.camera.settings import Settings
 from tests.devices._dectris.desk import Desk
 from tests.streamer import rig
 

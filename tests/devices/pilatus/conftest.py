@@ -9,10 +9,10 @@ import pytest
 
 from penstock.devices._camserver import readings
 from penstock.devices.pilatus import Pilatus
-from penstock.streamer.camserver.server import SimulatedCamserver
+from penstock.streamer.simulated.camserver.server import SimulatedCamserver
 from tests.devices.pilatus.units import SENSOR, unit
-from tests.streamer.camserver.light_process import LightReady, start_light
 from tests.streamer.own_stream.rig import Rig
+from tests.streamer.simulated.camserver.light_process import LightReady, start_light
 
 
 @pytest.fixture(scope="module")

@@ -7,10 +7,10 @@ import time
 
 import pytest
 
-from penstock.streamer.camserver.faults import Faults
-from penstock.streamer.camserver.server import SimulatedCamserver
-from penstock.streamer.settings import TriggerMode
-from penstock.streamer.triggers import TriggerSource
+from penstock.streamer.camera.settings import TriggerMode
+from penstock.streamer.simulated.camserver.faults import Faults
+from penstock.streamer.simulated.camserver.server import SimulatedCamserver
+from penstock.streamer.simulated.triggers import TriggerSource
 from tests.devices.pilatus.units import address_of
 from tests.streamer.own_stream.rig import Rig, done
 

@@ -8,16 +8,16 @@ from penstock.devices._camserver import client as client_module
 from penstock.devices._camserver import readings
 from penstock.devices._camserver import series as series_module
 from penstock.devices.pilatus import Pilatus
-from penstock.streamer.camserver.faults import Faults
-from penstock.streamer.camserver.server import SimulatedCamserver
-from penstock.streamer.errors import Refused
-from penstock.streamer.own_stream.contract import BoxState
-from penstock.streamer.settings import TriggerMode
-from penstock.streamer.triggers import TriggerSource
-from penstock.streamer.unit import CameraError
+from penstock.streamer.camera.errors import Refused
+from penstock.streamer.camera.own_stream import BoxState
+from penstock.streamer.camera.settings import TriggerMode
+from penstock.streamer.camera.unit import CameraError
+from penstock.streamer.simulated.camserver.faults import Faults
+from penstock.streamer.simulated.camserver.server import SimulatedCamserver
+from penstock.streamer.simulated.triggers import TriggerSource
 from tests.devices.pilatus.units import address_of, series
-from tests.streamer.camserver.light_process import LightReady
 from tests.streamer.own_stream.rig import Rig, done
+from tests.streamer.simulated.camserver.light_process import LightReady
 from tests.system.beamline import until
 
 LONG = 3600.0

@@ -12,15 +12,15 @@ import pytest
 from penstock.codecs.cbf_header import facts_of
 from penstock.devices._camserver import judged, last_image
 from penstock.devices.pilatus import Pilatus
-from penstock.streamer.camserver.faults import Faults
-from penstock.streamer.camserver.server import SimulatedCamserver
-from penstock.streamer.light_client import LightStatus
-from penstock.streamer.own_stream.contract import BoxState
-from penstock.streamer.settings import TriggerMode
-from penstock.streamer.unit import CameraError
+from penstock.streamer.camera.own_stream import BoxState
+from penstock.streamer.camera.settings import TriggerMode
+from penstock.streamer.camera.unit import CameraError
+from penstock.streamer.remote.light_client import LightStatus
+from penstock.streamer.simulated.camserver.faults import Faults
+from penstock.streamer.simulated.camserver.server import SimulatedCamserver
 from tests.devices.pilatus.units import SENSOR, series, unit
-from tests.streamer.camserver.light_process import LightReady
 from tests.streamer.own_stream.rig import Rig, done
+from tests.streamer.simulated.camserver.light_process import LightReady
 
 # -- How it counts -----------------------------------------------------------------------------------
 

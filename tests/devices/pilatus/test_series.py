@@ -10,14 +10,14 @@ from penstock.codecs import cbf
 from penstock.devices._camserver import modes, readings
 from penstock.devices.pilatus import Pilatus
 from penstock.stins.messages import IndexSource
-from penstock.streamer.camserver.server import SimulatedCamserver
-from penstock.streamer.patterns import frame_number
-from penstock.streamer.settings import TriggerMode
-from penstock.streamer.unit import CameraError, NotAsked
+from penstock.streamer.camera.settings import TriggerMode
+from penstock.streamer.camera.unit import CameraError, NotAsked
+from penstock.streamer.simulated.camserver.server import SimulatedCamserver
+from penstock.streamer.simulated.patterns import frame_number
 from tests.devices.pilatus.units import SENSOR, heard, series, unit
 from tests.streamer import rig
-from tests.streamer.camserver.light_process import LightReady
 from tests.streamer.own_stream.rig import Rig
+from tests.streamer.simulated.camserver.light_process import LightReady
 
 PLANS = {
     TriggerMode.INTERNAL: ("Exposure", 6, IndexSource.HARDWARE_COUNTER),

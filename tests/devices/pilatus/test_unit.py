@@ -9,12 +9,12 @@ import pytest
 
 from penstock.devices._camserver import readings
 from penstock.devices.pilatus import Pilatus
-from penstock.streamer.camserver.server import SimulatedCamserver
-from penstock.streamer.checks import complete_properties
-from penstock.streamer.own_stream.contract import BoxLost
-from penstock.streamer.unit import CameraError
+from penstock.streamer.camera.checks import complete_properties
+from penstock.streamer.camera.own_stream import BoxLost
+from penstock.streamer.camera.unit import CameraError
+from penstock.streamer.simulated.camserver.server import SimulatedCamserver
 from tests.devices.pilatus.units import SENSOR, heard, series, unit
-from tests.streamer.camserver.light_process import LightReady, start_light
+from tests.streamer.simulated.camserver.light_process import LightReady, start_light
 
 # -- The unit --------------------------------------------------------------------------------------
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.devices.pilatus import Pilatus
-from penstock.streamer.camserver.server import SimulatedCamserver
-from penstock.streamer.checks import complete_properties
-from penstock.streamer.settings import Settings
+from penstock.streamer.camera.checks import complete_properties
+from penstock.streamer.camera.settings import Settings
+from penstock.streamer.simulated.camserver.server import SimulatedCamserver
 from tests.streamer import rig
-from tests.streamer.camserver.light_process import LightReady
+from tests.streamer.simulated.camserver.light_process import LightReady
 
 SENSOR = (16, 24)
 

@@ -25,7 +25,7 @@ from penstock.processing.models import Status
 from penstock.processing.results.layout import DONE
 from penstock.processing.results.result_file import ResultFile
 from penstock.processing.wire import Array
-from penstock.streamer.patterns import powder
+from penstock.streamer.simulated.patterns import powder
 from tests.gui.photographer import Photographer, photograph
 from tests.processing.results.made import begun
 

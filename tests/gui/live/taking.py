@@ -10,8 +10,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from penstock.streamer.client import StreamerClient
-from penstock.streamer.settings import Settings, TriggerMode
+from penstock.streamer.camera.settings import Settings, TriggerMode
+from penstock.streamer.remote.client import StreamerClient
 
 END_SECONDS = 15
 

@@ -20,7 +20,7 @@ from penstock.cli.main import main
 from penstock.gui.live.receiver_source import TIMEOUT
 from penstock.gui.live.viewer import Viewer
 from penstock.receiver.validity.pixels import Flag
-from penstock.streamer import patterns
+from penstock.streamer.simulated import patterns
 from tests.data import recording
 from tests.gui.live.taking import Live, live
 

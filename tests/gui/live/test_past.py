@@ -21,7 +21,7 @@ from penstock.gui.live.source import WHOLE, Away, Part, Refused
 from penstock.gui.live.viewer import Viewer
 from penstock.receiver.client import LastFrame
 from penstock.receiver.validity.pixels import Flag
-from penstock.streamer import patterns
+from penstock.streamer.simulated import patterns
 from tests.gui.live.taking import Live, live
 from tests.receiver.conftest import receiver, start_receiver, streamer
 from tests.receiver.h5_file import picture, write_series

@@ -16,7 +16,7 @@ from penstock.processing.worker.configuring import Refusal
 from penstock.receiver import geometry
 from penstock.receiver.geometry import NEEDED, NO_ENERGY, REMARKS
 from penstock.stins import codec
-from penstock.streamer.patterns import powder, powder_geometry
+from penstock.streamer.simulated.patterns import powder, powder_geometry
 from tests import rings
 from tests.processing.azimuthal.compared import make_here
 from tests.processing.azimuthal.counted import DISTANCE, PIXEL, points

@@ -19,7 +19,7 @@ from penstock.receiver.files.writer import SeriesWriter
 from penstock.receiver.models import FrameStatus
 from penstock.receiver.series.running_series import RunningSeries
 from penstock.stins.messages import Frame, Header, SeriesEnd, Start
-from penstock.streamer.patterns import powder, powder_geometry
+from penstock.streamer.simulated.patterns import powder, powder_geometry
 from tests.processing.distributor.pipelines import pipeline
 from tests.recordings import validators
 from tests.streams import image

@@ -20,9 +20,9 @@ import pytest
 from penstock.hosts.child import free_port
 from penstock.receiver.models import FrameStatus, Status
 from penstock.receiver.series.module_status import frame_status
-from penstock.streamer.generator_pixels import pixels
-from penstock.streamer.generator_plan import GAP as ROWS_BETWEEN
-from penstock.streamer.generator_plan import Plan
+from penstock.streamer.simulated.generator.pixels import pixels
+from penstock.streamer.simulated.generator.plan import GAP as ROWS_BETWEEN
+from penstock.streamer.simulated.generator.plan import Plan
 from tests.receiver.processes import DEADLINE, ReceiverProcess
 
 pytestmark = pytest.mark.slow

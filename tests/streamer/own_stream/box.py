@@ -16,10 +16,10 @@ import zmq
 from penstock.stins import codec
 from penstock.stins.messages import Header, Image, IndexSource, SeriesEnd
 from penstock.stins.user_part import UserPart
-from penstock.streamer.own_stream.contract import BoxLost, BoxState, Progress, StreamingDetector
-from penstock.streamer.settings import Limits, Parameter, Settings, TriggerMode, Value
-from penstock.streamer.triggers import TriggerInput
-from penstock.streamer.unit import CameraError, FrameFormat
+from penstock.streamer.camera.own_stream import BoxLost, BoxState, Progress, StreamingDetector
+from penstock.streamer.camera.settings import Limits, Parameter, Settings, TriggerMode, Value
+from penstock.streamer.camera.unit import CameraError, FrameFormat
+from penstock.streamer.simulated.triggers import TriggerInput
 
 SHAPE, DTYPE = (3, 4), "uint16"
 PATIENCE = 20.0

@@ -14,9 +14,9 @@ from penstock.receiver.sources import KINDS, create
 from penstock.receiver.sources.expected import ExpectedSeries
 from penstock.stins.errors import StinsError
 from penstock.stins.messages import Frame, Message, SeriesEnd, Start
-from penstock.streamer.own_stream.contract import StreamingDetector
+from penstock.streamer.camera.driver import Prepared, StreamerStatus
+from penstock.streamer.camera.own_stream import StreamingDetector
 from penstock.streamer.own_stream.engine import OwnStreamEngine
-from penstock.streamer.protocol import Prepared, StreamerStatus
 from tests.streamer.rig import DEADLINE, settings
 
 T = TypeVar("T")

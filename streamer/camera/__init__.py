@@ -1,0 +1,1 @@
+"""The engine of a camera, and the contract that a camera fulfils."""

@@ -1,0 +1,1 @@
+"""The process of a streamer, and both ends of its remote interface."""

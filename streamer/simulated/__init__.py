@@ -1,0 +1,1 @@
+"""What tests and demonstrations take for real: control units, camserver, triggers, patterns."""
