@@ -10,7 +10,7 @@ VENV := .venv
 # Programs of others, each in an environment of its own: they are not dependencies.
 JUDGES := .venv-judges
 STAMPS := $(VENV)/stamps
-FOLDERS := beamline bench bridges checks cli cluster codecs devices gui hosts processing receiver resources sardana stins streamer
+FOLDERS := beamline bench bridges checks cli cluster codecs devices gui hosts processing receiver resources sardana service stins streamer
 REQUIREMENTS := setup.cfg pyproject.toml constraints.txt
 
 # Qt and silx need these, even without a screen.

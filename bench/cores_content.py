@@ -10,7 +10,7 @@ import numpy as np
 
 from penstock.bench.cores_series import Setup
 from penstock.receiver.files.dealing import Dealing
-from penstock.receiver.reader import SeriesFile
+from penstock.receiver.reading.reader import SeriesFile
 
 Words = np.ndarray[Any, np.dtype[np.uint64]]
 

@@ -24,7 +24,7 @@ from penstock.bench.load import LARGE_FRAME, LARGE_MARK, SMALL_MARK, Case
 from penstock.hosts.child import Child, free_port
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.files.dealing import Dealing
-from penstock.receiver.process.supervisor import ALLOCATOR
+from penstock.receiver.process.supervisor.supervisor import ALLOCATOR
 from penstock.stins.codec import encode_start
 from penstock.stins.messages import EndReason, Header
 from penstock.streamer.simulated.generator.plan import Module

@@ -20,7 +20,7 @@ from penstock.bench.contenders import SERIES_SECONDS, line_with
 from penstock.bench.warm import warm
 from penstock.hosts.child import PENSTOCK, Child, free_port
 from penstock.receiver.client import ReceiverClient
-from penstock.receiver.reader import SeriesFile
+from penstock.receiver.reading.reader import SeriesFile
 
 GENERATOR_SEED = "1"
 

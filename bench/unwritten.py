@@ -47,7 +47,8 @@ def main() -> None:
 
 
 def _write_nothing() -> None:
-    from penstock.receiver.files.stores import blob_writes, gathered, preallocated, write_thread
+    from penstock.receiver.files.stores import preallocated
+    from penstock.receiver.files.stores.disk import blob_writes, gathered, write_thread
     from penstock.receiver.files.stores.parts import store
 
     def all_at_once(descriptor: int, blobs: Sequence[Buffer], offset: int) -> Iterator[int]:

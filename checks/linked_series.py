@@ -7,8 +7,8 @@ from typing import Any
 
 import h5py
 
-from penstock.receiver.files.stores.linked_frames import place_of
-from penstock.receiver.reader import ReaderError, SeriesFile
+from penstock.receiver.files.stores.parts.linked_frames import place_of
+from penstock.receiver.reading.reader import ReaderError, SeriesFile
 
 
 def series_behind(path: Path, detector: str | None = None) -> list[Path]:

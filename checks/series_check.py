@@ -12,10 +12,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from penstock.receiver.files.known import KNOWN, Parent
-from penstock.receiver.files.stores.linked_frames import Unreadable, UnreadableError
+from penstock.receiver.files.contents.known import KNOWN, Parent
+from penstock.receiver.files.stores.parts.linked_frames import Unreadable, UnreadableError
 from penstock.receiver.models import FrameStatus
-from penstock.receiver.reader import ReaderError, SeriesFile, text
+from penstock.receiver.reading.reader import ReaderError, SeriesFile, text
 from penstock.receiver.validity.frames import WITH_DATA
 from penstock.stins.texts import plural
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from penstock.checks.series_check import PROGRESS_FRAMES, ranges, unreadable_files
-from penstock.receiver.reader import SeriesFile
+from penstock.receiver.reading.reader import SeriesFile
 from penstock.receiver.validity.frames import WITH_DATA
 from penstock.stins.checksums import ALGORITHMS, agree, checksums
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from penstock.checks.finding import Finding
 from penstock.receiver.config import cores
-from penstock.receiver.files.stores.blob_writes import pwrite_all
+from penstock.receiver.files.stores.disk.blob_writes import pwrite_all
 
 BLOCK = 2 * 2**20
 """Bytes per block: a frame of one million 16-bit pixels."""

@@ -15,8 +15,8 @@ MOST = 10
 
 def lines(path: Path) -> Iterator[str]:
     """Yield which frames of a file are absent or partial, and why."""
-    from penstock.receiver.frame_files import open_frames
-    from penstock.receiver.reader import ReaderError
+    from penstock.receiver.reading.frame_files import open_frames
+    from penstock.receiver.reading.reader import ReaderError
 
     try:
         with open_frames(path) as file:

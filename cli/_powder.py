@@ -15,11 +15,11 @@ import numpy as np
 import pyFAI
 
 from penstock.checks.series_check import unreadable_files
-from penstock.receiver.frame_files import open_frames
 from penstock.receiver.geometry import NEEDED, NO_ENERGY
-from penstock.receiver.hdf5.module_places import with_gaps
-from penstock.receiver.reader import ReaderError, SeriesFile, text
-from penstock.receiver.stored_mean import stored_mean
+from penstock.receiver.reading.frame_files import open_frames
+from penstock.receiver.reading.hdf5.module_places import with_gaps
+from penstock.receiver.reading.reader import ReaderError, SeriesFile, text
+from penstock.receiver.reading.stored_mean import stored_mean
 from penstock.receiver.validity import raw_words
 
 PONI = "pyFAI/poni/data"

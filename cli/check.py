@@ -23,7 +23,7 @@ from penstock.stins.texts import counted, plural
 
 if TYPE_CHECKING:
     from penstock.checks.series_check import Verdict
-    from penstock.receiver.reader import SeriesFile
+    from penstock.receiver.reading.reader import SeriesFile
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Check each file, print the verdict; return the exit status."""
     from penstock.cli.main import UserError
-    from penstock.receiver.reader import ReaderError, SeriesFile
+    from penstock.receiver.reading.reader import ReaderError, SeriesFile
 
     verdicts: list[Verdict] = []
     failed: list[dict[str, str]] = []

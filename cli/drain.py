@@ -65,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Drain it, or let it go on; return the exit status."""
-    from penstock.receiver.service.http_client import NoAnswer, RefusedCall
+    from penstock.service.http_client import NoAnswer, RefusedCall
 
     service = _receiver(args) if args.pipeline is None else _pipeline(args)
     try:

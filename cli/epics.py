@@ -79,8 +79,8 @@ def _check(args: argparse.Namespace, config: EpicsConfig) -> int:
 
 
 def _serve(args: argparse.Namespace, config: EpicsConfig) -> int:
-    from penstock.receiver.service import logs, server
-    from penstock.receiver.service.listener import Listener
+    from penstock.service import logs, server
+    from penstock.service.listener import Listener
 
     logs.begin()
     with no_search():  # it imports nearly all of what follows

@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
     """Integrate each file; return the exit status."""
     from penstock.cli._powder import integrate
     from penstock.cli.main import UserError
-    from penstock.receiver.reader import ReaderError
+    from penstock.receiver.reading.reader import ReaderError
 
     written: dict[str, str] = {}
     failed: dict[str, str] = {}

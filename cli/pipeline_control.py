@@ -81,8 +81,8 @@ def _check(args: argparse.Namespace, config: ControlConfig) -> int:
 
 
 def _serve(args: argparse.Namespace, config: ControlConfig) -> int:
-    from penstock.receiver.service import logs, server
-    from penstock.receiver.service.listener import Listener
+    from penstock.service import logs, server
+    from penstock.service.listener import Listener
 
     logs.begin()
     with no_search():  # it imports nearly all of what follows

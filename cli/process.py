@@ -197,7 +197,7 @@ def _check_files(args: argparse.Namespace, config: PipelineConfig) -> None:
     from penstock.processing.results.place import path_for, writer_of
     from penstock.processing.results.read import Results
     from penstock.processing.sources.file import STILL_WRITTEN, FileFrames
-    from penstock.receiver.reader import ReaderError
+    from penstock.receiver.reading.reader import ReaderError
 
     raw, pipeline = args.raw, args.pipeline
     if not raw.is_file():
@@ -268,7 +268,7 @@ def _serve(args: argparse.Namespace, config: PipelineConfig, steps: tuple[Any, .
     from penstock.processing.distributor.waits import reachable
     from penstock.processing.models import ReadyLine
     from penstock.processing.service.supervisor import Supervisor
-    from penstock.receiver.service import logs, server
+    from penstock.service import logs, server
 
     logs.begin()
     listener, url = listen(config.http, "pipeline")

@@ -64,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
     from penstock.receiver.forward.shared import CannotShare
     from penstock.receiver.live import last_frame
     from penstock.receiver.models import ReadyLine
-    from penstock.receiver.service import logs
+    from penstock.service import logs
 
     if args.schema:
         print(json.dumps(configuration.schema(), indent=2))

@@ -21,7 +21,7 @@ from penstock.cli._output import add_json, emit, say
 
 if TYPE_CHECKING:
     from penstock.checks.verify import Verification
-    from penstock.receiver.reader import SeriesFile
+    from penstock.receiver.reading.reader import SeriesFile
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Verify each file, print what was found; return the exit status."""
     from penstock.cli.main import UserError
-    from penstock.receiver.reader import ReaderError, SeriesFile
+    from penstock.receiver.reading.reader import ReaderError, SeriesFile
 
     found: list[Verification] = []
     failed: list[dict[str, object]] = []

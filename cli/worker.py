@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
 
     from penstock.processing.wire.keys import BadKey
     from penstock.processing.worker import worker
-    from penstock.receiver.service import logs
+    from penstock.service import logs
 
     if not args.address.startswith(("tcp://", "ipc://")):
         raise UserError(

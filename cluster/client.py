@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from penstock.cluster.models import Status
-from penstock.receiver.service.http_client import HttpClient, NoAnswer, RefusedCall, Unavailable
+from penstock.service.http_client import HttpClient, NoAnswer, RefusedCall, Unavailable
 
 __all__ = ["ControlClient", "NoAnswer", "RefusedCall", "Unavailable"]
 PATIENCE = 10.0

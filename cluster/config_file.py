@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from penstock.cluster.config import ControlConfig, KubernetesConfig
-from penstock.receiver.service import every_error, setting_errors, yaml_text
+from penstock.service import every_error, setting_errors, yaml_text
 
 MANY = 100
 """Pipelines whose settings have a sentence of their own."""

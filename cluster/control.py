@@ -12,8 +12,8 @@ from penstock.cluster.deployment import Deployment
 from penstock.cluster.kubernetes import Deployments
 from penstock.cluster.models import Status
 from penstock.cluster.parts import AnyPart, ProgramPart, WorkersPart, pipeline, receiver
-from penstock.receiver.models import Health
-from penstock.receiver.service.refusal import Refused
+from penstock.service.models import Health
+from penstock.service.refusal import Refused
 
 log = logging.getLogger(__name__)
 

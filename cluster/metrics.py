@@ -12,8 +12,8 @@ from operator import attrgetter
 from typing import Any
 
 from penstock.cluster.models import Status
-from penstock.receiver.service import prometheus
-from penstock.receiver.service.prometheus import GAUGE, Row, resident_bytes
+from penstock.service import prometheus
+from penstock.service.prometheus import GAUGE, Row, resident_bytes
 
 PREFIX = "penstock_control_"
 

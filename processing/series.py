@@ -11,7 +11,7 @@ import numpy as np
 
 from penstock.receiver import geometry
 from penstock.receiver.geometry import Geometry
-from penstock.receiver.mask import mask_image
+from penstock.receiver.validity.mask import mask_image
 from penstock.receiver.validity.pixels import PixelRule, rule_of
 from penstock.stins import metadata
 from penstock.stins.messages import Buffer, Header

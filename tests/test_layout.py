@@ -33,6 +33,7 @@ FOLDERS = (
     "receiver",
     "resources",
     "sardana",
+    "service",
     "stins",
     "streamer",
 )

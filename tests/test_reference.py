@@ -24,11 +24,11 @@ from penstock.processing.config.pipeline_config import PipelineConfig
 from penstock.processing.config.pipeline_file import PipelineFile
 from penstock.receiver import config, models
 from penstock.receiver.config.rectangles import Rectangle
-from penstock.receiver.files import known
+from penstock.receiver.files.contents import known
 from penstock.receiver.models import FrameStatus
-from penstock.receiver.service.prometheus import COUNTER
 from penstock.receiver.sources import KINDS
 from penstock.receiver.transforms.steps import Transform
+from penstock.service.prometheus import COUNTER
 from penstock.stins import messages
 from penstock.streamer.camera.settings import STANDARD, Parameter
 from penstock.streamer.remote import light_protocol
@@ -201,7 +201,7 @@ def test_every_key_of_the_status_is_described() -> None:
 
 def test_every_address_of_the_http_interface_is_described() -> None:
     from penstock.receiver.http.api import create_app
-    from penstock.receiver.process.supervisor import Supervisor
+    from penstock.receiver.process.supervisor.supervisor import Supervisor
 
     app = create_app(Supervisor("sim-1", config.ReceiverConfig(
         source=config.SourceConfig(endpoints=("tcp://127.0.0.1:1",)), data_root="/"

@@ -24,7 +24,7 @@ from penstock.bridges.epics.status_records import StatusRecords
 from penstock.bridges.epics.watch import Watch
 from penstock.processing.client import PipelineClient
 from penstock.receiver.client import ReceiverClient
-from penstock.receiver.models import Health
+from penstock.service.models import Health
 
 if TYPE_CHECKING:
     from penstock.bridges.epics.pvapy_images import PvapyServer

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from penstock.bridges.epics.models import Status
-from penstock.receiver.service.http_client import HttpClient, NoAnswer, RefusedCall, Unavailable
+from penstock.service.http_client import HttpClient, NoAnswer, RefusedCall, Unavailable
 
 __all__ = ["BridgeClient", "NoAnswer", "RefusedCall", "Unavailable", "read_status"]
 

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from penstock.bridges.epics.config import RECORD, EpicsConfig, InConfig
-from penstock.receiver.service import every_error, setting_errors, yaml_text
+from penstock.service import every_error, setting_errors, yaml_text
 
 MANY = 100
 """Entries of a list that have a sentence of their own."""

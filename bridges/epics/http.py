@@ -12,12 +12,12 @@ from fastapi.responses import PlainTextResponse
 from penstock.bridges.epics import metrics
 from penstock.bridges.epics.bridge import Bridge
 from penstock.bridges.epics.models import Status
-from penstock.receiver.service import web
-from penstock.receiver.service.assets import SHARED, Asset
-from penstock.receiver.service.prometheus import CONTENT_TYPE
-from penstock.receiver.service.refusal import Refused
-from penstock.receiver.service.versions import Versions
-from penstock.receiver.service.web import MAX_WAIT, Absent
+from penstock.service import web
+from penstock.service.assets import SHARED, Asset
+from penstock.service.prometheus import CONTENT_TYPE
+from penstock.service.refusal import Refused
+from penstock.service.versions import Versions
+from penstock.service.web import MAX_WAIT, Absent
 
 _OURS = "penstock.bridges.epics"
 ASSETS = {

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from operator import attrgetter
 
 from penstock.bridges.epics.models import Status
-from penstock.receiver.service import prometheus
-from penstock.receiver.service.prometheus import COUNTER, GAUGE, Row, resident_bytes
+from penstock.service import prometheus
+from penstock.service.prometheus import COUNTER, GAUGE, Row, resident_bytes
 
 PREFIX = "penstock_epics_"
 

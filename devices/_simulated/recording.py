@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from penstock.receiver.frame_files import open_frames
-from penstock.receiver.reader import ReaderError
+from penstock.receiver.reading.frame_files import open_frames
+from penstock.receiver.reading.reader import ReaderError
 from penstock.receiver.validity.frames import with_data
 from penstock.stins.blobs import ITEM_BYTES
 from penstock.streamer.camera.unit import CameraError

@@ -21,9 +21,9 @@ import numpy as np
 from penstock.gui.live import ranges
 from penstock.gui.live.source import WHOLE, Away, Content, Part, Refused
 from penstock.receiver.client import LastFrame
-from penstock.receiver.frame_files import FrameFile, open_frames
 from penstock.receiver.models import Counts, FrameStatus, Geometry, Lost, Rectangle, Series, Status
-from penstock.receiver.reader import ReaderError
+from penstock.receiver.reading.frame_files import FrameFile, open_frames
+from penstock.receiver.reading.reader import ReaderError
 from penstock.receiver.validity.frames import WITH_DATA, with_data
 
 T = TypeVar("T")

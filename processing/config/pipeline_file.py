@@ -13,7 +13,7 @@ import msgspec
 
 from penstock.processing.config import built_in
 from penstock.processing.config.pipeline_config import PipelineConfig, StepConfig
-from penstock.receiver.service import every_error, setting_errors, yaml_text
+from penstock.service import every_error, setting_errors, yaml_text
 
 NAME = r"^[A-Za-z0-9_-]{0,64}$"
 """Of a pipeline: it becomes a part of the result file's name."""

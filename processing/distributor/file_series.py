@@ -11,7 +11,7 @@ import numpy as np
 
 from penstock.processing.distributor.receiver_news import Over
 from penstock.processing.sources.file import FileFrames
-from penstock.receiver.reader import ReaderError
+from penstock.receiver.reading.reader import ReaderError
 from penstock.stins.messages import Header
 
 log = logging.getLogger(__name__)

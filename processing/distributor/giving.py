@@ -14,7 +14,7 @@ from penstock.processing.distributor.series_run import Phase, Run
 from penstock.processing.results.errors import ResultError
 from penstock.processing.sources.file import FileFrames
 from penstock.processing.wire.shared_frames import SharedMemoryError, StaleMemory
-from penstock.receiver.reader import ReaderError
+from penstock.receiver.reading.reader import ReaderError
 
 
 class Giving:

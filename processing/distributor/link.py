@@ -17,7 +17,7 @@ from penstock.processing.channels.recording import Places
 from penstock.processing.config.pipeline_config import PipelineConfig
 from penstock.processing.models import Changed, Parameters, Series, Status
 from penstock.processing.wire import Step
-from penstock.receiver.service.datagrams import Datagrams
+from penstock.service.datagrams import Datagrams
 
 HEARTBEAT = 0.5
 """Longest time in seconds between two snapshots, so that the parent notices a hanging process."""

@@ -28,7 +28,7 @@ from penstock.processing.distributor.series_run import Phase, Run
 from penstock.processing.distributor.staff import Staff
 from penstock.processing.models import Ending
 from penstock.processing.results.errors import ResultError
-from penstock.receiver.reader import ReaderError
+from penstock.receiver.reading.reader import ReaderError
 from penstock.stins.messages import Header, SeriesEnd
 from penstock.stins.shared import Reference
 

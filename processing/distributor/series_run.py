@@ -31,7 +31,7 @@ from penstock.processing.distributor.schedule import Schedule
 from penstock.processing.distributor.series_parts import Part
 from penstock.processing.distributor.store import Store
 from penstock.processing.results.errors import ResultError
-from penstock.receiver.reader import ReaderError
+from penstock.receiver.reading.reader import ReaderError
 from penstock.stins.messages import SeriesEnd
 from penstock.stins.texts import plural
 

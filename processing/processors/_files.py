@@ -74,7 +74,7 @@ def of_shape(name: str, path: str, found: Calibration, shape: tuple[int, ...]) -
 def _calibration(name: str, path: str, *, is_mask: bool) -> Calibration:
     name_of_file, place = path, ""
     if "::" in path:
-        from penstock.receiver.stored_image import split
+        from penstock.receiver.reading.stored_image import split
 
         name_of_file, place = split(path)
     file = Path(name_of_file)
@@ -135,8 +135,8 @@ def _one_of(name: str, file: str, found: np.ndarray[Any, Any], is_mask: bool) ->
 
 def _mean(name: str, file: str, place: str) -> tuple[np.ndarray[Any, Any], str]:
     """Return the mean of the stored frames of a file, and of how many it is; or an image in it."""
-    from penstock.receiver.reader import ReaderError
-    from penstock.receiver.stored_image import stored_image
+    from penstock.receiver.reading.reader import ReaderError
+    from penstock.receiver.reading.stored_image import stored_image
 
     try:
         found, used = stored_image(file, place)
@@ -147,9 +147,9 @@ def _mean(name: str, file: str, place: str) -> tuple[np.ndarray[Any, Any], str]:
 
 def _mask(file: str, place: str) -> np.ndarray[Any, Any]:
     """Return the mask that a file has for its frames, or its one image."""
-    from penstock.receiver.frame_files import open_frames
-    from penstock.receiver.reader import ReaderError
-    from penstock.receiver.stored_image import dataset
+    from penstock.receiver.reading.frame_files import open_frames
+    from penstock.receiver.reading.reader import ReaderError
+    from penstock.receiver.reading.stored_image import dataset
     from penstock.receiver.validity.frames import whole
 
     if place:

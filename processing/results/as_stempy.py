@@ -24,8 +24,8 @@ from h5py import h5s
 from penstock.processing.results import layout
 from penstock.processing.results.beyond import beyond
 from penstock.processing.results.errors import ResultError, not_written
-from penstock.receiver.frame_files import open_frames
-from penstock.receiver.reader import ReaderError
+from penstock.receiver.reading.frame_files import open_frames
+from penstock.receiver.reading.reader import ReaderError
 from penstock.stins.texts import plural
 
 VERSION = 3

@@ -14,11 +14,11 @@ from penstock.processing.models import Changed, Latest, Parameters, ParametersRe
 from penstock.processing.service import metrics
 from penstock.processing.service.result_values import RANGE, NoResults, ResultValues
 from penstock.processing.service.supervisor import Supervisor
-from penstock.receiver.service import web
-from penstock.receiver.service.assets import SHARED, Asset
-from penstock.receiver.service.prometheus import CONTENT_TYPE
-from penstock.receiver.service.refusal import Refused
-from penstock.receiver.service.web import MAX_WAIT, Absent
+from penstock.service import web
+from penstock.service.assets import SHARED, Asset
+from penstock.service.prometheus import CONTENT_TYPE
+from penstock.service.refusal import Refused
+from penstock.service.web import MAX_WAIT, Absent
 from penstock.stins.messages import MAX_NAME
 
 _OURS = "penstock.processing.service"

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from penstock.processing.service import lifelines
 from penstock.processing.worker.thread_counts import limit
 from penstock.processing.worker.worker import WITH_PARENT
-from penstock.receiver.service.child import ending
+from penstock.service.child import ending
 
 log = logging.getLogger(__name__)
 

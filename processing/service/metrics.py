@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass
 from operator import attrgetter
 
 from penstock.processing.models import Status
-from penstock.receiver.service import prometheus
-from penstock.receiver.service.prometheus import COUNTER, GAUGE, Row, resident_bytes
+from penstock.service import prometheus
+from penstock.service.prometheus import COUNTER, GAUGE, Row, resident_bytes
 
 PREFIX = "penstock_processing_"
 

@@ -15,7 +15,7 @@ import msgspec
 from penstock.processing.channels.recording import News, Places, Recording, Writer
 from penstock.processing.config.pipeline_config import ChannelConfig
 from penstock.processing.service import lifelines
-from penstock.receiver.service.child import ending
+from penstock.service.child import ending
 
 log = logging.getLogger(__name__)
 

@@ -20,9 +20,9 @@ from penstock.processing.service.kept_series import KeptSeries
 from penstock.processing.service.local_workers import LocalWorkers
 from penstock.processing.service.recorder import Recorder
 from penstock.processing.wire import Step, local
-from penstock.receiver.models import Health
-from penstock.receiver.service.child import Child
-from penstock.receiver.service.refusal import Refused
+from penstock.service.child import Child
+from penstock.service.models import Health
+from penstock.service.refusal import Refused
 
 log = logging.getLogger(__name__)
 

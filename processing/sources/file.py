@@ -18,9 +18,9 @@ from penstock.codecs.packed import CODECS
 from penstock.codecs.pixel_type import name_of
 from penstock.processing.sources.stored_blobs import NONE, Located, StoredBlobs
 from penstock.receiver import geometry
-from penstock.receiver.hdf5_frames import Hdf5Frames
 from penstock.receiver.models import FrameStatus
-from penstock.receiver.reader import ReaderError, SeriesFile, linked_frames, text
+from penstock.receiver.reading.hdf5_frames import Hdf5Frames
+from penstock.receiver.reading.reader import ReaderError, SeriesFile, linked_frames, text
 from penstock.receiver.validity.frames import WITH_DATA, with_data
 from penstock.stins import codec
 from penstock.stins.messages import Buffer, Header, Image

@@ -14,12 +14,12 @@ import msgspec
 
 from penstock.receiver.config import errors as config_errors
 from penstock.receiver.config.rectangles import BadRegionError, Rectangle, check_names
-from penstock.receiver.service import every_error
-from penstock.receiver.service.yaml_text import read_file
 from penstock.receiver.sources import KINDS
 from penstock.receiver.transforms.steps import Transform
 from penstock.receiver.transforms.steps.assemble import Assemble
 from penstock.receiver.transforms.steps.chain import check_order
+from penstock.service import every_error
+from penstock.service.yaml_text import read_file
 from penstock.stins.connections import KEEPALIVE_SECONDS
 
 # Bounded above too: the data process receives the configuration as JSON, which has no infinity.

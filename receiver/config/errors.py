@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from penstock.receiver.service import setting_errors
+from penstock.service import setting_errors
 
 WORDS = setting_errors.Words(
     schema="`penstock receiver --schema`",

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from penstock.receiver.service import open_files
+from penstock.service import open_files
 
 
 class Cause(NamedTuple):

@@ -11,8 +11,8 @@ from typing import Any
 
 from penstock.receiver.files import lease, storage
 from penstock.receiver.files.reserve import Reserve
-from penstock.receiver.files.stores import disk_file
-from penstock.receiver.files.stores.disk_file import DiskFile
+from penstock.receiver.files.stores.disk import disk_file
+from penstock.receiver.files.stores.disk.disk_file import DiskFile
 
 log = logging.getLogger(__name__)
 

@@ -19,10 +19,10 @@ import h5py
 import hdf5plugin  # noqa: F401  (registers the filters that frames are packed with)
 import numpy as np
 
-from penstock.receiver.files import per_frame
-from penstock.receiver.files.stores import disk_file
+from penstock.receiver.files.contents import per_frame
+from penstock.receiver.files.stores.disk import disk_file
+from penstock.receiver.files.stores.disk.superblock import FOR_SWMR, is_followed, repair, version_of
 from penstock.receiver.files.stores.reopen import take_back_modules, whole
-from penstock.receiver.files.stores.superblock import FOR_SWMR, is_followed, repair, version_of
 from penstock.receiver.models import FrameStatus
 from penstock.receiver.series.account import COUNTERS, Account
 from penstock.receiver.validity.frames import WITH_DATA

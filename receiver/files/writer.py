@@ -19,14 +19,16 @@ from typing import Any
 
 import msgspec
 
-from penstock.receiver.files import lease, nexus, refusals, storage, stores, structure
+from penstock.receiver.files import lease, refusals, storage, stores
+from penstock.receiver.files.contents import nexus, structure
+from penstock.receiver.files.contents.per_frame import PerFrame
 from penstock.receiver.files.open_file import OpenFile
-from penstock.receiver.files.per_frame import PerFrame
 from penstock.receiver.files.remedies import STAYS, gone, not_written
 from penstock.receiver.files.reopened import Reopened, count_what_reads
 from penstock.receiver.files.reserve import bytes_for
-from penstock.receiver.files.stores import FrameFormat, FrameStore, Writing, disk_file
+from penstock.receiver.files.stores import FrameFormat, FrameStore, Writing
 from penstock.receiver.files.stores.allocation import make_room
+from penstock.receiver.files.stores.disk import disk_file
 from penstock.receiver.files.stores.modules import ModuleStore
 from penstock.receiver.files.stores.parts import names as parts
 from penstock.receiver.files.stores.reopen import format_of, reopen

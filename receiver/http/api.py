@@ -36,7 +36,6 @@ from penstock.receiver.models import (
     Contrast,
     Folders,
     Geometry,
-    Health,
     LostFrames,
     Method,
     PastSeries,
@@ -50,11 +49,12 @@ from penstock.receiver.models import (
     View,
 )
 from penstock.receiver.process.history import KEPT
-from penstock.receiver.process.supervisor import Supervisor
-from penstock.receiver.service import web
-from penstock.receiver.service.prometheus import CONTENT_TYPE
-from penstock.receiver.service.refusal import Refused
-from penstock.receiver.service.web import MAX_WAIT, Absent
+from penstock.receiver.process.supervisor.supervisor import Supervisor
+from penstock.service import web
+from penstock.service.models import Health
+from penstock.service.prometheus import CONTENT_TYPE
+from penstock.service.refusal import Refused
+from penstock.service.web import MAX_WAIT, Absent
 from penstock.stins.messages import MAX_NAME
 from penstock.stins.texts import quoted
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.receiver.http.answers import HEADER, MASK_HEADER
-from penstock.receiver.service.web import Answers, described
+from penstock.service.web import Answers, described
 
 DESCRIPTION = """\
 The HTTP interface of a receiver. Every refusal is a `Refusal`: a short stable `kind`, and a sentence that

@@ -12,7 +12,7 @@ from penstock.receiver.live.frame_refusal import FrameRefused, live_only
 from penstock.receiver.live.last_frame import Held
 from penstock.receiver.live.request import Request
 from penstock.receiver.live.requested_frame import FACT
-from penstock.receiver.process.supervisor import Supervisor
+from penstock.receiver.process.supervisor.supervisor import Supervisor
 
 FRESH_SECONDS = 0.25
 """Longest that a single request for the newest frame waits for it: some turns of the data process."""

@@ -15,7 +15,7 @@ from penstock.receiver.http.pictures import ViewError
 from penstock.receiver.live.frame_refusal import FrameRefused, check_status, out_of_range
 from penstock.receiver.live.last_frame import CAPACITY, Held
 from penstock.receiver.models import FrameStatus
-from penstock.receiver.reader import ReaderError, SeriesFile
+from penstock.receiver.reading.reader import ReaderError, SeriesFile
 from penstock.receiver.transforms.module_layout import Region, assemble
 from penstock.receiver.validity.pixels import PixelRule, rule_of
 from penstock.stins.blobs import blob_layout, has_colours

@@ -14,8 +14,8 @@ from typing import Any
 from penstock.receiver.models import Status
 from penstock.receiver.process.stage_times import BOUNDS, Histogram, Measures
 from penstock.receiver.process.states import State
-from penstock.receiver.service import prometheus
-from penstock.receiver.service.prometheus import COUNTER, GAUGE, HISTOGRAM, Row, resident_bytes
+from penstock.service import prometheus
+from penstock.service.prometheus import COUNTER, GAUGE, HISTOGRAM, Row, resident_bytes
 
 PREFIX = "penstock_receiver_"
 _BOUND_NAMES = (*(f"{bound:g}" for bound in BOUNDS), "+Inf")

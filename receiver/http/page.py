@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.receiver.service.assets import SHARED, Asset
+from penstock.service.assets import SHARED, Asset
 
 _OURS = "penstock.receiver.http"
 ASSETS = {

@@ -9,8 +9,8 @@ import uvicorn
 
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.http.api import create_app
-from penstock.receiver.process.supervisor import Supervisor
-from penstock.receiver.service import server
+from penstock.receiver.process.supervisor.supervisor import Supervisor
+from penstock.service import server
 
 
 def serve(name: str, config: ReceiverConfig, listener: socket.socket, ready: Callable[[], None]) -> int:

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from penstock.receiver import geometry
-from penstock.receiver.files import nexus
+from penstock.receiver.files.contents import nexus
 from penstock.receiver.live.frame_refusal import FrameRefused
-from penstock.receiver.mask import mask_image
 from penstock.receiver.models import Geometry, LostFrames, LostRange, Scan
 from penstock.receiver.series.running_series import RunningSeries
 from penstock.receiver.transforms.joined import NO_PIXEL, assembled_metadata
+from penstock.receiver.validity.mask import mask_image
 from penstock.stins.blobs import announced_blobs, has_colours
 from penstock.stins.messages import Frame
 from penstock.stins.texts import of_series

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 
-from penstock.receiver.files.nexus import WHOLE
+from penstock.receiver.files.contents.nexus import WHOLE
 from penstock.stins.errors import RemoteError, StinsError
 from penstock.stins.metadata import MOST_KEYS
 from penstock.stins.texts import of_series

@@ -18,7 +18,7 @@ from penstock.receiver.config.rectangles import Rectangle
 from penstock.receiver.live.request import FrameAnswer, Request
 from penstock.receiver.models import PastSeries, Status
 from penstock.receiver.process.stage_times import Measures
-from penstock.receiver.service.datagrams import Datagrams
+from penstock.service.datagrams import Datagrams
 from penstock.stins.user_part import UserPart
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import msgspec
 
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.config.rectangles import Rectangle
-from penstock.receiver.files import nexus
+from penstock.receiver.files.contents import nexus
 from penstock.receiver.files.recovery.recover import Recovered, Resumable
 from penstock.receiver.files.series_files import SeriesFiles
 from penstock.receiver.files.writer import SeriesWriter

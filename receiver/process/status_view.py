@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from penstock.receiver.config import ReceiverConfig
-from penstock.receiver.files import nexus
+from penstock.receiver.files.contents import nexus
 from penstock.receiver.files.recovery.recover import Recovered
 from penstock.receiver.models import Counts, PastSeries, Series
 from penstock.receiver.process import memory

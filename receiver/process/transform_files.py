@@ -39,7 +39,7 @@ def read_and_log(path: str, step: str) -> np.ndarray:
 def _read(path: str, step: str) -> tuple[np.ndarray, str]:
     if path.lower().endswith((".npy", *tables.TEXT)):
         return tables.read(path, step), ""
-    from penstock.receiver.stored_image import split
+    from penstock.receiver.reading.stored_image import split
 
     file, place = split(path)
     try:
@@ -60,7 +60,7 @@ def _read(path: str, step: str) -> tuple[np.ndarray, str]:
 # Each check of a series asks for the same files.
 @lru_cache(maxsize=4)
 def _image(file: str, place: str, _modified: int, _size: int) -> tuple[np.ndarray, str]:
-    from penstock.receiver.stored_image import stored_image
+    from penstock.receiver.reading.stored_image import stored_image
 
     array, used = stored_image(file, place)
     if array.ndim == 3 and len(array) == 1:

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from penstock.receiver.config.rectangles import Rectangle
-from penstock.receiver.mask import mask_of
 from penstock.receiver.regions import pixels
 from penstock.receiver.regions.pixels import Area
 from penstock.receiver.transforms.channels import PartialFrame
 from penstock.receiver.transforms.joined import JoinedFrame
 from penstock.receiver.transforms.module_layout import Region
 from penstock.receiver.transforms.steps.chain import PackedFrame
+from penstock.receiver.validity.mask import mask_of
 from penstock.receiver.validity.pixels import rule_of
 from penstock.stins.blobs import has_colours
 from penstock.stins.errors import StinsError

@@ -11,7 +11,7 @@ import h5py
 import pytest
 
 from penstock.checks.series_check import Verdict, check_series, ranges
-from penstock.receiver.reader import SeriesFile
+from penstock.receiver.reading.reader import SeriesFile
 from tests.data import recording
 from tests.receiver.h5_file import write_series
 

@@ -14,8 +14,8 @@ import pytest
 
 from penstock.checks.linked_series import series_behind
 from penstock.cli.main import main
-from penstock.receiver.frame_files import open_frames
-from penstock.receiver.reader import ReaderError, SeriesFile
+from penstock.receiver.reading.frame_files import open_frames
+from penstock.receiver.reading.reader import ReaderError, SeriesFile
 from penstock.sardana.reference import Reference
 from penstock.sardana.scan_file.links import FrameFormat, blocks, link_frames
 from tests import rings

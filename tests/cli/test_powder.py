@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from penstock.cli._powder import PONI, integrate
-from penstock.receiver.reader import ReaderError
+from penstock.receiver.reading.reader import ReaderError
 from tests import rings
 from tests.data import CEO2, recording
 from tests.receiver.processes import ReceiverProcess

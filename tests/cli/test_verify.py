@@ -15,7 +15,7 @@ from penstock.codecs import bslz4
 from penstock.receiver.files.recovery.interrupted import mark_interrupted
 from penstock.receiver.files.writer import SeriesWriter
 from penstock.receiver.models import FrameStatus
-from penstock.receiver.reader import SeriesFile
+from penstock.receiver.reading.reader import SeriesFile
 from penstock.receiver.series.running_series import RunningSeries
 from penstock.stins.checksums import ALGORITHMS, checksums
 from penstock.stins.messages import Frame, Header, Image, SeriesEnd, Start

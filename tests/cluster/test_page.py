@@ -16,7 +16,7 @@ from penstock.cluster.kubernetes import KINDS
 from penstock.cluster.metrics import METRICS, PREFIX
 from penstock.cluster.models import StateName
 from penstock.cluster.states import TABLE
-from penstock.receiver.service import yaml_text
+from penstock.service import yaml_text
 
 ROOT = Path(__file__).parents[2]
 REFERENCE = (ROOT / "docs" / "reference" / "pipeline-control.md").read_text()

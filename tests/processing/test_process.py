@@ -27,9 +27,9 @@ from penstock.processing.results.read import Results
 from penstock.processing.wire import keys
 from tests.processing.service.pipeline_process import DEADLINE, child_of, gone, wait_until
 from tests.receiver.h5_file import write_series
-from tests.receiver.hdf5.views import raw as write_raw
-from tests.receiver.hdf5.views import view as write_view
 from tests.receiver.processes import ReceiverProcess
+from tests.receiver.reading.hdf5.views import raw as write_raw
+from tests.receiver.reading.hdf5.views import view as write_view
 from tests.streams import Streamer
 
 Start = Callable[..., ReceiverProcess]

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from penstock.codecs import bslz4
-from penstock.receiver.files.stores.superblock import is_followed
+from penstock.receiver.files.stores.disk.superblock import is_followed
 from penstock.receiver.models import FrameStatus, Status
 from tests.breadth import breadth
 from tests.receiver.failing_disk import FailingDisk

@@ -15,7 +15,7 @@ import h5py
 import numpy as np
 import pytest
 
-from penstock.receiver.reader import SeriesFile
+from penstock.receiver.reading.reader import SeriesFile
 from tests.receiver.processes import ReceiverProcess
 from tests.streams import Streamer, pixels
 

@@ -14,7 +14,7 @@ import h5py
 import numpy as np
 import pytest
 
-from penstock.receiver.process.supervisor import SILENT_AFTER
+from penstock.receiver.process.supervisor.supervisor import SILENT_AFTER
 from tests.receiver.processes import DEADLINE, ReceiverProcess
 from tests.receiver.test_deaths import wait_until
 from tests.streams import Streamer, pixels

@@ -22,7 +22,7 @@ from penstock.receiver.files.stores.reopen import format_of
 from penstock.receiver.http.live_view import from_closed_file, unpack
 from penstock.receiver.http.pictures import picture
 from penstock.receiver.models import Contrast
-from penstock.receiver.reader import SeriesFile
+from penstock.receiver.reading.reader import SeriesFile
 from penstock.receiver.regions.series import RegionSeries
 from penstock.receiver.transforms.frame_processor import FrameProcessor
 from penstock.receiver.transforms.steps.bslz4 import Bslz4, Decompress

@@ -19,7 +19,7 @@ from penstock.hosts.child import free_port
 from penstock.receiver.client import NoAnswer, ReceiverRefused
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.models import SeriesCheck
-from penstock.receiver.process.receiver_lock import ReceiverLock
+from penstock.receiver.process.supervisor.receiver_lock import ReceiverLock
 from tests.receiver.processes import ReceiverProcess, bound_by_rights
 from tests.receiver.test_deaths import gone, stream, wait_until
 from tests.streams import Streamer

@@ -25,7 +25,7 @@ from penstock.receiver.http.live_view import UnpackedFrame, from_closed_file, un
 from penstock.receiver.http.pictures import ViewError
 from penstock.receiver.live.last_frame import LastFrame, create
 from penstock.receiver.models import Contrast, FrameStatus, View
-from penstock.receiver.reader import SeriesFile
+from penstock.receiver.reading.reader import SeriesFile
 from penstock.receiver.regions.series import RegionSeries
 from penstock.receiver.series.running_series import ResumedSeries, RunningSeries
 from penstock.receiver.transforms.frame_processor import FrameProcessor

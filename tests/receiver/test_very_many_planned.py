@@ -43,7 +43,7 @@ from penstock.gui.model.account import FATES, account
 from penstock.gui.model.fate_bar import in_words, legend, segments
 from penstock.gui.model.past import PastRow
 from penstock.receiver.client import ReceiverClient
-from penstock.receiver.reader import SeriesFile
+from penstock.receiver.reading.reader import SeriesFile
 
 url, path = sys.argv[1:]
 assert main(["check", "--json", path]) == 1

@@ -28,7 +28,7 @@ from nexusformat.nexus import nxload
 from penstock.codecs import bslz4
 from penstock.receiver.client import ReceiverRefused
 from penstock.receiver.models import FrameStatus, View
-from penstock.receiver.reader import SeriesFile
+from penstock.receiver.reading.reader import SeriesFile
 from tests.data import EIGER_V2, recording
 from tests.receiver.processes import ReceiverProcess
 from tests.recordings import validators

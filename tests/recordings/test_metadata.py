@@ -19,7 +19,7 @@ import pytest
 
 from penstock.cli._powder import integrator
 from penstock.cli._recording import read, write
-from penstock.receiver.reader import SeriesFile
+from penstock.receiver.reading.reader import SeriesFile
 from tests.data import EIGER_V1, EIGER_V2, recording
 from tests.recordings.programs import replay
 from tests.recordings.series import Series

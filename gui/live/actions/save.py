@@ -15,8 +15,8 @@ from silx.gui import qt
 from penstock.gui import theme
 from penstock.gui.background import Background
 from penstock.receiver.client import LastFrame
-from penstock.receiver.image_files import write_tiff
-from penstock.receiver.reader import ReaderError
+from penstock.receiver.reading.image_files import write_tiff
+from penstock.receiver.reading.reader import ReaderError
 
 TIP = "Save the picture as you see it (PNG), or all counts of this frame (TIFF, npy) (Ctrl+S)"
 FILTERS = {

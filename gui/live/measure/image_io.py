@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from penstock.receiver.frame_files import open_frames
+from penstock.receiver.reading.frame_files import open_frames
 from penstock.receiver.validity import frames
 from penstock.receiver.validity.pixels import Flag, PixelRule
 

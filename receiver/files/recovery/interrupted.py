@@ -9,11 +9,11 @@ import h5py
 import numpy as np
 
 from penstock.receiver.files import stores
+from penstock.receiver.files.contents.structure import set_text, write_rows
 from penstock.receiver.files.recovery.journal import Entry
 from penstock.receiver.files.remedies import also_partial, in_the_file
 from penstock.receiver.files.reopened import DAMAGED, detector_of, reopen_file
-from penstock.receiver.files.stores.superblock import FOR_SWMR, version_of
-from penstock.receiver.files.structure import set_text, write_rows
+from penstock.receiver.files.stores.disk.superblock import FOR_SWMR, version_of
 from penstock.receiver.regions import rows as region_rows
 from penstock.receiver.series.account import COUNTERS, Account
 from penstock.stins.texts import of_series, plural

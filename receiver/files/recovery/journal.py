@@ -20,7 +20,7 @@ from typing import Any
 import msgspec
 
 from penstock.receiver.config import ReceiverConfig
-from penstock.receiver.files.nexus import name_of
+from penstock.receiver.files.contents.nexus import name_of
 from penstock.receiver.series.kills import Interruption
 from penstock.receiver.series.running_series import RunningSeries
 from penstock.stins.messages import Header

@@ -16,12 +16,12 @@ from typing import NamedTuple
 import msgspec
 
 from penstock.receiver.config import ReceiverConfig
+from penstock.receiver.files.contents.template import IN_PROGRESS
 from penstock.receiver.files.recovery.interrupted import Untouched, look_at, mark_interrupted, there
 from penstock.receiver.files.recovery.journal import Journal, Left, is_resumable
 from penstock.receiver.files.remedies import is_no_space
 from penstock.receiver.files.reopened import DAMAGED, Reopened, reopen_file
 from penstock.receiver.files.stores.reopen import format_of
-from penstock.receiver.files.template import IN_PROGRESS
 from penstock.receiver.models import PastSeries, Series
 from penstock.receiver.regions import rows as region_rows
 from penstock.receiver.series.account import Account

@@ -21,10 +21,10 @@ from penstock.codecs.pixel_type import name_of
 from penstock.receiver.files.limit import most_bytes
 from penstock.receiver.files.stores.allocation import check_limit
 from penstock.receiver.files.stores.contract import FILTERS, FrameFormat, FrameStore, Writing
-from penstock.receiver.files.stores.disk_file import disk_of
+from penstock.receiver.files.stores.disk.disk_file import disk_of
+from penstock.receiver.files.stores.disk.write_thread import WriteThread
 from penstock.receiver.files.stores.gaps import show_stored
 from penstock.receiver.files.stores.rows import create_rows
-from penstock.receiver.files.stores.write_thread import WriteThread
 from penstock.receiver.validity.frames import WITH_DATA
 from penstock.stins.messages import Buffer, Frame, Image
 

@@ -20,8 +20,8 @@ from h5py import h5d, h5p, h5s, h5t
 
 from penstock.receiver.files import storage
 from penstock.receiver.files.stores.allocation import release
-from penstock.receiver.files.stores.blob_writes import pwrite_all
-from penstock.receiver.files.stores.disk_file import descriptor_of
+from penstock.receiver.files.stores.disk.blob_writes import pwrite_all
+from penstock.receiver.files.stores.disk.disk_file import descriptor_of
 from penstock.receiver.files.stores.replace_data import STORED_FRAMES, replace_data
 
 MOST_FILLED_BYTES, ALWAYS_FILLED = 2**26, 8

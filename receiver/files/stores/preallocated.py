@@ -18,16 +18,16 @@ from h5py import h5d, h5p
 
 from penstock.codecs.fill_value import fill_value
 from penstock.receiver.files.limit import most_bytes
-from penstock.receiver.files.stores import chunk_places, disk_file, space_ahead
 from penstock.receiver.files.stores.allocation import allocate
-from penstock.receiver.files.stores.blob_writes import BlobWrites, DirectWrites
 from penstock.receiver.files.stores.chunked import stored_frame
 from penstock.receiver.files.stores.contract import FrameFormat, FrameStore, Writing
-from penstock.receiver.files.stores.disk_file import descriptor_of
+from penstock.receiver.files.stores.disk import chunk_places, disk_file, space_ahead
+from penstock.receiver.files.stores.disk.blob_writes import BlobWrites, DirectWrites
+from penstock.receiver.files.stores.disk.disk_file import descriptor_of
+from penstock.receiver.files.stores.disk.gathered import MOST_FRAME_BYTES, GatheredWrites
+from penstock.receiver.files.stores.disk.space_ahead import SpaceAhead
+from penstock.receiver.files.stores.disk.write_thread import WriteThread
 from penstock.receiver.files.stores.gaps import close_gaps
-from penstock.receiver.files.stores.gathered import MOST_FRAME_BYTES, GatheredWrites
-from penstock.receiver.files.stores.space_ahead import SpaceAhead
-from penstock.receiver.files.stores.write_thread import WriteThread
 from penstock.receiver.validity.frames import WITH_DATA
 from penstock.stins.messages import Buffer, Frame, Image
 

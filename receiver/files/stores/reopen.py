@@ -19,7 +19,8 @@ from penstock.codecs.pixel_type import name_of
 from penstock.receiver.files.stores.channels import STATUS, ChannelStore
 from penstock.receiver.files.stores.chunked import ChunkedStore, compression_of
 from penstock.receiver.files.stores.contract import FrameFormat, FrameStore, Writing
-from penstock.receiver.files.stores.disk_file import descriptor_of, path_of
+from penstock.receiver.files.stores.disk.disk_file import descriptor_of, path_of
+from penstock.receiver.files.stores.disk.superblock import repair
 from penstock.receiver.files.stores.gaps import close_gaps
 from penstock.receiver.files.stores.modules import STATUS as MODULE_STATUS
 from penstock.receiver.files.stores.parts import left
@@ -30,7 +31,6 @@ from penstock.receiver.files.stores.preallocated import PreallocatedStore, has_p
 from penstock.receiver.files.stores.segments.layout import segments_of, segments_there
 from penstock.receiver.files.stores.segments.segment_file import DATASET
 from penstock.receiver.files.stores.segments.store import SegmentStore
-from penstock.receiver.files.stores.superblock import repair
 from penstock.receiver.models import FrameStatus
 from penstock.receiver.series.module_status import frame_status
 from penstock.receiver.validity.frames import WITH_DATA

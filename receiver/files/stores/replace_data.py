@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from penstock.receiver.files.stores import disk_file
+from penstock.receiver.files.stores.disk import disk_file
 
 STORED_FRAMES = "stored_frames"
 """Name of the dataset that holds the frames if `data` is only a view of them; see `gaps`."""

@@ -10,7 +10,7 @@ import pytest
 from penstock.bridges.epics import status_records
 from penstock.bridges.epics.config import EpicsConfig, ImageConfig, InConfig
 from penstock.bridges.epics.metrics import METRICS, PREFIX
-from penstock.receiver.service.prometheus import COUNTER
+from penstock.service.prometheus import COUNTER
 from tests.bridges.epics.bridge_process import environment
 from tests.pages import run
 

@@ -20,7 +20,7 @@ from penstock.gui.live.measure.facts import Informed
 from penstock.gui.live.source import Away, Part, Refused, Source
 from penstock.receiver.models import FrameStatus, Rectangle
 from tests.receiver.h5_file import picture, write_series
-from tests.receiver.hdf5.views import raw, view
+from tests.receiver.reading.hdf5.views import raw, view
 
 WRITER = """
 import sys

@@ -9,7 +9,7 @@ import pytest
 from penstock.gui.model import metadata
 from penstock.gui.model.known_keys import FIELDS, KNOWN_KEYS, explanation
 from penstock.gui.model.metadata import BadMetadata, Entry
-from penstock.receiver.files.known import USER, Kind
+from penstock.receiver.files.contents.known import USER, Kind
 
 OTHERS = (
     '{"title": "T", "sample": {"name": "CeO2 \\u03c0", "temperature": 295}, '

@@ -13,7 +13,7 @@ from penstock.processing.distributor.link import HEARTBEAT, Command, Link, Setup
 from penstock.processing.distributor.over_marks import REMEMBERED
 from penstock.processing.models import Counts, Parameters, Series, Status, Worker
 from penstock.processing.wire import Step
-from penstock.receiver.service.datagrams import Datagrams, pair
+from penstock.service.datagrams import Datagrams, pair
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ import silx.io.nxdata
 from nexusformat.nexus import nxload
 
 from penstock.processing.wire import Array
-from penstock.receiver.hdf5_frames import Hdf5Frames
-from penstock.receiver.reader import ReaderError, SeriesFile
+from penstock.receiver.reading.hdf5_frames import Hdf5Frames
+from penstock.receiver.reading.reader import ReaderError, SeriesFile
 from tests.processing.results import made
 from tests.recordings import validators
 from tests.recordings.validators import Report

@@ -11,7 +11,7 @@ from penstock.cli._listening import listen
 from penstock.processing.config import classes, pipeline_file
 from penstock.processing.service.http import create_app
 from penstock.processing.service.supervisor import Supervisor
-from penstock.receiver.service import logs, server
+from penstock.service import logs, server
 
 if __name__ == "__main__":
     logs.begin()

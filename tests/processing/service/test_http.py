@@ -24,7 +24,7 @@ from penstock.processing.results.layout import DONE
 from penstock.processing.service import http
 from penstock.processing.service.metrics import METRICS, PREFIX
 from penstock.processing.service.result_values import ResultValues, plain
-from penstock.receiver.service.assets import SHARED
+from penstock.service.assets import SHARED
 from tests.processing.results.made import BRIGHT, created, finish
 from tests.processing.service.pipeline_process import PipelineProcess
 from tests.processing.service.stand_in_distributor import FAILED, FRAMES

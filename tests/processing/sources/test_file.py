@@ -17,9 +17,9 @@ from penstock.processing.distributor.file_series import whole_file
 from penstock.processing.sources.file import STILL_WRITTEN, FileFrames
 from penstock.processing.sources.stored_blobs import Located
 from penstock.receiver.files.stores import preallocated
-from penstock.receiver.frame_files import open_frames
 from penstock.receiver.models import FrameStatus
-from penstock.receiver.reader import ReaderError
+from penstock.receiver.reading.frame_files import open_frames
+from penstock.receiver.reading.reader import ReaderError
 from penstock.receiver.transforms.channels import PartialFrame
 from penstock.stins import codec
 from penstock.stins.messages import Frame

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from penstock.receiver.files.refusals import StorageError
-from penstock.receiver.files.stores import disk_file
+from penstock.receiver.files.stores.disk import disk_file
 from penstock.receiver.files.writer import WriterError
 from penstock.receiver.models import FrameStatus
 from tests.receiver.files.stores.written import DETECTOR, Written, array, frame

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from penstock.receiver import geometry
-from penstock.receiver.files import geometry_fields
+from penstock.receiver.files.contents import geometry_fields
 from penstock.receiver.sources import create
 from penstock.stins.messages import Start
 from tests.receiver.files.written import DETECTOR, Written, packed

@@ -13,8 +13,9 @@ import pytest
 from penstock.receiver.files import stores
 from penstock.receiver.files.recovery.interrupted import mark_interrupted
 from penstock.receiver.files.reopened import reopen_file
-from penstock.receiver.files.stores import disk_file, preallocated
-from penstock.receiver.files.stores.blob_writes import pwrite_all
+from penstock.receiver.files.stores import preallocated
+from penstock.receiver.files.stores.disk import disk_file
+from penstock.receiver.files.stores.disk.blob_writes import pwrite_all
 from penstock.receiver.files.writer import SeriesWriter
 from penstock.receiver.models import FrameStatus
 from penstock.receiver.series.running_series import RunningSeries

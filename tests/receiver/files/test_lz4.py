@@ -17,7 +17,7 @@ from penstock.receiver.files.reopened import reopen_file
 from penstock.receiver.files.stores import Writing
 from penstock.receiver.files.writer import SeriesWriter
 from penstock.receiver.models import FrameStatus
-from penstock.receiver.reader import ReaderError, SeriesFile
+from penstock.receiver.reading.reader import ReaderError, SeriesFile
 from penstock.receiver.series.running_series import ResumedSeries, RunningSeries
 from penstock.stins.blobs import LZ4_HEADER
 from penstock.stins.checksums import checksums

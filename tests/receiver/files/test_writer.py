@@ -14,9 +14,9 @@ import silx.io
 import silx.io.nxdata
 
 from penstock.codecs import bslz4
-from penstock.receiver.files.per_frame import NEIGHBOURS
+from penstock.receiver.files.contents.per_frame import NEIGHBOURS
 from penstock.receiver.files.reserve import bytes_for
-from penstock.receiver.files.stores.disk_file import DiskFile
+from penstock.receiver.files.stores.disk.disk_file import DiskFile
 from penstock.receiver.files.writer import ROWS_PER_STEP
 from penstock.receiver.models import FrameStatus
 from penstock.receiver.series.running_series import RunningSeries

@@ -13,7 +13,7 @@ import hdf5plugin  # noqa: F401  (registers the filters)
 import numpy as np
 import pytest
 
-from penstock.receiver.files import structure
+from penstock.receiver.files.contents import structure
 from penstock.receiver.files.refusals import StorageError
 from penstock.receiver.files.reserve import bytes_for
 from penstock.receiver.files.writer import FileGoneError, SeriesWriter, WriterError

@@ -10,7 +10,7 @@ import msgspec
 
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.http.api import create_app
-from penstock.receiver.process.supervisor import Supervisor
+from penstock.receiver.process.supervisor.supervisor import Supervisor
 
 OPENAPI = Path(__file__).resolve().parents[3] / "resources" / "openapi.json"
 

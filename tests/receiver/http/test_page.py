@@ -19,7 +19,7 @@ from tests.receiver.conftest import Shared
 from tests.receiver.processes import DEADLINE
 
 FILES = files("penstock.receiver.http")
-SHARED = files("penstock.receiver.service")
+SHARED = files("penstock.service")
 SCRIPTS = {name: FILES.joinpath(name).read_text() for name in ("page.js", "words.js")} | {
     name: SHARED.joinpath(name).read_text() for name in ("shown.js", "docs.js")
 }

@@ -11,7 +11,7 @@ import pytest
 from penstock.receiver.client import ReceiverClient
 from penstock.receiver.config import ReceiverConfig, SourceConfig
 from penstock.receiver.http import server
-from penstock.receiver.service import server as service_server
+from penstock.service import server as service_server
 from tests.receiver.conftest import Shared
 
 PARTS = {

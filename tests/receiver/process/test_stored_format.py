@@ -11,8 +11,8 @@ import pytest
 
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.models import SeriesCheck, Status
-from penstock.receiver.process import series_check
-from penstock.receiver.service.refusal import Refused
+from penstock.receiver.process.supervisor import series_check
+from penstock.service.refusal import Refused
 
 SENT = SeriesCheck(filename="", shape=[3, 4], dtype="uint16")
 

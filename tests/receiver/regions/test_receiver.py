@@ -16,7 +16,7 @@ from penstock.cli.main import main
 from penstock.codecs import bslz4
 from penstock.receiver.client import ReceiverRefused
 from penstock.receiver.models import FrameStatus, Rectangle, SeriesCheck
-from penstock.receiver.reader import SeriesFile
+from penstock.receiver.reading.reader import SeriesFile
 from tests.receiver.processes import DEADLINE, ReceiverProcess
 from tests.recordings import validators
 from tests.streams import Streamer, pixels

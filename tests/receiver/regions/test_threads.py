@@ -14,12 +14,12 @@ import pytest
 from penstock.receiver.config.rectangles import Rectangle
 from penstock.receiver.http import rois as http_rois
 from penstock.receiver.models import Status
-from penstock.receiver.process.supervisor import Supervisor
+from penstock.receiver.process.supervisor.supervisor import Supervisor
 from penstock.receiver.regions import memory, threads
 from penstock.receiver.regions.memory import RegionMemory
 from penstock.receiver.regions.series import RegionSeries, Row
 from penstock.receiver.regions.threads import FRAMES_PER_THREAD, RegionThreads
-from penstock.receiver.service.refusal import Refused
+from penstock.service.refusal import Refused
 from penstock.stins.messages import Frame
 from tests.streams import image, pixels
 

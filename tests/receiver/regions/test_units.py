@@ -17,7 +17,7 @@ import pytest
 from penstock.codecs import bslz4, lz4
 from penstock.receiver.config import ConfigError, ReceiverConfig, parse, rectangles
 from penstock.receiver.config.rectangles import BadRegionError, Rectangle
-from penstock.receiver.process.chosen_regions import KeptRegions
+from penstock.receiver.process.supervisor.chosen_regions import KeptRegions
 from penstock.receiver.regions import memory, pixels, rows
 from penstock.receiver.regions.memory import RegionMemory
 from penstock.receiver.regions.series import RegionSeries

@@ -13,7 +13,7 @@ import pytest
 from cbor2 import CBORTag
 
 from penstock.cli import _recording as recordings
-from penstock.receiver.files.nexus import fields
+from penstock.receiver.files.contents.nexus import fields
 from penstock.receiver.sources.dectris_v2 import DectrisV2Source
 from penstock.stins import blobs
 from penstock.stins.errors import BlobError, NotTaken, RemoteError

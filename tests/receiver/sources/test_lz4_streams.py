@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from penstock.checks.series_check import check_series
-from penstock.receiver.reader import SeriesFile
+from penstock.receiver.reading.reader import SeriesFile
 from tests.receiver.pixels import lz4, lz4_block
 from tests.receiver.processes import ReceiverProcess
 from tests.receiver.sources import test_dectris_v1 as v1

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from penstock.receiver.config import ReceiverConfig
-from penstock.receiver.files import nexus
+from penstock.receiver.files.contents import nexus
 from penstock.receiver.models import FrameStatus
 from penstock.receiver.transforms.channels import PartialFrame
 from penstock.receiver.transforms.frame_processor import FrameProcessor

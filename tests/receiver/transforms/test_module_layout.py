@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from penstock.codecs.fill_value import fill_value
-from penstock.receiver.files.stores import disk_file
 from penstock.receiver.files.stores.contract import FrameFormat
+from penstock.receiver.files.stores.disk import disk_file
 from penstock.receiver.files.stores.modules import ModuleStore
 from penstock.receiver.merge.messages import frame as joined_frame
 from penstock.receiver.models import FrameStatus

@@ -13,9 +13,10 @@ import h5py
 import numpy as np
 
 from penstock.receiver.files import storage
-from penstock.receiver.files.stores import disk_file
 from penstock.receiver.files.stores.contract import Writing
-from penstock.receiver.files.stores.disk_file import path_of
+from penstock.receiver.files.stores.disk import disk_file
+from penstock.receiver.files.stores.disk.disk_file import path_of
+from penstock.receiver.files.stores.disk.superblock import repair
 from penstock.receiver.files.stores.open_error import why_not
 from penstock.receiver.files.stores.parts.module_views import ModuleViews, module_files
 from penstock.receiver.files.stores.parts.names import file_name, foreign
@@ -23,7 +24,6 @@ from penstock.receiver.files.stores.parts.open_parts import OpenParts, into
 from penstock.receiver.files.stores.parts.store import PartsStore
 from penstock.receiver.files.stores.parts.views import dealing_of, format_of
 from penstock.receiver.files.stores.segments.segment_file import DATASET, holds_nothing
-from penstock.receiver.files.stores.superblock import repair
 
 log = logging.getLogger(__name__)
 

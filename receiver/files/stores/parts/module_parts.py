@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from penstock.receiver.files.stores import disk_file
 from penstock.receiver.files.stores.contract import FrameFormat, FrameStore, Writing
+from penstock.receiver.files.stores.disk import disk_file
 from penstock.receiver.files.stores.parts.module_views import ModuleViews
 from penstock.receiver.files.stores.parts.open_parts import OpenParts, collected, into
 from penstock.receiver.files.stores.parts.store import queue_bytes

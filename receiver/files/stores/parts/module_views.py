@@ -20,7 +20,7 @@ from penstock.codecs.fill_value import fill_value
 from penstock.codecs.pixel_type import name_of
 from penstock.receiver.files.stores.contract import FrameFormat, describe
 from penstock.receiver.files.stores.counted_names import escaped, numbered
-from penstock.receiver.files.stores.linked_frames import is_virtual
+from penstock.receiver.files.stores.parts.linked_frames import is_virtual
 from penstock.receiver.files.stores.parts.names import file_name
 from penstock.receiver.files.stores.parts.views import FILES, GROUP
 from penstock.receiver.files.stores.replace_data import put_in_place, replace_data

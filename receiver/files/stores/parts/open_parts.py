@@ -12,12 +12,12 @@ import numpy as np
 
 from penstock.receiver.files import storage
 from penstock.receiver.files.stores.contract import FrameFormat, Writing
+from penstock.receiver.files.stores.disk.superblock import repair
 from penstock.receiver.files.stores.errors import FilesGoneError
 from penstock.receiver.files.stores.parts import names
 from penstock.receiver.files.stores.parts.names import Mark
 from penstock.receiver.files.stores.parts.part import Part
 from penstock.receiver.files.stores.segments.segment_file import holds_nothing
-from penstock.receiver.files.stores.superblock import repair
 
 
 class OpenParts:

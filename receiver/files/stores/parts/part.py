@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from h5py import h5d
 
-from penstock.receiver.files.stores import disk_file
 from penstock.receiver.files.stores.allocation import make_room
 from penstock.receiver.files.stores.chunked import ChunkedStore, compression_of
 from penstock.receiver.files.stores.contract import FrameFormat, Writing, describe
+from penstock.receiver.files.stores.disk import disk_file
 from penstock.receiver.files.stores.parts.names import NUMBER, SERIES, Mark, foreign
 from penstock.receiver.files.stores.preallocated import PreallocatedStore
 from penstock.receiver.files.stores.segments.segment_file import SegmentFile

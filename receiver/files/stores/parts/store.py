@@ -17,8 +17,8 @@ import msgspec
 import numpy as np
 
 from penstock.receiver.files.dealing import BLOCK_BYTES, Dealing
-from penstock.receiver.files.stores import disk_file
 from penstock.receiver.files.stores.contract import FrameFormat, FrameStore, Writing
+from penstock.receiver.files.stores.disk import disk_file
 from penstock.receiver.files.stores.parts.open_parts import OpenParts, collected, into
 from penstock.receiver.files.stores.parts.part import Part
 from penstock.receiver.files.stores.parts.views import Views, dealing_of

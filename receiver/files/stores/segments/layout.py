@@ -17,7 +17,7 @@ from penstock.codecs.fill_value import fill_value
 from penstock.receiver.files import refusals
 from penstock.receiver.files.stores.contract import FrameFormat
 from penstock.receiver.files.stores.counted_names import escaped, numbered
-from penstock.receiver.files.stores.disk_file import path_of
+from penstock.receiver.files.stores.disk.disk_file import path_of
 from penstock.receiver.files.stores.segments.segment_file import DATASET
 
 

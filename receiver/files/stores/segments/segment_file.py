@@ -10,11 +10,11 @@ from typing import Any
 import h5py
 
 from penstock.receiver.files import storage
-from penstock.receiver.files.stores import disk_file
 from penstock.receiver.files.stores.allocation import make_room
-from penstock.receiver.files.stores.disk_file import DiskFile
-from penstock.receiver.files.stores.file_locks import lock_alone, wait_for
-from penstock.receiver.files.stores.superblock import HEAD, can_be_torn
+from penstock.receiver.files.stores.disk import disk_file
+from penstock.receiver.files.stores.disk.disk_file import DiskFile
+from penstock.receiver.files.stores.disk.file_locks import lock_alone, wait_for
+from penstock.receiver.files.stores.disk.superblock import HEAD, can_be_torn
 
 DATASET = "/entry/data/data"
 """Dataset of the frames in a segment."""

@@ -20,11 +20,12 @@ import h5py
 import numpy as np
 
 from penstock.receiver.files import lease, storage
-from penstock.receiver.files.stores import disk_file
 from penstock.receiver.files.stores.allocation import make_room
 from penstock.receiver.files.stores.chunked import ChunkedStore, stored_frame
 from penstock.receiver.files.stores.contract import FrameFormat, FrameStore, Writing, describe
-from penstock.receiver.files.stores.disk_file import descriptor_of
+from penstock.receiver.files.stores.disk import disk_file
+from penstock.receiver.files.stores.disk.disk_file import descriptor_of
+from penstock.receiver.files.stores.disk.superblock import repair
 from penstock.receiver.files.stores.errors import FilesGoneError, OverLimitError
 from penstock.receiver.files.stores.replace_data import replace_data
 from penstock.receiver.files.stores.segments.layout import (
@@ -39,7 +40,6 @@ from penstock.receiver.files.stores.segments.segment_file import (
     holds_nothing,
     may_replace,
 )
-from penstock.receiver.files.stores.superblock import repair
 from penstock.receiver.models import FrameStatus
 from penstock.stins.messages import Frame
 from penstock.stins.texts import plural

@@ -18,7 +18,7 @@ from penstock.receiver.files.recovery.interrupted import mark_interrupted
 from penstock.receiver.files.stores.preallocated import PreallocatedStore
 from penstock.receiver.files.writer import WriterError
 from penstock.receiver.models import FrameStatus
-from penstock.receiver.reader import SeriesFile
+from penstock.receiver.reading.reader import SeriesFile
 from penstock.stins.checksums import checksums
 from penstock.stins.messages import Frame
 from tests.receiver.disks import small_file_system

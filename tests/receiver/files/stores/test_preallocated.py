@@ -19,19 +19,13 @@ import pytest
 from penstock.checks.verify import verify
 from penstock.receiver.files.recovery.interrupted import mark_interrupted
 from penstock.receiver.files.refusals import StorageError
-from penstock.receiver.files.stores import (
-    chunk_places,
-    disk_file,
-    gaps,
-    gathered,
-    preallocated,
-    write_thread,
-)
+from penstock.receiver.files.stores import gaps, preallocated
 from penstock.receiver.files.stores.contract import FrameFormat
+from penstock.receiver.files.stores.disk import chunk_places, disk_file, gathered, write_thread
 from penstock.receiver.files.stores.preallocated import PreallocatedStore
 from penstock.receiver.files.writer import WriterError
 from penstock.receiver.models import FrameStatus
-from penstock.receiver.reader import SeriesFile
+from penstock.receiver.reading.reader import SeriesFile
 from penstock.stins.messages import Frame
 from tests.receiver.files.stores.written import (
     DETECTOR,

@@ -26,7 +26,7 @@ from penstock.receiver.files.stores.parts.store import PartsStore
 from penstock.receiver.files.stores.reopen import format_of
 from penstock.receiver.files.writer import SeriesWriter
 from penstock.receiver.models import FrameStatus
-from penstock.receiver.reader import SeriesFile
+from penstock.receiver.reading.reader import SeriesFile
 from penstock.receiver.series.running_series import ResumedSeries, RunningSeries
 from penstock.stins.messages import Frame
 from tests.receiver.files.stores.written import DETECTOR, SHAPE, Flushed, Written, array, frame, status_of

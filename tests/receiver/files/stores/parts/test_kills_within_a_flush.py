@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from penstock.receiver.files import writer
-from penstock.receiver.files.stores import disk_file
-from penstock.receiver.files.stores.blob_writes import pwrite_all
+from penstock.receiver.files.stores.disk import disk_file
+from penstock.receiver.files.stores.disk.blob_writes import pwrite_all
 from penstock.stins.messages import Buffer
 from tests.receiver.files.stores.parts.test_module_parts import Joint, image
 from tests.receiver.files.stores.written import Written, array, frame

@@ -22,13 +22,13 @@ from penstock.processing.sources.file import FileFrames
 from penstock.receiver.files import writer
 from penstock.receiver.files.recovery.interrupted import mark_interrupted
 from penstock.receiver.files.refusals import StorageError
-from penstock.receiver.files.stores import write_thread
 from penstock.receiver.files.stores.contract import Writing
+from penstock.receiver.files.stores.disk import write_thread
 from penstock.receiver.files.writer import SeriesWriter, WriterError
-from penstock.receiver.hdf5_frames import Hdf5Frames
 from penstock.receiver.merge.messages import frame as joined_frame
 from penstock.receiver.models import FrameStatus
-from penstock.receiver.reader import ReaderError, SeriesFile
+from penstock.receiver.reading.hdf5_frames import Hdf5Frames
+from penstock.receiver.reading.reader import ReaderError, SeriesFile
 from penstock.receiver.series.module_status import ModuleStatus
 from penstock.receiver.series.running_series import RunningSeries
 from penstock.receiver.transforms.joined import Joined

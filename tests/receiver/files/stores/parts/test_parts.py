@@ -21,12 +21,12 @@ from penstock.codecs import bslz4
 from penstock.receiver.config import ReceiverConfig, SourceConfig
 from penstock.receiver.files import dealing, names, writer
 from penstock.receiver.files.refusals import NameTakenError, StorageError
-from penstock.receiver.files.stores import write_thread
+from penstock.receiver.files.stores.disk import write_thread
 from penstock.receiver.files.stores.parts import views
 from penstock.receiver.files.stores.parts.store import PartsStore
 from penstock.receiver.files.stores.segments.segment_file import SegmentFile
 from penstock.receiver.files.writer import FileGoneError, WriterError
-from penstock.receiver.reader import ReaderError, SeriesFile
+from penstock.receiver.reading.reader import ReaderError, SeriesFile
 from penstock.stins.checksums import checksums
 from penstock.stins.messages import Frame
 from tests.receiver.files.stores.parts.conftest import BLOCK

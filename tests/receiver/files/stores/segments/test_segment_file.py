@@ -8,8 +8,8 @@ from pathlib import Path
 import h5py
 import pytest
 
+from penstock.receiver.files.stores.disk.superblock import HEAD, SIGNATURE, can_be_torn
 from penstock.receiver.files.stores.segments.segment_file import may_replace
-from penstock.receiver.files.stores.superblock import HEAD, SIGNATURE, can_be_torn
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ from penstock.receiver.files.stores.segments import store as segments
 from penstock.receiver.files.stores.segments.store import SegmentStore
 from penstock.receiver.files.writer import WriterError
 from penstock.receiver.models import FrameStatus
-from penstock.receiver.reader import SeriesFile
+from penstock.receiver.reading.reader import SeriesFile
 from penstock.stins.messages import Frame
 from tests.receiver.files.stores.written import DETECTOR, SHAPE, Written, array, frame, status_of
 from tests.receiver.sample_series import start

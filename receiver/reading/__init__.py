@@ -1,0 +1,1 @@
+"""Files read again: ours of every layout, those of other programs, as frames."""

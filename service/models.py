@@ -1,0 +1,27 @@
+"""What every service says over HTTP beside its own status, as plain dataclasses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Health:
+    """Liveness and readiness, for a service manager: restart a receiver that is not alive."""
+
+    alive: bool
+    """The data process answers, or is taking a series and has hung for no longer than a file system may."""
+    ready: bool
+    """The data process answers now and is not in Error: a series can be taken, or is being taken."""
+    message: str = ""
+    """Why it is not alive or not ready, in one sentence."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Refusal:
+    """Why a request was refused: the body of every answer with a status of 400 or above."""
+
+    kind: str
+    """Stable short name: "busy", "in_error", "file_exists", "outside_data_root" …"""
+    message: str
+    """One sentence with the component, the value and the remedy."""
