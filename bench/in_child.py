@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.bench.reductions import NotMeasured
-from penstock.resources.version import CHECKOUT
+from penstock.hosts.version import CHECKOUT
 
 JUDGES = CHECKOUT / ".venv-judges" / "processing"
 

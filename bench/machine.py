@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from penstock.resources.version import version
+from penstock.hosts.version import version
 
 LIBRARIES = ("pyzmq", "h5py", "numpy", "msgspec", "hdf5plugin")
 

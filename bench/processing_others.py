@@ -27,7 +27,7 @@ import urllib3
 from penstock.bench.pipeline import DEADLINE, Frames, Pipeline, Receiver
 from penstock.bench.processing import NOTHING, QUEUE_MB
 from penstock.hosts.child import Child, free_port
-from penstock.resources.version import CHECKOUT
+from penstock.hosts.version import CHECKOUT
 
 ENVIRONMENT = CHECKOUT / ".venv-judges" / "processing"
 MISSING = f"there is no {ENVIRONMENT}, or no redis-server; make judges installs them"

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import zmq
 
-from penstock.resources import zmq_monitor
+from penstock.hosts import zmq_monitor
 from penstock.stins.addresses import is_ipv6
 from penstock.stins.connections import HANDSHAKE_MS, Connections
 from penstock.stins.texts import plural

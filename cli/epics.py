@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 from penstock.cli._listening import listen
 from penstock.cli._output import add_json, emit, say
 from penstock.cli.main import UserError
-from penstock.resources.garbage import no_search
+from penstock.service.garbage import no_search
 
 if TYPE_CHECKING:
     from penstock.bridges.epics.config import EpicsConfig

@@ -18,7 +18,7 @@ from collections.abc import Collection, Sequence
 from typing import NoReturn
 
 from penstock.cli._output import emit
-from penstock.resources.version import version
+from penstock.hosts.version import version
 
 COMMANDS = {
     "demo": "take a first series: simulated detector, Tango, receiver, NeXus file",

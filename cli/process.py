@@ -32,7 +32,7 @@ from penstock.cli._listening import listen
 from penstock.cli._numbers import whole
 from penstock.cli._output import add_json, emit, say
 from penstock.cli.main import UserError
-from penstock.resources.garbage import no_search
+from penstock.service.garbage import no_search
 
 if TYPE_CHECKING:
     from penstock.processing.config.pipeline_config import PipelineConfig

@@ -1,1 +1,1 @@
-"""Processes of this host: children, and a Tango database of one's own."""
+"""What a program needs of its host: child processes, sockets, a Tango database, which Penstock it is."""

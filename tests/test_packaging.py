@@ -165,7 +165,7 @@ def test_without_git_and_without_the_builds_file_the_version_stands_alone(
     installed: Path, tmp_path: Path
 ) -> None:
     shutil.copytree(installed / "penstock", tmp_path / "penstock")
-    (tmp_path / "penstock" / "resources" / "commit").unlink()
+    (tmp_path / "penstock" / "hosts" / "commit").unlink()
     assert _version(tmp_path) == f"penstock {metadata.version('penstock')}\n"
     # An environment may lie within somebody's repository, and a clone on a machine without git.
     _git(tmp_path, "init", "--quiet")
@@ -177,7 +177,7 @@ def test_without_git_and_without_the_builds_file_the_version_stands_alone(
 def test_the_source_archive_has_what_a_build_needs_and_no_tests(sources: Path) -> None:
     with tarfile.open(sources) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    assert {"setup.py", "setup.cfg", "pyproject.toml", "constraints.txt", "resources/commit"} <= names
+    assert {"setup.py", "setup.cfg", "pyproject.toml", "constraints.txt", "hosts/commit"} <= names
     assert not [name for name in names if name.startswith("tests")]
 
 

@@ -18,7 +18,7 @@ import zmq
 from penstock.bridges.epics import ndarray
 from penstock.bridges.epics.image_record import ImageRecord
 from penstock.bridges.epics.ndarray import Array, Attribute
-from penstock.resources import zmq_sockets
+from penstock.hosts import zmq_sockets
 from penstock.stins import codec, shared
 from penstock.stins.errors import StinsError
 from penstock.stins.messages import Frame, SeriesEnd, Start

@@ -20,7 +20,7 @@ from tango.server import Device, device_property
 
 from penstock.devices._tango.limits_in_words import number_of
 from penstock.devices._tango.tango_text import tango_status
-from penstock.resources.version import version
+from penstock.hosts.version import version
 from penstock.streamer.camera.settings import Parameter, Value
 
 log = logging.getLogger(__name__)

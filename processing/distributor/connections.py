@@ -15,9 +15,9 @@ from typing import Any, NamedTuple, TypeAlias
 
 import zmq
 
+from penstock.hosts import zmq_monitor
 from penstock.processing import wire
 from penstock.processing.wire import keys, local, sockets
-from penstock.resources import zmq_monitor
 from penstock.stins.messages import Buffer
 
 Context: TypeAlias = "zmq.Context[zmq.Socket[bytes]]"

@@ -7,7 +7,7 @@ from typing import TypeAlias
 import msgspec
 import zmq
 
-from penstock.resources import zmq_sockets
+from penstock.hosts import zmq_sockets
 from penstock.stins import codec, shared
 from penstock.stins.buffers import kept
 from penstock.stins.errors import RemoteError

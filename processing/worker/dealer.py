@@ -14,9 +14,9 @@ from typing import Any
 
 import zmq
 
+from penstock.hosts import zmq_monitor
+from penstock.hosts.zmq_sockets import CONNECT_MS
 from penstock.processing.wire import keys, sockets
-from penstock.resources import zmq_monitor
-from penstock.resources.zmq_sockets import CONNECT_MS
 from penstock.stins.messages import Buffer
 
 AGAIN_MS = 200

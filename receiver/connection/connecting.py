@@ -13,9 +13,9 @@ import time
 
 import zmq
 
+from penstock.hosts import zmq_monitor
+from penstock.hosts.zmq_sockets import CONNECT_MS
 from penstock.receiver.connection.interruption import Interruption
-from penstock.resources import zmq_monitor
-from penstock.resources.zmq_sockets import CONNECT_MS
 from penstock.stins import tcp
 from penstock.stins.connections import HANDSHAKE_MS
 

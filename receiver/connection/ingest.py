@@ -8,12 +8,12 @@ from collections.abc import Iterator, Sequence, Set
 
 import zmq
 
+from penstock.hosts.zmq_sockets import keep_alive
 from penstock.receiver.config import SourceConfig
 from penstock.receiver.connection.connecting import REFUSED_AFTER, Connecting
 from penstock.receiver.connection.pace import Pace
 from penstock.receiver.models import Connection
 from penstock.receiver.sources import KINDS
-from penstock.resources.zmq_sockets import keep_alive
 from penstock.stins.addresses import is_ipv6
 from penstock.stins.errors import RemoteError
 

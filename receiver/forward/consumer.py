@@ -14,11 +14,11 @@ from collections.abc import Sequence
 import msgspec
 import zmq
 
+from penstock.hosts import zmq_monitor
 from penstock.receiver.config import ForwardConfig
 from penstock.receiver.forward.consumer_socket import bind, is_ready, push_socket
 from penstock.receiver.forward.queued import Passage, Queued
 from penstock.receiver.models import ConsumerStatus
-from penstock.resources import zmq_monitor
 from penstock.stins.buffers import kept
 from penstock.stins.connections import Connections
 from penstock.stins.messages import Buffer, Frame, Header, Image, SeriesEnd

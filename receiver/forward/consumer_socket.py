@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import zmq
 
+from penstock.hosts.zmq_sockets import IN_SOCKET, VANISHED_SECONDS, keep_alive
 from penstock.receiver.config import ForwardConfig
-from penstock.resources.zmq_sockets import IN_SOCKET, VANISHED_SECONDS, keep_alive
 from penstock.stins.addresses import is_ipv6
 from penstock.stins.connections import HANDSHAKE_MS
 

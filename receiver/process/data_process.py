@@ -17,13 +17,13 @@ import socket
 import sys
 import time
 
+from penstock.hosts.version import version
 from penstock.receiver.live.last_frame import LastFrame
 from penstock.receiver.process.history import History
 from penstock.receiver.process.link import GONE, Link
 from penstock.receiver.process.pipeline import Pipeline
 from penstock.receiver.process.telling import Telling
 from penstock.receiver.regions.memory import RegionMemory
-from penstock.resources.version import version
 from penstock.service import logs
 
 log = logging.getLogger("penstock.receiver.process.data_process")  # run with -m, so that __name__ is __main__

@@ -16,6 +16,7 @@ import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from penstock.hosts.zmq_sockets import IN_SOCKET
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.files.storage import MOST_SEGMENTS
 from penstock.receiver.files.stores.parts.store import queue_bytes
@@ -25,7 +26,6 @@ from penstock.receiver.regions.threads import BYTES as REGION_BYTES
 from penstock.receiver.regions.threads import FRAMES_PER_THREAD as REGION_FRAMES
 from penstock.receiver.transforms.frame_processor import LEAST_SUMMED, summing_threads
 from penstock.receiver.transforms.prefetch import BYTES, FRAMES_PER_THREAD, SUMMED_BYTES
-from penstock.resources.zmq_sockets import IN_SOCKET
 from penstock.stins.blobs import blob_layout
 from penstock.stins.errors import BlobError, StinsError
 from penstock.stins.messages import Header

@@ -17,6 +17,7 @@ from functools import partial
 
 import msgspec
 
+from penstock.hosts.version import version as software_version
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.config.rectangles import Rectangle
 from penstock.receiver.connection.events import Cut, Event, NoHeader, Stale
@@ -39,7 +40,6 @@ from penstock.receiver.sources import KINDS
 from penstock.receiver.transforms.frame_processor import Result
 from penstock.receiver.transforms.prefetch import Prefetch
 from penstock.receiver.transforms.steps.format import TransformError
-from penstock.resources.version import version as software_version
 from penstock.stins.errors import NotTaken, StinsError
 from penstock.stins.messages import Frame, Message, Start
 from penstock.stins.texts import named, of_series

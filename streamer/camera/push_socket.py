@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 import zmq
 
-from penstock.resources import zmq_monitor
+from penstock.hosts import zmq_monitor
 from penstock.stins.addresses import host_port, is_ipv6
 from penstock.stins.connections import HANDSHAKE_MS, KEEPALIVE_SECONDS, Connections, keepalive
 from penstock.stins.messages import Buffer

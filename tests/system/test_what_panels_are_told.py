@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 import tango
 
+from penstock.hosts.version import version
 from penstock.processing.client import PipelineClient, PipelineUnavailable
-from penstock.resources.version import version
 from tests.system.beamline import FAULT, ON, RUNNING, Station, children, refusal, until, wait_state
 
 INVALID = tango.AttrQuality.ATTR_INVALID

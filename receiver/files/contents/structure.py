@@ -19,6 +19,7 @@ import numpy as np
 from h5py import h5d
 
 from penstock.codecs.packed import compression_of_filter
+from penstock.hosts.version import version
 from penstock.receiver import geometry
 from penstock.receiver.files.contents import geometry_fields, learned, nexus, nxmx, per_frame, template
 from penstock.receiver.files.stores import FrameFormat
@@ -36,7 +37,6 @@ from penstock.receiver.models import FrameStatus
 from penstock.receiver.regions import rows as region_rows
 from penstock.receiver.series.account import COUNTERS, Account
 from penstock.receiver.series.running_series import Outcome, RunningSeries
-from penstock.resources.version import version
 
 
 @dataclasses.dataclass

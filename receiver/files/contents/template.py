@@ -13,10 +13,10 @@ import h5py
 import numpy as np
 from h5py import h5o
 
+from penstock.hosts.version import version
 from penstock.receiver.files.contents import per_frame
 from penstock.receiver.files.stores.objects import create_group, create_text, create_value, set_attribute
 from penstock.receiver.series.account import COUNTERS
-from penstock.resources.version import version
 
 CHANGING = {"state": 16, "reason": 4096, "index_source": 64}
 """Texts of the record that change during the series, and the size of each in bytes. Texts of variable length

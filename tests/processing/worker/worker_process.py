@@ -15,10 +15,10 @@ from typing import Any, TypeVar
 import numpy as np
 import zmq
 
+from penstock.hosts import zmq_monitor
 from penstock.processing import wire
 from penstock.processing.wire import keys
 from penstock.receiver.forward.shared import SharedSlots
-from penstock.resources import zmq_monitor
 from penstock.stins import codec
 from penstock.stins.messages import Buffer, Header, Image, SharedMemory
 from penstock.stins.shared import Reference

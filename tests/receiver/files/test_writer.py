@@ -14,13 +14,13 @@ import silx.io
 import silx.io.nxdata
 
 from penstock.codecs import bslz4
+from penstock.hosts.version import version
 from penstock.receiver.files.contents.per_frame import NEIGHBOURS
 from penstock.receiver.files.reserve import bytes_for
 from penstock.receiver.files.stores.disk.disk_file import DiskFile
 from penstock.receiver.files.writer import ROWS_PER_STEP
 from penstock.receiver.models import FrameStatus
 from penstock.receiver.series.running_series import RunningSeries
-from penstock.resources.version import version
 from penstock.stins.messages import EndReason, Frame
 from tests import hostile
 from tests.receiver.files.written import DETECTOR, Written, packed, record, write

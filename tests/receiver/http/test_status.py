@@ -14,8 +14,8 @@ import pytest
 import urllib3
 import zmq
 
+from penstock.hosts.version import version
 from penstock.receiver.client import ReceiverRefused
-from penstock.resources.version import version
 from tests.receiver.http.shared_pair import Pair
 from tests.receiver.processes import DEADLINE, ReceiverProcess
 from tests.streams import Streamer, pixels

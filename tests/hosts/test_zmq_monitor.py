@@ -8,7 +8,7 @@ import sys
 import pytest
 import zmq
 
-from penstock.resources import zmq_monitor
+from penstock.hosts import zmq_monitor
 
 EVENTS = zmq.EVENT_LISTENING | zmq.EVENT_ACCEPTED | zmq.EVENT_DISCONNECTED
 

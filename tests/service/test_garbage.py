@@ -6,7 +6,7 @@ import gc
 
 import pytest
 
-from penstock.resources.garbage import no_search
+from penstock.service.garbage import no_search
 
 
 def imports_what_is_missing() -> None:
