@@ -21,9 +21,9 @@ from penstock.processing.distributor.connections import CannotListen, Connection
 from penstock.processing.distributor.flow import Flow
 from penstock.processing.distributor.link import Command, Link, Setup
 from penstock.processing.distributor.pipeline_status import status
-from penstock.processing.distributor.receiver_news import Begun, Entry, Forgotten, Over, Running, Silent
+from penstock.processing.distributor.receiver.events import Begun, Entry, Forgotten, Over, Running, Silent
+from penstock.processing.distributor.receiver.watch import Watch
 from penstock.processing.distributor.receiver_stream import ReceiverStream
-from penstock.processing.distributor.receiver_watch import Watch
 from penstock.processing.models import Changed, Status
 from penstock.processing.wire.keys import BadKey
 
@@ -62,7 +62,7 @@ class Distributor:
         self._watch: Watch | None = None
         self._poller = zmq.Poller()
         self._stream = ReceiverStream(self._context, self._poller, self._flow.series)
-        self._flow.staff.shared = self._stream.memory
+        self._flow.workers.shared = self._stream.memory
         for each in self._connections.sockets:
             self._poller.register(each, zmq.POLLIN)
         self._poller.register(link.fileno, zmq.POLLIN)
@@ -105,7 +105,7 @@ class Distributor:
         flow.hanging(now)
         flow.series.channels.step(list(flow.series.runs.values()), now)
         flow.ending.step()
-        flow.giving.give(now)
+        flow.dispatch.give(now)
         if self._link.due(now):
             self._tell(now)
 
@@ -155,8 +155,8 @@ class Distributor:
         while self._commands and self._changing is None:
             command = self._commands.popleft()
             match command.action:
-                case "parameters" if not self._flow.staff.ready:
-                    self._refuse(command, self._flow.staff.why_nobody_is_ready)
+                case "parameters" if not self._flow.workers.ready:
+                    self._refuse(command, self._flow.workers.why_nobody_is_ready)
                 case "parameters" if why := self._flow.refuses(command.parameters):
                     self._refuse(command, why)
                 case "parameters":
@@ -199,7 +199,7 @@ class Distributor:
     def _has_left(self) -> bool:
         if self._leave_due is None:
             return False
-        return not self._flow.staff.members or time.monotonic() > self._leave_due
+        return not self._flow.workers.members or time.monotonic() > self._leave_due
 
     def _close(self) -> None:
         if self._watch is not None:

@@ -1,7 +1,7 @@
 """The distributor without its sockets: workers come, answer and go; the other files say what follows.
 
-`series_list.py`: how series begin; `giving.py`: bunches for workers; `answers.py`: their results;
-`ending.py`: the rest of a series, and its end. `distributor.py` has the loop that calls this.
+`series/series_list.py`: how series begin; `dispatch.py`: bunches for workers; `series/answers.py`: results;
+`series/ending.py`: the rest of a series, and its end. `distributor.py` has the loop that calls this.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from penstock.processing import wire
-from penstock.processing.distributor.bunches import Departure
 from penstock.processing.distributor.connections import LOCAL_PORT, Connections, Peer
-from penstock.processing.distributor.departures import DEPARTURES
-from penstock.processing.distributor.ending import Ending
-from penstock.processing.distributor.giving import Giving
+from penstock.processing.distributor.dispatch import Dispatch
+from penstock.processing.distributor.frames.bunches import Departure
+from penstock.processing.distributor.frames.lost_workers import DEPARTURES
+from penstock.processing.distributor.frames.schedule import ATTEMPTS, Schedule
 from penstock.processing.distributor.link import Setup
-from penstock.processing.distributor.schedule import ATTEMPTS, Schedule
-from penstock.processing.distributor.series_list import SeriesList
-from penstock.processing.distributor.staff import Member, Staff
-from penstock.processing.distributor.unheard import Unheard
+from penstock.processing.distributor.receiver.events import Unheard
+from penstock.processing.distributor.series.ending import Ending
+from penstock.processing.distributor.series.series_list import SeriesList
 from penstock.processing.distributor.versions import Versions
+from penstock.processing.distributor.workers import Member, Workers
 from penstock.processing.models import Changed
 from penstock.processing.results.errors import ResultError
 
@@ -50,12 +50,12 @@ class Flow:
             config.parameters if known is None else known.values, 1 if known is None else known.version
         )
         self.schedule = Schedule(retry=config.retry)
-        self.staff = Staff(
+        self.workers = Workers(
             connections, self.schedule, self.versions, config.name, setup.steps, config.hand_over_seconds,
             config.frame_seconds,
         )  # fmt: skip
-        self.series = SeriesList(setup, self.schedule, self.staff)
-        self.giving = Giving(self.series)
+        self.series = SeriesList(setup, self.schedule, self.workers)
+        self.dispatch = Dispatch(self.series)
         self.ending = Ending(self.series)
         self.unheard = Unheard()
         """The receiver's running series, if nothing of it is live."""
@@ -75,7 +75,7 @@ class Flow:
             if isinstance(message, wire.Hello):
                 self._hello(peer, message)
                 return
-            if (member := self.staff.of(peer)) is None:
+            if (member := self.workers.of(peer)) is None:
                 if isinstance(message, wire.Done):
                     self.schedule.owned(0, message.series, message.bunch)  # which counts it
                 return
@@ -87,11 +87,11 @@ class Flow:
     def _hello(self, peer: Peer, message: wire.Hello) -> None:
         """Take a worker. One that was here has lost its connection: its frames are with others, and what it
         has done of them is stray."""
-        if (former := self.staff.former(message)) is not None:
-            if (member := self.staff.members.get(former)) is not None:
+        if (former := self.workers.former(message)) is not None:
+            if (member := self.workers.members.get(former)) is not None:
                 self.gone(member.peer)  # the old connection has ended on its side, and soon will on this one
-            self.schedule.departures.late(former, message.done)
-        self.staff.hello(peer, message)
+            self.schedule.lost_workers.late(former, message.done)
+        self.workers.hello(peer, message)
 
     def _take(self, member: Member, message: wire.MessageOfWorker, parts: Sequence[Any], now: float) -> None:
         match message:
@@ -100,14 +100,14 @@ class Flow:
                 self._relieve(member)
             case wire.Started():
                 if message.shares:
-                    self.staff.shares(member)
+                    self.workers.shares(member)
                 self._answers.started(member, message, parts, now)
             case wire.HandedOver():
                 self._answers.handed_over(member, message, parts)
             case wire.Ready():
-                self.staff.ready_for(member, message)
+                self.workers.ready_for(member, message)
             case wire.Refused():
-                self.staff.refused(member, message)
+                self.workers.refused(member, message)
                 if message.what == "start":
                     self._answers.refused(message)
                 else:
@@ -127,7 +127,7 @@ class Flow:
 
     def _give_up(self, why: str) -> None:
         """End a pipeline on a file if every worker refuses its code: there will be no others."""
-        refused = sum(member.state == "refused" for member in self.staff.members.values())
+        refused = sum(member.state == "refused" for member in self.workers.members.values())
         if self._is_on_file and not self.config.listen and refused >= self.config.workers:
             for run in self.series.runs.values():
                 run.is_refused = True
@@ -135,14 +135,14 @@ class Flow:
 
     def gone(self, peer: Peer, *, said_so: bool = False) -> None:
         """A worker is gone: what it had is given to others."""
-        member = self.staff.leave(peer, said_so=said_so)
+        member = self.workers.leave(peer, said_so=said_so)
         if member is None:
             return
         noticed = time.time()
         left = self.schedule.leave(member.number, died=not said_so, now=time.monotonic())
-        departures = self.schedule.departures.last
-        if departures and departures[-1].number == member.number:
-            self.departed.append((member, noticed, departures[-1]))
+        lost = self.schedule.lost_workers.last
+        if lost and lost[-1].number == member.number:
+            self.departed.append((member, noticed, lost[-1]))
         self._answers.left(member, left)
         for run in self.series.runs.values():
             if run.finisher == member.number:
@@ -173,10 +173,10 @@ class Flow:
         if self.config.frame_seconds is None:
             return
         for number in self.schedule.hanging(now, self.config.frame_seconds):
-            member = self.staff.members[number]
+            member = self.workers.members[number]
             why = f"worker {member.name} took more than {self.config.frame_seconds:g} s for a frame"
             log.warning("%s", why)
-            self.staff.say(member, wire.Stop(why=f"{why} (frame_seconds)"))
+            self.workers.say(member, wire.Stop(why=f"{why} (frame_seconds)"))
             if member.peer.port == LOCAL_PORT:
                 self.given_up.append(member.pid)
             self.gone(member.peer)
@@ -192,19 +192,19 @@ class Flow:
 
     def change(self, values: Mapping[str, Any]) -> None:
         """Let the workers prepare parameters."""
-        self.staff.configure(dict(values))
+        self.workers.configure(dict(values))
 
     def changed(self) -> Changed | None:
         """Return what became of a change of parameters, once that is known; then they are in use."""
         change = self.versions.settled()
         if change is None:
             return None
-        names = {member.number: member.name for member in self.staff.members.values()}
+        names = {member.number: member.name for member in self.workers.members.values()}
         said = [names[number] for number in change.acknowledged if number in names]
         refused = {names.get(number, "a worker that is gone"): why for number, why in change.refused.items()}
         taken = self.versions.number == change.number
         if taken:
-            self.staff.say_all(wire.Use(version=change.number))
+            self.workers.say_all(wire.Use(version=change.number))
             latest = self.series.latest
             self.from_frame = 0 if latest is None else latest.next_frame
             for run in self.series.runs.values():
@@ -219,6 +219,6 @@ class Flow:
 
     def leave(self) -> None:
         """Give no more frames, and let workers end their bunches, hand over and leave."""
-        self.giving.is_over = True
-        for member in self.staff.members.values():
-            self.staff.say(member, wire.Stop())
+        self.dispatch.is_over = True
+        for member in self.workers.members.values():
+            self.workers.say(member, wire.Stop())

@@ -6,10 +6,11 @@ from importlib.metadata import version
 from itertools import islice
 
 from penstock.processing import models
-from penstock.processing.distributor import series_status, waits
+from penstock.processing.distributor import waits
 from penstock.processing.distributor.flow import Flow
-from penstock.processing.distributor.series_run import Phase, Run
-from penstock.processing.distributor.staff import Member
+from penstock.processing.distributor.series import status as series_status
+from penstock.processing.distributor.series.run import Phase, Run
+from penstock.processing.distributor.workers import Member
 from penstock.stins.texts import plural
 
 VERSION = version("penstock")  # which reads a file, and a status is made fifty times per second
@@ -35,13 +36,13 @@ def status(flow: Flow, silent: str = "") -> models.Status:
     return models.Status(
         state="error" if flow.series.error else "running" if is_busy else "idle", error=flow.series.error,
         pipeline=flow.config.name, series=series[0] if series else None, others=series[1:],
-        workers=[_worker(flow, member) for member in list(flow.staff.members.values())[:MOST_WORKERS]],
-        address=flow.staff.connections.address, listen=flow.staff.connections.listen,
+        workers=[_worker(flow, member) for member in list(flow.workers.members.values())[:MOST_WORKERS]],
+        address=flow.workers.connections.address, listen=flow.workers.connections.listen,
         parameters=models.Parameters(
             version=flow.versions.version, values=flow.versions.values, from_frame=flow.from_frame
         ),
         channels=flow.series.channels.status(), ending=flow.series.ending,
-        waits_for=silent or waits.waits_for(flow), deaths=flow.staff.deaths,
+        waits_for=silent or waits.waits_for(flow), deaths=flow.workers.deaths,
         gone=[
             models.Gone(
                 name=member.name, host=member.host, noticed=noticed, frames=departure.frames,
@@ -49,17 +50,17 @@ def status(flow: Flow, silent: str = "") -> models.Status:
             )
             for member, noticed, departure in reversed(flow.departed)
         ],
-        refused_connections=flow.staff.connections.refused, stray=flow.schedule.stray,
+        refused_connections=flow.workers.connections.refused, stray=flow.schedule.stray,
         duplicates=flow.schedule.duplicates, queue_bytes=flow.series.answers.value_bytes,
         totals=flow.series.past.totals(flow.series.runs.values()),
-        longest_pause=round(flow.giving.longest_pause, 3), pages=list(flow.config.pages), penstock=VERSION,
+        longest_pause=round(flow.dispatch.longest_pause, 3), pages=list(flow.config.pages), penstock=VERSION,
     )  # fmt: skip
 
 
 def _prepares(flow: Flow, run: Run) -> str:
     """Return that all workers prepare for a series, and how many frames wait; "" if one has started it."""
     preparing = flow.schedule.preparing
-    ready, numbers = flow.staff.ready, run.numbers
+    ready, numbers = flow.workers.ready, run.numbers
     if not ready or not all(any((each.number, number) in preparing for number in numbers) for each in ready):
         return ""
     counts = run.account.counts

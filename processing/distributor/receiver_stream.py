@@ -10,8 +10,8 @@ from typing import Any
 import zmq
 
 from penstock.hosts import zmq_monitor
-from penstock.processing.distributor.receiver_news import Entry
-from penstock.processing.distributor.series_list import SeriesList
+from penstock.processing.distributor.receiver.events import Entry
+from penstock.processing.distributor.series.series_list import SeriesList
 from penstock.processing.sources.stream import Began, ByValue, Ended, Referenced, Stream
 from penstock.processing.wire.shared_frames import Hold, SharedMemoryError, StaleMemory, lock
 from penstock.stins import shared

@@ -7,7 +7,7 @@ import socket
 import time
 from typing import TYPE_CHECKING
 
-from penstock.processing.distributor import series_status
+from penstock.processing.distributor.series import status as series_status
 
 if TYPE_CHECKING:
     from penstock.processing.distributor.flow import Flow
@@ -19,7 +19,7 @@ def waits_for(flow: Flow) -> str:
     Args:
         flow: the distributor's state.
     """
-    if not flow.staff.ready:
+    if not flow.workers.ready:
         return _worker(flow)
     runs, past = flow.series.runs, flow.series.past
     for run in runs.values():
@@ -29,7 +29,7 @@ def waits_for(flow: Flow) -> str:
 
 
 def _worker(flow: Flow) -> str:
-    config, members = flow.config, flow.staff.members.values()
+    config, members = flow.config, flow.workers.members.values()
     refused = next((member for member in members if member.state == "refused"), None)
     start = f"`{_command(flow)}`"
     if refused is not None:
@@ -49,7 +49,7 @@ def _worker(flow: Flow) -> str:
 
 def _command(flow: Flow) -> str:
     """Return the command that starts a worker: on another machine, if there may be some."""
-    connections, key = flow.staff.connections, flow.config.key
+    connections, key = flow.workers.connections, flow.config.key
     if not connections.listen:
         return f"penstock worker {connections.address}"
     return f"penstock worker {reachable(connections.listen)}{f' --key {key}' if key else ''}"

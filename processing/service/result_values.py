@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.processing.distributor.account import State
+from penstock.processing.distributor.frames.account import State
 from penstock.processing.models import Latest, Result, Series, Values
 from penstock.processing.results.beyond import padded
 from penstock.processing.results.errors import ResultError

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.processing.distributor.receiver_news import Running
-from penstock.processing.distributor.unheard import SECONDS, Unheard
+from penstock.processing.distributor.receiver.events import SECONDS, Running, Unheard
 from penstock.processing.models import Series, Status
 from tests.processing.distributor.opened import opened
 from tests.processing.distributor.pipelines import (

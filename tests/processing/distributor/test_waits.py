@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-from penstock.processing.distributor.past_series import PastSeries
-from penstock.processing.distributor.receiver_news import Over, Running
-from penstock.processing.distributor.schedule import Schedule
-from penstock.processing.distributor.series_run import Phase, Run
-from penstock.processing.distributor.unheard import SECONDS, Unheard
+from penstock.processing.distributor.frames.schedule import Schedule
+from penstock.processing.distributor.receiver.events import SECONDS, Over, Running, Unheard
+from penstock.processing.distributor.series.past import PastSeries
+from penstock.processing.distributor.series.run import Phase, Run
 from penstock.processing.distributor.waits import waits_for
 from penstock.stins.messages import SeriesEnd
 
@@ -34,7 +33,7 @@ def flow(
     ready = [each for each in members if each.state == "ready"]
     return SimpleNamespace(
         config=SimpleNamespace(receiver=RECEIVER, workers=workers, key=key),
-        staff=SimpleNamespace(members=dict(enumerate(members)), ready=ready, connections=connections),
+        workers=SimpleNamespace(members=dict(enumerate(members)), ready=ready, connections=connections),
         series=SimpleNamespace(runs={run.name: run for run in runs}, past=PastSeries()),
         unheard=unheard,
     )

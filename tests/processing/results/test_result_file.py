@@ -14,8 +14,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from penstock.processing.distributor.bunches import Bunch, Item
-from penstock.processing.distributor.store import Store
+from penstock.processing.distributor.frames.bunches import Bunch, Item
+from penstock.processing.distributor.series.store import Store
 from penstock.processing.results import finish as finishing
 from penstock.processing.results.beyond import Beyond
 from penstock.processing.results.errors import ResultError

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from penstock.codecs import bslz4, lz4
-from penstock.processing.distributor.file_series import whole_file
+from penstock.processing.distributor.series.from_files import whole_file
 from penstock.processing.sources.file import STILL_WRITTEN, FileFrames
 from penstock.processing.sources.stored_blobs import Located
 from penstock.receiver.files.stores import preallocated

@@ -1,0 +1,1 @@
+"""Frames that wait or are in work: their account, their queues, and which worker gets them."""

@@ -1,0 +1,1 @@
+"""What the receiver says of its series, asked by a thread of its own."""

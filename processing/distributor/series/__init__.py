@@ -1,0 +1,1 @@
+"""The series of a pipeline: how each begins, what its frames become, and where results go."""
