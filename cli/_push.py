@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import zmq
 
-from penstock.hosts import zmq_monitor
+from penstock.hosts import zmq_sockets
 from penstock.stins.addresses import is_ipv6
 from penstock.stins.connections import HANDSHAKE_MS, Connections
 from penstock.stins.texts import plural
@@ -107,7 +107,7 @@ class PushSocket:
         """Handle the next change of connections; return false if there was none in time."""
         if not self._monitor.poll(int(max(0.0, seconds) * 1000)):
             return False
-        report = zmq_monitor.receive(self._monitor)
+        report = zmq_sockets.receive(self._monitor)
         if report.event == zmq.EVENT_ACCEPTED:
             self._connections.accepted(report.value)
         elif report.event == zmq.EVENT_HANDSHAKE_SUCCEEDED:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from penstock.devices._simulated import faults, scene
-from penstock.devices._simulated.cooler import Cooler
-from penstock.devices._simulated.parameters import SETTINGS, UNIT
+from penstock.devices._simulated.parameters import SETTINGS, UNIT, Cooler
 from penstock.devices._simulated.scene import Scene, View
 from penstock.devices._simulated.timing import shots
 from penstock.stins.messages import IndexSource

@@ -2,10 +2,38 @@
 
 from __future__ import annotations
 
+import struct
+from typing import NamedTuple
+
 import zmq
 
 from penstock.stins.addresses import is_ipv6
 from penstock.stins.connections import HANDSHAKE_MS, keepalive
+
+HEAD = struct.Struct("=Hi")
+"""The first part: number of the event, and its value (zmq_socket_monitor(3))."""
+
+
+class Report(NamedTuple):
+    """What has happened to a socket."""
+
+    event: int
+    """One of `zmq.Event`."""
+    value: int
+    """What it means depends on the event; mostly the descriptor of the connection."""
+    endpoint: str
+
+
+def receive(monitor: zmq.Socket[bytes]) -> Report:
+    """Return the next report; waits for it.
+
+    Args:
+        monitor: what `get_monitor_socket` has returned.
+    """
+    head, endpoint = monitor.recv_multipart()
+    event, value = HEAD.unpack(head)
+    return Report(event, value, endpoint.decode())
+
 
 CONNECT_MS = 3000
 """Longest attempt to connect, in milliseconds. The kernel asks a silent host less and less often, for two

@@ -16,9 +16,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from penstock.codecs.fill_value import fill_value
 from penstock.codecs.packed import CODECS
-from penstock.codecs.pixel_type import pixel_type
+from penstock.codecs.pixel_type import fill_value, pixel_type
 from penstock.stins.blobs import blob_layout
 from penstock.stins.messages import Buffer, Image
 from penstock.stins.texts import plural

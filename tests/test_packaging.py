@@ -18,7 +18,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from penstock.devices._server.server import server_names
-from penstock.receiver.http.page import ASSETS
+from penstock.receiver.http.api import ASSETS
 
 ROOT = Path(__file__).resolve().parent.parent
 QT = {"pyqt5", "pyqt6", "pyside6", "qtpy", "silx", "taurus", "sardana"}

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple, TypeAlias
 
 import zmq
 
-from penstock.hosts import zmq_monitor
+from penstock.hosts import zmq_sockets
 from penstock.processing import wire
-from penstock.processing.wire import keys, local, sockets
+from penstock.processing.wire import keys, sockets
 from penstock.stins.messages import Buffer
 
 Context: TypeAlias = "zmq.Context[zmq.Socket[bytes]]"
@@ -92,7 +92,7 @@ class _Port:
     def observe(self) -> None:
         """Take the events of the monitor."""
         while self.monitor.poll(0):
-            report = zmq_monitor.receive(self.monitor)
+            report = zmq_sockets.receive(self.monitor)
             match report.event:
                 case zmq.EVENT_ACCEPTED:
                     self._connected.add(report.value)
@@ -163,13 +163,13 @@ class Connections:
     def __init__(self, context: Context, listen: str = "", key: Path | None = None) -> None:
         secret = None if key is None else keys.read(key)
         try:
-            self._folder = local.make_folder()
+            self._folder = sockets.make_folder()
         except OSError as error:
             raise CannotListen(
                 f"no folder can be made where workers of this machine connect: {error}; set TMPDIR to one "
                 "that can be written"
             ) from error
-        self._ports = [_Port(context, local.endpoint(self._folder), None)]
+        self._ports = [_Port(context, sockets.endpoint(self._folder), None)]
         if listen:
             try:
                 self._ports.append(_Port(context, listen, secret))
@@ -229,4 +229,4 @@ class Connections:
         """Close the sockets; the last messages have a second to leave."""
         for port in self._ports:
             port.close()
-        local.remove_folder(self._folder)
+        sockets.remove_folder(self._folder)

@@ -9,7 +9,7 @@ from typing import Any
 
 import zmq
 
-from penstock.hosts import zmq_monitor
+from penstock.hosts import zmq_sockets
 from penstock.processing.distributor.receiver.events import Entry
 from penstock.processing.distributor.series.series_list import SeriesList
 from penstock.processing.sources.stream import Began, ByValue, Ended, Referenced, Stream
@@ -139,7 +139,7 @@ class ReceiverStream:
         no more of the series."""
         assert self._monitor is not None
         while self._monitor.poll(0):
-            zmq_monitor.receive(self._monitor)
+            zmq_sockets.receive(self._monitor)
             self._series.stream_has_ended()
 
     def _take_hold(self, path: str) -> None:

@@ -16,15 +16,47 @@ from penstock.processing.distributor.link import Command, Setup, Snapshot
 from penstock.processing.distributor.receiver.over_marks import OverMarks
 from penstock.processing.models import Series, Status
 from penstock.processing.service.commands import COMMAND_SECONDS, Commands
-from penstock.processing.service.kept_series import KeptSeries
 from penstock.processing.service.local_workers import LocalWorkers
 from penstock.processing.service.recorder import Recorder
-from penstock.processing.wire import Step, local
+from penstock.processing.service.result_values import NoResults
+from penstock.processing.wire import Step, sockets
 from penstock.service.child import Child
 from penstock.service.models import Health
 from penstock.service.refusal import Refused
 
 log = logging.getLogger(__name__)
+
+MOST = 100
+"""Series that are kept."""
+
+
+class KeptSeries:
+    """The newest series, by id."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Series] = {}
+
+    def take(self, status: Status) -> None:
+        """Take what a status says of series."""
+        for series in reversed([*([] if status.series is None else [status.series]), *status.others]):
+            self._known[series.id] = series  # an id that is known keeps its place
+        while len(self._known) > MOST:
+            del self._known[next(iter(self._known))]
+
+    def of(self, series: str) -> Series:
+        """Return what was said last of a series.
+
+        Raises:
+            NoResults: it is not known (any more).
+        """
+        if (found := self._known.get(series)) is None:
+            raise NoResults(
+                "no_such_series",
+                f"series {series} is none of the last {MOST} since this pipeline was started; open its "
+                "result file, if there is one",
+            )
+        return found
+
 
 DISTRIBUTOR = "penstock.processing.distributor.distributor"
 SILENT_AFTER = 20.0
@@ -204,7 +236,7 @@ class Supervisor(Commands):
     def _died(self) -> None:
         patience = QUIT_SECONDS if self._closing or self._snapshot.finished else 1.0
         sentence = self._closed(f"the distributor of {self.config.name}", patience)
-        local.remove(self._snapshot.status.address)
+        sockets.remove(self._snapshot.status.address)
         self._version += 1
         if self._closing or self._snapshot.finished:
             return

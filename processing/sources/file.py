@@ -13,9 +13,8 @@ from typing import Any, TypeAlias
 import msgspec
 import numpy as np
 
-from penstock.codecs.fill_value import fill_value
 from penstock.codecs.packed import CODECS
-from penstock.codecs.pixel_type import name_of
+from penstock.codecs.pixel_type import fill_value, name_of
 from penstock.processing.sources.stored_blobs import NONE, Located, StoredBlobs
 from penstock.receiver import geometry
 from penstock.receiver.models import FrameStatus

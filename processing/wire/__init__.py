@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from penstock.processing.wire.array import Array, arrays, of_total, parts_of
+from penstock.processing.wire.array import Array, WireError, arrays, of_total, parts_of
 from penstock.processing.wire.distributor_messages import (
     Begin,
     Configure,
@@ -31,7 +31,6 @@ from penstock.processing.wire.distributor_messages import (
     Welcome,
     Work,
 )
-from penstock.processing.wire.errors import WireError
 from penstock.processing.wire.worker_messages import (
     WIRE,
     Bye,

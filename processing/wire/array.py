@@ -10,8 +10,12 @@ import msgspec
 import numpy as np
 
 from penstock.processing.accumulate import Total
-from penstock.processing.wire.errors import WireError
 from penstock.stins.messages import Buffer
+
+
+class WireError(Exception):
+    """A message cannot be decoded; the sentence says why."""
+
 
 MOST_PARTS, MOST_JOINED = 16, 2**20
 """More arrays than this are one part of a message, if they have so many bytes together at most."""

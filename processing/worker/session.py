@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum, auto
 from typing import Any, TypeAlias
 
@@ -29,11 +29,52 @@ from penstock.processing.worker.packing import ResultError
 from penstock.processing.worker.parameter_changes import ParameterChanges
 from penstock.processing.worker.parameters import ParameterError
 from penstock.processing.worker.running import Job, Run
-from penstock.processing.worker.waiting import Waiting
-from penstock.receiver.validity import raw_words
+from penstock.receiver.validity import pixels
 from penstock.stins.messages import Buffer
 
 log = logging.getLogger(__name__)
+
+
+class Waiting:
+    """The frames, in the order in which they came.
+
+    Args:
+        batch: number of frames that are processed together.
+        seconds: longest time that the first of them waits.
+    """
+
+    def __init__(self, batch: int, seconds: float) -> None:
+        self._batch = batch
+        self._seconds = seconds
+        self._jobs: deque[tuple[Run, Job]] = deque()
+        self.due: float | None = None
+        """Monotonic time at which those that are here are processed; `None` if there are none."""
+
+    def put(self, run: Run, jobs: Sequence[Job]) -> None:
+        """Add frames of a series."""
+        if not self._jobs:
+            self.due = time.monotonic() + self._seconds
+        self._jobs.extend((run, job) for job in jobs)
+
+    def full(self) -> Iterator[tuple[Run, list[Job]]]:
+        """Take the batches that are full."""
+        while len(self._jobs) >= self._batch:
+            yield self._take()
+            self.due = time.monotonic() + self._seconds if self._jobs else None
+
+    def all(self) -> Iterator[tuple[Run, list[Job]]]:
+        """Take everything."""
+        while self._jobs:
+            yield self._take()
+        self.due = None
+
+    def _take(self) -> tuple[Run, list[Job]]:
+        """Take one batch, of one series."""
+        run, jobs = self._jobs[0][0], [self._jobs.popleft()[1]]
+        while self._jobs and self._jobs[0][0] is run and len(jobs) < self._batch:
+            jobs.append(self._jobs.popleft()[1])
+        return run, jobs
+
 
 Parts: TypeAlias = "list[Buffer]"
 
@@ -184,7 +225,7 @@ class Session:
             return
         self._runs[number] = Run(number, chain, steps, self._watch)
         remark = " ".join(step._remark for step in steps if step._remark)
-        notes = [raw_words.note(series.metadata, series.header.type)]
+        notes = [pixels.note(series.metadata, series.header.type)]
         notes += [note for step in steps for note in step._notes]
         started = wire.Started(
             series=number, plots=plots, shares=self._source.shares(number), remark=remark,

@@ -13,13 +13,43 @@ import time
 
 import zmq
 
-from penstock.hosts import zmq_monitor
+from penstock.hosts import zmq_sockets
 from penstock.hosts.zmq_sockets import CONNECT_MS
-from penstock.receiver.connection.interruption import Interruption
-from penstock.stins import tcp
-from penstock.stins.connections import HANDSHAKE_MS
+from penstock.stins import connections
+from penstock.stins.connections import HANDSHAKE_MS, Silence
 
 log = logging.getLogger(__name__)
+
+ANSWERED_WITHIN = 1.4
+"""Seconds within which a host answers a probe, the second of silence before the probe included."""
+
+
+class Interruption:
+    """The interruption of one connection.
+
+    After it, the streamer's kernel does not send at once what was lost: its pauses double, so that the last
+    one may be as long as the interruption was.
+    """
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        """Seconds for which the streamer's host has not answered; 0 while it does."""
+        self._noted = 0.0
+        self._until = 0.0
+
+    def observe(self, silence: Silence, now: float) -> None:
+        """Take what the kernel says; `now` is the time of a monotonic clock, in seconds."""
+        if silence.unanswered > ANSWERED_WITHIN:
+            self.seconds, self._noted, self._until = silence.unanswered, now, now + silence.unanswered
+            return
+        self.seconds = 0.0
+        if silence.without_data < now - self._noted:
+            self._until = now
+
+    def lasts(self, now: float) -> bool:
+        """Return whether messages that were sent may still be under way, however long ago that was."""
+        return now < self._until
+
 
 EVENTS = (
     zmq.EVENT_CONNECTED | zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED | zmq.EVENT_CONNECT_RETRIED
@@ -65,7 +95,7 @@ class Connecting:
     def observe(self) -> None:
         """Process the reports of the monitor."""
         while self.monitor.poll(0):
-            report = zmq_monitor.receive(self.monitor)
+            report = zmq_sockets.receive(self.monitor)
             if self._is_parted:
                 continue  # of a connection that was given up
             match report.event:
@@ -88,7 +118,7 @@ class Connecting:
     def observe_network(self, now: float) -> None:
         """Ask the kernel whether the streamer's host answers; `now` is the time of a monotonic clock."""
         if self.is_connected:
-            self.interruption.observe(tcp.silence(self._descriptor), now)
+            self.interruption.observe(connections.silence(self._descriptor), now)
 
     @property
     def has_messages(self) -> bool:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import msgspec
 import zmq
 
-from penstock.hosts import zmq_monitor
+from penstock.hosts import zmq_sockets
 from penstock.receiver.config import ForwardConfig
 from penstock.receiver.forward.consumer_socket import bind, is_ready, push_socket
 from penstock.receiver.forward.queued import Passage, Queued
@@ -249,7 +249,7 @@ class Consumer:
 
     def _observe_connections(self) -> None:
         while is_ready(self._monitor, zmq.POLLIN):
-            kind, descriptor, _ = zmq_monitor.receive(self._monitor)
+            kind, descriptor, _ = zmq_sockets.receive(self._monitor)
             if kind == zmq.EVENT_ACCEPTED:
                 self._connections.accepted(descriptor)
             elif kind == zmq.EVENT_HANDSHAKE_SUCCEEDED:

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from penstock.codecs.fill_value import fill_value
 from penstock.codecs.packed import CODECS
-from penstock.codecs.pixel_type import little_endian, pixel_type
+from penstock.codecs.pixel_type import fill_value, little_endian, pixel_type
 from penstock.receiver.http.pictures import ViewError
 from penstock.receiver.live.frame_refusal import FrameRefused, check_status, out_of_range
 from penstock.receiver.live.last_frame import CAPACITY, Held

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
 
-from penstock.receiver.connection.held_bytes import held_bytes
+from penstock.receiver.connection.reorder_buffer import held_bytes
 from penstock.receiver.merge import messages
 from penstock.receiver.merge.stream import Stream
 from penstock.receiver.transforms.joined import Joined, JoinedFrame

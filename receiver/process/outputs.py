@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 
@@ -10,6 +11,7 @@ import msgspec
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.config.rectangles import Rectangle
 from penstock.receiver.files.contents import nexus
+from penstock.receiver.files.contents.nexus import WHOLE
 from penstock.receiver.files.recovery.recover import Recovered, Resumable
 from penstock.receiver.files.series_files import SeriesFiles
 from penstock.receiver.files.writer import SeriesWriter
@@ -17,7 +19,6 @@ from penstock.receiver.forward.forwarder import Forwarder
 from penstock.receiver.live.last_frame import LastFrame
 from penstock.receiver.live.requested_frame import RequestedFrames
 from penstock.receiver.models import FrameStatus
-from penstock.receiver.process.bad_messages import BadMessages, many_keys
 from penstock.receiver.process.stage_times import LOSSES, StageTimes
 from penstock.receiver.process.states import Event, State, StateMachine
 from penstock.receiver.process.status_view import StatusView
@@ -29,9 +30,57 @@ from penstock.receiver.series.running_series import Outcome, RunningSeries
 from penstock.receiver.transforms.joined import JoinedFrame
 from penstock.receiver.validity.frames import WITH_DATA
 from penstock.stins import metadata
-from penstock.stins.errors import StinsError
+from penstock.stins.errors import RemoteError, StinsError
 from penstock.stins.messages import Frame, Header, SeriesEnd
+from penstock.stins.metadata import MOST_KEYS
 from penstock.stins.texts import of_series, plural
+
+log = logging.getLogger(__name__)
+
+LOGGED_PER_KIND = 5
+"""Number of bad messages of one kind that are logged; more are only counted."""
+
+
+def many_keys(name: str, series: str) -> RemoteError:
+    """Return the error to be counted for metadata of too many keys, with which a series is taken.
+
+    Args:
+        name: name of the series for people.
+        series: its id.
+    """
+    return RemoteError(
+        "unusable_metadata",
+        f"{name}: the metadata have more than {MOST_KEYS:,} keys; they are kept whole, as one JSON text "
+        f"(`{WHOLE}` of the detector's group); send fewer, or lists of numbers{of_series(series)}",
+    )
+
+
+class BadMessages:
+    """The messages to one receiver that violate the protocol.
+
+    Args:
+        name: name of the receiver, for the log.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self.counts: Counter[str] = Counter()
+        """Counts by kind, including the kinds of errors that ended a series in Error."""
+        self.last = ""
+        """Kind and sentence of the last bad message."""
+        self.refused = ""
+        """Why the last start message was refused; cleared when a series begins. This is no Error: otherwise
+        anybody who can connect could keep the receiver from taking series."""
+
+    def take(self, error: StinsError) -> None:
+        """Count a bad message, and log it if it is one of the first of its kind."""
+        self.counts[error.kind] += 1
+        self.last = f"{error.kind}: {error}"
+        count = self.counts[error.kind]
+        if count <= LOGGED_PER_KIND:
+            more = "; more of this kind are only counted" if count == LOGGED_PER_KIND else ""
+            log.warning("%s: bad message, %s%s", self._name, self.last, more)
+
 
 MOST_LIVE_BYTES = 2**16
 """Largest frame that is entered together with others without a file: what consumers and live view get of a

@@ -30,8 +30,7 @@ from penstock.receiver.process import queues, stages
 from penstock.receiver.process.held_up import HeldUp, Look
 from penstock.receiver.process.memory import Budget
 from penstock.receiver.process.outputs import Outputs
-from penstock.receiver.process.rates import Rates
-from penstock.receiver.process.stage_times import Measures
+from penstock.receiver.process.stage_times import Measures, Rates
 from penstock.receiver.process.states import Event as StateEvent
 from penstock.receiver.process.states import State
 from penstock.receiver.regions.memory import RegionMemory

@@ -15,6 +15,37 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
+RATE_SECONDS = 1.0
+"""Shortest interval in seconds over which rates are computed."""
+
+
+class Rates:
+    """The rates of the last complete interval.
+
+    Args:
+        now: monotonic seconds.
+    """
+
+    def __init__(self, now: float) -> None:
+        self._rates = (0.0, 0.0)
+        self._since = (now, 0, 0)
+
+    def at(self, now: float, frames: int, nbytes: int) -> tuple[float, float]:
+        """Return frames and bytes per second.
+
+        Args:
+            now: monotonic seconds.
+            frames: counted up to now.
+            nbytes: of these frames.
+        """
+        since, frames_then, nbytes_then = self._since
+        seconds = now - since
+        if seconds >= RATE_SECONDS:
+            self._rates = ((frames - frames_then) / seconds, (nbytes - nbytes_then) / seconds)
+            self._since = (now, frames, nbytes)
+        return self._rates
+
+
 BOUNDS = (
     1e-6, 2.5e-6, 5e-6, 1e-5, 2.5e-5, 5e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3,
     0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0,

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import h5py
 import numpy as np
 
-from penstock.receiver.files.stores.open_error import why_not
+from penstock.receiver.files.stores.errors import why_not
 from penstock.receiver.files.stores.parts.linked_frames import (
     LinkedFrames,
     Unreadable,

@@ -18,7 +18,7 @@ import hdf5plugin  # noqa: F401  (registers the filters that detectors' frames a
 import numpy as np
 
 from penstock.receiver.files.contents.per_frame import CHECKSUM
-from penstock.receiver.files.stores.open_error import why_not
+from penstock.receiver.files.stores.errors import why_not
 from penstock.receiver.files.stores.parts.linked_frames import (
     LinkedFrames,
     Unreadable,

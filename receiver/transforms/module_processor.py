@@ -12,9 +12,8 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from penstock.codecs.fill_value import fill_value
 from penstock.codecs.packed import CODECS
-from penstock.codecs.pixel_type import pixel_type
+from penstock.codecs.pixel_type import fill_value, pixel_type
 from penstock.receiver.transforms.frame_processor import FrameProcessor, Result, refusal
 from penstock.receiver.transforms.joined import (
     IMAGES,

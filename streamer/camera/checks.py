@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from penstock.streamer.camera.errors import Refused
+from penstock.streamer.camera.driver import Refused
 from penstock.streamer.camera.settings import STANDARD, Limits, Parameter, Settings, TriggerMode, Value
 from penstock.streamer.camera.unit import FrameFormat, Unit
 

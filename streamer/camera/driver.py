@@ -13,6 +13,20 @@ from penstock.stins.user_part import UserPart
 from penstock.streamer.camera.features import HasFeatures
 from penstock.streamer.camera.settings import Limits, Parameter, Settings, TriggerMode, Value
 
+
+class Refused(Exception):
+    """The engine refused a request; nothing has changed.
+
+    `kind` is a short snake_case name, stable over releases; the text is one sentence with the component, the
+    value and the remedy.
+    """
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.message = message
+
+
 T = TypeVar("T")
 
 

@@ -21,8 +21,14 @@ from penstock.stins.texts import plural
 from penstock.streamer.camera.checks import check_orientation, check_settings
 from penstock.streamer.camera.clock import Clock
 from penstock.streamer.camera.contract import Camera
-from penstock.streamer.camera.driver import TOLD_TO_END, Checked, Description, Prepared, StreamerStatus
-from penstock.streamer.camera.errors import Refused
+from penstock.streamer.camera.driver import (
+    TOLD_TO_END,
+    Checked,
+    Description,
+    Prepared,
+    Refused,
+    StreamerStatus,
+)
 from penstock.streamer.camera.features import HasFeatures
 from penstock.streamer.camera.header import header_of, metadata_of
 from penstock.streamer.camera.jobs import Jobs

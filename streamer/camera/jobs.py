@@ -8,7 +8,7 @@ from concurrent.futures import Future
 from queue import Empty, SimpleQueue
 from typing import TypeVar
 
-from penstock.streamer.camera.errors import Refused
+from penstock.streamer.camera.driver import Refused
 from penstock.streamer.camera.unit import CameraError
 
 log = logging.getLogger(__name__)

@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 import zmq
 
-from penstock.hosts import zmq_monitor
+from penstock.hosts import zmq_sockets
 from penstock.stins.addresses import host_port, is_ipv6
 from penstock.stins.connections import HANDSHAKE_MS, KEEPALIVE_SECONDS, Connections, keepalive
 from penstock.stins.messages import Buffer
@@ -199,7 +199,7 @@ class PushSocket:
 
     def _watch(self, monitor: zmq.Socket[bytes]) -> None:
         while True:
-            kind, fd, _ = zmq_monitor.receive(monitor)
+            kind, fd, _ = zmq_sockets.receive(monitor)
             if kind == zmq.EVENT_MONITOR_STOPPED:
                 break
             with self.peers_changed:

@@ -17,7 +17,7 @@ import numpy as np
 from penstock.stins.messages import EndReason, SeriesEnd
 from penstock.streamer.camera.clock import Clock
 from penstock.streamer.camera.contract import Exposure
-from penstock.streamer.camera.errors import Refused
+from penstock.streamer.camera.driver import Refused
 from penstock.streamer.camera.ring import Ring
 from penstock.streamer.camera.settings import MOST_TRIGGERS, Settings, TriggerMode
 from penstock.streamer.camera.unit import CameraError, FrameFormat, Overrun

@@ -15,7 +15,7 @@ from penstock.stins.checksums import checksums
 from penstock.stins.messages import Buffer, EndReason, Header, Image, SeriesEnd
 from penstock.stins.series import SeriesEncoder, SeriesState
 from penstock.streamer.camera.clock import Clock
-from penstock.streamer.camera.errors import Refused
+from penstock.streamer.camera.driver import Refused
 from penstock.streamer.camera.push_socket import PushSocket, default_hwm
 from penstock.streamer.camera.ring import Tracker
 from penstock.streamer.camera.series import Series, Taken

@@ -20,8 +20,7 @@ from penstock.stins.metadata import read as read_metadata
 from penstock.stins.user_part import UserPart
 from penstock.streamer.camera.checks import check_settings
 from penstock.streamer.camera.clock import Clock
-from penstock.streamer.camera.driver import Checked, Description, Prepared, StreamerStatus
-from penstock.streamer.camera.errors import Refused
+from penstock.streamer.camera.driver import Checked, Description, Prepared, Refused, StreamerStatus
 from penstock.streamer.camera.features import HasFeatures
 from penstock.streamer.camera.header import metadata_of, period_of
 from penstock.streamer.camera.jobs import Jobs
@@ -29,8 +28,7 @@ from penstock.streamer.camera.own_stream import BoxLost, Progress, StreamingDete
 from penstock.streamer.camera.parameters import Parameters
 from penstock.streamer.camera.settings import Settings, TriggerMode, Value, frames_in_words
 from penstock.streamer.camera.unit import CameraError
-from penstock.streamer.own_stream.lost_settings import LostSettings
-from penstock.streamer.own_stream.series import Series
+from penstock.streamer.own_stream.series import LostSettings, Series
 from penstock.streamer.own_stream.states import IN_SERIES, Event, Machine, State
 from penstock.streamer.own_stream.troubles import sentence_of, wrong
 from penstock.streamer.own_stream.watcher import LOOK_EVERY, Watcher

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from enum import StrEnum
 from threading import Lock
 
-from penstock.streamer.camera.errors import Refused
+from penstock.streamer.camera.driver import Refused
 
 log = logging.getLogger(__name__)
 

@@ -20,9 +20,8 @@ import msgspec
 from penstock.stins.checksums import ALGORITHMS
 from penstock.streamer.camera.checks import complete_properties
 from penstock.streamer.camera.contract import Camera
-from penstock.streamer.camera.driver import Driver
+from penstock.streamer.camera.driver import Driver, Refused
 from penstock.streamer.camera.engine import Engine
-from penstock.streamer.camera.errors import Refused
 from penstock.streamer.camera.loading import CAMERAS, CameraFileError, camera_names, load_camera_file
 from penstock.streamer.camera.own_stream import StreamingDetector
 from penstock.streamer.camera.push_socket import SMALL_HWM, PushSocket

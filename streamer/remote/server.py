@@ -20,8 +20,7 @@ import msgspec
 import zmq
 
 from penstock.stins.addresses import is_ipv6
-from penstock.streamer.camera.driver import Driver
-from penstock.streamer.camera.errors import Refused
+from penstock.streamer.camera.driver import Driver, Refused
 from penstock.streamer.remote import protocol
 
 log = logging.getLogger(__name__)

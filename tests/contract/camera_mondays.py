@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from penstock.streamer.camera.errors import Refused
+from penstock.streamer.camera.driver import Refused
 from penstock.streamer.camera.settings import TriggerMode
 from tests.contract.camera_hooks import CameraHooks
 from tests.contract.camera_series import check_frames

@@ -11,7 +11,7 @@ import pytest
 
 from penstock.stins import blobs
 from penstock.stins.messages import Frame, SeriesEnd, Start
-from penstock.streamer.camera.errors import Refused
+from penstock.streamer.camera.driver import Refused
 from penstock.streamer.camera.settings import TriggerMode
 from tests.contract.camera_hooks import EDGES, SLOTS, CameraHooks
 from tests.streamer.rig import Rig, done, settings

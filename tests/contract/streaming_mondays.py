@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from penstock.streamer.camera.errors import Refused
+from penstock.streamer.camera.driver import Refused
 from penstock.streamer.camera.settings import TriggerMode
 from penstock.streamer.camera.unit import CameraError
 from tests.contract.streaming_hooks import StreamingHooks

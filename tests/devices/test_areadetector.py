@@ -17,7 +17,7 @@ from penstock.devices._areadetector import payload
 from penstock.devices._areadetector.simulated import DEAD_TIME, SimulatedIoc
 from penstock.devices.areadetector import AreaDetector
 from penstock.stins.messages import Frame, SeriesEnd
-from penstock.streamer.camera.errors import Refused
+from penstock.streamer.camera.driver import Refused
 from penstock.streamer.camera.settings import TriggerMode, Value
 from penstock.streamer.camera.unit import CameraError
 from tests.contract.test_camera_contract import CameraContract

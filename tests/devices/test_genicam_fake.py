@@ -20,7 +20,7 @@ from penstock.hosts.child import PYTHON, Child
 from penstock.stins.messages import IndexSource
 from penstock.streamer.camera.checks import complete_properties
 from penstock.streamer.camera.contract import Acquisition, Exposure
-from penstock.streamer.camera.errors import Refused
+from penstock.streamer.camera.driver import Refused
 from penstock.streamer.camera.settings import Settings, TriggerMode, Value
 from penstock.streamer.camera.unit import CameraError
 from tests.devices._genicam.exposing_camera import PATIENCE

@@ -13,11 +13,11 @@ from penstock.devices._simulated.faults import Faults, parse
 from penstock.devices.simulator import Simulator
 from penstock.stins import blobs
 from penstock.stins.messages import Frame
-from penstock.streamer.camera.errors import Refused
+from penstock.streamer.camera.driver import Refused
 from penstock.streamer.camera.settings import TriggerMode
 from penstock.streamer.camera.unit import CameraError
 from penstock.streamer.simulated import patterns
-from penstock.streamer.simulated.photons import draw
+from penstock.streamer.simulated.patterns import draw
 from penstock.streamer.simulated.triggers import TriggerSource, main
 from tests.data import recording
 from tests.streamer.rig import Rig, done, settings
@@ -280,7 +280,7 @@ def test_compressed_frames_cannot_be_rotated_and_the_refusal_says_what_to_change
 
 def test_the_sensor_cools_towards_its_set_point(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    monkeypatch.setattr("penstock.devices._simulated.cooler.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("penstock.devices._simulated.parameters.time.monotonic", lambda: now[0])
     camera = Simulator(UNIT)
     camera.apply({p.name: p.default for p in camera.parameters} | {"TargetSensorTemperature": -10.0})
     readings = []

@@ -8,7 +8,7 @@ import sys
 import pytest
 import zmq
 
-from penstock.hosts import zmq_monitor
+from penstock.hosts import zmq_sockets
 
 EVENTS = zmq.EVENT_LISTENING | zmq.EVENT_ACCEPTED | zmq.EVENT_DISCONNECTED
 
@@ -21,9 +21,9 @@ def test_they_say_what_happened_where_and_on_which_connection() -> None:
         pull.bind("tcp://127.0.0.1:*")
         endpoint = pull.get_string(zmq.LAST_ENDPOINT)
         push.connect(endpoint)
-        listening, accepted = zmq_monitor.receive(monitor), zmq_monitor.receive(monitor)
+        listening, accepted = zmq_sockets.receive(monitor), zmq_sockets.receive(monitor)
         push.close()
-        gone = zmq_monitor.receive(monitor)
+        gone = zmq_sockets.receive(monitor)
         pull.disable_monitor()
         monitor.close(0)
 

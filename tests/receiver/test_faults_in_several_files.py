@@ -15,7 +15,7 @@ import hdf5plugin  # noqa: F401  (registers the filters)
 import numpy as np
 import pytest
 
-from penstock.codecs.fill_value import fill_value
+from penstock.codecs.pixel_type import fill_value
 from penstock.hosts.child import free_port
 from penstock.receiver.models import FrameStatus
 from tests.receiver.processes import DEADLINE, ReceiverProcess

@@ -15,7 +15,7 @@ import pytest
 from penstock.checks.series_check import check_series
 from penstock.checks.verify import verify
 from penstock.codecs import bslz4
-from penstock.codecs.fill_value import fill_value
+from penstock.codecs.pixel_type import fill_value
 from penstock.receiver.config.rectangles import Rectangle
 from penstock.receiver.files.reopened import reopen_file
 from penstock.receiver.files.stores.reopen import format_of
@@ -27,8 +27,8 @@ from penstock.receiver.regions.series import RegionSeries
 from penstock.receiver.transforms.frame_processor import FrameProcessor
 from penstock.receiver.transforms.steps.bslz4 import Bslz4, Decompress
 from penstock.receiver.transforms.steps.chain import Chain
-from penstock.receiver.transforms.steps.flip import Flip
 from penstock.receiver.transforms.steps.mask import Mask
+from penstock.receiver.transforms.steps.orientation import Flip
 from penstock.stins import codec
 from penstock.stins.checksums import checksums
 from penstock.stins.messages import Frame

@@ -30,7 +30,7 @@ from penstock.receiver.regions.series import RegionSeries
 from penstock.receiver.series.running_series import ResumedSeries, RunningSeries
 from penstock.receiver.transforms.frame_processor import FrameProcessor
 from penstock.receiver.transforms.steps.chain import Chain
-from penstock.receiver.transforms.steps.flip import Flip
+from penstock.receiver.transforms.steps.orientation import Flip
 from penstock.stins import blobs
 from penstock.stins.checksums import checksums
 from penstock.stins.errors import BlobError

@@ -10,7 +10,7 @@ import h5py
 import numpy as np
 import pytest
 
-from penstock.codecs.fill_value import fill_value
+from penstock.codecs.pixel_type import fill_value
 from penstock.receiver.models import FrameStatus
 from penstock.sardana.reference import Reference
 from penstock.sardana.scan_file.links import MISSING, Block, FrameFormat, blocks, link_frames, source_name

@@ -16,8 +16,7 @@ from typing import Any
 import h5py
 import numpy as np
 
-from penstock.codecs.fill_value import fill_value
-from penstock.codecs.pixel_type import name_of
+from penstock.codecs.pixel_type import fill_value, name_of
 from penstock.receiver.files.limit import most_bytes
 from penstock.receiver.files.stores.allocation import check_limit
 from penstock.receiver.files.stores.contract import FILTERS, FrameFormat, FrameStore, Writing

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from h5py import Dataset, h5d, h5p, h5s, h5t
 
-from penstock.codecs.fill_value import fill_value
 from penstock.codecs.packed import CODECS
+from penstock.codecs.pixel_type import fill_value
 from penstock.receiver.files.stores.chunked import ChunkedStore, is_plain
 from penstock.receiver.files.stores.contract import FILTERS, FrameFormat, FrameStore, Writing, describe
 from penstock.receiver.files.stores.objects import set_ascii

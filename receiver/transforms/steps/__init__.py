@@ -13,10 +13,9 @@ from penstock.receiver.transforms.steps.bslz4 import Bslz4, Decompress
 from penstock.receiver.transforms.steps.cbf import Cbf
 from penstock.receiver.transforms.steps.dark_flat import DarkFlat
 from penstock.receiver.transforms.steps.energy import CountsToEnergy
-from penstock.receiver.transforms.steps.flip import Flip
 from penstock.receiver.transforms.steps.mask import Mask
 from penstock.receiver.transforms.steps.mono12 import Mono12p, Mono12Packed
-from penstock.receiver.transforms.steps.rotate import Rotate
+from penstock.receiver.transforms.steps.orientation import Flip, Rotate
 
 Transform: TypeAlias = (
     Assemble

@@ -6,14 +6,49 @@ A pixel mask in the original orientation would silently mask the wrong pixels.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from penstock.receiver.transforms.module_layout import Layout, Place
-from penstock.receiver.transforms.steps.flip import Flip, flip
-from penstock.receiver.transforms.steps.format import Step
-from penstock.receiver.transforms.steps.rotate import Rotate, rotate
+from penstock.receiver.transforms.steps.format import Format, Kernel, Step, plain
+
+
+def rotate(image: np.ndarray, quarter_turns: int) -> np.ndarray:
+    """Return the image, or the images of a stack, rotated counter-clockwise, as a view."""
+    return np.rot90(image, quarter_turns, axes=(-2, -1))
+
+
+class Rotate(Step, frozen=True, kw_only=True, tag="rotate"):
+    """Each image is rotated counter-clockwise; the images of a frame of k blobs keep their order."""
+
+    quarter_turns: Literal[1, 2, 3]
+    """Number of rotations by 90 degrees."""
+
+    def plan(self, format: Format) -> tuple[Format, Kernel]:
+        plain(format, "rotate")
+        rows, cols = format.image_shape
+        if self.quarter_turns % 2:
+            rows, cols = cols, rows
+        after = format._replace(shape=(*format.shape[:-2], rows, cols))
+        return after, lambda image: rotate(image, self.quarter_turns)
+
+
+def flip(image: np.ndarray, direction: str) -> np.ndarray:
+    """Return the image, or the images of a stack, mirrored left-right or up-down, as a view."""
+    return image[..., ::-1] if direction == "left-right" else image[..., ::-1, :]
+
+
+class Flip(Step, frozen=True, kw_only=True, tag="flip"):
+    """Each image is mirrored."""
+
+    direction: Literal["left-right", "up-down"]
+    """Direction in which the image is mirrored."""
+
+    def plan(self, format: Format) -> tuple[Format, Kernel]:
+        plain(format, "flip")
+        return format, lambda image: flip(image, self.direction)
+
 
 IMAGES = ("pixel_mask", "flatfield")
 CENTRE = ("beam_center_x", "beam_center_y")

@@ -11,7 +11,7 @@ from penstock.beamline.stage import json_line
 from penstock.devices.genicam import GenICam
 from penstock.hosts.child import PYTHON, Child
 from penstock.streamer.camera.checks import complete_properties
-from penstock.streamer.camera.errors import Refused
+from penstock.streamer.camera.driver import Refused
 from penstock.streamer.camera.settings import TriggerMode
 from tests.network import Switch, unavailable
 from tests.streamer.rig import Rig, done, settings

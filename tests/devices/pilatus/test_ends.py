@@ -8,7 +8,7 @@ from penstock.devices._camserver import client as client_module
 from penstock.devices._camserver import readings
 from penstock.devices._camserver import series as series_module
 from penstock.devices.pilatus import Pilatus
-from penstock.streamer.camera.errors import Refused
+from penstock.streamer.camera.driver import Refused
 from penstock.streamer.camera.own_stream import BoxState
 from penstock.streamer.camera.settings import TriggerMode
 from penstock.streamer.camera.unit import CameraError

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from penstock.codecs.cbf_header import facts_of
-from penstock.devices._camserver import judged, last_image
+from penstock.devices._camserver import judged
 from penstock.devices.pilatus import Pilatus
 from penstock.streamer.camera.own_stream import BoxState
 from penstock.streamer.camera.settings import TriggerMode
@@ -195,9 +195,9 @@ def test_fewer_images_end_the_series_at_the_first_exposure_that_lacks_some(
     ],
 )
 def test_what_the_last_image_says(path: str, planned: int, folder: str, said: str) -> None:
-    found = last_image.unlike(path, planned, folder)
+    found = judged.unlike(path, planned, folder)
     assert found.startswith(said) and bool(found) == bool(said)
-    few = last_image.fewer(path, planned)
+    few = judged.fewer(path, planned)
     assert few.startswith("has taken images up to 0, not 1") == bool(few) == (path == "/ram/a_00000.cbf")
 
 

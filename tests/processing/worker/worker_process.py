@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 import zmq
 
-from penstock.hosts import zmq_monitor
+from penstock.hosts import zmq_sockets
 from penstock.processing import wire
 from penstock.processing.wire import keys
 from penstock.receiver.forward.shared import SharedSlots
@@ -148,7 +148,7 @@ class Router:
         found: list[int] = []
         while not found or self.monitor.poll(100):
             assert self.monitor.poll(SECONDS * 1000), "nothing happens at the port"
-            event = zmq_monitor.receive(self.monitor).event
+            event = zmq_sockets.receive(self.monitor).event
             found += [event] if event in kinds else []
         return found
 

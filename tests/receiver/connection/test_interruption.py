@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from penstock.receiver.connection.interruption import Interruption
-from penstock.stins.tcp import Silence
+from penstock.receiver.connection.connecting import Interruption
+from penstock.stins.connections import Silence
 
 START = 1000.0
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.receiver.connection.pace import REST_SECONDS, Pace
+from penstock.receiver.connection.ingest import REST_SECONDS, Pace
 
 
 def rests(holds: int, *turns: tuple[float, int]) -> float:

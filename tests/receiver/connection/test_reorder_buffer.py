@@ -7,8 +7,7 @@ from collections import deque
 
 import pytest
 
-from penstock.receiver.connection.held_bytes import held_bytes
-from penstock.receiver.connection.reorder_buffer import FIRST_SECONDS, ReorderBuffer
+from penstock.receiver.connection.reorder_buffer import FIRST_SECONDS, ReorderBuffer, held_bytes
 from penstock.stins.messages import Message
 from tests.receiver.sample_series import end, frame, start
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.connection.events import Cut, Event, Stale
-from penstock.receiver.connection.held_bytes import held_bytes
+from penstock.receiver.connection.reorder_buffer import held_bytes
 from penstock.receiver.merge.merge import Merge
 from penstock.receiver.models import FrameStatus
 from penstock.receiver.series.collector import Collector

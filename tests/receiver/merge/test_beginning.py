@@ -7,7 +7,7 @@ import math
 import msgspec
 import pytest
 
-from penstock.receiver.connection.held_bytes import held_bytes
+from penstock.receiver.connection.reorder_buffer import held_bytes
 from penstock.receiver.models import FrameStatus
 from tests.receiver.merge.streams import GAP, HEADERS, ModuleBench, end, frame, running, start
 

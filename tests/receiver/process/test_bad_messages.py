@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.receiver.process.bad_messages import LOGGED_PER_KIND, BadMessages
+from penstock.receiver.process.outputs import LOGGED_PER_KIND, BadMessages
 from penstock.stins.errors import BlobError, StinsError
 
 

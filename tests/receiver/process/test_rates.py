@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.receiver.process.rates import Rates
+from penstock.receiver.process.stage_times import Rates
 
 
 def test_rates_are_those_of_the_last_whole_second_or_longer() -> None:

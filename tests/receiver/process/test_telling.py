@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.receiver.process.telling import TELL, Telling
+from penstock.receiver.process.data_process import TELL, Telling
 
 TURN = 0.001
 """Seconds between two turns of the loop, at most."""

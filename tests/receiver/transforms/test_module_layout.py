@@ -12,7 +12,7 @@ import h5py
 import numpy as np
 import pytest
 
-from penstock.codecs.fill_value import fill_value
+from penstock.codecs.pixel_type import fill_value
 from penstock.receiver.files.stores.contract import FrameFormat
 from penstock.receiver.files.stores.disk import disk_file
 from penstock.receiver.files.stores.modules import ModuleStore
@@ -23,7 +23,7 @@ from penstock.receiver.transforms.joined import Joined, JoinedFrame
 from penstock.receiver.transforms.module_layout import Layout, LayoutError, arrange, assemble
 from penstock.receiver.transforms.module_processor import ModuleProcessor
 from penstock.receiver.transforms.steps.assemble import Assemble
-from penstock.receiver.transforms.steps.rotate import Rotate
+from penstock.receiver.transforms.steps.orientation import Rotate
 from penstock.stins.errors import BlobError, RemoteError
 from penstock.stins.messages import Header, Image, Start
 from penstock.stins.modules import Module, read

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from penstock.streamer.camera.driver import Checked
+from penstock.streamer.camera.driver import Checked, Refused
 from penstock.streamer.camera.engine import MOST_CHECKS
-from penstock.streamer.camera.errors import Refused
 from penstock.streamer.camera.settings import Settings, TriggerMode
 from penstock.streamer.camera.unit import CameraError, FrameFormat
 from tests.streamer.rig import DEADLINE, FakeCamera, Rig, done, settings

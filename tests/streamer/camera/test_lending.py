@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from penstock.streamer.camera.contract import Acquisition, Exposure
-from penstock.streamer.camera.errors import Refused
+from penstock.streamer.camera.driver import Refused
 from penstock.streamer.camera.settings import TriggerMode
 from penstock.streamer.camera.unit import FrameFormat, Overrun
 from tests.streamer.rig import DEADLINE, FakeCamera, Rig, done, settings

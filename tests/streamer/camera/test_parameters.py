@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.streamer.camera.errors import Refused
+from penstock.streamer.camera.driver import Refused
 from penstock.streamer.camera.settings import TriggerMode
 from tests.streamer.rig import Rig, done, settings
 

@@ -5,7 +5,7 @@ import logging
 
 import pytest
 
-from penstock.streamer.camera.errors import Refused
+from penstock.streamer.camera.driver import Refused
 from penstock.streamer.camera.states import TABLE, Event, Machine, State
 
 ILLEGAL = sorted(set(itertools.product(State, Event)) - set(TABLE))

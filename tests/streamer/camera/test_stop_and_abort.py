@@ -9,7 +9,7 @@ import pytest
 
 from penstock.stins.messages import Frame, SeriesEnd, Start
 from penstock.streamer.camera.contract import Acquisition, Exposure
-from penstock.streamer.camera.errors import Refused
+from penstock.streamer.camera.driver import Refused
 from penstock.streamer.camera.settings import TriggerMode
 from tests.streamer.rig import DEADLINE, FakeClock, Rig, done, settings
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from penstock.stins.messages import EndReason
-from penstock.streamer.camera.errors import Refused
+from penstock.streamer.camera.driver import Refused
 from penstock.streamer.camera.settings import MOST_TRIGGERS, Settings, TriggerMode
 from penstock.streamer.camera.unit import FrameFormat
 from tests.streamer.rig import FakeCamera, Rig, done, settings

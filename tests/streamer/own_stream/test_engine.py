@@ -10,14 +10,13 @@ from typing import Any, TypeVar
 
 import pytest
 
-from penstock.streamer.camera.errors import Refused
+from penstock.streamer.camera.driver import Refused
 from penstock.streamer.camera.own_stream import BoxLost, BoxState, Progress
 from penstock.streamer.camera.settings import MOST_TRIGGERS, TriggerMode, Value
 from penstock.streamer.camera.unit import FrameFormat
 from penstock.streamer.own_stream import watcher
 from penstock.streamer.own_stream.engine import OwnStreamEngine
-from penstock.streamer.own_stream.lost_settings import LostSettings
-from penstock.streamer.own_stream.series import Series
+from penstock.streamer.own_stream.series import LostSettings, Series
 from penstock.streamer.own_stream.states import TABLE, Event, Machine, State
 from tests.streamer.own_stream.box import Box
 from tests.streamer.own_stream.rig import Rig, done

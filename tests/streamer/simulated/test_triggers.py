@@ -8,7 +8,7 @@ from threading import Event
 import pytest
 
 from penstock.streamer.camera.contract import Acquisition, Exposure
-from penstock.streamer.camera.errors import Refused
+from penstock.streamer.camera.driver import Refused
 from penstock.streamer.camera.settings import TriggerMode
 from tests.streamer.rig import DEADLINE, FakeClock, Rig
 

@@ -17,7 +17,7 @@ from penstock.receiver.files.stores.contract import Writing
 from penstock.receiver.files.stores.disk import disk_file
 from penstock.receiver.files.stores.disk.disk_file import path_of
 from penstock.receiver.files.stores.disk.superblock import repair
-from penstock.receiver.files.stores.open_error import why_not
+from penstock.receiver.files.stores.errors import why_not
 from penstock.receiver.files.stores.parts.module_views import ModuleViews, module_files
 from penstock.receiver.files.stores.parts.names import file_name, foreign
 from penstock.receiver.files.stores.parts.open_parts import OpenParts, into

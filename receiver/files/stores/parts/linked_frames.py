@@ -18,7 +18,7 @@ import numpy as np
 from h5py import h5d, h5s
 
 from penstock.receiver.files.stores.counted_names import is_counted, numbered
-from penstock.receiver.files.stores.open_error import why_not
+from penstock.receiver.files.stores.errors import why_not
 from penstock.receiver.files.stores.parts.names import foreign
 from penstock.receiver.files.stores.parts.views import series_shown_by
 

@@ -16,8 +16,7 @@ import h5py
 import numpy as np
 from h5py import h5d, h5p, h5s, h5t
 
-from penstock.codecs.fill_value import fill_value
-from penstock.codecs.pixel_type import name_of
+from penstock.codecs.pixel_type import fill_value, name_of
 from penstock.receiver.files.stores.contract import FrameFormat, describe
 from penstock.receiver.files.stores.counted_names import escaped, numbered
 from penstock.receiver.files.stores.parts.linked_frames import is_virtual

@@ -13,7 +13,7 @@ import pytest
 from penstock.receiver.transforms.frame_processor import FrameProcessor
 from penstock.receiver.transforms.steps.chain import Chain
 from penstock.receiver.transforms.steps.dark_flat import DarkFlat
-from penstock.receiver.transforms.steps.flip import Flip
+from penstock.receiver.transforms.steps.orientation import Flip
 from penstock.stins.messages import Header, Start
 from tests.receiver.files.stores.written import DETECTOR, Written, frame
 

@@ -21,14 +21,13 @@ from penstock.receiver.files.writer import SeriesWriter
 from penstock.receiver.merge import messages
 from penstock.receiver.models import FrameStatus
 from penstock.receiver.reading.frame_files import open_frames
-from penstock.receiver.reading.stored_mean import stored_mean
+from penstock.receiver.reading.stored_image import stored_mean
 from penstock.receiver.series.module_status import ModuleStatus
 from penstock.receiver.series.running_series import RunningSeries
 from penstock.receiver.transforms.module_processor import ModuleProcessor
 from penstock.receiver.transforms.steps.assemble import Assemble
-from penstock.receiver.transforms.steps.flip import Flip
 from penstock.receiver.transforms.steps.format import Step
-from penstock.receiver.transforms.steps.rotate import Rotate
+from penstock.receiver.transforms.steps.orientation import Flip, Rotate
 from penstock.stins.messages import Header, Image, SeriesEnd, Start
 from tests.processing.processors.built_in import begun
 

@@ -12,7 +12,7 @@ import pytest
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.live import last_frame
 from penstock.receiver.process.pipeline import Pipeline
-from penstock.receiver.transforms.steps import flip
+from penstock.receiver.transforms.steps import orientation
 from penstock.stins.messages import Header, SeriesEnd
 from penstock.stins.series import SeriesEncoder
 from tests.streams import image, pixels
@@ -48,7 +48,7 @@ def test_a_mistake_in_a_step_ends_the_series_in_error_and_the_next_one_can_be_ta
 
     try:
         with monkeypatch.context() as patch:
-            patch.setattr(flip, "flip", broken)
+            patch.setattr(orientation, "flip", broken)
             patch.setattr(pipeline.ingest, "messages", lambda: series("a"))
             pipeline.step(0)
         status = pipeline.status(1)

@@ -15,10 +15,8 @@ from penstock.receiver.transforms.module_processor import ModuleProcessor
 from penstock.receiver.transforms.steps.bslz4 import Bslz4
 from penstock.receiver.transforms.steps.chain import Chain
 from penstock.receiver.transforms.steps.dark_flat import DarkFlat
-from penstock.receiver.transforms.steps.flip import Flip
 from penstock.receiver.transforms.steps.format import Step
-from penstock.receiver.transforms.steps.orientation import described, recorded
-from penstock.receiver.transforms.steps.rotate import Rotate
+from penstock.receiver.transforms.steps.orientation import Flip, Rotate, described, recorded
 from penstock.stins.messages import Header, Start
 
 SHAPE = (4, 7)

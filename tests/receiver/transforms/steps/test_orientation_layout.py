@@ -8,10 +8,8 @@ import numpy as np
 import pytest
 
 from penstock.receiver.transforms.module_layout import Layout, Place
-from penstock.receiver.transforms.steps.flip import Flip, flip
 from penstock.receiver.transforms.steps.format import Step
-from penstock.receiver.transforms.steps.orientation import turned
-from penstock.receiver.transforms.steps.rotate import Rotate, rotate
+from penstock.receiver.transforms.steps.orientation import Flip, Rotate, flip, rotate, turned
 
 STEPS: list[Step] = [
     *(Rotate(quarter_turns=turns) for turns in (1, 2, 3)),

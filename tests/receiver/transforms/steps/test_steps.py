@@ -11,14 +11,7 @@ import numpy as np
 import pytest
 
 from penstock.receiver.process.transform_files import read
-from penstock.receiver.transforms.steps import (
-    Transform,
-    dark_flat,
-    energy,
-    flip,
-    mask,
-    rotate,
-)
+from penstock.receiver.transforms.steps import Transform, dark_flat, energy, mask, orientation, rotate
 from penstock.receiver.transforms.steps.format import Format, FormatError, Step, TransformConfigError
 from penstock.receiver.validity.pixels import PixelRule
 from tests.receiver.transforms.steps import references
@@ -54,7 +47,7 @@ def test_rotate_agrees_with_its_reference(turns: int, shape: tuple[int, int]) ->
 @pytest.mark.parametrize("direction", ["left-right", "up-down"])
 def test_flip_agrees_with_its_reference(direction: str) -> None:
     image = counts((5, 8))
-    np.testing.assert_array_equal(flip.flip(image, direction), references.flip(image, direction))
+    np.testing.assert_array_equal(orientation.flip(image, direction), references.flip(image, direction))
 
 
 def test_mask_agrees_with_its_reference_and_leaves_its_input_alone() -> None:
