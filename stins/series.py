@@ -14,6 +14,7 @@ import msgspec
 from penstock.stins import codec, shared
 from penstock.stins.errors import LocalError
 from penstock.stins.messages import Header, Image, SeriesEnd
+from penstock.stins.table import IllegalEvent, Table
 
 
 class SeriesState(Enum):
@@ -31,11 +32,11 @@ class SeriesEvent(Enum):
     END = auto()
 
 
-TABLE: Mapping[tuple[SeriesState, SeriesEvent], SeriesState] = {
+TABLE = Table({
     (SeriesState.IDLE, SeriesEvent.START): SeriesState.OPEN,
     (SeriesState.OPEN, SeriesEvent.IMAGE): SeriesState.OPEN,
     (SeriesState.OPEN, SeriesEvent.END): SeriesState.IDLE,
-}
+})  # fmt: skip
 
 
 class SeriesEncoder:
@@ -89,8 +90,8 @@ class SeriesEncoder:
 
     def _next(self, event: SeriesEvent) -> SeriesState:
         try:
-            return TABLE[self.state, event]
-        except KeyError:
+            return TABLE.after(self.state, event)
+        except IllegalEvent:
             raise LocalError(
                 "illegal_event", f"{event.name} while the series is {self.state.name}; nothing was sent"
             ) from None

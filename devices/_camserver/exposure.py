@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 import string
 import time
-from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import PurePosixPath
 from threading import Condition
 
 from penstock.devices._camserver.protocol import Answer, Code
+from penstock.stins.table import Table
 
 log = logging.getLogger(__name__)
 
@@ -39,7 +39,7 @@ class Event(StrEnum):
 
 _S, _E = State, Event
 
-TABLE: Mapping[tuple[State, Event], State] = {
+TABLE = Table({
     **{(state, _E.START): _S.RUNNING for state in (_S.NONE, _S.DONE, _S.FAILED)},
     (_S.RUNNING, _E.OK): _S.DONE,
     (_S.RUNNING, _E.ERR): _S.FAILED,
@@ -51,7 +51,7 @@ TABLE: Mapping[tuple[State, Event], State] = {
     (_S.KILLED, _E.OK): _S.DONE,
     (_S.KILLED, _E.ERR): _S.DONE,
     (_S.KILLED, _E.LOST): _S.FAILED,
-}
+})  # fmt: skip
 """Events that are not in it change nothing: the second answer to a kill, an exposure typed at camserver's
 window."""
 

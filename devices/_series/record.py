@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from penstock.devices._series.last_series import last_series
-from penstock.devices._series.states import ACTIVE, Event, SeriesState, next_state
+from penstock.devices._series.states import ACTIVE, TABLE, Event, SeriesState
 from penstock.devices._series.view import SeriesView, account_sentence, without_pending
 from penstock.receiver.client import NoAnswer, ReceiverUnavailable
 from penstock.receiver.models import Counts, Series, SeriesCheckResult, Status
@@ -147,7 +147,7 @@ class SeriesRecord:
         """
         with self.lock:
             before = self._view.state
-            after = next_state(before, event)
+            after = TABLE.after(before, event)
             self.ready = self.ready or after is SeriesState.TAKING
             ready = self._view.ready_for_trigger and after is SeriesState.TAKING
             self._view = replace(

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import Enum, StrEnum, auto
 
+from penstock.stins.table import Table
+
 
 class SeriesState(StrEnum):
     """The state of a detector and its series."""
@@ -61,7 +63,7 @@ class Event(Enum):
 
 _S, _E = SeriesState, Event
 
-TABLE: Mapping[tuple[SeriesState, Event], SeriesState] = {
+TABLE = Table({
     (_S.OFFLINE, _E.CONNECTED): _S.IDLE,
     (_S.OFFLINE, _E.CONFIGURE): _S.CONFIGURING,
     (_S.OFFLINE, _E.FAIL): _S.FAULT,
@@ -87,7 +89,7 @@ TABLE: Mapping[tuple[SeriesState, Event], SeriesState] = {
     (_S.FAULT, _E.RESET): _S.IDLE,
     (_S.FAULT, _E.CONFIGURE): _S.CONFIGURING,
     (_S.FAULT, _E.RECONNECT): _S.OFFLINE,
-}
+})  # fmt: skip
 
 ACTIVE = frozenset({_S.ARMING, _S.TAKING, _S.STOPPING, _S.CLOSING, _S.FAILING})
 """States in which a series exists: settings cannot be written."""
@@ -107,19 +109,3 @@ TANGO_STATE: Mapping[SeriesState, str] = {
 
 RECEIVER_TANGO_STATE: Mapping[str, str] = {"idle": "ON", "running": "RUNNING", "error": "FAULT"}
 """Names of `tango.DevState` by the receiver's state; UNKNOWN while it does not answer."""
-
-
-class IllegalEvent(Exception):
-    """An event that the table does not allow; nothing was changed."""
-
-
-def next_state(state: SeriesState, event: Event) -> SeriesState:
-    """Return the state that follows.
-
-    Raises:
-        IllegalEvent: the table has no such transition.
-    """
-    try:
-        return TABLE[state, event]
-    except KeyError:
-        raise IllegalEvent(f"{event.name} while {state}") from None

@@ -162,7 +162,7 @@ class Outputs:
         self.bad.refused = ""
         self.view.begin(series, path, started)
         what = f"{path or 'live only'}, {plural(header.frames, 'frame')}{of_series(series.id)}"
-        self.machine.handle(Event.BEGIN, what)
+        self.machine.fire(Event.BEGIN, what)
         if self.writer is not None and before is None and metadata.has_many_keys(series.described):
             self.bad_message(many_keys(series.name, series.id))
 
@@ -239,10 +239,10 @@ class Outputs:
         complete = outcome.complete and not failed
         self.view.end(series.account, complete=complete, reason=failed or outcome.reason)
         if failed:
-            self.machine.handle(Event.FAIL, failed)
+            self.machine.fire(Event.FAIL, failed)
         else:
             where = "live only" if writer is None else writer.path
-            self.machine.handle(Event.FINISH, f"{where}: {outcome.reason}{of_series(series.id)}")
+            self.machine.fire(Event.FINISH, f"{where}: {outcome.reason}{of_series(series.id)}")
 
     def not_taken(self, header: Header, error: Exception) -> None:
         """Show a series that could not begin. If its start message is at fault, and not the receiver, this is
@@ -321,7 +321,7 @@ class Outputs:
     def fail(self, why: str) -> None:
         """Go to Error without a series."""
         if self.machine.state is not State.ERROR:
-            self.machine.handle(Event.FAIL, why)
+            self.machine.fire(Event.FAIL, why)
 
     def use_rois(self, rois: Mapping[str, Rectangle]) -> None:
         """Use these regions of interest in every series that begins from now on."""

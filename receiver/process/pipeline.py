@@ -228,7 +228,7 @@ class Pipeline:
         if self.machine.state is State.ERROR:
             self._collector.on_reset()
         if self.machine.state is not State.RUNNING:
-            self.machine.handle(StateEvent.RESET, "reset requested")
+            self.machine.fire(StateEvent.RESET, "reset requested")
 
     def answer_request(self) -> bool:
         """Look for the requested frame, if there is a request; return whether there is an answer now."""

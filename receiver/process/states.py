@@ -8,9 +8,9 @@ the table in docs/reference/http.md.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
 from enum import Enum, StrEnum, auto
 
+from penstock.stins.table import Table
 from penstock.stins.texts import quoted
 
 log = logging.getLogger(__name__)
@@ -39,18 +39,14 @@ class Event(Enum):
     RESET = auto()
 
 
-TABLE: Mapping[tuple[State, Event], State] = {
+TABLE = Table({
     (State.IDLE, Event.BEGIN): State.RUNNING,
     (State.RUNNING, Event.FINISH): State.IDLE,
     (State.IDLE, Event.FAIL): State.ERROR,
     (State.RUNNING, Event.FAIL): State.ERROR,
     (State.IDLE, Event.RESET): State.IDLE,
     (State.ERROR, Event.RESET): State.IDLE,
-}
-
-
-class IllegalEvent(Exception):
-    """The table does not allow this event; nothing was changed."""
+})  # fmt: skip
 
 
 class StateMachine:
@@ -61,16 +57,13 @@ class StateMachine:
         self.state = State.IDLE
         self.error = ""
 
-    def handle(self, event: Event, cause: str) -> None:
+    def fire(self, event: Event, cause: str) -> None:
         """Change the state by `event`; log a transition once, with both states and the cause.
 
         Raises:
             IllegalEvent: the table has no such transition.
         """
-        try:
-            state = TABLE[self.state, event]
-        except KeyError:
-            raise IllegalEvent(f"receiver {self.name}: {event.name} while {self.state}") from None
+        state = TABLE.after(self.state, event)
         cause = quoted(cause, MAX_CAUSE)
         self.error = cause if event is Event.FAIL else ""
         if state is not self.state:

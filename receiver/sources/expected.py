@@ -14,9 +14,9 @@ A series with any other id is somebody else's, and so is a second one with the s
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from enum import Enum, auto
 
+from penstock.stins.table import Table
 from penstock.stins.user_part import UserPart
 
 
@@ -34,14 +34,14 @@ class _Event(Enum):
 
 _P, _E = _Phase, _Event
 
-TABLE: Mapping[tuple[_Phase, _Event], _Phase] = {
+TABLE = Table({
     (_P.NOTHING, _E.EXPECT): _P.WAITING,
     (_P.WAITING, _E.EXPECT): _P.WAITING,
     (_P.BEGUN, _E.EXPECT): _P.WAITING,
     (_P.WAITING, _E.BEGIN): _P.BEGUN,
     (_P.BEGUN, _E.BEGIN): _P.BEGUN,
     (_P.WAITING, _E.FORGET): _P.NOTHING,
-}
+})  # fmt: skip
 """What is not listed changes nothing."""
 
 

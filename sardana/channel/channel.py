@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from penstock.sardana.channel.arming import POLL, Arming, stop_quietly
 from penstock.sardana.channel.detector import ACTIVE, LOST, Detector, Facts, Refused, Snapshot
-from penstock.sardana.channel.phases import STATE, UNDER_WAY, Event, Phase, next_phase
+from penstock.sardana.channel.phases import STATE, TABLE, UNDER_WAY, Event, Phase
 from penstock.sardana.channel.plan import Plan, plan
 from penstock.sardana.channel.verdict import assess
 from penstock.sardana.reference import Reference
@@ -410,7 +410,7 @@ class Channel:
     # Parts ------------------------------------------------------------------------------------
 
     def _move(self, event: Event) -> None:
-        self.phase = next_phase(self.phase, event)
+        self.phase = TABLE.after(self.phase, event)
 
     def _fail(self, sentence: str) -> None:
         self._sentence = self.warning = sentence

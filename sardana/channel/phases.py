@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import Enum, StrEnum, auto
 
+from penstock.stins.table import Table
+
 
 class Phase(StrEnum):
     """Where a channel is in the series that it has armed."""
@@ -43,7 +45,7 @@ class Event(Enum):
 
 _P, _E = Phase, Event
 
-TABLE: Mapping[tuple[Phase, Event], Phase] = {
+TABLE = Table({
     **{(phase, _E.PREPARED): _P.ARMED for phase in Phase},
     **{(phase, _E.FAIL): _P.FAILED for phase in Phase},
     (_P.ARMED, _E.STARTED): _P.EXPOSING,
@@ -58,7 +60,7 @@ TABLE: Mapping[tuple[Phase, Event], Phase] = {
     (_P.CLOSING, _E.CLOSED): _P.IDLE,
     (_P.ENDING, _E.CLOSED): _P.IDLE,
     (_P.FAILED, _E.CLOSED): _P.IDLE,
-}
+})  # fmt: skip
 
 STATE: Mapping[Phase, str] = {
     Phase.IDLE: "On",
@@ -72,19 +74,3 @@ STATE: Mapping[Phase, str] = {
 
 UNDER_WAY = frozenset({Phase.ARMED, Phase.EXPOSING, Phase.CLOSING, Phase.ENDING})
 """Phases in which the detector has a series of this channel."""
-
-
-class IllegalEvent(Exception):
-    """An event that the table does not allow; nothing was changed."""
-
-
-def next_phase(phase: Phase, event: Event) -> Phase:
-    """Return the phase that follows.
-
-    Raises:
-        IllegalEvent: the table has no such transition.
-    """
-    try:
-        return TABLE[phase, event]
-    except KeyError:
-        raise IllegalEvent(f"{event.name} while {phase}") from None

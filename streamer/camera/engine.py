@@ -38,7 +38,7 @@ from penstock.streamer.camera.ring import Ring
 from penstock.streamer.camera.series import ENDINGS, Series, rotated_shape
 from penstock.streamer.camera.series_sender import SeriesSender
 from penstock.streamer.camera.settings import Settings, frames_in_words
-from penstock.streamer.camera.states import Event, Machine, State
+from penstock.streamer.camera.states import Event, State, machine
 from penstock.streamer.camera.taken import differences
 from penstock.streamer.camera.unit import CameraError, Overrun
 
@@ -84,7 +84,7 @@ class Engine:
         self._clock = clock or Clock()
         self._changed = changed
         self._died = died
-        self._machine = Machine(changed)
+        self._machine = machine(changed)
         self._series_sender = SeriesSender(push, self._clock, changed, hwm, checksum)
         self._series: Series | None = None
         self._remark = ""

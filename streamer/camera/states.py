@@ -1,19 +1,12 @@
-"""The states of the acquisition engine: one table, and a state machine.
-
-An illegal event raises an exception and changes nothing. Each transition is logged once, with both states and
-the cause.
-"""
+"""The states of the acquisition engine: one table."""
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from enum import StrEnum
-from threading import Lock
 
-from penstock.streamer.camera.driver import Refused
-
-log = logging.getLogger(__name__)
+from penstock.stins.table import Table
+from penstock.streamer.camera.machine import Machine
 
 
 class State(StrEnum):
@@ -47,7 +40,7 @@ class Event(StrEnum):
     RESET = "reset"
 
 
-TABLE: Mapping[tuple[State, Event], State] = {
+TABLE = Table({
     (State.IDLE, Event.PREPARE): State.PREPARED,
     (State.PREPARED, Event.PREPARE): State.PREPARED,
     (State.FAULT, Event.PREPARE): State.PREPARED,
@@ -63,46 +56,19 @@ TABLE: Mapping[tuple[State, Event], State] = {
     (State.ENDING, Event.FAULT): State.FAULT,
     (State.FAULT, Event.RESET): State.IDLE,
     (State.IDLE, Event.RESET): State.IDLE,
-}
+})  # fmt: skip
 """A failing acquisition also passes through ENDING: its queued frames and its end message are sent."""
 
 
-class Machine:
-    """The engine's state and its message; thread-safe."""
+def machine(changed: Callable[[], None] = lambda: None) -> Machine[State, Event]:
+    """Return the machine of an engine, in IDLE.
 
-    def __init__(self, changed: Callable[[], None] = lambda: None) -> None:
-        self._lock = Lock()
-        self._changed = changed
-        self.state = State.IDLE
-        self.message = ""
+    Args:
+        changed: called after each transition.
+    """
+    return Machine(TABLE, State.IDLE, State.FAULT, _refusal, changed)
 
-    def fire(self, event: Event, cause: str) -> State:
-        """Make the transition of `event`, and return the new state.
 
-        Raises:
-            Refused: the table has no such transition; nothing changed.
-        """
-        with self._lock:
-            old = self.state
-            new = self.after(event)
-            self.state = new
-            self.message = cause
-        level = logging.ERROR if new is State.FAULT else logging.INFO
-        log.log(level, "%s -> %s (%s): %s", old, new, event, cause)
-        self._changed()
-        return new
-
-    def after(self, event: Event) -> State:
-        """Return the state to which `event` would lead.
-
-        Raises:
-            Refused: the event is illegal now.
-        """
-        try:
-            return TABLE[self.state, event]
-        except KeyError:
-            allowed = sorted(event for state, event in TABLE if state is self.state)
-            raise Refused(
-                "illegal_state",
-                f"the streamer is {self.state}: {event} is not possible; possible are {', '.join(allowed)}",
-            ) from None
+def _refusal(machine: Machine[State, Event], event: Event) -> str:
+    allowed = ", ".join(sorted(TABLE.allowed(machine.state)))
+    return f"the streamer is {machine.state}: {event} is not possible; possible are {allowed}"

@@ -29,7 +29,7 @@ from penstock.streamer.camera.parameters import Parameters
 from penstock.streamer.camera.settings import Settings, TriggerMode, Value, frames_in_words
 from penstock.streamer.camera.unit import CameraError
 from penstock.streamer.own_stream.series import LostSettings, Series
-from penstock.streamer.own_stream.states import IN_SERIES, Event, Machine, State
+from penstock.streamer.own_stream.states import IN_SERIES, Event, State, machine
 from penstock.streamer.own_stream.troubles import sentence_of, wrong
 from penstock.streamer.own_stream.watcher import LOOK_EVERY, Watcher
 
@@ -56,7 +56,7 @@ class OwnStreamEngine:
         self._clock = clock or Clock()
         self._changed = changed
         self._died = died
-        self._machine = Machine(self._on_move)
+        self._machine = machine(self._on_move)
         self._parameters = Parameters(detector, detector.stream_endpoint(), self._clock, changed)
         self._lost = LostSettings(detector.set_by_reset)
         self._series: Series | None = None

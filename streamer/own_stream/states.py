@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from enum import StrEnum
-from threading import Lock
 
-from penstock.streamer.camera.driver import Refused
-
-log = logging.getLogger(__name__)
+from penstock.stins.table import Table
+from penstock.streamer.camera.machine import Machine
 
 
 class State(StrEnum):
@@ -48,7 +45,7 @@ class Event(StrEnum):
 
 _S, _E = State, Event
 
-TABLE: Mapping[tuple[State, Event], State] = {
+TABLE = Table({
     (_S.IDLE, _E.CONFIGURE): _S.CONFIGURING,
     (_S.CONFIGURING, _E.CONFIGURED): _S.IDLE,
     (_S.CONFIGURING, _E.FAIL): _S.FAULT,
@@ -69,59 +66,23 @@ TABLE: Mapping[tuple[State, Event], State] = {
     (_S.ENDING, _E.FAIL): _S.FAULT,
     (_S.FAULT, _E.RESET): _S.CONFIGURING,
     (_S.IDLE, _E.RESET): _S.CONFIGURING,
-}
+})  # fmt: skip
 
 IN_SERIES = frozenset({_S.ARMING, _S.ACQUIRING, _S.ENDING})
 
 
-class Machine:
-    """The state and its message; thread-safe."""
+def machine(changed: Callable[[], None]) -> Machine[State, Event]:
+    """Return the machine of an engine, in CONFIGURING; of two faults the first one stays.
 
-    def __init__(self, changed: Callable[[], None]) -> None:
-        self._lock = Lock()
-        self._changed = changed
-        self.state = State.CONFIGURING
-        self.message = "the detector is being reached"
-        self.moves = 0
-        """Number of transitions, which tells whether a snapshot of the box is outdated."""
+    Args:
+        changed: called after each transition.
+    """
+    made = Machine(
+        TABLE, State.CONFIGURING, State.FAULT, _refusal, changed, frozenset({(State.FAULT, Event.FAIL)})
+    )
+    made.message = "the detector is being reached"
+    return made
 
-    def fire(self, event: Event, cause: str, *, seen: int | None = None) -> bool:
-        """Make the transition of `event`.
 
-        Args:
-            event: event of the table.
-            cause: message of the new state.
-            seen: `moves` when the cause was found; the event is ignored if the state has changed since.
-
-        Returns:
-            True if it was made; false if `seen` is outdated, or for a second fault: the first one stays.
-
-        Raises:
-            Refused: the table has no such transition; nothing changed.
-        """
-        with self._lock:
-            if seen is not None and seen != self.moves:
-                return False
-            if event is Event.FAIL and self.state is State.FAULT:
-                return False
-            before = self.state
-            self.state = self.after(event)
-            self.message = cause
-            self.moves += 1
-        level = logging.ERROR if self.state is State.FAULT else logging.INFO
-        log.log(level, "%s -> %s (%s): %s", before, self.state, event, cause)
-        self._changed()
-        return True
-
-    def after(self, event: Event) -> State:
-        """Return the state that `event` would lead to.
-
-        Raises:
-            Refused: the event is illegal now.
-        """
-        try:
-            return TABLE[self.state, event]
-        except KeyError:
-            raise Refused(
-                "illegal_state", f"the detector's control is {self.state}: {self.message or event}"
-            ) from None
+def _refusal(machine: Machine[State, Event], event: Event) -> str:
+    return f"the detector's control is {machine.state}: {machine.message or event}"

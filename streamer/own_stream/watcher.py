@@ -8,10 +8,11 @@ from threading import Event as Flag
 from penstock.stins.texts import plural
 from penstock.streamer.camera.clock import Clock
 from penstock.streamer.camera.header import period_of
+from penstock.streamer.camera.machine import Machine
 from penstock.streamer.camera.own_stream import BoxLost, BoxState, Progress, StreamingDetector
 from penstock.streamer.camera.parameters import Parameters
 from penstock.streamer.own_stream.series import Series
-from penstock.streamer.own_stream.states import IN_SERIES, Event, Machine, State
+from penstock.streamer.own_stream.states import IN_SERIES, Event, State
 from penstock.streamer.own_stream.troubles import sentence_of, wrong
 
 LOOK_EVERY, LOOK_EVERY_IN_SERIES = 1.0, 0.1
@@ -37,8 +38,8 @@ class Watcher:
     """
 
     def __init__(
-        self, detector: StreamingDetector, machine: Machine, parameters: Parameters, *, clock: Clock,
-        under_way: Callable[[], tuple[Series | None, str]], changed: Callable[[], None],
+        self, detector: StreamingDetector, machine: Machine[State, Event], parameters: Parameters, *,
+        clock: Clock, under_way: Callable[[], tuple[Series | None, str]], changed: Callable[[], None],
     ) -> None:  # fmt: skip
         self._detector = detector
         self._machine = machine

@@ -13,11 +13,10 @@ from penstock.devices._series.states import (
     TABLE,
     TANGO_STATE,
     Event,
-    IllegalEvent,
     SeriesState,
-    next_state,
 )  # fmt: skip
 from penstock.receiver.process.states import State as ReceiverState
+from penstock.stins.table import IllegalEvent
 
 
 def test_every_series_state_has_a_tango_state() -> None:
@@ -39,7 +38,7 @@ def test_no_series_looks_finished_before_it_is() -> None:
 )
 def test_what_the_table_does_not_have_is_refused(pair: tuple[SeriesState, Event]) -> None:
     with pytest.raises(IllegalEvent):
-        next_state(*pair)
+        TABLE.after(*pair)
 
 
 def test_every_state_can_be_left_and_reached() -> None:

@@ -6,19 +6,19 @@ import logging
 import pytest
 
 from penstock.streamer.camera.driver import Refused
-from penstock.streamer.camera.states import TABLE, Event, Machine, State
+from penstock.streamer.camera.states import TABLE, Event, State, machine
 
 ILLEGAL = sorted(set(itertools.product(State, Event)) - set(TABLE))
 
 
 @pytest.mark.parametrize(("state", "event"), ILLEGAL)
 def test_an_illegal_event_raises_and_changes_nothing(state: State, event: Event) -> None:
-    machine = Machine()
-    machine.state, machine.message = state, "as before"
+    made = machine()
+    made.state, made.message = state, "as before"
     with pytest.raises(Refused, match=f"the streamer is {state}: {event} is not possible") as caught:
-        machine.fire(event, "cause")
+        made.fire(event, "cause")
     assert caught.value.kind == "illegal_state"
-    assert (machine.state, machine.message) == (state, "as before")
+    assert (made.state, made.message) == (state, "as before")
 
 
 @pytest.mark.parametrize(("state", "event"), sorted(TABLE))
@@ -26,9 +26,9 @@ def test_a_transition_is_logged_once_with_both_states_and_the_cause(
     state: State, event: Event, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
-    machine = Machine()
-    machine.state = state
-    machine.fire(event, "because")
+    made = machine()
+    made.state = state
+    made.fire(event, "because")
     assert [record.getMessage() for record in caplog.records] == [
         f"{state} -> {TABLE[state, event]} ({event}): because"
     ]

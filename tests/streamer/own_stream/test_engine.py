@@ -17,7 +17,7 @@ from penstock.streamer.camera.unit import FrameFormat
 from penstock.streamer.own_stream import watcher
 from penstock.streamer.own_stream.engine import OwnStreamEngine
 from penstock.streamer.own_stream.series import LostSettings, Series
-from penstock.streamer.own_stream.states import TABLE, Event, Machine, State
+from penstock.streamer.own_stream.states import TABLE, Event, State, machine
 from tests.streamer.own_stream.box import Box
 from tests.streamer.own_stream.rig import Rig, done
 from tests.streamer.rig import DEADLINE, settings
@@ -239,8 +239,8 @@ def test_no_state_is_seen_without_the_time_at_which_it_began(
 ) -> None:
     """The watcher judges by it, and is woken by the state."""
     begun: dict[Event, float] = {}
-    machine = rig.engine._machine
-    fire = machine.fire
+    made = rig.engine._machine
+    fire = made.fire
 
     def observed(event: Event, cause: str, **more: Any) -> bool:
         series = rig.engine._series
@@ -248,7 +248,7 @@ def test_no_state_is_seen_without_the_time_at_which_it_began(
             begun[event] = {Event.ARM: series.armed_at, Event.END: series.ended_at}.get(event, 0.0)
         return fire(event, cause, **more)
 
-    monkeypatch.setattr(machine, "fire", observed)
+    monkeypatch.setattr(made, "fire", observed)
     rig.arm(trigger_mode=TriggerMode.SOFTWARE)
     done(rig.engine.abort())
     rig.until_state("idle")
@@ -584,7 +584,7 @@ def test_a_box_that_is_lost_after_it_has_refused_a_setting_is_a_fault(
 
 
 def test_the_first_cause_of_a_fault_stands() -> None:
-    machine = Machine(lambda: None)
-    machine.fire(Event.FAIL, "the box does not answer")
-    assert not machine.fire(Event.FAIL, "trigger 1: the box does not answer")
-    assert (machine.state, machine.message) == (State.FAULT, "the box does not answer")
+    made = machine(lambda: None)
+    made.fire(Event.FAIL, "the box does not answer")
+    assert not made.fire(Event.FAIL, "trigger 1: the box does not answer")
+    assert (made.state, made.message) == (State.FAULT, "the box does not answer")
