@@ -22,7 +22,7 @@ from penstock.stins.messages import Buffer
 
 COMMAND = (
     *PYTHON, "-c",
-    "import sys; from penstock.receiver.process import supervisor; "
+    "import sys; from penstock.receiver.process.supervisor import supervisor; "
     "supervisor.DATA_PROCESS = 'penstock.bench.unwritten'; "
     "from penstock.cli.main import main; sys.exit(main())",
 )  # fmt: skip

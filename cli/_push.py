@@ -107,7 +107,7 @@ class PushSocket:
         """Handle the next change of connections; return false if there was none in time."""
         if not self._monitor.poll(int(max(0.0, seconds) * 1000)):
             return False
-        report = zmq_sockets.receive(self._monitor)
+        report = zmq_sockets.monitor_report(self._monitor)
         if report.event == zmq.EVENT_ACCEPTED:
             self._connections.accepted(report.value)
         elif report.event == zmq.EVENT_HANDSHAKE_SUCCEEDED:

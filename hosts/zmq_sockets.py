@@ -1,4 +1,4 @@
-"""Options of ZeroMQ sockets whose peer may vanish or move, and the socket of a consumer."""
+"""ZeroMQ sockets whose peer may vanish or move: options, a consumer's socket, what a monitor reports."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class Report(NamedTuple):
     endpoint: str
 
 
-def receive(monitor: zmq.Socket[bytes]) -> Report:
-    """Return the next report; waits for it.
+def monitor_report(monitor: zmq.Socket[bytes]) -> Report:
+    """Return the next report; waits for it. `zmq.utils.monitor` would import asyncio.
 
     Args:
         monitor: what `get_monitor_socket` has returned.

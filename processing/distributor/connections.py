@@ -92,7 +92,7 @@ class _Port:
     def observe(self) -> None:
         """Take the events of the monitor."""
         while self.monitor.poll(0):
-            report = zmq_sockets.receive(self.monitor)
+            report = zmq_sockets.monitor_report(self.monitor)
             match report.event:
                 case zmq.EVENT_ACCEPTED:
                     self._connected.add(report.value)

@@ -139,7 +139,7 @@ class ReceiverStream:
         no more of the series."""
         assert self._monitor is not None
         while self._monitor.poll(0):
-            zmq_sockets.receive(self._monitor)
+            zmq_sockets.monitor_report(self._monitor)
             self._series.stream_has_ended()
 
     def _take_hold(self, path: str) -> None:

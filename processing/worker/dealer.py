@@ -90,7 +90,7 @@ class Dealer:
         """Return the next thing that has happened to the connection, if anything has."""
         if not self._monitor.poll(0):
             return None
-        event = zmq_sockets.receive(self._monitor).event
+        event = zmq_sockets.monitor_report(self._monitor).event
         if event == zmq.EVENT_HANDSHAKE_SUCCEEDED:
             return Change.CONNECTED
         if event == zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL and self._key is None:

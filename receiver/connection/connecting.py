@@ -95,7 +95,7 @@ class Connecting:
     def observe(self) -> None:
         """Process the reports of the monitor."""
         while self.monitor.poll(0):
-            report = zmq_sockets.receive(self.monitor)
+            report = zmq_sockets.monitor_report(self.monitor)
             if self._is_parted:
                 continue  # of a connection that was given up
             match report.event:

@@ -249,7 +249,7 @@ class Consumer:
 
     def _observe_connections(self) -> None:
         while is_ready(self._monitor, zmq.POLLIN):
-            kind, descriptor, _ = zmq_sockets.receive(self._monitor)
+            kind, descriptor, _ = zmq_sockets.monitor_report(self._monitor)
             if kind == zmq.EVENT_ACCEPTED:
                 self._connections.accepted(descriptor)
             elif kind == zmq.EVENT_HANDSHAKE_SUCCEEDED:

@@ -199,7 +199,7 @@ class PushSocket:
 
     def _watch(self, monitor: zmq.Socket[bytes]) -> None:
         while True:
-            kind, fd, _ = zmq_sockets.receive(monitor)
+            kind, fd, _ = zmq_sockets.monitor_report(monitor)
             if kind == zmq.EVENT_MONITOR_STOPPED:
                 break
             with self.peers_changed:

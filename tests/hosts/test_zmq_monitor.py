@@ -21,9 +21,9 @@ def test_they_say_what_happened_where_and_on_which_connection() -> None:
         pull.bind("tcp://127.0.0.1:*")
         endpoint = pull.get_string(zmq.LAST_ENDPOINT)
         push.connect(endpoint)
-        listening, accepted = zmq_sockets.receive(monitor), zmq_sockets.receive(monitor)
+        listening, accepted = zmq_sockets.monitor_report(monitor), zmq_sockets.monitor_report(monitor)
         push.close()
-        gone = zmq_sockets.receive(monitor)
+        gone = zmq_sockets.monitor_report(monitor)
         pull.disable_monitor()
         monitor.close(0)
 
@@ -38,7 +38,7 @@ def test_they_say_what_happened_where_and_on_which_connection() -> None:
     "module",
     [
         "receiver.process.data_process", "processing.distributor.distributor", "processing.worker.worker",
-        "streamer.process", "streamer.generator",
+        "streamer.remote.process", "streamer.simulated.generator.generator",
     ],
 )  # fmt: skip
 def test_processes_on_the_way_of_frames_start_without_asyncio(module: str) -> None:

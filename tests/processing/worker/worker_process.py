@@ -148,7 +148,7 @@ class Router:
         found: list[int] = []
         while not found or self.monitor.poll(100):
             assert self.monitor.poll(SECONDS * 1000), "nothing happens at the port"
-            event = zmq_sockets.receive(self.monitor).event
+            event = zmq_sockets.monitor_report(self.monitor).event
             found += [event] if event in kinds else []
         return found
 

@@ -157,7 +157,7 @@ def test_a_file_that_is_written_with_swmr_is_named_so(tmp_path: Path) -> None:
     with h5py.File(tmp_path / "a.h5", "w", libver="latest") as file:
         file.create_dataset("x", (1,), "u1", maxshape=(None,), chunks=(1,))
         file.swmr_mode = True
-        program = "import sys; from penstock.receiver import reader; reader.SeriesFile(sys.argv[1])"
+        program = "import sys; from penstock.receiver.reading import reader; reader.SeriesFile(sys.argv[1])"
         done = subprocess.run(
             [sys.executable, "-c", program, str(tmp_path / "a.h5")],
             capture_output=True,
