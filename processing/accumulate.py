@@ -97,7 +97,7 @@ class Total:
         self.kind = kind
         self.n = n
         self.masked = masked
-        """Whether elements did not count in some frames: then `value` has two planes, (2, …): what was
+        """True if elements did not count in some frames: then `value` has two planes, (2, …): what was
         accumulated, and in how many of the frames each element did not count."""
         self.value: np.ndarray[Any, Any] = np.array(value, total_type(kind, value.dtype), order="C")
         """The sum, of a mean too; or the greatest or least values."""

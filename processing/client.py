@@ -67,7 +67,7 @@ class Rows:
     states: np.ndarray[Any, Any]
     """Of each frame, as `States.codes`."""
     has: np.ndarray[Any, Any]
-    """Whether each is done and has a value; bool."""
+    """True if each is done and has a value; bool."""
     values: np.ndarray[Any, Any]
     """(frames, *shape), NaN or 0 where there is no value; of events, all one after the other."""
     counts: np.ndarray[Any, Any] | None = None

@@ -32,7 +32,7 @@ class Axis:
     """Such as "q"."""
 
     def __eq__(self, other: object) -> bool:
-        """Whether two axes have the same text and the same numbers."""
+        """Return whether two axes have the same text and the same numbers."""
         if not isinstance(other, Axis):
             return NotImplemented
         mine, others = (self.name, self.unit, self.label), (other.name, other.unit, other.label)

@@ -90,7 +90,7 @@ class Worker:
     """Of the user's code, smoothed; `None` before the first frame."""
     last_error: str = ""
     shares: bool = False
-    """Whether it reads frames from the shared memory; else they are sent to it."""
+    """True if it reads frames from the shared memory; else they are sent to it."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -96,7 +96,7 @@ class Frame:
 
     @property
     def is_replaced(self) -> bool:
-        """Whether a step has put an array of its own in the pixels' place: they are no detector's counts."""
+        """True if a step has put an array of its own in the pixels' place: they are no detector's counts."""
         return self._replaced is not None
 
     @property
@@ -117,7 +117,7 @@ class Frame:
 
     @property
     def partial(self) -> bool:
-        """Whether a part of the pixels is missing; those have the fill value: the greatest of an unsigned
+        """True if a part of the pixels is missing; those have the fill value: the greatest of an unsigned
         type, -1 of a signed one, NaN."""
         return self.image.partial is not None
 
@@ -172,7 +172,7 @@ class Processor:
     """Names of channels of the pipeline whose values a frame has to have before it is processed:
     `frame.channels`. Frames wait for them, as long as late values are waited for, and no longer."""
     ordered: ClassVar[bool] = False
-    """Whether frames come in ascending order of their index, to one worker alone."""
+    """True if frames come in ascending order of their index, to one worker alone."""
 
     preparation: ClassVar[str] = ""
     """What `start` does, if it takes long: for the status, such as "preparing geometry"."""

@@ -478,7 +478,7 @@ class SeriesCheck:
     """Degrees counter-clockwise, in steps of 90, by which the receiver's transforms shall rotate frames;
     `None` if the streamer has rotated them already."""
     fliplr: bool = False
-    """Whether frames shall be mirrored left-right after the rotation; given together with `rotation`."""
+    """True if frames shall be mirrored left-right after the rotation; given together with `rotation`."""
     flipud: bool = False
     source: str | None = None
     """The `type` that the receiver's `source` must have, such as "dectris-v2"."""

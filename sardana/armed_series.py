@@ -33,7 +33,7 @@ class Look:
 
     @property
     def active(self) -> bool:
-        """Whether a series runs, or is being armed."""
+        """True if a series runs, or is being armed."""
         return self.state in ("RUNNING", "MOVING")
 
 

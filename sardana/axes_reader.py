@@ -22,7 +22,7 @@ class Expected(Protocol):
 
     @property
     def busy(self) -> bool:
-        """Whether there is something to read."""
+        """True if there is something to read."""
 
 
 Acquired = TypeVar("Acquired", bound=Expected)

@@ -313,7 +313,7 @@ class Arrays:
 
     @property
     def _acquires(self) -> bool:
-        """Whether the driver acquires, by the last update of the record."""
+        """True if the driver acquires, by the last update of the record."""
         found = self._watch.now[self._acquire_record]
         return found is None or bool(found.value)
 

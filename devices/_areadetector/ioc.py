@@ -228,7 +228,7 @@ class Subscription:
     def __init__(self, monitor: Any, lost: type[Exception]) -> None:
         self._monitor, self._lost = monitor, lost
         self.is_lost = False
-        """Whether the connection is lost."""
+        """True if the connection is lost."""
 
     def take(self) -> Any:
         """Return the next update; `None` if there is none at present."""

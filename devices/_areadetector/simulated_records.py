@@ -30,7 +30,7 @@ class Kind(NamedTuple):
     """Of an enumeration; the value is the number of one of them."""
     unit: str = ""
     readback: bool = False
-    """Whether there is a second record, `…_RBV`, with what the driver has made of the value."""
+    """True if there is a second record, `…_RBV`, with what the driver has made of the value."""
 
 
 def driver(rows: int, columns: int, data_type: int, trigger_modes: Sequence[str]) -> dict[str, Kind]:

@@ -69,8 +69,8 @@ class Exposure:
         self.number = 0
         """Number of exposures that have been started."""
         self.killed = self.killed_by_others = False
-        """Whether it was told to end, and whether by a K that was typed at camserver's window: `words` do not
-        tell that of a single image."""
+        """True if it was told to end; the second one by a K that was typed at camserver's window: `words` do
+        not tell that of a single image."""
         self._name = ""
         """What the names of its files begin with."""
 

@@ -1,4 +1,4 @@
-"""Whether an exposure went as it was set at Arm; if it did not, how the series ends for that."""
+"""The verdict on an exposure: how a series ends that did not go as it was set at Arm."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the images of a series fit on the RAM disk: camserver refuses one that does not, as a whole.
+"""The check that the images of a series fit on the RAM disk: camserver refuses one that does not, as a whole.
 
 Source: maxiv-science/contrast `contrast/detectors/Pilatus.py` line 343 (seen at MAX IV).
 """

@@ -277,7 +277,7 @@ class PacketCare(NamedTuple):
     """What the library does about packets of a GigE Vision camera that do not arrive (arvgvstream.c)."""
 
     resend: bool = True
-    """Whether they are asked for again."""
+    """True if they are asked for again."""
     timeout: float = 0.02
     """Seconds after which they are."""
     retention: float = 0.2

@@ -1,4 +1,4 @@
-"""Whether a receiver or a streamer that does not answer is dead, or its series goes on meanwhile."""
+"""The verdict on a receiver or a streamer that does not answer: dead, or its series goes on meanwhile."""
 
 from __future__ import annotations
 

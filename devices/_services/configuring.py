@@ -66,7 +66,7 @@ class Configuring:
         self._on_change = on_change
         self._lock = threading.Lock()
         self.busy = False
-        """Whether workers are preparing new parameters."""
+        """True if workers are preparing new parameters."""
         self.outcome: dict[str, Any] = {}
         """What became of the last change: {} before the first."""
 

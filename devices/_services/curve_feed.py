@@ -70,7 +70,7 @@ class CurveFeed:
         self._held_since: float | None = None
         self._tokens, self._filled = BURST, clock()
         self.owes = False
-        """Whether more are there, or may come, without any change of the pipeline's counts."""
+        """True if more are there, or may come, without any change of the pipeline's counts."""
 
     def next(self) -> list[Curve]:
         """Return the curves that have come since, with ascending frames.

@@ -158,7 +158,7 @@ class Joining:
 
     @property
     def has_begun(self) -> bool:
-        """Whether a frame has come."""
+        """True if a frame has come."""
         return self._has_begun
 
     def know(self, indices: Places) -> None:
@@ -175,7 +175,7 @@ class Joining:
 
     @property
     def waits(self) -> bool:
-        """Whether frames are still to be joined."""
+        """True if frames are still to be joined."""
         return bool(self._chunks)
 
     @property

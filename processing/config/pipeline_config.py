@@ -117,7 +117,7 @@ class PipelineConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     key: str = ""
     """File with the key for them; "" for none: then classes have to be installed where they run."""
     retry: bool = True
-    """Whether frames of a worker that died are tried again."""
+    """True if frames of a worker that died are tried again."""
     errors: Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)] = 100
     """After so many failed frames in a row the pipeline is in Error; 0: never."""
     frame_seconds: Positive | None = None
@@ -129,7 +129,7 @@ class PipelineConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     results_root: str = ""
     """Folder of the result files; "" for that of the raw file."""
     overwrite: bool = False
-    """Whether a result file of the same name is replaced, once the new one has a frame that is done."""
+    """True if a result file of the same name is replaced, once the new one has a frame that is done."""
     exports: tuple[ExportConfig, ...] = ()
     """Files for others that are made beside the result file."""
     channels: tuple[ChannelConfig, ...] = ()

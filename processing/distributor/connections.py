@@ -191,7 +191,7 @@ class Connections:
         return sum(port.refused for port in self._ports)
 
     def is_trusted(self, peer: Peer) -> bool:
-        """Whether source text may be sent to it: nobody else can have asked for it, or can change it."""
+        """Return whether source text may be sent to it: nobody else can have asked for it or change it."""
         return self._ports[peer.port].is_trusted
 
     def receive(self, readable: Container[Any] | None = None) -> list[tuple[Peer, list[Buffer]]]:

@@ -26,7 +26,7 @@ class Dispatch:
 
     def __init__(self, series: SeriesList) -> None:
         self.is_over = False
-        """Whether no more frames are given."""
+        """True if no more frames are given."""
         self.longest_pause = 0.0
         """Longest time in seconds between two bunches that were given, while frames waited and there was a
         worker for them."""

@@ -121,7 +121,7 @@ class Distributor:
 
     @property
     def _is_finished(self) -> bool:
-        """Whether all is done of a pipeline on a file."""
+        """True if all is done of a pipeline on a file."""
         is_over = not self._flow.series.runs and not self._flow.ending.exports.are_running
         return bool(self._setup.file) and is_over
 

@@ -41,7 +41,7 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
     parameters: Parameters | None = None
     """Those in use when an earlier distributor died; `None`: those of the configuration."""
     ending: bool = False
-    """Whether it begins without taking series; see "drain"."""
+    """True if it begins without taking series; see "drain"."""
     over: bytes = b""
     """Marks of the series that earlier distributors have brought to their end: they stay closed."""
     shown: tuple[Series, ...] = ()

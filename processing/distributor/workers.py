@@ -40,7 +40,7 @@ class Member(msgspec.Struct):
     ordered: bool = False
     batch: int = 1
     has_loaded: bool = False
-    """Whether it has the code, and uses the parameters that came with it."""
+    """True if it has the code, and uses the parameters that came with it."""
     spoiled: set[int] = msgspec.field(default_factory=set)
     """Bunches of which frames have failed here, but are in its accumulated values."""
     preparation: str = ""
@@ -73,7 +73,7 @@ class Workers:
         self.deaths = 0
         """Workers that were gone without saying goodbye."""
         self.finishes = True
-        """Whether a class makes results of the series as a whole, as far as a worker has said."""
+        """True if a class makes results of the series as a whole, as far as a worker has said."""
         self.shared: Callable[[], SharedMemory | None] = lambda: None
         """Returns the memory that a new worker is to try."""
         self.begun: Callable[[], Iterable[tuple[wire.Begin, Sequence[Any]]]] = lambda: ()

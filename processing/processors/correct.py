@@ -26,7 +26,7 @@ class Correct(Processor):
     """File with the flat field, by which pixels are divided; "" for none. Pixels in which it is 0 or less, or
     no number, become NaN. It is not applied to a series whose detector has applied one."""
     mask: bool = True
-    """Whether masked pixels become NaN."""
+    """True if masked pixels become NaN."""
 
     def configure(self) -> None:
         """Read the files."""

@@ -35,7 +35,7 @@ class Electrons(Processor):
     xray: float = 2000.0
     """What is not below this is no electron, but an X-ray."""
     image: bool = False
-    """Whether there is an image of the electrons of all frames, too."""
+    """True if there is an image of the electrons of all frames, too."""
 
     def configure(self) -> None:
         """Read the files."""

@@ -93,7 +93,7 @@ class PvapyProcessor(Processor):
     config: dict[str, Any] = {}
     """`configDict`, which its constructor gets, and its `configure` when it changes."""
     images: bool = True
-    """Whether the images that it publishes are kept, one per frame."""
+    """True if the images that it publishes are kept, one per frame."""
 
     _made: Any = None
 

@@ -26,7 +26,7 @@ class Rows(NamedTuple):
     states: np.ndarray[Any, Any]
     """Of each frame, uint8; see `layout.CODES`."""
     has: np.ndarray[Any, Any]
-    """Whether each is done and has a value of this name; bool."""
+    """True if each is done and has a value of this name; bool."""
     values: np.ndarray[Any, Any]
     """(frames, *shape); where there is none: NaN of floating-point numbers, else 0. Of events, all of these
     frames, one after the other."""

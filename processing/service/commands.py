@@ -34,7 +34,7 @@ class Commands(Parent[Snapshot]):
         super().__init__(Snapshot(status=Status(state="idle", pipeline=config.name), handled=0))
         self.config = config
         self.ending = False
-        """Whether no new series is taken."""
+        """True if no new series is taken."""
 
     async def change(self, parameters: Mapping[str, Any]) -> Changed:
         """Let all workers use other parameters.

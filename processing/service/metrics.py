@@ -24,7 +24,7 @@ class Scrape:
     """Name of the pipeline, a label of every metric."""
     status: Status
     healthy: bool
-    """Whether the distributor lives and answers."""
+    """True if the distributor lives and answers."""
     processes: Mapping[str, int]
     """Process ids by name, for the memory that they hold."""
 

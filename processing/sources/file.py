@@ -76,7 +76,7 @@ class FileFrames:
         self.group = self._series.group.name if self._series is not None else ""
         """Path of the detector's group in a file of Penstock; else ""."""
         self.is_running = self._any.state == "in progress"
-        """Whether the series has not ended: then the file has more frames later."""
+        """True if the series has not ended: then the file has more frames later."""
         self.incomplete = STILL_WRITTEN if self.is_running else ""
         """Why the series is incomplete, as the file says; "" if it does not."""
         if self._any.state == "incomplete":

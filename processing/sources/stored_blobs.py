@@ -81,7 +81,7 @@ class StoredBlobs:
 
     @property
     def is_closed(self) -> bool:
-        """Whether `close` was called."""
+        """True if `close` was called."""
         return self._closed
 
     def close(self) -> None:

@@ -72,7 +72,7 @@ class SharedFrames:
 
     @property
     def is_current(self) -> bool:
-        """Whether slots that were filled under this nonce still hold what they held; ask again after a frame
+        """True if slots that were filled under this nonce still hold what they held; ask again after a frame
         was processed: results of another frame's pixels must not count."""
         return shared.has_nonce(self._memory, self._nonce)
 

@@ -104,7 +104,7 @@ class Chain:
         self.preparation_text = next((kind.preparation for kind in self.kinds if kind.preparation), "")
         """What `start` does, for the status."""
         self.finishes = any(kind.finish is not Processor.finish for kind in self.kinds)
-        """Whether one of them makes results of the series as a whole."""
+        """True if one of them makes results of the series as a whole."""
         self.version = -1
         """Of the parameters in use; -1: none are yet."""
         self._values: list[Changes] = [{} for _ in self.kinds]

@@ -23,7 +23,7 @@ class Instances:
     def __init__(self, steps: list[Processor]) -> None:
         self.steps = steps
         self.has_begun = False
-        """Whether they have a series."""
+        """True if they have a series."""
         self.prepared: dict[int, list[Changes]] = {}
         """Changes of each step by the version of the parameters."""
 

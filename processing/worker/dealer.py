@@ -73,7 +73,7 @@ class Dealer:
 
     @property
     def is_trusted(self) -> bool:
-        """Whether nobody else can send through this connection: it is encrypted, or stays on this machine."""
+        """True if nobody else can send through this connection: it is encrypted, or stays on this machine."""
         return self._key is not None or sockets.is_local(self.address)
 
     def wait(self, seconds: float | None) -> tuple[bool, bool, bool]:

@@ -293,7 +293,7 @@ class ReceiverConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
     @property
     def keeps_modules(self) -> bool:
-        """Whether modules are stored as they were received."""
+        """True if modules are stored as they were received."""
         assembles = any(isinstance(step, Assemble) for step in self.transforms)
         return self.source.join == "modules" and not assembles
 

@@ -58,7 +58,7 @@ class Arrivals:
 
     @property
     def may_release(self) -> bool:
-        """Whether the last message may have been the one for which others wait; `release` tells."""
+        """True if the last message may have been the one for which others wait; `release` tells."""
         return False
 
     def release(self, now: float) -> Event | None:

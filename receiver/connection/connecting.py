@@ -76,9 +76,9 @@ class Connecting:
     def __init__(self, socket: zmq.Socket[bytes], endpoint: str) -> None:
         self.socket, self.endpoint = socket, endpoint
         self.is_connected = False
-        """Whether a peer is connected: the handshake is complete."""
+        """True if a peer is connected: the handshake is complete."""
         self.was_lost = False
-        """Whether a connection has been lost since the last attempt."""
+        """True if a connection has been lost since the last attempt."""
         self.interruption = Interruption()
         """Of the network, while the connection stands."""
         self._descriptor = -1
@@ -122,7 +122,7 @@ class Connecting:
 
     @property
     def has_messages(self) -> bool:
-        """Whether a message waits to be read."""
+        """True if a message waits to be read."""
         return bool(self.socket.poll(0))
 
     @property
@@ -134,12 +134,12 @@ class Connecting:
 
     @property
     def is_due(self) -> bool:
-        """Whether the next attempt is due."""
+        """True if the next attempt is due."""
         return self.down > (self._pause if self._is_put_off else REFUSED_AFTER)
 
     @property
     def was_refused(self) -> bool:
-        """Whether libzmq itself closed the last connection."""
+        """True if libzmq itself closed the last connection."""
         return not self._is_put_off and self.down > REFUSED_AFTER
 
     def part(self) -> None:

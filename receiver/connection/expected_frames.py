@@ -70,7 +70,7 @@ class Facts(NamedTuple):
     numbers: int = 0
     """Count of different numbers of frames received, since the last kill if the series was resumed."""
     resumed: bool = False
-    """Whether the receiver was killed in the series."""
+    """True if the receiver was killed in the series."""
     frames_before: int = 0
     """Number of different frames received before the last kill, according to the file."""
     messages_before: int = 0
@@ -78,9 +78,9 @@ class Facts(NamedTuple):
     end: SeriesEnd | None = None
     """The end message; `None` if it has not arrived."""
     as_sent: bool = True
-    """Whether the series ends because of its end message."""
+    """True if the series ends because of its end message."""
     early: bool = False
-    """Whether its sender is known to end it early."""
+    """True if its sender is known to end it early."""
 
 
 class Expected(NamedTuple):

@@ -87,7 +87,7 @@ class Ingest:
         self._pace = Pace(config.high_water_mark if gathers else 0)
         self._watched = -1
         self.is_called = False
-        """Whether the descriptor that is watched could be read when `wait` returned last."""
+        """True if the descriptor that is watched could be read when `wait` returned last."""
         self.number = 0
         """Number of the socket whose message was read last; with joined modules, number of the module."""
         self.idle = [False] * len(self._sockets)
@@ -101,9 +101,9 @@ class Ingest:
         """Numbers of the sockets that are not read at present."""
         self._paused = False
         self.is_behind = False
-        """Whether the last round of `messages` ended before all sockets of a streamer were found empty."""
+        """True if the last round of `messages` ended before all sockets of a streamer were found empty."""
         self.is_interrupted = False
-        """Whether messages that were sent may be delayed by an interrupted network: on a socket of several,
+        """True if messages that were sent may be delayed by an interrupted network: on a socket of several,
         or on those of all modules."""
         self._network_due = 0.0
         self._is_gone = False  # whether there was a connection, and is none now

@@ -123,7 +123,7 @@ class ReorderBuffer:
 
     @property
     def may_release(self) -> bool:
-        """Whether the message put last may let others go: the first that waits is the next one, or the buffer
+        """True if the message put last may let others go: the first that waits is the next one, or the buffer
         is full. Those whose time is over are left out."""
         held = self._held
         return bool(held) and (

@@ -26,7 +26,7 @@ class Cause(NamedTuple):
     remedy: str
     """What to do, as a sentence without its full stop, of the `{folder}` and the receiver's `{user}` id."""
     of_name: bool = False
-    """Whether the name is at fault, and not the receiver, if the file cannot be created."""
+    """True if the name is at fault, and not the receiver, if the file cannot be created."""
 
 
 RIGHTS = (

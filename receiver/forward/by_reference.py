@@ -183,7 +183,7 @@ class SharingConsumer(Consumer):
 
     @property
     def _is_awaited(self) -> bool:
-        """Whether a distributor has come within the series. One that takes the place of another one holds the
+        """True if a distributor has come within the series. One that takes the place of another one holds the
         memory, and the connection of that one has ended: of two, each would get half of the messages."""
         is_next = not self._announced or (self.peers == 1 and self.memory.token != NOBODY)
         return super()._is_awaited and is_next

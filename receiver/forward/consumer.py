@@ -42,10 +42,10 @@ class Consumer:
     """
 
     takes_runs = gathers = False
-    """Whether it takes several small frames at once (`frame_run`), and whether it may have a message that is
-    not full yet (`due_in`)."""
+    """True if it takes several small frames at once (`frame_run`), and may have a message that is not full yet
+    (`due_in`)."""
     tells_late = False
-    """Whether a running series begins for whoever connects within it."""
+    """True if a running series begins for whoever connects within it."""
 
     def __init__(self, config: ForwardConfig, context: zmq.Context[zmq.Socket[bytes]]) -> None:
         self.name = config.name
@@ -114,7 +114,7 @@ class Consumer:
 
     @property
     def _is_awaited(self) -> bool:
-        """Whether somebody has come within the series who is to be told of it."""
+        """True if somebody has come within the series who is to be told of it."""
         return self._start is not None and not self._open and self.peers > 0
 
     def _announce(self, header: Header, metadata: Buffer) -> None:
@@ -185,7 +185,7 @@ class Consumer:
 
     @property
     def unsent(self) -> bool:
-        """Whether messages wait that could be sent."""
+        """True if messages wait that could be sent."""
         return bool(self._queue) and self.peers > 0
 
     @property

@@ -46,9 +46,9 @@ class Forwarder:
             for config in configs
         ]  # fmt: skip
         self.takes_runs = all(consumer.takes_runs for consumer in self.consumers)
-        """Whether several small frames may be given at once (`frame_run`)."""
+        """True if several small frames may be given at once (`frame_run`)."""
         self.may_stall = any(consumer.when_full == "block" for consumer in self.consumers)
-        """Whether `stalled_by` can be anything but ""."""
+        """True if `stalled_by` can be anything but ""."""
         self._gathering = [consumer for consumer in self.consumers if consumer.gathers]
 
     def begin(

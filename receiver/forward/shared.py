@@ -182,7 +182,7 @@ class SharedSlots:
 
     @property
     def is_locked(self) -> bool:
-        """Whether somebody holds the memory now, as far as the kernel tells: it leaves out processes of other
+        """True if somebody holds the memory now, as far as the kernel tells: it leaves out processes of other
         containers."""
         if self._file < 0:
             return False

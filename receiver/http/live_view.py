@@ -55,7 +55,7 @@ class UnpackedFrame:
 
     @property
     def is_partial(self) -> bool:
-        """Whether a part of it is missing."""
+        """True if a part of it is missing."""
         return self.status is FrameStatus.PARTIAL
 
     def image(self, channel: str | None) -> np.ndarray[Any, Any]:

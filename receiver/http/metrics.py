@@ -31,7 +31,7 @@ class Scrape:
     measures: Measures
     """Of the data process."""
     healthy: bool
-    """Whether the data process lives and answers."""
+    """True if the data process lives and answers."""
     processes: Mapping[str, int]
     """Process ids by name, for the memory that they hold."""
     budget: float

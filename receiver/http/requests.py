@@ -116,5 +116,5 @@ class StopRequest:
     """Id of the running series, if its sender will end it early with an end message that cannot tell: the
     series continues until that message, and frames that have not arrived by then count as not triggered."""
     failed: StrictBool = False
-    """Whether the series has failed or was aborted. If not, a series whose number of frames was not announced
+    """True if the series has failed or was aborted. If not, a series whose number of frames was not announced
     is complete when it is stopped, provided that no frame is missing up to there."""

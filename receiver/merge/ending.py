@@ -39,7 +39,7 @@ class Ending:
 
     @property
     def is_due(self) -> bool:
-        """Whether the series waits for no module any more."""
+        """True if the series waits for no module any more."""
         return all(stream.is_done for stream in self._streams)
 
     @property

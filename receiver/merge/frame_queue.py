@@ -64,7 +64,7 @@ class FrameQueue:
 
     @property
     def is_over(self) -> bool:
-        """Whether the series has ended: nothing more of it is joined."""
+        """True if the series has ended: nothing more of it is joined."""
         return self._joined.is_over
 
     @property

@@ -25,10 +25,10 @@ class Stream:
         self.lost = ""
         """Why nothing more is expected of it in the running series."""
         self.absent = False
-        """Whether a frame has waited for it too long, and it has sent nothing since."""
+        """True if a frame has waited for it too long, and it has sent nothing since."""
 
         self.expects_start = True
-        """Whether its next message is a start message, unless that is lost."""
+        """True if its next message is a start message, unless that is lost."""
         self.next: Start | None = None
         """Its start message of the next series."""
         self.behind: list[Message] = []
@@ -36,7 +36,7 @@ class Stream:
 
     @property
     def is_done(self) -> bool:
-        """Whether nothing more of the running series is expected of it."""
+        """True if nothing more of the running series is expected of it."""
         return self.end is not None or bool(self.lost)
 
     def is_running(self, message: Message) -> bool:

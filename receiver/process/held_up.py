@@ -1,4 +1,4 @@
-"""Whether the writing holds a series up while cores are idle, so that more files would be faster.
+"""The finding that the writing holds a series up while cores are idle, so that more files would be faster.
 
 A single file is written by the loop: then the loop never waits for messages, and spends most of its time in
 the stages write and flush. Of several files each has a thread and a queue: then the loop waits most of its

@@ -38,7 +38,7 @@ class Setup(msgspec.Struct, frozen=True):
     config: ReceiverConfig
     """With the regions of interest that are in use."""
     ending: bool = False
-    """Whether it begins without taking series; see "drain"."""
+    """True if it begins without taking series; see "drain"."""
 
 
 class Command(msgspec.Struct, frozen=True):
@@ -80,7 +80,7 @@ class Snapshot(msgspec.Struct, frozen=True):
     ended: tuple[PastSeries, ...] = ()
     """Series that have ended since the last snapshot."""
     more: bool = False
-    """Whether more have ended, which the next snapshots tell; the status is then ahead of what was told."""
+    """True if more have ended, which the next snapshots tell; the status is then ahead of what was told."""
 
 
 class Link:

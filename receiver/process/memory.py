@@ -62,7 +62,7 @@ class Sizes(NamedTuple):
     images: int = 0
     """Images in the metadata, once per series."""
     summed: bool = False
-    """Whether checksums are announced."""
+    """True if checksums are announced."""
 
     @classmethod
     def of(cls, frame_bytes: int) -> Sizes:

@@ -424,7 +424,7 @@ class Pipeline:
 
     @property
     def _may_gather(self) -> bool:
-        """Whether no message waits for threads, so that the next one may be entered at once."""
+        """True if no message waits for threads, so that the next one may be entered at once."""
         return self._gathers and not self._prefetch.waiting
 
     def _gathered(self, event: Event) -> bool:

@@ -100,7 +100,7 @@ class StageTimes:
         self.stamps_ahead = 0
         """Number of sampled frames with a time stamp in the future: sender and receiver disagree."""
         self.on = False
-        """Whether the next or current frame is timed."""
+        """True if the next or current frame is timed."""
         self.due = 0.0
         """Time from which on `turn` is to be called after a frame."""
         self._clock = clock

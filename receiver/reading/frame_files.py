@@ -42,7 +42,7 @@ class FrameFile(Protocol):
     """Value below which a pixel holds no value (NXdetector's `underload_value`); `None` if the file does not
     say."""
     is_pilatus: bool
-    """Whether it is a CBF or TIFF of a PILATUS, in which −1 is a pixel without a value, and −2 a bad one."""
+    """True if it is a CBF or TIFF of a PILATUS, in which −1 is a pixel without a value, and −2 a bad one."""
     id: str
     """Of the series; "" if the file does not say."""
     state: str | None

@@ -231,7 +231,7 @@ class SeriesFile:
 
     @cached_property
     def _has_modules(self) -> bool:
-        """Whether the frames are shown from modules that are stored in this file."""
+        """True if the frames are shown from modules that are stored in this file."""
         modules = self._dataset("modules", 4)
         return self._is_view and modules is not None and not is_virtual(modules)
 

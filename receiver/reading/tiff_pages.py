@@ -41,22 +41,22 @@ class Page(NamedTuple):
 
     @property
     def is_coloured(self) -> bool:
-        """Whether a pixel is more than one value."""
+        """True if a pixel is more than one value."""
         return self.one(MEANING) not in _GREY or self.one(SAMPLES) > 1
 
     @property
     def is_fabios(self) -> bool:
-        """Whether fabio reads it as it is."""
+        """True if fabio reads it as it is."""
         return not self.is_coloured and self.one(COMPRESSION) != PACK_BITS
 
     @property
     def is_pillows(self) -> bool:
-        """Whether Pillow reads it as it is; of colours with more bits it keeps the upper 8."""
+        """True if Pillow reads it as it is; of colours with more bits it keeps the upper 8."""
         return self.bits <= (8 if self.is_coloured else 16)
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is red, green and blue of each pixel in 8 or 16 bits, not packed."""
+        """True if it is red, green and blue of each pixel in 8 or 16 bits, not packed."""
         return (
             self.one(MEANING) == RGB and self.one(SAMPLES) == 3 and self.one(COMPRESSION) == PLAIN
             and self.one(PLANAR) == 1 and set(self.values.get(FORMAT, (1,))) == {1}

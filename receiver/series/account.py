@@ -74,7 +74,7 @@ class Account:
     def __init__(self, planned: int | None, reach: int = UNANNOUNCED_REACH) -> None:
         self.planned = planned
         self.announced = planned is not None
-        """Whether the number of frames was known before the end."""
+        """True if the number of frames was known before the end."""
         self.received = 0
         self.duplicate = 0
         self.late = 0

@@ -84,7 +84,7 @@ class Collector:
         self._not_taken: Header | None = None
         """Header of the last start message if its series could not begin, until its end message."""
         self.is_suspended = False
-        """Whether the connected streamer may not know the running series."""
+        """True if the connected streamer may not know the running series."""
         self.drained = 0
         """Number of messages that belonged to no series."""
 

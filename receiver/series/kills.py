@@ -23,7 +23,7 @@ class Interruption(msgspec.Struct, frozen=True):
     highest: int
     """Highest index known to the file."""
     was_left: bool = False
-    """Whether the receiver was asked to end, and left the series to the next start."""
+    """True if the receiver was asked to end, and left the series to the next start."""
 
 
 def told(kills: Sequence[Interruption], account: Account) -> list[str]:

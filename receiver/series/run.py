@@ -37,7 +37,7 @@ class Run:
         self._refused = 0
         """For so many frames of this series the sink is not asked again, which takes as long as all else."""
         self._is_asked = False
-        """Whether the sink takes several frames at once, as far as is known since others had their turn."""
+        """True if the sink takes several frames at once, as far as is known since others had their turn."""
         self._at_once = self._most = 0
         """Most frames of this size that are entered together, and of those to come."""
         self._nbytes = 0

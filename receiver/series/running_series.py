@@ -144,7 +144,7 @@ class RunningSeries:
         self.stopping = ""
         """Why the sender ends the series early, in words, if its end message cannot say so."""
         self.failing = False
-        """Whether the sender ends it early because it has failed or was aborted, likewise."""
+        """True if the sender ends it early because it has failed or was aborted, likewise."""
         self.numbering = Numbering(start.header, origin, resumed=resumed is not None)
         """Gives each frame its index."""
         self.joined: Joined | None = None
@@ -177,7 +177,7 @@ class RunningSeries:
 
     @property
     def writes(self) -> bool:
-        """Whether the frames go into a file."""
+        """True if the frames go into a file."""
         return bool(self.header.filename) and self.metadata.get("save_raw", True) is not False
 
     @property
@@ -195,7 +195,7 @@ class RunningSeries:
 
     @property
     def unconfirmed(self) -> bool:
-        """Whether the series was resumed after a kill and nothing of it has been received since."""
+        """True if the series was resumed after a kill and nothing of it has been received since."""
         return bool(self.interruptions) and self.numbering.messages == 0
 
     @property
@@ -205,7 +205,7 @@ class RunningSeries:
 
     @property
     def awaits_reason(self) -> bool:
-        """Whether frames lack at its end message, and only the device that has armed the box knows why.
+        """True if frames lack at its end message, and only the device that has armed the box knows why.
 
         Of a box's series only such a device gives the trigger mode, and a box's end message gives no counts.
         """

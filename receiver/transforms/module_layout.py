@@ -68,7 +68,7 @@ class Layout(msgspec.Struct, frozen=True):
 
     @property
     def is_turned(self) -> bool:
-        """Whether a module's frames have to be rotated, which a virtual dataset cannot do."""
+        """True if a module's frames have to be rotated, which a virtual dataset cannot do."""
         return any(place.turns for place in self.places)
 
 

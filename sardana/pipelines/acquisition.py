@@ -57,7 +57,7 @@ class Acquisition:
     read: dict[str, Rows] = field(default_factory=dict)
     """Rows that have come with the states, by result."""
     over: bool = False
-    """Whether the pipeline has ended with the series."""
+    """True if the pipeline has ended with the series."""
     look_at: float = 0.0
     """Monotonic time of the next look at the pipeline's status."""
     stopped: bool = False
@@ -65,7 +65,7 @@ class Acquisition:
     note: str = ""
     """What the pipeline waits for."""
     behind: bool = False
-    """Whether a frame was given up, and none has been in time since."""
+    """True if a frame was given up, and none has been in time since."""
     over_since: float | None = None
     """Monotonic time since which all frames are out of the detector."""
     values: dict[int, list[Any]] = field(default_factory=dict)

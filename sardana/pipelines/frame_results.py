@@ -68,7 +68,7 @@ class FrameResults(AxesReader[Shown, Acquisition]):
 
     @property
     def in_scan(self) -> bool:
-        """Whether what is missing is counted over several acquisitions; setting it begins to count anew."""
+        """True if what is missing is counted over several acquisitions; setting it begins to count anew."""
         return self._in_scan
 
     @in_scan.setter

@@ -49,7 +49,7 @@ class Item(msgspec.Struct):
     nbytes: int
     """Of header and blobs."""
     shared: bool = False
-    """Whether it lies in shared memory, so that it takes no bytes on the way to a worker that can read it."""
+    """True if it lies in shared memory, so that it takes no bytes on the way to a worker that can read it."""
     located: Any = None
     """Where its blobs lie in a file, so that a worker of this machine can read it there; `None`: nowhere."""
     deaths: int = 0

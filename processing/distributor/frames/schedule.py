@@ -70,7 +70,7 @@ class Schedule(Queues):
         super().__init__()
         self.retry = retry
         self.ordered = False
-        """Whether one worker gets all frames, in ascending order as far as they come so."""
+        """True if one worker gets all frames, in ascending order as far as they come so."""
         self.workers: dict[int, Worker] = {}
         self.lost_workers = LostWorkers()
         """What was taken from them."""

@@ -42,7 +42,7 @@ class Word:
         self._listed: dict[_Key, None] = {}
         """Those that were seen in the past: what is older was seen, too."""
         self.has_looked = False
-        """Whether the past was looked at."""
+        """True if the past was looked at."""
 
     def begun(self, series: str, channels: Sequence[str] | None) -> Begun:
         """Return what is known of a series that has begun, with its mask.

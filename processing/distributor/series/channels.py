@@ -73,7 +73,7 @@ class Channels:
 
     @property
     def hold(self) -> bool:
-        """Whether frames wait for values before they are given to workers."""
+        """True if frames wait for values before they are given to workers."""
         return self.needs != ()
 
     def come(self, run: Run, part: Part, items: Sequence[Item], now: float) -> None:

@@ -94,7 +94,7 @@ class Ending:
         self._workers.say(member, wire.HandOver(series=number))
 
     def _waits_for_held(self, run: Run) -> bool:
-        """Whether only frames that are held keep a series from its end."""
+        """Return whether only frames that are held keep a series from its end."""
         counts = run.account.counts
         return bool(counts.held) and not counts.queued and not counts.in_work
 

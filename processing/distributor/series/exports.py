@@ -42,7 +42,7 @@ class Exports:
 
     @property
     def are_running(self) -> bool:
-        """Whether a file is being made."""
+        """True if a file is being made."""
         return self._running is not None
 
     def begin(self, result_file: str) -> None:

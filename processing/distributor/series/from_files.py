@@ -107,7 +107,7 @@ class FromFiles:
         self._again = again
         self._waiting: deque[Over] = deque()
         self.is_held = False
-        """Whether none begins at present: no new series is taken."""
+        """True if none begins at present: no new series is taken."""
 
     def take(self, over: Over) -> None:
         """Begin a series, now or once there is room."""

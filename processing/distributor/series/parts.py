@@ -26,7 +26,7 @@ class Part(msgspec.Struct):
 
     @property
     def is_stale(self) -> bool:
-        """Whether the receiver has taken the frames back that are in shared memory."""
+        """True if the receiver has taken the frames back that are in shared memory."""
         return self.memory is not None and not self.memory.is_current
 
 

@@ -75,25 +75,25 @@ class Run:
         self.broken = ""
         """Why none of its frames is processed any more; a sentence."""
         self.is_refused = False
-        """Whether workers have refused the class, its parameters, or the series."""
+        """True if workers have refused the class, its parameters, or the series."""
         self.is_stopped = False
-        """Whether it was stopped: only what workers have is processed."""
+        """True if it was stopped: only what workers have is processed."""
         self.said: list[str] = []
         """What is not as it should be; sentences."""
         self.refusals: list[str] = []
         """Why workers have refused to start it; sentences. Others may have processed all frames."""
         self.is_complete = False
-        """Whether its result file was completed here."""
+        """True if its result file was completed here."""
         self.finished: str | None = None
         """Its result file, if an earlier distributor has finished it."""
         self.was_resumed = False
-        """Whether an earlier distributor had begun its result file."""
+        """True if an earlier distributor had begun its result file."""
         self.next_frame = 0
         """Behind the highest index that was given to a worker."""
         self.rest = FileRest(schedule)
         """Its frames that are taken from the raw file."""
         self.stream_is_over = False
-        """Whether the stream brings no more of it, although no end message has come."""
+        """True if the stream brings no more of it, although no end message has come."""
         self.finisher: int | None = None
         """Worker that makes the results of the series as a whole."""
         self.finish_attempts = 0
@@ -148,7 +148,7 @@ class Run:
 
     @property
     def expects_more(self) -> bool:
-        """Whether the stream may bring more of it."""
+        """True if the stream may bring more of it."""
         is_stale = bool(self.parts) and self.parts[-1].is_stale
         return self.end is None and not self.stream_is_over and not is_stale
 
@@ -238,7 +238,7 @@ class Run:
 
     @property
     def is_settled(self) -> bool:
-        """Whether every frame is in a final state."""
+        """True if every frame is in a final state."""
         return self.phase is Phase.REST and not len(self.rest) and not self.account.open
 
     def has_no_whole(self, why: str) -> None:

@@ -92,7 +92,7 @@ class SeriesList:
 
     @property
     def ending(self) -> Ending:
-        """Whether no new series is taken, and whether the last one is over."""
+        """How far it ends: "draining" or "drained"; "" while new series are taken."""
         return "" if not self._is_ending else "draining" if self.runs else "drained"
 
     # -- the beginning ---------------------------------------------------------------------------------
@@ -209,7 +209,7 @@ class SeriesList:
 
     @property
     def is_full(self) -> bool:
-        """Whether no more frames are to be read by value: the receiver drops and counts them."""
+        """True if no more frames are to be read by value: the receiver drops and counts them."""
         return self.answers.value_bytes >= self.config.queue_mb * 1e6
 
     # -- the end ---------------------------------------------------------------------------------------

@@ -49,7 +49,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """Metadata of the same message as received, before the transforms."""
     interruptions: tuple[Interruption, ...] = ()
     was_left: bool = False
-    """Whether the receiver left the series to the next start, since it was asked to end."""
+    """True if the receiver left the series to the next start, since it was asked to end."""
     failed: str = ""
     """Why the series ended, if only its file could not be closed."""
 

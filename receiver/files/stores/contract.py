@@ -37,7 +37,7 @@ class FrameFormat:
     channels: tuple[str, ...] = ()
     """Names of the datasets of the k blobs if each is an image of its own, else empty."""
     colours: bool = False
-    """Whether a frame is (rows, cols, 3) in one blob."""
+    """True if a frame is (rows, cols, 3) in one blob."""
 
     @property
     def blobs(self) -> int:
@@ -46,7 +46,7 @@ class FrameFormat:
 
     @property
     def is_split(self) -> bool:
-        """Whether frames are (k, rows, cols), each of k blobs in a chunk of its own."""
+        """True if frames are (k, rows, cols), each of k blobs in a chunk of its own."""
         return len(self.shape) == 3 and not self.colours
 
     @property
@@ -73,13 +73,13 @@ class Writing:
     space_seconds: float = 0.01
     """Longest time in seconds that a series waits for the allocation of space before its frames."""
     overwrite: bool = False
-    """Whether existing files may be replaced."""
+    """True if existing files may be replaced."""
     replace_empty: bool = False
-    """Whether files without a frame may be replaced: a process that was killed has left them."""
+    """True if files without a frame may be replaced: a process that was killed has left them."""
     frames_per_file: int = 0
     """Frames per segment; 0 for no segments."""
     swmr: bool = False
-    """Whether others may read the file while it grows (single writer, multiple readers of HDF5)."""
+    """True if others may read the file while it grows (single writer, multiple readers of HDF5)."""
     late_seconds: float = 2.0
     """Time in seconds that a segment waits for late frames."""
 

@@ -95,7 +95,7 @@ class PreallocatedStore(FrameStore):
         self._offsets: list[int] = []
         self._space: SpaceAhead | None = None
         self._has_others = False
-        """Whether there are frames without a place; once there are, all later ones are."""
+        """True if there are frames without a place; once there are, all later ones are."""
         try:
             self._place(len(self.data))
             if data is None:

@@ -36,7 +36,7 @@ class KeptRegions:
         self.now: Mapping[str, Rectangle] = config.rois if found is None else found
         """Regions of the next series."""
         self.kept = found is not None
-        """Whether they are in the file."""
+        """True if they are in the file."""
 
     def use(self, rois: Mapping[str, Rectangle]) -> None:
         """Use these regions until the receiver ends."""

@@ -56,7 +56,7 @@ class ReceiverLock:
         self.unguarded = ""
         """Why nothing keeps a second receiver of this name away, in a sentence; "" where the lock does."""
         self.is_unwritable = False
-        """Whether the reason is that this user may not write there."""
+        """True if the reason is that this user may not write there."""
 
     @property
     def descriptors(self) -> tuple[int, ...]:

@@ -101,7 +101,7 @@ class Supervisor(Parent[Snapshot]):
         """Folders where files may go."""
         self._lock = ReceiverLock(name, config)
         self.waiting = Waiting(self._lock, self._start, self._not_started, self._news)
-        """Whether it waits for another receiver."""
+        """True if it waits for another receiver."""
         self._free = FreeSpace(partial(storage.free_bytes, config.data_root))
         self._ending = False  # whether no new series is taken
         self._has_begun = False  # whether the data process was started
@@ -218,7 +218,7 @@ class Supervisor(Parent[Snapshot]):
 
     @property
     def is_started(self) -> bool:
-        """Whether it is the receiver of its entry, and may write where that says; in Error, too."""
+        """True if it is the receiver of its entry, and may write where that says; in Error, too."""
         return not (self.waiting.sentence or self._lock.is_unwritable)
 
     @property
@@ -234,12 +234,12 @@ class Supervisor(Parent[Snapshot]):
 
     @property
     def _leaves_series(self) -> bool:
-        """Whether a running series is left to the next start when the receiver ends."""
+        """True if a running series is left to the next start when the receiver ends."""
         return self.config.on_terminate == "resume"
 
     @property
     def _hangs(self) -> bool:
-        """Whether the data process has been silent for too long, which is longer during a series."""
+        """True if the data process has been silent for too long, which is longer during a series."""
         stalled, status = self._stalled, self._snapshot.status
         in_series = status.state == "running" and status.series is not None
         return stalled > (STALL_SECONDS if in_series else 0.0)

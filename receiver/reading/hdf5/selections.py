@@ -25,12 +25,12 @@ class Axis(NamedTuple):
 
     @property
     def is_stepped(self) -> bool:
-        """Whether it leaves out some in between."""
+        """True if it leaves out some in between."""
         return self.blocks > 1 and self.stride != self.block
 
     @property
     def is_unlimited(self) -> bool:
-        """Whether it grows with the dataset."""
+        """True if it grows with the dataset."""
         return UNLIMITED in (self.blocks, self.block)
 
     def within(self, length: int) -> Indices:

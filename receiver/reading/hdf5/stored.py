@@ -40,7 +40,7 @@ class Stored:
 
     @property
     def is_sure(self) -> bool:
-        """Whether every file was looked at, and not only asked for."""
+        """True if every file was looked at, and not only asked for."""
         return not self._sources.left_out
 
     def why(self, frame: int) -> str | None:

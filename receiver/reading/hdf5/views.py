@@ -45,7 +45,7 @@ class Sources:
         self.axes = axes
         self._most = most
         self.left_out = False
-        """Whether files were not opened, since there are so many."""
+        """True if files were not opened, since there are so many."""
         self._opened: set[Path] = set()
         self._known: dict[tuple[Path, str], Extent | str] = {}
         self._places: dict[tuple[Path, str], Path] = {}

@@ -40,7 +40,7 @@ class Format(NamedTuple):
     """What the detector says of the pixels of this series; of a chain without a step that changes counts,
     `NO_RULE`."""
     partial: bool = False
-    """Whether a part of the frame is missing, and has the fill value of its type."""
+    """True if a part of the frame is missing, and has the fill value of its type."""
 
     @property
     def image_shape(self) -> tuple[int, int]:
@@ -83,7 +83,7 @@ class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="t
     gives: ClassVar[str] = "pixels"
     """Kind of its output."""
     changes_counts: ClassVar[bool] = False
-    """Whether it makes other numbers of counts, for which `saturation_value` and `underload_value` of the
+    """True if it makes other numbers of counts, for which `saturation_value` and `underload_value` of the
     metadata do not hold."""
 
     def load(self, read: ReadArray) -> Plan:

@@ -44,7 +44,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def has_colours(self) -> bool:
-        """Whether a frame is one blob of colours."""
+        """True if a frame is one blob of colours."""
         return has_colours(self.shape, parts=1)
 
 

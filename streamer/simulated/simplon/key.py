@@ -24,7 +24,7 @@ class Key(msgspec.Struct, kw_only=True):
     most: float | None = None
     allowed: tuple[str, ...] | None = None
     listed: bool = True
-    """Whether the list of keys has it; a real control unit leaves some out (fastcs-eiger `MISSING_KEYS`)."""
+    """True if the list of keys has it; a real control unit leaves some out (fastcs-eiger `MISSING_KEYS`)."""
 
     def answer(self) -> dict[str, Any]:
         """Return the JSON of a GET; properties that the key lacks are left out, as in SIMPLON."""

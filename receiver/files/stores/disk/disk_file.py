@@ -48,7 +48,7 @@ class DiskFile:
         self.error: OSError | None = None
         """Error of a write that failed; what it should have written is kept."""
         self.at_once = False
-        """Whether everything is written at once, in HDF5's own order: readers follow the file (SWMR)."""
+        """True if everything is written at once, in HDF5's own order: readers follow the file (SWMR)."""
         self.frame: Buffer | None = None
         """Blob passed to HDF5 at this moment: if its write fails, HDF5 sees the error and leaves it out."""
         self.put: Callable[[Buffer, int], None] | None = None

@@ -106,7 +106,7 @@ class Unreadable(NamedTuple):
 
     @property
     def is_absent(self) -> bool:
-        """Whether there is no such file."""
+        """True if there is no such file."""
         return self == self.absent(self.path)
 
 

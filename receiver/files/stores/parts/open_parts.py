@@ -50,7 +50,7 @@ class OpenParts:
 
     @property
     def are_all_there(self) -> bool:
-        """Whether no part is left to be created."""
+        """True if no part is left to be created."""
         return None not in self._parts
 
     def name_of(self, number: int) -> str:

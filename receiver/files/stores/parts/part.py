@@ -62,7 +62,7 @@ class Part:
                 self.file.close_quietly()
             raise
         self.is_empty = mode == "x"
-        """Whether no frame was ever written into it."""
+        """True if no frame was ever written into it."""
         self._flushed = True
 
     def _found(self, mark: Mark, frames: FrameFormat, writing: Writing) -> PreallocatedStore | ChunkedStore:

@@ -59,7 +59,7 @@ class Segment:
     left: int
     """Number of frames until it is full; after a reopening, more than can come."""
     empty: bool
-    """Whether nothing was ever written into it."""
+    """True if nothing was ever written into it."""
     since: float = field(default=0.0)
     """Time of the first frame of a later segment; 0 for the latest segment."""
     unsafe: set[int] = field(default_factory=set)
