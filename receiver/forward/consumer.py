@@ -42,8 +42,8 @@ class Consumer:
     """
 
     takes_runs = gathers = False
-    """True if it takes several small frames at once (`frame_run`), and may have a message that is not full yet
-    (`due_in`)."""
+    """True if it takes several small frames at once (`frame_run`), and may have a message that is not full
+    yet (`due_in`)."""
     tells_late = False
     """True if a running series begins for whoever connects within it."""
 
