@@ -9,7 +9,9 @@ Examples:
   penstock sardana-register --write --pipeline spots=lab/pipeline/spots,my/eiger/1
                                                      and one for each number and curve that this pipeline
                                                      finds in the frames of that detector
-  penstock sardana-register --remove --write         remove it again
+  penstock sardana-register --remove --write --pipeline spots
+                                                     remove these channels again, and nothing else
+  penstock sardana-register --remove --write         remove all but channels: these first
   penstock sardana-register --json                   the difference, for a program
 
 Run it in the Python environment in which Sardana runs: the folders that it registers are those of its own
@@ -59,7 +61,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a channel NAME_RESULT for each number and curve of a pipeline; PIPELINE is its Tango device or "
         "its address, DEVICE the detector's; may be repeated; with --remove, NAME is enough",
     )  # fmt: skip
-    parser.add_argument("--remove", action="store_true", help="remove Penstock instead")
+    parser.add_argument(
+        "--remove", action="store_true",
+        help="remove Penstock instead; with --detector or --pipeline, their channels alone",
+    )  # fmt: skip
     parser.add_argument("--write", action="store_true", help="write the changes (default: only show them)")
     add_json(parser)
 

@@ -12,7 +12,7 @@ from penstock.sardana.registration.detectors import CLASS, compare_detector
 from penstock.sardana.registration.elements import controllers, knows_class
 from penstock.sardana.registration.hooks import compare_hooks
 from penstock.sardana.registration.paths import Change, Target
-from penstock.sardana.registration.pipelines import Pipeline, compare_pipeline, controllers_of
+from penstock.sardana.registration.pipelines import Pipeline, compare_pipeline
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def compare(
         macro_servers: which get MacroPath, RecorderPath and the hooks.
         detectors: by name of the channel, the detector's Tango name.
         pipelines: whose results become channels.
-        remove: remove Penstock instead.
+        remove: remove Penstock instead; of named detectors and pipelines, their channels alone.
 
     Raises:
         tango.DevFailed: the database, a Pool or a MacroServer does not answer.
@@ -63,8 +63,9 @@ def compare(
         changes, refusal = compare_pipeline(database, pools[0], pipeline, remove=remove)
         channels.extend(changes)
         plan.refusals.extend([refusal] if refusal else [])
-    if remove:  # in the reverse order, so that nothing in use is removed
+    if remove and channels:  # the rest is in use
         plan.entries.extend(channels)
+        return plan
     for pool in pools:
         plan.entries.extend(
             registration.compare_paths(database, pool, registration.pool_folders(), remove=remove)
@@ -80,17 +81,12 @@ def compare(
         plan.entries.extend([*hooks, *paths] if remove else [*paths, *hooks])
         if not remove and target.runs and any("does not know" in hook.blocked_by for hook in hooks):
             plan.stale.append(target.server)
-    if remove:
-        removed = {f"{name}_ctrl" for name in detectors}
-        removed.update(*(controllers_of(each.name) for each in pipelines))
-        left = [name for name in controllers(database) if name not in removed]
-        if left:
-            plan.warnings.append(
-                f"{', '.join(left)}: these controllers of Penstock stay, and fail once their Pool has been "
-                "restarted; remove their elements, then the controllers: udefelem, udefctrl"
-            )
-    else:
-        plan.entries.extend(channels)
+    if remove and (left := controllers(database)):
+        plan.warnings.append(
+            f"{', '.join(left)}: these controllers of Penstock stay, and fail once their Pool has been "
+            "restarted; remove them first, with --detector NAME or --pipeline NAME"
+        )
+    plan.entries.extend(channels)
     return plan
 
 
