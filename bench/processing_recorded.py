@@ -24,7 +24,7 @@ from penstock.codecs import bslz4
 from penstock.hosts.child import PYTHON
 from penstock.processing.config.pipeline_config import PipelineConfig, StepConfig
 from penstock.processing.distributor.link import Command, Setup, Snapshot
-from penstock.processing.wire import Step, sockets
+from penstock.processing.wire import Step, local
 from penstock.receiver.files.writer import SeriesWriter
 from penstock.receiver.models import FrameStatus
 from penstock.receiver.series.running_series import RunningSeries
@@ -138,7 +138,7 @@ def _turn(folder: Path, path: Path, frames: int, found: Recorded) -> None:
             distributor = _start(processes, module, str(theirs.fileno()), descriptor=theirs.fileno())
         ours.send(msgspec.json.encode(Setup(config=config, steps=(step,), since=time.time(), file=str(path))))
         snapshot = _next(ours)
-        processes.callback(sockets.remove, snapshot.status.address)
+        processes.callback(local.remove, snapshot.status.address)
         module = "penstock.processing.worker.worker"
         workers = [_start(processes, module, snapshot.status.address) for _ in range(found.workers)]
         while [each.state for each in snapshot.status.workers] != ["preparing"] * found.workers:

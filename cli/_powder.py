@@ -20,7 +20,7 @@ from penstock.receiver.reading.frame_files import open_frames
 from penstock.receiver.reading.hdf5.module_places import with_gaps
 from penstock.receiver.reading.reader import ReaderError, SeriesFile, text
 from penstock.receiver.reading.stored_image import stored_mean
-from penstock.receiver.validity import pixels
+from penstock.receiver.validity import raw_words
 
 PONI = "pyFAI/poni/data"
 """Below the NXentry: JSON text."""
@@ -92,7 +92,7 @@ def integrate(
         is_running = series.state == "in progress"
     with open_frames(path) as frames:
         image, used = stored_mean(frames)
-        words = pixels.note({"description": detector}, None if frames.dtype is None else frames.dtype.name)
+        words = raw_words.note({"description": detector}, None if frames.dtype is None else frames.dtype.name)
     said = (f"mean of {used}", "the file is still being written" if is_running else "", words)
     notes = tuple(filter(None, said))
     empty = np.isnan(image)

@@ -2,70 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
-import logging
-import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from ctypes import c_int
 from dataclasses import dataclass
 from functools import partial
 from math import ceil
-from pathlib import Path
 from threading import Thread
 from typing import Any, NamedTuple
 
 from penstock.devices._genicam import aravis as binding
-from penstock.devices._genicam import triggers
+from penstock.devices._genicam import priority, triggers
 from penstock.devices._genicam.aravis import Aravis, PacketCare, Stream, pair
 from penstock.devices._genicam.frame_ids import GIGE, GIGE_EXTENDED, USB3, Kind
 from penstock.devices._genicam.parameters import AUTO
 from penstock.devices._genicam.pixel_formats import PixelFormat
 from penstock.streamer.camera.settings import Limits, Settings, TriggerMode, Value
 from penstock.streamer.camera.unit import CameraError
-
-log = logging.getLogger(__name__)
-
-NAMES = ("arv_gv_stream", "arv_uv_stream")
-"""Of the library's threads that receive (g_thread_new in arvgvstream.c, arvuvstream.c)."""
-POLICY, PRIORITY = os.SCHED_RR, 10
-"""Above all programs without real-time priority, and below the kernel's own threads (sched(7))."""
-NICE = -10
-"""Second choice."""
-REMEDY = "raise LimitRTPRIO of its service to 10 (or ulimit -r), so that a busy computer loses no packets"
-
-
-def receiving() -> set[int]:
-    """Return the ids of the threads that receive."""
-    return set(_receiving())
-
-
-def raise_for(threads: set[int], camera: str) -> None:
-    """Let threads go before others; say in the log which priority they have.
-
-    Args:
-        threads: their ids.
-        camera: its name, for the log.
-    """
-    for thread in threads:
-        try:
-            os.sched_setscheduler(thread, POLICY, os.sched_param(PRIORITY))
-            log.debug("camera %s: packets are received with real-time priority %d", camera, PRIORITY)
-        except OSError as refused:
-            with contextlib.suppress(OSError):
-                os.setpriority(os.PRIO_PROCESS, thread, NICE)
-            nice = os.getpriority(os.PRIO_PROCESS, thread)
-            log.info(
-                "camera %s: packets are received without real-time priority (%s), with nice %d; %s",
-                camera, refused.strerror, nice, REMEDY,
-            )  # fmt: skip
-
-
-def _receiving() -> Iterator[int]:
-    for task in Path("/proc/self/task").iterdir():
-        with contextlib.suppress(OSError):  # it has ended meanwhile
-            if (task / "comm").read_text().strip() in NAMES:
-                yield int(task.name)
-
 
 PACKET_SIZE_REGISTER = 0x0D04
 """SCPS0, packet size of stream channel 0 ("GigE Vision" 1.2, section 28.42)."""
@@ -331,9 +283,9 @@ class Device:
 
     def stream(self) -> Stream:
         """Return a new stream of frames."""
-        before = receiving()
+        before = priority.receiving()
         stream = Stream(self.lib, self.camera, self._packet_care if self.is_gige else None)
-        raise_for(receiving() - before, self.name)
+        priority.raise_for(priority.receiving() - before, self.name)
         return stream
 
     def close_stream(self, stream: Stream) -> None:

@@ -17,7 +17,7 @@ import zmq
 
 from penstock.hosts import zmq_sockets
 from penstock.processing import wire
-from penstock.processing.wire import keys, sockets
+from penstock.processing.wire import keys, local, sockets
 from penstock.stins.messages import Buffer
 
 Context: TypeAlias = "zmq.Context[zmq.Socket[bytes]]"
@@ -163,13 +163,13 @@ class Connections:
     def __init__(self, context: Context, listen: str = "", key: Path | None = None) -> None:
         secret = None if key is None else keys.read(key)
         try:
-            self._folder = sockets.make_folder()
+            self._folder = local.make_folder()
         except OSError as error:
             raise CannotListen(
                 f"no folder can be made where workers of this machine connect: {error}; set TMPDIR to one "
                 "that can be written"
             ) from error
-        self._ports = [_Port(context, sockets.endpoint(self._folder), None)]
+        self._ports = [_Port(context, local.endpoint(self._folder), None)]
         if listen:
             try:
                 self._ports.append(_Port(context, listen, secret))
@@ -229,4 +229,4 @@ class Connections:
         """Close the sockets; the last messages have a second to leave."""
         for port in self._ports:
             port.close()
-        sockets.remove_folder(self._folder)
+        local.remove_folder(self._folder)

@@ -19,7 +19,7 @@ from penstock.processing.service.commands import COMMAND_SECONDS, Commands
 from penstock.processing.service.local_workers import LocalWorkers
 from penstock.processing.service.recorder import Recorder
 from penstock.processing.service.result_values import NoResults
-from penstock.processing.wire import Step, sockets
+from penstock.processing.wire import Step, local
 from penstock.service.child import Child
 from penstock.service.models import Health
 from penstock.service.refusal import Refused
@@ -236,7 +236,7 @@ class Supervisor(Commands):
     def _died(self) -> None:
         patience = QUIT_SECONDS if self._closing or self._snapshot.finished else 1.0
         sentence = self._closed(f"the distributor of {self.config.name}", patience)
-        sockets.remove(self._snapshot.status.address)
+        local.remove(self._snapshot.status.address)
         self._version += 1
         if self._closing or self._snapshot.finished:
             return

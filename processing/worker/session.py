@@ -29,7 +29,7 @@ from penstock.processing.worker.packing import ResultError
 from penstock.processing.worker.parameter_changes import ParameterChanges
 from penstock.processing.worker.parameters import ParameterError
 from penstock.processing.worker.running import Job, Run
-from penstock.receiver.validity import pixels
+from penstock.receiver.validity import raw_words
 from penstock.stins.messages import Buffer
 
 log = logging.getLogger(__name__)
@@ -225,7 +225,7 @@ class Session:
             return
         self._runs[number] = Run(number, chain, steps, self._watch)
         remark = " ".join(step._remark for step in steps if step._remark)
-        notes = [pixels.note(series.metadata, series.header.type)]
+        notes = [raw_words.note(series.metadata, series.header.type)]
         notes += [note for step in steps for note in step._notes]
         started = wire.Started(
             series=number, plots=plots, shares=self._source.shares(number), remark=remark,

@@ -15,8 +15,9 @@ import zmq
 
 from penstock.hosts import zmq_sockets
 from penstock.hosts.zmq_sockets import CONNECT_MS
-from penstock.stins import connections
-from penstock.stins.connections import HANDSHAKE_MS, Silence
+from penstock.stins import tcp
+from penstock.stins.connections import HANDSHAKE_MS
+from penstock.stins.tcp import Silence
 
 log = logging.getLogger(__name__)
 
@@ -118,7 +119,7 @@ class Connecting:
     def observe_network(self, now: float) -> None:
         """Ask the kernel whether the streamer's host answers; `now` is the time of a monotonic clock."""
         if self.is_connected:
-            self.interruption.observe(connections.silence(self._descriptor), now)
+            self.interruption.observe(tcp.silence(self._descriptor), now)
 
     @property
     def has_messages(self) -> bool:

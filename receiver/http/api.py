@@ -26,6 +26,7 @@ from penstock.receiver.http.document import (
 from penstock.receiver.http.frames import Frames
 from penstock.receiver.http.live_view import UnpackedFrame
 from penstock.receiver.http.masks import Masks
+from penstock.receiver.http.page import ASSETS
 from penstock.receiver.http.pictures import ViewError
 from penstock.receiver.http.requests import ID, ExpectedSeries, RoisRequest, SeriesCheck, StopRequest
 from penstock.receiver.live.frame_refusal import FrameRefused
@@ -50,23 +51,12 @@ from penstock.receiver.models import (
 from penstock.receiver.process.history import KEPT
 from penstock.receiver.process.supervisor.supervisor import Supervisor
 from penstock.service import web
-from penstock.service.assets import SHARED, Asset
 from penstock.service.models import Health
 from penstock.service.prometheus import CONTENT_TYPE
 from penstock.service.refusal import Refused
 from penstock.service.web import MAX_WAIT, Absent
 from penstock.stins.messages import MAX_NAME
 from penstock.stins.texts import quoted
-
-_OURS = "penstock.receiver.http"
-ASSETS = {
-    "/": Asset(_OURS, "page.html", "text/html"),
-    "/assets/page.js": Asset(_OURS, "page.js", "text/javascript"),
-    "/assets/words.js": Asset(_OURS, "words.js", "text/javascript"),
-    **SHARED,
-}
-"""Assets by path."""
-
 
 MAX_VALUES = 10_000
 """Most frames whose values one answer has."""

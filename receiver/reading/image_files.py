@@ -3,64 +3,18 @@
 from __future__ import annotations
 
 import logging
-import re
 import warnings
-from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
 
-from penstock.codecs.cbf_header import lines_of
 from penstock.receiver import geometry
 from penstock.receiver.models import Geometry
-from penstock.receiver.reading import tiff_pages
+from penstock.receiver.reading import pilatus_header, tiff_pages
 from penstock.receiver.reading.pillow_tiff import open_pillow
 from penstock.receiver.reading.reader import ReaderError
-
-CBF_HEADER = "_array_data.header_contents"
-"""fabio's name of the whole text in a CBF."""
-TIFF_HEADER = "imageDescription"
-"""fabio's name of that in a TIFF."""
-_NUMBER = r"([-+]?\d*\.?\d+(?:[eE][-+]?\d+)?)"
-_FORMS = {
-    "Pixel_size": (rf"{_NUMBER} m x {_NUMBER} m", ("x_pixel_size", "y_pixel_size")),
-    "Detector_distance": (rf"{_NUMBER} m", ("distance",)),
-    "Beam_xy": (rf"\({_NUMBER}, *{_NUMBER}\) pixels", ("beam_center_x", "beam_center_y")),
-    "Wavelength": (rf"{_NUMBER} A", ("wavelength",)),
-    "Count_cutoff": (rf"{_NUMBER} counts", ("saturation_value",)),
-}
-"""How a value is written, and the keys of a start message that its numbers have."""
-_COUNTING = {"Count_cutoff", "Threshold_setting", "Gain_setting"}
-
-
-def is_pilatus(header: Mapping[str, object]) -> bool:
-    """Return whether a header is that of a PILATUS, or of a program that writes as one ("PILATUS_1.2").
-
-    Its TIFF files do not name it, but say what its counting was set to.
-
-    Args:
-        header: as fabio reads it.
-    """
-    return header.keys() >= _COUNTING or any("PILATUS" in str(value).upper() for value in header.values())
-
-
-def numbers(header: Mapping[str, object]) -> dict[str, float]:
-    """Return what a header says, by the keys of a start message: lengths in m, wavelength in angstrom.
-
-    Args:
-        header: as fabio reads it: the text in one value, or of a TIFF also a value for each line.
-    """
-    text = str(header.get(CBF_HEADER) or header.get(TIFF_HEADER) or "")
-    lines = lines_of(text)
-    found: dict[str, float] = {}
-    for name, (form, keys) in _FORMS.items():
-        values = re.match(form, str(lines.get(name, header.get(name, ""))))
-        if values is not None:
-            found |= zip(keys, map(float, values.groups()), strict=True)
-    return found
-
 
 TIFF_TYPES = ("uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64", "float32")
 """NumPy names of the pixel types that `write_tiff` keeps as they are."""
@@ -126,12 +80,12 @@ class ImageFile:
         if self._frames == 1 and _is_incomplete(self._image):
             self.close()
             raise _ends_early(self.path)
-        self._said = numbers(self._image.header)
+        self._said = pilatus_header.numbers(self._image.header)
         # As in a DECTRIS stream: what is above the cutoff has not been counted whole.
         self.saturation = self._said.get("saturation_value") or None
         with self.path.open("rb") as file:
             may_be = _kind(file.read(16)) in ("CBF", "TIFF") and self._first.dtype.kind == "i"
-        self.is_pilatus = may_be and is_pilatus(self._image.header)
+        self.is_pilatus = may_be and pilatus_header.is_pilatus(self._image.header)
         self.underload = 0.0 if self.is_pilatus else None
 
     def __enter__(self) -> Self:

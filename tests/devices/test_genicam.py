@@ -13,10 +13,10 @@ from typing import ClassVar
 
 import pytest
 
-from penstock.devices._genicam import device
+from penstock.devices._genicam import priority
 from penstock.devices.genicam import GenICam
 from penstock.streamer.camera.checks import complete_properties
-from penstock.streamer.camera.driver import Refused
+from penstock.streamer.camera.errors import Refused
 from penstock.streamer.camera.settings import Limits, TriggerMode, Value
 from penstock.streamer.camera.unit import CameraError
 from tests.contract.test_camera_contract import CameraContract
@@ -151,14 +151,14 @@ def test_the_thread_that_receives_packets_goes_before_others_where_that_is_allow
     camera: GenICam, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     stream = camera._device.stream()
-    (thread,) = device.receiving()
+    (thread,) = priority.receiving()
     stream.close()
-    assert not device.receiving()
+    assert not priority.receiving()
     assert thread != threading.get_native_id()
 
     caplog.set_level(logging.INFO)
     stream = camera._device.stream()
-    (thread,) = device.receiving()
+    (thread,) = priority.receiving()
     if may_be_real_time():
         assert os.sched_getscheduler(thread) == os.SCHED_RR
         assert os.sched_getparam(thread).sched_priority == 10

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from penstock.stins.connections import GREETING, Silence, has_answered, silence
+from penstock.stins.tcp import GREETING, Silence, has_answered, silence
 
 DEADLINE = 10.0
 

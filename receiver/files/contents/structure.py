@@ -8,11 +8,8 @@ the attributes `default` and `signal` (NeXus manual, "Find the default plot", ve
 from __future__ import annotations
 
 import dataclasses
-import json
-import logging
-import math
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -24,8 +21,7 @@ from h5py import h5d
 from penstock.codecs.packed import compression_of_filter
 from penstock.hosts.version import version
 from penstock.receiver import geometry
-from penstock.receiver.files.contents import nexus, nxmx, per_frame, template
-from penstock.receiver.files.contents.nexus import Field
+from penstock.receiver.files.contents import geometry_fields, learned, nexus, nxmx, per_frame, template
 from penstock.receiver.files.stores import FrameFormat
 from penstock.receiver.files.stores.contract import describe
 from penstock.receiver.files.stores.objects import (
@@ -37,92 +33,10 @@ from penstock.receiver.files.stores.objects import (
     write_number,
     write_text,
 )
-from penstock.receiver.geometry import Geometry, poni
 from penstock.receiver.models import FrameStatus
 from penstock.receiver.regions import rows as region_rows
 from penstock.receiver.series.account import COUNTERS, Account
 from penstock.receiver.series.running_series import Outcome, RunningSeries
-
-log = logging.getLogger(__name__)
-
-
-def fields(geometry: Geometry, shape: tuple[int, int], detector: str) -> Iterator[Field]:
-    """Yield the datasets that describe the geometry in the file.
-
-    Args:
-        geometry: geometry, see `find`.
-        shape: (rows, cols) of the image.
-        detector: name of the NXdetector group, a NeXus name already.
-    """
-    (x, y), (width, height) = geometry.centre, geometry.pixel
-    group, classes = ("instrument", detector), ("NXinstrument", "NXdetector")
-    place = (*group, "transformations", "translation")
-    module = (*group, "detector_module")
-    here, corner = "/".join(("/entry", *place)), "/".join(("/entry", *module, "module_offset"))
-    yield Field((*group, "depends_on"), classes, here)
-    yield _axis(place, (*classes, "NXtransformations"), geometry.distance, (0, 0, 1), ".")
-    inside = (*classes, "NXdetector_module")
-    yield Field((*module, "data_origin"), inside, np.zeros(2, np.int64))
-    yield Field((*module, "data_size"), inside, np.array(shape, np.int64))
-    cos, sin = math.cos(geometry.turn), math.sin(geometry.turn)
-    fast, slow = (-cos, -sin, 0.0), (sin, -cos, 0.0)
-    offset = tuple(-x * width * along - y * height * down for along, down in zip(fast, slow, strict=True))
-    length = math.hypot(*offset) or 1.0
-    direction = tuple(value / length for value in offset)
-    yield _axis((*module, "module_offset"), inside, length, direction, here)
-    yield _axis((*module, "fast_pixel_direction"), inside, width, fast, corner)
-    yield _axis((*module, "slow_pixel_direction"), inside, height, slow, corner)
-    note = (("pyFAI", "poni"), ("NXcollection", "NXnote"))
-    yield Field((*note[0], "type"), note[1], "application/json")
-    yield Field((*note[0], "description"), note[1], "what pyFAI.load takes; from the header of the stream")
-    yield Field((*note[0], "data"), note[1], json.dumps(poni(geometry, shape)))
-
-
-def _axis(
-    path: tuple[str, ...], classes: tuple[str, ...], length: float, vector: tuple[float, ...], after: str
-) -> Field:
-    return Field(
-        path, classes, np.float64(length), "m",
-        attributes={
-            "transformation_type": "translation", "vector": np.array(vector, np.float64), "depends_on": after
-        },
-    )  # fmt: skip
-
-
-def fields_of(series: RunningSeries, entry: Any, detector: str) -> list[nexus.Field]:
-    """Return the fields to be written at the end of a series, and remove those that they replace.
-
-    A field that the start message has not said, and whose name is in the file already, is the writer's own:
-    it stays.
-
-    Args:
-        series: the series, whose end message has arrived.
-        entry: NXentry group of its file, open for writing.
-        detector: name of the NXdetector group.
-    """
-    if not series.learned:
-        return []
-    channels = series.header.channels or ()
-    said = {field.path: field for field in nexus.fields(series.described, detector, channels)}
-    found = []
-    for field in nexus.fields(series.learned, detector, channels):
-        path, before = "/".join(field.path), said.get(field.path)
-        if before is None:
-            inside = any(field.path[:depth] in said for depth in range(1, len(field.path)))
-            if not inside and path not in entry:
-                found.append(field)
-        elif not _same(before.value, field.value):
-            log.warning(
-                "%s: %s was %s in the start message, and is %s by the first image's header, which counts",
-                series.name, path, before.value, field.value,
-            )  # fmt: skip
-            del entry[path]
-            found.append(field)
-    return found
-
-
-def _same(one: Any, other: Any) -> bool:
-    return bool(np.array_equal(one, other))
 
 
 @dataclasses.dataclass
@@ -163,7 +77,7 @@ class Structure:
         image = frames.shape if len(frames.shape) == 2 else data.shape[1:]
         if where is not None and len(image) == 2:
             name = self.detector.name.rpartition("/")[2]
-            _write_fields(self.entry, fields(where, image, name), where_free=True)
+            _write_fields(self.entry, geometry_fields.fields(where, image, name), where_free=True)
             if where.wavelength is not None:
                 _write_fields(
                     self.entry,
@@ -181,7 +95,7 @@ class Structure:
     def write_learned(self, series: RunningSeries) -> None:
         """Write what became known in the series only."""
         detector = self.detector.name.rpartition("/")[2]
-        _write_fields(self.entry, fields_of(series, self.entry, detector))
+        _write_fields(self.entry, learned.fields_of(series, self.entry, detector))
 
     def write_end(self, series: RunningSeries, outcome: Outcome) -> None:
         """Write how the series has ended."""

@@ -21,7 +21,7 @@ from penstock.receiver.files.limit import most_bytes
 from penstock.receiver.files.stores.allocation import allocate
 from penstock.receiver.files.stores.chunked import stored_frame
 from penstock.receiver.files.stores.contract import FrameFormat, FrameStore, Writing
-from penstock.receiver.files.stores.disk import disk_file, space_ahead, write_order
+from penstock.receiver.files.stores.disk import chunk_places, disk_file, space_ahead
 from penstock.receiver.files.stores.disk.blob_writes import BlobWrites, DirectWrites
 from penstock.receiver.files.stores.disk.disk_file import descriptor_of
 from penstock.receiver.files.stores.disk.gathered import MOST_FRAME_BYTES, GatheredWrites
@@ -248,7 +248,7 @@ class PreallocatedStore(FrameStore):
         # them cannot damage it.
         writes = disk_file.flush(self._file)
         new = range(len(self._offsets), rows)
-        places = write_order.find(writes, new, self.data.ndim, self._frames.nbytes)
+        places = chunk_places.find(writes, new, self.data.ndim, self._frames.nbytes)
         if places is not None:
             self._offsets += places.tolist()
             return

@@ -10,7 +10,7 @@ from pathlib import Path
 from threading import Event, RLock
 from typing import NamedTuple, Protocol
 
-from penstock.streamer.simulated.camserver import images
+from penstock.streamer.simulated.camserver import header
 from penstock.streamer.simulated.camserver.exposure import Exposure, Plan
 from penstock.streamer.simulated.camserver.faults import Faults
 from penstock.streamer.simulated.camserver.images import Images, Kind
@@ -181,7 +181,7 @@ class Box:
                 period=settings["ExpPeriod"], delay=settings["Delay"], per_frame=int(settings["NExpFrame"]),
                 acknowledge=int(settings["SetAckInt"]), target=settings.folder / argument,
             )  # fmt: skip
-            self._images.prepare(Kind(settings.folder, int(settings["GapFill"]), images.lines(settings)))
+            self._images.prepare(Kind(settings.folder, int(settings["GapFill"]), header.lines(settings)))
             settings.header = ""  # it holds for one exposure ([cs] `end_exposure`)
             if name in ("Exposure", "ExtEnable"):
                 settings.reset("Delay")

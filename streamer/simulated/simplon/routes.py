@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from penstock.streamer.simulated.simplon import darray, monitor
+from penstock.streamer.simulated.simplon import darray, tiff
 from penstock.streamer.simulated.simplon.box import Box
 from penstock.streamer.simulated.simplon.faults import Faults
 from penstock.streamer.simulated.simplon.monitor import PATIENCE, Shown
@@ -185,4 +185,4 @@ def _tiff(image: Shown, threshold: str | None = None) -> bytes:
         raise KeyError(f"threshold {name}")
     pixels = unpacked(image.picture, names.index(name))
     said = {"series_id": image.series, "image_id": image.number, "threshold": name}
-    return monitor.encoded(pixels, **said, energy=image.channels[name])
+    return tiff.encoded(pixels, **said, energy=image.channels[name])

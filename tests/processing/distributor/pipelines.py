@@ -26,7 +26,7 @@ from penstock.processing.distributor.link import Command, Setup, Snapshot
 from penstock.processing.distributor.receiver.over_marks import OverMarks
 from penstock.processing.models import Changed, Series, Status
 from penstock.processing.results import layout
-from penstock.processing.wire import Step, sockets
+from penstock.processing.wire import Step, local
 from tests.processing.distributor.pauses import Pauses
 from tests.receiver.processes import ReceiverProcess
 
@@ -176,7 +176,7 @@ class Pipeline:
         """Kill the distributor, and remove what it leaves, as its parent does."""
         self.distributor.kill()
         self.distributor.wait()
-        sockets.remove(self.status.address)
+        local.remove(self.status.address)
         self._link.close()
 
     def close(self) -> None:
@@ -184,7 +184,7 @@ class Pipeline:
         for process in [*self.workers, self.distributor]:
             process.kill()
             process.wait()
-        sockets.remove(self.status.address)
+        local.remove(self.status.address)
         self._link.close()
 
     def _receive(self) -> None:

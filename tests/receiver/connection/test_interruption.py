@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from penstock.receiver.connection.connecting import Interruption
-from penstock.stins.connections import Silence
+from penstock.stins.tcp import Silence
 
 START = 1000.0
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from penstock.receiver import geometry
-from penstock.receiver.files.contents import structure
+from penstock.receiver.files.contents import geometry_fields
 from penstock.receiver.sources import create
 from penstock.stins.messages import Start
 from tests.receiver.files.written import DETECTOR, Written, packed
@@ -68,7 +68,7 @@ def test_columns_and_rows_of_the_file_point_where_the_header_says(
 def test_pyfai_finds_every_pixel_where_nexus_has_it(turn: float) -> None:
     pyfai = pytest.importorskip("pyFAI")
     shape, found = (4, 6), geometry.Geometry(0.2, (2.5, 1.5), (1e-4, 3e-4), None, turn)
-    placed = {field.path[-1]: field for field in structure.fields(found, shape, "det")}
+    placed = {field.path[-1]: field for field in geometry_fields.fields(found, shape, "det")}
 
     def vector(name: str) -> np.ndarray:
         return np.asarray(placed[name].value) * placed[name].attributes["vector"]

@@ -13,14 +13,14 @@ import pytest
 import urllib3
 from PIL import Image
 
-from penstock.receiver.http import api
+from penstock.receiver.http import page
 from penstock.receiver.models import Counts, Series, Status
 from tests.receiver.conftest import Shared
 from tests.receiver.processes import DEADLINE
 
 FILES = files("penstock.receiver.http")
 SHARED = files("penstock.service")
-SCRIPTS = {name: FILES.joinpath(name).read_text() for name in ("api.js", "words.js")} | {
+SCRIPTS = {name: FILES.joinpath(name).read_text() for name in ("page.js", "words.js")} | {
     name: SHARED.joinpath(name).read_text() for name in ("shown.js", "docs.js")
 }
 STATES = ("idle", "running", "error", "away")
@@ -86,7 +86,7 @@ def test_all_that_a_page_needs_comes_from_the_receiver(path: str, url: str) -> N
 
 
 def test_the_picture_is_the_first_that_is_read_where_all_is_in_one_column() -> None:
-    ids = Page(FILES.joinpath("api.html").read_text()).ids
+    ids = Page(FILES.joinpath("page.html").read_text()).ids
     assert ids.index("sentence") < ids.index("picture") < ids.index("series-part")
 
 
@@ -99,7 +99,7 @@ def test_every_link_of_the_page_is_answered(url: str) -> None:
 
 
 def test_no_file_of_ours_names_another_host() -> None:
-    ours = [asset for asset in api.ASSETS.values() if asset.package.startswith("penstock.")]
+    ours = [asset for asset in page.ASSETS.values() if asset.package.startswith("penstock.")]
     assert len(ours) >= 6
     for asset in ours:
         assert not re.search(rb"https?:|//\w+\.", asset.read()), asset.name
@@ -112,13 +112,13 @@ def test_what_comes_from_the_receiver_is_set_as_text() -> None:
 
 
 def test_the_script_and_the_page_know_the_same_elements() -> None:
-    wanted = set(re.findall(r'element\("([\w-]+)"\)', SCRIPTS["api.js"] + SCRIPTS["shown.js"]))
-    assert wanted == set(Page(FILES.joinpath("api.html").read_text()).ids)
+    wanted = set(re.findall(r'element\("([\w-]+)"\)', SCRIPTS["page.js"] + SCRIPTS["shown.js"]))
+    assert wanted == set(Page(FILES.joinpath("page.html").read_text()).ids)
 
 
 def test_a_spot_beside_a_gap_is_seen_in_the_picture_of_the_page(shared: Shared) -> None:
     receiver, streamer = shared
-    (asked,) = re.findall(r"`(last_frame\?.*?)`", SCRIPTS["api.js"])
+    (asked,) = re.findall(r"`(last_frame\?.*?)`", SCRIPTS["page.js"])
     frame = np.full((30, 40), 10, np.uint16)
     frame[:, 20] = 65535  # a gap between two modules
     frame[14, 21] = 1000
@@ -139,24 +139,24 @@ def test_a_spot_beside_a_gap_is_seen_in_the_picture_of_the_page(shared: Shared) 
 def test_the_scripts_ask_a_status_for_nothing_that_it_does_not_have() -> None:
     known = {item.name for kind in (Status, Series, Counts) for item in fields(kind)}
     used = set(
-        re.findall(r"\b(?:status|series|counts)\??\.([a-z]\w*)", SCRIPTS["api.js"] + SCRIPTS["words.js"])
+        re.findall(r"\b(?:status|series|counts)\??\.([a-z]\w*)", SCRIPTS["page.js"] + SCRIPTS["words.js"])
     )
     assert len(used) > 15
     assert used <= known
 
 
 def test_every_fate_of_a_frame_has_its_part_of_the_bar_and_a_colour() -> None:
-    (listed,) = re.findall(r"const FATES = \[(.*?)\]", SCRIPTS["api.js"])
+    (listed,) = re.findall(r"const FATES = \[(.*?)\]", SCRIPTS["page.js"])
     fates = re.findall(r"\w+", listed)
     said = re.sub(r"\s+", " ", str(Counts.__doc__))
     assert f"{' + '.join(fates)} == planned" in said
-    style = SHARED.joinpath("api.css").read_text()
+    style = SHARED.joinpath("page.css").read_text()
     assert all(f"--{fate}: #" in style for fate in fates)
     assert all(f"#state.{state} {{" in style for state in STATES)
 
 
 def test_no_file_is_taken_for_another_kind_or_kept_when_a_new_version_is_installed(url: str) -> None:
-    for path in api.ASSETS:
+    for path in page.ASSETS:
         answer = ask(url + path)
         assert answer.headers["X-Content-Type-Options"] == "nosniff"
         assert answer.headers["Cache-Control"] == "no-cache"

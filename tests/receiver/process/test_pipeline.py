@@ -19,10 +19,10 @@ from penstock.receiver.live import last_frame
 from penstock.receiver.process.outputs import Outputs
 from penstock.receiver.process.pipeline import BURST_SECONDS, Pipeline
 from penstock.receiver.series.running_series import RunningSeries
-from penstock.stins import connections
-from penstock.stins.connections import Silence
+from penstock.stins import tcp
 from penstock.stins.messages import Frame, Header, SeriesEnd
 from penstock.stins.series import SeriesEncoder
+from penstock.stins.tcp import Silence
 from tests.streams import Streamer, image, pixels
 
 DEADLINE = 10.0
@@ -135,7 +135,7 @@ def test_while_the_network_is_interrupted_a_frame_that_is_under_way_is_not_missi
             streamer.frame(number)
         until(lambda: pipeline.status(1).counts.received == 2)
         if interrupted:  # as the kernel would say
-            monkeypatch.setattr(connections, "silence", lambda descriptor: Silence(60.0, 60.0))
+            monkeypatch.setattr(tcp, "silence", lambda descriptor: Silence(60.0, 60.0))
         for _ in range(50):
             clock.now += 0.1
             pipeline.step(0)

@@ -21,7 +21,7 @@ from penstock.receiver.files.recovery.interrupted import mark_interrupted
 from penstock.receiver.files.refusals import StorageError
 from penstock.receiver.files.stores import gaps, preallocated
 from penstock.receiver.files.stores.contract import FrameFormat
-from penstock.receiver.files.stores.disk import disk_file, gathered, write_order, write_thread
+from penstock.receiver.files.stores.disk import chunk_places, disk_file, gathered, write_thread
 from penstock.receiver.files.stores.preallocated import PreallocatedStore
 from penstock.receiver.files.writer import WriterError
 from penstock.receiver.models import FrameStatus
@@ -188,7 +188,7 @@ def test_the_places_of_frames_are_those_that_hdf5_names(path: Path, steps: tuple
         known: list[int] = []
         for rows in steps:
             data.resize(rows, axis=0)
-            places = write_order.find(disk_file.flush(file), range(len(known), rows), 3, 24)
+            places = chunk_places.find(disk_file.flush(file), range(len(known), rows), 3, 24)
             assert places is not None
             known += places.tolist()
             named = [0] * rows
@@ -207,10 +207,10 @@ def test_places_of_frames_are_not_taken_from_the_index_of_another_dataset(path: 
             data = PreallocatedStore._create(group, FrameFormat((3, 4), "uint16", "none", None))
             data.resize(100, axis=0)
         writes = disk_file.flush(file)
-        assert write_order.find(writes, range(101), 3, 24) is None
-        assert write_order.find(writes, range(100), 3, 25) is None
-        assert write_order.find(writes, range(100), 2, 24) is None
-        assert write_order.find(writes, range(100), 3, 24) is None
+        assert chunk_places.find(writes, range(101), 3, 24) is None
+        assert chunk_places.find(writes, range(100), 3, 25) is None
+        assert chunk_places.find(writes, range(100), 2, 24) is None
+        assert chunk_places.find(writes, range(100), 3, 24) is None
 
 
 def test_a_few_missing_frames_are_filled_however_large(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
