@@ -213,7 +213,7 @@ class ReceiverConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """Folder in which the receiver records which file is open, and its last series; ".penstock" in the data
     root if not given."""
     durability: Literal["closed", "synced"] = "closed"
-    """When the receiver becomes Idle: once the file is closed, or only once it is on the disk too."""
+    """Moment at which the receiver becomes Idle: once the file is closed, or only once it is on the disk."""
     pickle_last_frame: bool = False
     """Answer `GET /last_frame` as MAX IV's receivers do: [image header, pixels], a pickle of built-in types.
     Whoever unpickles trusts the sender with their account: for old clients only."""

@@ -93,8 +93,8 @@ class Ingest:
         self.number = 0
         """Number of the socket whose message was read last; with joined modules, number of the module."""
         self.idle = [False] * len(self._sockets)
-        """For each socket, whether it was empty when last looked at in the last round of `messages`; false
-        for one that is held back."""
+        """True for each socket that was empty when last looked at in the last round of `messages`; false for
+        one that is held back."""
         self._turn = 0  # number of the next socket to read
         self.likely = -1
         """Number of the socket that should be read next, out of its turn; -1 for none. Set by whoever takes
