@@ -110,9 +110,10 @@ faults: $(STAMPS)/develop ## 500 seeded series with faults through a real receiv
 	PENSTOCK_FAULT_CASES=500 pytest tests/receiver/test_random_faults.py tests/receiver/test_generated_faults.py $(ARGS)
 
 .PHONY: lint
-lint: $(STAMPS)/develop $(VENV)/types/penstock ## ruff, mypy and import-linter, as continuous integration runs them
+lint: $(STAMPS)/develop $(VENV)/types/penstock ## ruff, docstrings, mypy and import-linter, as continuous integration runs them
 	ruff check .
 	ruff format --check . || { echo "Run make format." >&2; exit 1; }
+	.ci/docstrings $(FOLDERS)
 	mypy
 	lint-imports
 

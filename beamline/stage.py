@@ -29,7 +29,7 @@ class StandIn:
     """One process that stands in for hardware."""
 
     name: str
-    """Such as "simulated control unit"."""
+    """Name, such as "simulated control unit"."""
     command: tuple[str, ...]
     """It prints a line of JSON when ready."""
     deadline: float = 15.0

@@ -37,7 +37,7 @@ REPLACED = 400
 PATIENCE = 30.0
 """Seconds for the other process; reached only when the file system hangs."""
 SHARE = 10
-"""At most the free space divided by this is written."""
+"""Divisor of the free space: at most the quotient is written."""
 
 
 class ProbeError(Exception):

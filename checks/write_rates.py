@@ -29,7 +29,7 @@ ROUNDS = 3
 SECONDS = 6.0
 """Seconds after which no further round of all numbers of files begins."""
 NEARLY = 0.9
-"""So much of the best rate is as good as the best: rates vary by a few percent."""
+"""Share of the best rate that is as good as the best: rates vary by a few percent."""
 
 
 def one_file(here: Path, most: int) -> Finding:

@@ -23,7 +23,7 @@ from penstock.receiver.reading.stored_image import stored_mean
 from penstock.receiver.validity import raw_words
 
 PONI = "pyFAI/poni/data"
-"""Below the NXentry: JSON text."""
+"""Path of the geometry below the NXentry: JSON text."""
 UNITS = ("2th_deg", "q_A^-1", "q_nm^-1", "r_mm")
 
 
@@ -64,7 +64,8 @@ class Powder(NamedTuple):
     curve: Any
     """pyFAI's `Integrate1dResult`."""
     notes: tuple[str, ...]
-    """Of how many frames it is, and what else its reader has to know; in the file as comments, too."""
+    """Notes on the number of frames that it is made of, and on what else its reader has to know; in the file
+    as comments, too."""
 
 
 def integrate(

@@ -52,7 +52,7 @@ class PushSocket:
                 f"cannot bind {endpoint}: {error.strerror}; is another streamer there?"
             ) from error
         self.endpoint = bytes(self._socket.getsockopt(zmq.LAST_ENDPOINT)).decode()
-        """As bound, with the port in use."""
+        """Endpoint as bound, with the port in use."""
 
     def __enter__(self) -> Self:
         return self

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 
 HINT_SECONDS = 5.0
-"""After this time without a receiver, the probable cause is printed."""
+"""Seconds without a receiver after which the probable cause is printed."""
 FAULTS = {
     "drop": "lost on the way",
     "duplicate": "sent twice",

@@ -16,7 +16,7 @@ from penstock.stins.texts import plural
 
 
 def unpack_mono12p(blob: Buffer, pixels: int) -> np.ndarray:
-    """So many uint16 pixels, as one row.
+    """Return the pixels of a Mono12p blob, as one row of uint16.
 
     Raises:
         BlobError: the blob has another length.
@@ -28,7 +28,7 @@ def unpack_mono12p(blob: Buffer, pixels: int) -> np.ndarray:
 
 
 def unpack_mono12packed(blob: Buffer, pixels: int) -> np.ndarray:
-    """So many uint16 pixels, as one row.
+    """Return the pixels of a Mono12Packed blob, as one row of uint16.
 
     Raises:
         BlobError: the blob has another length.

@@ -33,7 +33,7 @@ class Codec(Protocol):
 
 
 CODECS: dict[str, Codec] = {"bslz4": bslz4, "lz4": lz4}
-"""By the compression of an image header."""
+"""Codecs by the compression of an image header."""
 
 _BITSHUFFLE, _LZ4 = 32008, 32004
 """HDF5's numbers of filters (https://github.com/HDFGroup/hdf5_plugins/blob/master/docs/RegisteredFilterPlugins.md)."""

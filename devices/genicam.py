@@ -57,7 +57,7 @@ class GenICam(Camera, HasFeatures):
         self._prepared: Device | None = None
         """The camera that was set up."""
         self._gain: float | None = None
-        """That the camera has taken for the prepared series."""
+        """Gain that the camera has taken for the prepared series."""
         self._values: Mapping[str, Value] = {p.name: p.default for p in SETTINGS if p.writable}
 
     def limits(self) -> Mapping[str, Limits]:

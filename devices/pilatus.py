@@ -62,7 +62,7 @@ class Pilatus(StreamingDetector):
         self._series: Series | None = None
         self._plan: Plan | None = None
         self._folder = ""
-        """Into which camserver writes the prepared series, in its own words."""
+        """Folder into which camserver writes the prepared series, in its own words."""
         self._taken = (0.0, 0.0)
         """Exposure and period of the prepared series as camserver has them."""
 

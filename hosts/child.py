@@ -36,7 +36,7 @@ PYTHON = (sys.executable, "-P")
 PENSTOCK = (*PYTHON, "-c", "import sys; from penstock.cli.main import main; sys.exit(main())")
 """The command `penstock` of this environment, whatever the PATH."""
 PORTS = range(10_000, 32_768)
-"""Those that `free_port` chooses among."""
+"""Ports that `free_port` chooses among."""
 _KEPT = 200
 _kept: deque[int] = deque()
 """The last ports that were returned: who was given one may not use it yet."""

@@ -102,7 +102,7 @@ class Total:
         self.value: np.ndarray[Any, Any] = np.array(value, total_type(kind, value.dtype), order="C")
         """The sum, of a mean too; or the greatest or least values."""
         self._bound = _bound(value, n)
-        """Of a sum of integers: what no element is above, with or without its sign."""
+        """Bound of a sum of integers: no element is above it, with or without its sign."""
         if without is not None:
             self._have_planes()
             self.value[0].reshape(-1)[without] = _nothing(kind, self.value.dtype)

@@ -65,13 +65,13 @@ class Rows:
     """Index of the first frame."""
     step: int
     states: np.ndarray[Any, Any]
-    """Of each frame, as `States.codes`."""
+    """State of each frame, as `States.codes`."""
     has: np.ndarray[Any, Any]
     """True if each is done and has a value; bool."""
     values: np.ndarray[Any, Any]
     """(frames, *shape), NaN or 0 where there is no value; of events, all one after the other."""
     counts: np.ndarray[Any, Any] | None = None
-    """Of events: how many each frame has."""
+    """Number of events of each frame; `None` if the result has no events."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +83,7 @@ class Newest:
     frame: int | None
     """The frame whose value it is; `None` for an accumulated value."""
     n: int | None
-    """Of an accumulated value: the number of frames in it."""
+    """Number of frames in an accumulated value; `None` for any other."""
     value: np.ndarray[Any, Any]
 
 

@@ -16,7 +16,7 @@ PATH = re.compile(r"([A-Za-z_]\w*/)*[A-Za-z_]\w*", re.ASCII)
 DEFINITION = re.compile(r"NX[a-z]\w*", re.ASCII)
 
 Value: TypeAlias = "bool | int | float | str | tuple[float, str]"
-"""Of a field; a number may have a unit, such as (12.4, "keV")."""
+"""Value of a field; a number may have a unit, such as (12.4, "keV")."""
 
 
 @dataclass(frozen=True)
@@ -27,9 +27,9 @@ class Axis:
     values: np.ndarray[Any, Any]
     """(n,), finite numbers."""
     unit: str = ""
-    """Such as "1/nm"."""
+    """Unit, such as "1/nm"."""
     label: str = ""
-    """Such as "q"."""
+    """Label, such as "q"."""
 
     def __eq__(self, other: object) -> bool:
         """Return whether two axes have the same text and the same numbers."""
@@ -53,7 +53,7 @@ class Plot:
     """One per dimension of a value, in the order of its shape; or none."""
     unit: str = ""
     label: str = ""
-    """Such as "intensity"."""
+    """Label, such as "intensity"."""
     definition: str = ""
     """A definition of NeXus that the result conforms to, such as "NXazint1d": it gets an NXsubentry, with
     `fields` and `process`."""

@@ -24,12 +24,12 @@ class Counts:
     frames: int = 0
     """Frames that are planned; if that is unknown, the highest index + 1."""
     pending: int = 0
-    """Not arrived yet."""
+    """Frames that have not arrived yet."""
     queued: int = 0
     """Waiting for a worker."""
     in_work: int = 0
     held: int = 0
-    """In an accumulated value that is still in its worker."""
+    """Frames in an accumulated value that is still in its worker."""
     done: int = 0
     failed: int = 0
     """The user's code has raised."""
@@ -62,7 +62,7 @@ class Series:
     result_file: str | None = None
     """`None` if the results are not stored."""
     unmatched: dict[str, int] = field(default_factory=dict)
-    """Of each channel: frames that have come and have no value of it, so far."""
+    """Number of frames that have come and have no value of a channel so far, by channel."""
     whole_error: str = ""
     """Why there are no results of the series as a whole, which `finish` of the class makes; a sentence."""
 
@@ -87,7 +87,7 @@ class Worker:
     frames: int = 0
     """Processed since it joined."""
     seconds_per_frame: float | None = None
-    """Of the user's code, smoothed; `None` before the first frame."""
+    """Seconds per frame of the user's code, smoothed; `None` before the first frame."""
     last_error: str = ""
     shares: bool = False
     """True if it reads frames from the shared memory; else they are sent to it."""
@@ -100,11 +100,11 @@ class Gone:
     name: str
     host: str
     noticed: float
-    """When, in seconds since 1970."""
+    """Time at which it was noticed, in seconds since 1970."""
     frames: int
-    """Those that it had in work, and that are tried again."""
+    """Number of frames that it had in work, and that are tried again."""
     seconds: float | None
-    """From then until the last of these was with another worker; `None` as long as one is not."""
+    """Seconds from then until the last of these was with another worker; `None` as long as one is not."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,7 +128,7 @@ class Parameters:
     version: int = 1
     """Grows by one with every change."""
     values: dict[str, Any] = field(default_factory=dict)
-    """Those that differ from the defaults of the classes."""
+    """Parameters that differ from the defaults of the classes."""
     from_frame: int = 0
     """First frame of the newest series that is processed with them; a frame that had to be tried again, or
     comes late, has newer ones than its index says."""
@@ -140,7 +140,7 @@ class Changed:
 
     taken: bool
     version: int
-    """In use now."""
+    """Version in use now."""
     from_frame: int = 0
     """First frame that is processed with it."""
     acknowledged: list[str] = field(default_factory=list)
@@ -164,9 +164,9 @@ class Status:
     workers: list[Worker] = field(default_factory=list)
     """The first 200."""
     address: str = ""
-    """Where workers on this machine connect."""
+    """Endpoint for workers on this machine."""
     listen: str = ""
-    """Where all others do; "" if nowhere."""
+    """Endpoint for all other workers; "" if there is none."""
     parameters: Parameters = field(default_factory=Parameters)
     channels: list[Channel] = field(default_factory=list)
     waits_for: str = ""
@@ -217,7 +217,7 @@ class ReadyLine:
     http: str
     """Address of the HTTP API."""
     listen: str
-    """Where workers on other machines connect; "" if none can."""
+    """Endpoint for workers on other machines; "" if none can connect."""
     pid: int
 
 
@@ -232,11 +232,11 @@ class Result:
     dtype: str
     """NumPy name, such as "float64"."""
     shape: list[int]
-    """Of one value, or of one event."""
+    """Shape of one value, or of one event."""
     unit: str = ""
-    """Such as "1/nm"; "" if it is unknown, or has none."""
+    """Unit, such as "1/nm"; "" if it is unknown, or has none."""
     label: str = ""
-    """For a plot, such as "intensity"."""
+    """Label for a plot, such as "intensity"."""
     errors: str = ""
     """Name of the result that has its standard deviations; it may not be there yet."""
     axes: list[str] = field(default_factory=list)
@@ -271,6 +271,6 @@ class Latest:
     frame: int | None = None
     """The highest frame that is done and has one; null for an accumulated value."""
     n: int | None = None
-    """Of an accumulated value: the number of frames in it."""
+    """Number of frames in an accumulated value; null for any other."""
     value: Any = None
     """null if there is none yet."""

@@ -53,7 +53,7 @@ class Series:
         """Distance in m, beam centre in pixels, pixel size in m, wavelength in angstrom; `None` if distance,
         centre or pixel size is unknown."""
         self.rule = rule_of(metadata)
-        """Which values of pixels count, beside the mask: `receiver.validity.pixels.PixelRule`."""
+        """Rule by which values of pixels count, beside the mask: `receiver.validity.pixels.PixelRule`."""
 
     def rule_for(self, frame: Frame) -> PixelRule:
         """Return which values of a frame's pixels count: what the detector says holds for its own counts, and

@@ -51,7 +51,8 @@ class LastFrame(msgspec.Struct, frozen=True):
     """A frame for the live view."""
 
     array: np.ndarray
-    """After down-sampling (rows, cols), or (k, rows, cols); (n,) a spectrum, (rows, cols, 3) colours."""
+    """Pixels after down-sampling: (rows, cols), or (k, rows, cols); (n,) a spectrum, (rows, cols, 3)
+    colours."""
     frame: int
     """Index in the series."""
     series: str
@@ -80,7 +81,7 @@ class LastFrame(msgspec.Struct, frozen=True):
     underload: float | None = None
     """Value below which a pixel has no value, if the detector gives one."""
     missing: np.ndarray | None = None
-    """Which pixels of a partial frame are missing, in the shape of `array`, where a file says it; else those
+    """Pixels of a partial frame that are missing, in the shape of `array`, where a file says it; else those
     have the fill value of their type."""
 
 

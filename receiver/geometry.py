@@ -43,7 +43,7 @@ WAVELENGTHS = ("incident_wavelength", "wavelength")
 ENERGIES = ("incident_energy", "photon_energy")
 """Keys of the photon energy in eV, likewise."""
 TOLERANCE = 1e-6
-"""Of directions and angles: how exactly a detector can be turned."""
+"""Tolerance of directions and angles: how exactly a detector can be turned."""
 
 
 NEEDED = (
@@ -61,13 +61,13 @@ class Geometry:
     """A flat detector perpendicular to the beam."""
 
     distance: float
-    """From the sample, in m."""
+    """Distance from the sample, in m."""
     centre: tuple[float, float]
     """Beam centre (x, y) in pixels: columns, rows."""
     pixel: tuple[float, float]
     """Pixel size (x, y) in m: width, height."""
     wavelength: float | None
-    """In angstrom; `None` if unknown."""
+    """Wavelength in angstrom; `None` if unknown."""
     turn: float = 0.0
     """Radians by which columns and rows are turned about the beam, clockwise seen along it."""
 

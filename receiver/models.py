@@ -30,7 +30,7 @@ class FrameStatus(IntEnum):
     """Never arrived. 0, so that an index nobody wrote to reads as missing."""
     STORED = 1
     DELIVERED = 2
-    """For live view and consumers only, as requested."""
+    """Delivered to live view and consumers only, as requested."""
     DISCARDED = 3
     """The sender marked it as not to be written."""
     CORRUPT = 4
@@ -58,7 +58,7 @@ class Counts:
     partial: int = 0
     """Frames with some modules missing or corrupt; the other modules are in the file."""
     delivered: int = 0
-    """For live view and consumers only, as requested."""
+    """Frames for live view and consumers only, as requested."""
     discarded: int = 0
     """Frames that the sender marked as not to be written."""
     corrupt: int = 0
@@ -103,11 +103,13 @@ class Series:
     taken: bool = True
     """False if the series was announced but could not begin; `reason` says why."""
     started: float = 0.0
-    """When it began, in seconds since 1970 (UTC)."""
+    """Start of the series, in seconds since 1970 (UTC)."""
     ended: float = 0.0
-    """When it ended, likewise; 0 while it is running; of a killed receiver, when its file was finalized."""
+    """End of the series, likewise; 0 while it is running; of a killed receiver, when its file was
+    finalized."""
     lost: list[Lost] = field(default_factory=list)
-    """After the end: the frames that are not, or not completely, in the file; the first 100 ranges."""
+    """Frames that are not, or not completely, in the file, once the series has ended; the first 100
+    ranges."""
     memory_bytes: int | None = None
     """Most memory that the data process takes with frames of this size; `None` if not announced."""
     checksum: str = ""
@@ -224,7 +226,7 @@ class Rois:
     """The regions of interest of the next series."""
 
     rois: dict[str, Rectangle] = field(default_factory=dict)
-    """By name."""
+    """Regions of interest, by name."""
     kept: bool = False
     """True if the receiver keeps them across a restart."""
 
@@ -256,7 +258,7 @@ class RoiValues:
     """One per frame: its `timestamp` in the file, the end of its exposure as its sender says, in seconds
     since 1970 (UTC); `None` if the sender does not say, or the frame has no values."""
     values: dict[str, RoiSeries] = field(default_factory=dict)
-    """By region."""
+    """Values by region."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -273,23 +275,23 @@ class Geometry:
     beam_center_y: float | None = None
     """Row of the beam's centre, likewise."""
     distance: float | None = None
-    """From the sample to the detector, in m."""
+    """Distance from the sample to the detector, in m."""
     x_pixel_size: float | None = None
     """Width of a pixel, in m."""
     y_pixel_size: float | None = None
     """Height of a pixel, in m."""
     wavelength: float | None = None
-    """In angstrom."""
+    """Wavelength in angstrom."""
     energy: float | None = None
-    """Of a photon, in eV."""
+    """Energy of a photon, in eV."""
     detector_orientation: list[float] | None = None
     """Directions in which columns and rows increase, each as (right, down, along the beam), seen along the
     beam: [1, 0, 0, 0, 1, 0] stands upright on it; all others are turned, tilted or mirrored. `None` as well
     if the receiver's transforms turn the image: what was sent is said of the image as sent."""
     sensor_thickness: float | None = None
-    """In m."""
+    """Thickness of the sensor, in m."""
     sensor_material: str | None = None
-    """Such as "Si" or "CdTe"."""
+    """Material of the sensor, such as "Si" or "CdTe"."""
     unknown: list[str] = field(default_factory=list)
     """Names of the values that are not known, and `None`."""
     remarks: list[str] = field(default_factory=list)
@@ -334,8 +336,8 @@ class LostFrames:
     upto: int
     """Index after the last frame that is looked at: of a running series, after the latest that arrived."""
     ranges: list[LostRange] = field(default_factory=list)
-    """In order. Frames that were meant for no file (live view),
-    and delivered, are not lost."""
+    """Ranges in ascending order. Frames that were meant for no file (live view), and delivered, are not
+    lost."""
     next: int | None = None
     """Index to pass as `first` for the ranges that follow; `None` if these are all."""
 
@@ -353,7 +355,7 @@ class Status:
     version: int = 0
     """Grows with every change: `GET /status?seen=VERSION&wait=SECONDS` returns once it differs."""
     waits_for: str = ""
-    """While a detector's modules begin a series: those whose start messages are still missing. Or another
+    """Modules whose start messages are still missing, while a detector's modules begin a series. Or another
     receiver of the same name and data root, until that one ends: a sentence."""
     ending: Ending = ""
     """"draining" once it takes no new series, "drained" when the one that ran has ended, and the receiver has

@@ -1,4 +1,5 @@
-"""Which series a channel without a detector of its own follows: that which the detector's channel arms."""
+"""The series that a channel without a detector of its own follows: the one that the detector's channel
+arms."""
 
 from __future__ import annotations
 

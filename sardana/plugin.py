@@ -1,4 +1,4 @@
-"""Where Sardana finds Penstock: the folders for its PoolPath, MacroPath and RecorderPath.
+"""The folders in which Sardana finds Penstock: those for its PoolPath, MacroPath and RecorderPath.
 
 Sardana loads each file of these folders as a module of its own, and takes the classes and macros
 that are defined in it.
@@ -12,11 +12,11 @@ from typing import Final
 HERE: Final = Path(__file__).resolve().parent
 
 CONTROLLERS: Final = HERE / "controllers"
-"""For the property PoolPath of a Pool."""
+"""Folder for the property PoolPath of a Pool."""
 MACROS: Final = HERE / "macros"
-"""For the property MacroPath of a MacroServer."""
+"""Folder for the property MacroPath of a MacroServer."""
 RECORDERS: Final = HERE / "recorders"
-"""For the property RecorderPath of a MacroServer."""
+"""Folder for the property RecorderPath of a MacroServer."""
 
 
 def is_ours(folder: str) -> bool:

@@ -23,11 +23,11 @@ class Group:
     """Edges at equal distance; times in seconds."""
 
     delay: float
-    """Of the first edge, after the start of the train."""
+    """Time of the first edge after the start of the train."""
     active: float
-    """For which the signal stays high."""
+    """Time for which the signal stays high."""
     total: float
-    """From edge to edge."""
+    """Time from edge to edge."""
     repeats: int
 
 

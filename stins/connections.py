@@ -1,4 +1,4 @@
-"""Which connections of a bound ZeroMQ socket are peers, according to the events of its monitor.
+"""The connections of a bound ZeroMQ socket that are peers, according to the events of its monitor.
 
 A connection is a peer once its handshake is complete. The event of a handshake does not tell its connection
 (zmq_socket_monitor(3): its value is 0), and other programs may connect at any moment: so the kernel is asked
@@ -61,7 +61,7 @@ class Connections:
         # the kernel once too often, about whoever comes next, does no harm. So any next coming clears it.
         self._is_one_unknown = False
         self.peers: dict[int, str] = {}
-        """Those that have shaken hands, with the names that they were accepted with."""
+        """Connections that have shaken hands, with the names that they were accepted with."""
 
     def accepted(self, descriptor: int, name: str = "") -> list[str]:
         """Take a new connection (ZMQ_EVENT_ACCEPTED); return the names of new peers."""

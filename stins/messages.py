@@ -51,7 +51,7 @@ class SharedMemory(msgspec.Struct, frozen=True):
 
     path: str
     nonce: str
-    """In hexadecimal; another one in the file means that another receiver has made it since."""
+    """Nonce in hexadecimal; another one in the file means that another receiver has made it since."""
     slots: Amount
     slot_bytes: Amount
 

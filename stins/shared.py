@@ -49,7 +49,7 @@ class Holder(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Layout(msgspec.Struct, frozen=True):
-    """Where the slots of the memory are; the same for all frames of a series."""
+    """The layout of the slots of the memory; the same for all frames of a series."""
 
     slots: int
     slot_bytes: int
@@ -89,7 +89,7 @@ class Layout(msgspec.Struct, frozen=True):
 
 
 class Reference(msgspec.Struct, frozen=True, array_like=True):
-    """Where a frame lies."""
+    """The place of a frame."""
 
     frame: Amount
     """Its index."""

@@ -277,16 +277,17 @@ class Series:
         self.waiting: Deque[Tuple[int, str, int]] = deque()
         """Frames, names and sizes of files, in the order in which they appeared."""
         self.growing: List[Tuple[int, str, int]] = []
-        """Those that were incomplete when they were looked at."""
+        """Frames, names and sizes of files that were incomplete when they were looked at."""
         self.incomplete: Dict[Tuple[str, str], float] = {}
-        """Since when, by name and by what was wrong with it."""
+        """Time since which a file is incomplete, by its name and by what was wrong with it."""
         self.left_over = self.sent = self.triggered = 0
         self.lost: Dict[str, int] = {}
         self.image_header = self.reason = self.message = ""
         """Header of its first image, and why it ends; "" while it has none, or does not."""
         self.dropped = self.end_sent = False
         self.moved, self.away = time.monotonic(), begin.get("receiver_away", 0)
-        """When it last made progress: a file appeared or was sent, or it began to end; `receiver_away`."""
+        """Time at which it last made progress (a file appeared or was sent, or it began to end), and
+        `receiver_away`."""
 
     def lose(self, cause: str, sentence: str, count: int = 1) -> None:
         """Count lost frames; the first of each cause is logged."""

@@ -9,6 +9,7 @@ import itertools
 import re
 import shlex
 import shutil
+import subprocess
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -165,3 +166,14 @@ def test_an_option_that_looks_like_a_known_one_is_answered_with_that(
 def test_each_script_of_continuous_integration_is_executable() -> None:
     for path in (ROOT / ".ci").iterdir():
         assert shutil.which(str(path)), f"{_short(path)} is not executable"
+
+
+def test_a_docstring_without_a_subject_is_named_with_its_line_and_the_remedy(tmp_path: Path) -> None:
+    room = tmp_path / "room"
+    room.mkdir()
+    (room / "file.py").write_text('"""A module."""\n\nsize = 3\n"""Of the file, in bytes."""\n')
+    said = subprocess.run([ROOT / ".ci" / "docstrings", room], capture_output=True, text=True)
+    assert said.returncode == 1 and not said.stderr
+    assert said.stdout.startswith(f'{room}/file.py:4: the docstring begins with "Of": begin with what')
+    (room / "file.py").write_text('"""A module."""\n\nsize = 3\n"""Size of the file, in bytes."""\n')
+    subprocess.run([ROOT / ".ci" / "docstrings", room], check=True)

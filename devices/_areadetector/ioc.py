@@ -46,7 +46,7 @@ class Reading(NamedTuple):
     limits: Limits = Limits()
     severity: int = 0
     message: str = ""
-    """Of its alarm."""
+    """Message of its alarm."""
     doc: str = ""
 
 

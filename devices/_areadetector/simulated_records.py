@@ -27,7 +27,7 @@ class Kind(NamedTuple):
 
     value: float | int | str
     choices: Sequence[str] = ()
-    """Of an enumeration; the value is the number of one of them."""
+    """Choices of an enumeration; the value is the number of one of them."""
     unit: str = ""
     readback: bool = False
     """True if there is a second record, `…_RBV`, with what the driver has made of the value."""

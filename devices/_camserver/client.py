@@ -29,7 +29,7 @@ KILLED_WITHIN, KILLS = 2.0, 5
 10 images per second)."""
 TICK = 0.1
 BYTES_PER_BLOCK = 1024
-"""Of the answer to Df ([um] p. 59; [cs] `Df`)."""
+"""Bytes of a block in the answer to Df ([um] p. 59; [cs] `Df`)."""
 IDLE, EXPOSING = "idle", "exposing"
 """Camera states ([cs] `cam_state`): an exposure can start in the first alone."""
 OLDER_TRIMS_ANEW = (7, 4, 3)
@@ -53,7 +53,7 @@ class Camserver:
 
     @property
     def address(self) -> str:
-        """For messages."""
+        """Name and address, for messages."""
         return f"camserver at {host_port(self._host, self._port)}"
 
     def connect(self) -> None:

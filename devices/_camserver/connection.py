@@ -67,7 +67,7 @@ class Connection:
         self, host: str, port: int, on_unasked: Callable[[Answer], None], on_lost: Callable[[str], None]
     ) -> None:
         self.address = f"camserver at {host_port(host, port)}"
-        """For messages."""
+        """Name and address, for messages."""
         self._on_unasked, self._on_lost = on_unasked, on_lost
         self._answers: queue.SimpleQueue[Answer | None] = queue.SimpleQueue()
         self._asking, self._sending = Lock(), Lock()

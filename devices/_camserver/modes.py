@@ -49,7 +49,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     mode: TriggerMode
     command: str
     images: int
-    """Of each command."""
+    """Number of images of each command."""
     exposures: int
     """How often the command is given."""
     exposure: float
@@ -59,7 +59,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def frames(self) -> int:
-        """Of the series."""
+        """Number of frames of the series."""
         return self.images * self.exposures
 
 

@@ -42,7 +42,7 @@ class Code(IntEnum):
     IMG_PATH = 10
     KILL = 13
     SEND = 15
-    """Of all commands without a code of their own."""
+    """Code of all commands without a code of their own."""
     SHOW_PID = 16
     TELEMETRY = 18
     VERSION = 24
@@ -118,7 +118,7 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
     """The answer to CamSetup ([cct] `interpretMessage`; [cs] `print_cam_setup`); "" or `None` if unknown."""
 
     name: str = ""
-    """Such as "PILATUS3 2M"."""
+    """Name, such as "PILATUS3 2M"."""
     serial: str = ""
     state: str = ""
     """"idle", "exposing" and others."""

@@ -39,8 +39,8 @@ class Readings:
         self._lock = Lock()
         self.setup, self.version = Setup(), ""
         self.free_bytes: int | None = None
-        """Of the RAM disk; `None` if camserver does not say it: its folder may have been removed, until the
-        next series names another."""
+        """Free bytes of the RAM disk; `None` if camserver does not say it: its folder may have been removed,
+        until the next series names another."""
         self._channels: dict[int, Channel] = {}
         self._looked_at = self._read_at = 0.0
 

@@ -74,7 +74,7 @@ class Series:
         self._lock = Lock()
         """Held while an exposure is started, or looked at: none is started after Stop, Abort or the end."""
         self._outcome: Outcome | None = None
-        """Of the series that is over."""
+        """Outcome of the series that is over."""
         self._events: queue.SimpleQueue[None] = queue.SimpleQueue()
         self._telling, self._finished = Event(), Event()
         """Set before, and after the light streamer is told that no further frame comes."""

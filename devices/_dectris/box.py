@@ -39,7 +39,7 @@ class Box:
         self._simplon = simplon
         self._entries: dict[str, Entry] = {}
         self._answers: dict[str, tuple[Value, object]] = {}
-        """By key the last request that the box has rounded, and what it has made of it."""
+        """The last request that the box has rounded, and what it has made of it, by key."""
 
     def value(self, path: str) -> object:
         """Return the value of a key as last read; `None` if the box has no such key."""

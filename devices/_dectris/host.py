@@ -9,7 +9,7 @@ from penstock.streamer.camera.unit import CameraError
 
 HOST = Parameter(name="Host", default="", required=True, doc="Name or address of the control unit.")
 _PATTERN = re.compile(r"[\w.%:-]+")
-"""Of host names and addresses."""
+"""Pattern of host names and addresses."""
 
 
 def host_of(given: str, port: str) -> str:

@@ -153,7 +153,7 @@ class Detector(CheckedProperties):
         self._take_modes(modes)
         self._readout = 0.0
         self._obtained: dict[str, tuple[Value, Value]] = {}
-        """By setting what a client has requested, and what the box of the detector has made of it."""
+        """What a client has requested, and what the box of the detector has made of it, by setting."""
         self._set_points: dict[str, Value] = {}
         self._unmeasured = True
         """True if a setting was written or a series ended since the frame format was last asked for."""

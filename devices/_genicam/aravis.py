@@ -260,10 +260,10 @@ class Filled:
     address: int
     """Address of its memory."""
     handle: int
-    """For `Stream.give_back`."""
+    """Handle for `Stream.give_back`."""
     status: int
     frame_id: int
-    """Of a whole frame; that of another one may be an old one."""
+    """Id of a whole frame; that of another one may be an old one."""
     timestamp: float | None
     """Camera's clock in seconds; `None` if it has none."""
 

@@ -38,9 +38,9 @@ PACKET_OVERHEAD = 36
 EXTENDED_IDS = "GevGVSPExtendedIDMode"
 TEMPERATURE = "DeviceTemperature"
 RATE_SWITCHES = (b"AcquisitionFrameRateEnable", b"AcquisitionFrameRateEnabled")
-"""Of SFNC 2, and of older cameras."""
+"""Switches of the frame rate in SFNC 2, and in older cameras."""
 PIXEL_SIZE = "SensorPixelWidth", "SensorPixelHeight"
-"""In um."""
+"""Width and height of a pixel, in um."""
 AUTOMATIC = (b"ExposureAuto", b"GainAuto")
 """Automatic controls that would change what was set."""
 
@@ -62,15 +62,15 @@ class Taken(NamedTuple):
     """What a camera has made of the settings of a series."""
 
     exposure: float
-    """In seconds."""
+    """Exposure time in seconds."""
     period: float | None
-    """From one frame to the next, in seconds; `None` where triggers say it, or if the camera has no rate."""
+    """Seconds from one frame to the next; `None` where triggers say it, or if the camera has no rate."""
     gain: float | None
-    """In its own unit; `None` if it has none."""
+    """Gain in the camera's own unit; `None` if it has none."""
     packet_size: int | None
-    """In bytes; `None` if it is no GigE Vision camera."""
+    """Packet size in bytes; `None` if it is no GigE Vision camera."""
     packet_delay: float | None
-    """In seconds; `None` likewise."""
+    """Delay between packets in seconds; `None` likewise."""
 
 
 class Device:

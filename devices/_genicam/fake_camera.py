@@ -113,7 +113,7 @@ class FakeCamera:
         self.registers = self.lib.arv_gv_fake_camera_get_fake_camera(self._camera)
 
     def lose(self, ratio: float) -> None:
-        """From now on send so many packets (0 to 1) to nowhere, at random."""
+        """Send a share of the packets (0 to 1) to nowhere from now on, at random."""
         value = ctypes.create_string_buffer(24)  # a GValue
         self.lib.g_value_init(value, G_TYPE_DOUBLE)
         self.lib.g_value_set_double(value, ratio)

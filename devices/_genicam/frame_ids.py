@@ -1,4 +1,4 @@
-"""From the frame ids of a camera to indices in a series.
+"""Conversion of a camera's frame ids to indices in a series.
 
 | | ids | after the last | begins with |
 |---|---|---|---|

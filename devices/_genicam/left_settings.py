@@ -16,9 +16,9 @@ class LeftSettings:
 
     def __init__(self) -> None:
         self._values: dict[str, Value | None] = {}
-        """As they were read after the last one was set: one may change another."""
+        """Values as they were read after the last one was set: one may change another."""
         self._lost: dict[str, str] = {}
-        """Those that have another value since, in words."""
+        """Features that have another value since, in words."""
 
     def have_been_set(self, name: str, features: Features) -> None:
         """Note a feature that was set, or a command, after which all may be different."""

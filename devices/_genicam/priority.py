@@ -15,7 +15,7 @@ from pathlib import Path
 log = logging.getLogger(__name__)
 
 NAMES = ("arv_gv_stream", "arv_uv_stream")
-"""Of the library's threads that receive (g_thread_new in arvgvstream.c, arvuvstream.c)."""
+"""Names of the library's threads that receive (g_thread_new in arvgvstream.c, arvuvstream.c)."""
 POLICY, PRIORITY = os.SCHED_RR, 10
 """Above all programs without real-time priority, and below the kernel's own threads (sched(7))."""
 NICE = -10

@@ -48,7 +48,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """Bytes per frame; 0 if unknown."""
     bytes: int = 0
     free_bytes: int | None = None
-    """On the disk of the file, or else of the data root; `None` if unknown."""
+    """Free bytes on the disk of the file, or else of the data root; `None` if unknown."""
     seconds: float | None = None
     """Length of the series; `None` if the triggers set the pace."""
 

@@ -11,7 +11,7 @@ from penstock.streamer.camera.settings import Value
 from penstock.streamer.remote.client import StreamerStatus
 
 READY = "Ready."
-"""With which the sentence of a detector at rest begins."""
+"""Beginning of the sentence of a detector at rest."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Which curves of a pipeline's frames become events: each one while they come slowly, else the newest.
+"""The curves of a pipeline's frames that become events: each one while they come slowly, else the newest.
 
 A curve is a result of one dimension. Their frames end in any order; their events have ascending frames.
 """
@@ -21,7 +21,7 @@ BURST = 40.0
 LATE = 1.5
 """Seconds for which a frame whose state is not final holds back the curves of later ones."""
 MOST_POINTS = 65_536
-"""Of one curve."""
+"""Most points of one curve."""
 MOST_VALUES = 200_000
 """Numbers in one answer, beyond which the newest curve alone is asked for."""
 
@@ -30,7 +30,7 @@ class Curve(NamedTuple):
     """The curve of one frame."""
 
     name: str
-    """Of the result."""
+    """Name of the result."""
     series: str
     """Id of the series."""
     frame: int

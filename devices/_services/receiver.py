@@ -74,7 +74,7 @@ STATUS_ATTRIBUTES: tuple[StatusAttribute[Status], ...] = (
 """All status attributes, with their values as functions of the status."""
 
 MOST_DOWNSAMPLE = 64
-"""As the receiver takes it."""
+"""Greatest down-sampling that the receiver takes."""
 PROPERTIES = (
     Parameter(
         name="ReceiverUrl", default="", required=True,

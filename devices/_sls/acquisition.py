@@ -72,7 +72,7 @@ class Acquisition:
         self._least_time = 0.0
         """Seconds from a start until the detector rests by itself, and more."""
         self._begun = NEVER
-        """When the detector was last started, once it is; NEVER before."""
+        """Time at which the detector was last started; NEVER before."""
         self._planned: list[object] = []
         """PLANNED, as they were when it was armed."""
         self._cause = ""

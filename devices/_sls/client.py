@@ -33,10 +33,10 @@ START = 30.0
 """Seconds until slsdet is imported."""
 
 NO_ANSWER = re.compile(r"(?:connect to (\w+):|decode host:)(\S+) on port (\d+)")
-"""Of `ClientSocket.cpp`: the kind of the peer, its host and its port."""
+"""Pattern of an error of `ClientSocket.cpp`: the kind of the peer, its host and its port."""
 NOT_SET_UP = "Receiver not set up"
 BROKEN = ("TCP socket read", "TCP socket sent")
-"""Of `DataSocket.cpp`: the peer has closed the connection during the call."""
+"""Errors of `DataSocket.cpp`: the peer has closed the connection during the call."""
 
 
 class NotSetUp(CameraError):

@@ -11,7 +11,7 @@ from penstock.stins.user_part import UserPart
 ARM = "arm"
 """Key of the additional JSON header under which frames bear the id of the arming."""
 MOST_CHARACTERS = 16
-"""Of that id: a value has 20 characters at most, the last of which is lost (`Module.cpp`,
+"""Most characters of that id: a value has 20 characters at most, the last of which is lost (`Module.cpp`,
 `setAdditionalJsonParameter`, `strcpy_safe`)."""
 NO_NAME = ("/", "run")
 """Defaults of fpath and fname (`docs/src/rawdatafileformat.rst`)."""

@@ -23,13 +23,13 @@ from penstock.devices._sls.connection import memory_name
 
 RECEIVER = "slsReceiver"
 BUILT = Path(__file__).resolve().parents[2] / ".venv-judges/slsdet/bin"
-"""Where `make judges` puts them, in a clone."""
+"""Folder in which `make judges` puts them, in a clone."""
 START = 45.0
 """Seconds until both listen: the detector takes 7. `stage` waits for longer, and would know no cause."""
 LAST_LINES = 5
 """Lines of the log of a program that has ended, for the message."""
 SHARED = Path("/dev/shm")
-"""Where slsdet keeps what it knows (`SharedMemory.h`)."""
+"""Folder in which slsdet keeps what it knows (`SharedMemory.h`)."""
 
 
 def server_of(model: str) -> str:

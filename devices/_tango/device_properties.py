@@ -59,7 +59,7 @@ ADDRESSES: Mapping[str, Address] = {
     "ControlUrl": Address("the control of its programs on Kubernetes", "http://eiger-control:5300"),
     "StreamerControl": Address("a streamer on another host", "tcp://dcu-1:9998", ("tcp",)),
 }
-"""By the name of the property."""
+"""Addresses that are properties, by the name of the property."""
 
 
 def property_value(parameter: Parameter, lines: Sequence[str]) -> Value:

@@ -16,7 +16,7 @@ OPTIONS: Mapping[str, Any] = {
     "change_event_implemented": True, "change_event_detect": False,
     "archive_event_implemented": True, "archive_event_detect": True,
 }  # fmt: skip
-"""Of the declaration of an attribute whose changes are pushed."""
+"""Options of the declaration of an attribute whose changes are pushed."""
 
 
 def has_events(device: Device, name: str) -> None:

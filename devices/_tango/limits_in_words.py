@@ -15,7 +15,7 @@ class Facility(NamedTuple):
     """What the facility has set for one attribute."""
 
     limits: Limits = Limits()
-    """Those that are numbers."""
+    """The limits that are numbers."""
     texts: Mapping[str, str] = {}
     """The limits as they were written, by option of the attribute."""
 

@@ -20,7 +20,7 @@ from penstock.devices._tango.own_configuration import Rows
 from penstock.streamer.camera.settings import Parameter, Value
 
 ROW = "__value"
-"""Where Tango keeps the value of an attribute."""
+"""Name of the row in which Tango keeps the value of an attribute."""
 
 
 class Memorized:
@@ -42,7 +42,7 @@ class Memorized:
         """Values that Tango will write before any client does."""
         self._started = False
         self._unused: dict[str, str] = {}
-        """By attribute: which value is not used, and why."""
+        """The value that is not used, and why, by attribute."""
 
     def restore(self, rows: Rows, *writes: Callable[[Parameter, Value], Any]) -> None:
         """Set the memorized values that can be used.

@@ -39,7 +39,7 @@ class ShownAttributes:
         self._limits = limits
         self._tidy = False
         self.parameters: tuple[Parameter, ...] = ()
-        """Those that are shown now."""
+        """Parameters that are shown now."""
 
     def tidy(self) -> None:
         """Remove the attributes that came with the class, once: they are another device's."""

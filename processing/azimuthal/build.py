@@ -29,7 +29,7 @@ from penstock.processing.azimuthal.poni import HAS
 from penstock.receiver.geometry import NO_ENERGY
 
 GEOMETRY = "the geometry (poni)"
-"""As sentences have it; who knows its file names that."""
+"""The geometry, as sentences name it; a caller who knows its file names that."""
 EVERY = (-math.inf, math.inf, math.nan)
 """Limits within which all values count."""
 REFUSED, NO_ROOM = 2, 3

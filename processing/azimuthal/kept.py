@@ -27,7 +27,8 @@ LIMIT_VARIABLE, LIMIT_GB = "PENSTOCK_CACHE_GB", 4.0
 """The matrices that were not used for the longest time go when all together have more than this."""
 ENDING, MAKING = ".matrix", ".making-"
 OTHERWISE = (tempfile.gettempdir(), "/dev/shm")
-"""Where a matrix that cannot be kept is made; it is removed at once, and whoever has mapped it keeps it."""
+"""Folders in which a matrix that cannot be kept is made; it is removed at once, and whoever has mapped it
+keeps it."""
 LEFT_SECONDS = 3600.0
 """What a process that lives has here is no older."""
 

@@ -67,18 +67,18 @@ class Matrix(NamedTuple):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of a result."""
+        """Shape of a result."""
         points, sectors = len(self.radial_edges) - 1, len(self.azimuth_edges) - 1
         return (sectors, points) if sectors > 0 else (points,)
 
 
 class _Head(msgspec.Struct):
     arrays: dict[str, tuple[str, int, int]]
-    """By name: type, number of elements, offset in bytes."""
+    """Type, number of elements and offset in bytes, by name."""
     poni: str
     """The geometry as the text of a .poni file."""
     size: int
-    """Of the file, in bytes."""
+    """Size of the file, in bytes."""
 
 
 def write(path: Path, matrix: Matrix, poni: str) -> None:

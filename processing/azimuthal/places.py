@@ -17,14 +17,14 @@ from penstock.processing.azimuthal.plan import CannotBuildError, Plan, Range
 from penstock.processing.azimuthal.split import TURN, Bins
 
 MOST_ENTRIES = 200_000_000
-"""Of a matrix: 1.7 GB."""
+"""Most entries of a matrix: 1.7 GB."""
 UPPER = 1 + float(np.finfo(np.float32).eps)
-"""As in pyFAI, bins end so little above the image's last pixel: it lies in the last one."""
+"""Factor by which bins end above the image's last pixel, as in pyFAI, so that it lies in the last one."""
 HALF = TURN / 2
 
 
 class Entries(NamedTuple):
-    """Of a matrix: see `Matrix`."""
+    """The entries of a matrix: see `Matrix`."""
 
     bins: np.ndarray[Any, Any]
     weights: np.ndarray[Any, Any]
@@ -32,7 +32,7 @@ class Entries(NamedTuple):
 
 
 class Places:
-    """Where the pixels lie over radius and azimuth.
+    """The places of pixels over radius and azimuth.
 
     Args:
         ai: pyFAI's geometry.

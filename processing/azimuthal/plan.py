@@ -11,7 +11,8 @@ import msgspec
 import numpy as np
 
 FORMAT = 2
-"""Of matrices: of their file, and of how pixels are shared; another one has another name."""
+"""Version of the format of matrices: of their file, and of how pixels are shared; another version has another
+name."""
 
 Unit: TypeAlias = Literal["q_nm^-1", "q_A^-1", "2th_deg", "2th_rad", "r_mm"]
 Splitting: TypeAlias = Literal["no", "bbox", "full"]
@@ -28,7 +29,7 @@ class UnitText(NamedTuple):
     label: str
     unit: str
     factor: float = 1.0
-    """From pyFAI's unit to this one."""
+    """Factor from pyFAI's unit to this one."""
 
 
 UNITS: Mapping[str, UnitText] = {
@@ -38,29 +39,29 @@ UNITS: Mapping[str, UnitText] = {
     "2th_rad": UnitText("2theta", "rad"),
     "r_mm": UnitText("r", "mm"),
 }
-"""By pyFAI's name."""
+"""Name and unit of each axis, by pyFAI's name."""
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """All but the images that a matrix depends on."""
 
     geometry: dict[str, Any] | str
-    """As pyFAI reads it: its own keys, or the text of a .poni file."""
+    """The geometry as pyFAI reads it: its own keys, or the text of a .poni file."""
     shape: tuple[int, int]
     """Rows and columns of the images."""
     unit: str
     points: int
     splitting: str
     radial_range: Range | None = None
-    """In `unit`; `None`: that of the image."""
+    """Range of the radius, in `unit`; `None`: that of the image."""
     azimuth_points: int = 0
     """0: one curve."""
     azimuth_range: Range | None = None
-    """In degrees."""
+    """Range of the azimuth, in degrees."""
     solid_angle: bool = True
     polarisation: float | None = None
     wavelength: float | None = None
-    """In m, for a geometry that has none."""
+    """Wavelength in m, for a geometry that has none."""
 
 
 class Images(NamedTuple):

@@ -34,9 +34,9 @@ class ChannelWriter:
         self.how = ""
         """How it is read, in words; "" as long as it is not."""
         self.unit = ""
-        """Of its values, as its source says; "" if it does not."""
+        """Unit of its values, as its source says; "" if it does not."""
         self.alive = -np.inf
-        """When it was last known to answer."""
+        """Time at which it was last known to answer."""
         self._place = place
         self._writer = writer
         self._said = News(place, problem="has not answered yet")
@@ -44,7 +44,7 @@ class ChannelWriter:
         self._last: tuple[Any, ...] = ()
         self._holds = config.by == "time" and config.how == "hold"
         self._ended = np.inf if ended is None else ended
-        """Since when it has no value; inf as long as it has one."""
+        """Time since which it has no value; inf as long as it has one."""
 
     def take(self, moment: float, value: float, number: int = NO_NUMBER) -> None:
         """Record a value, unless it is the last one once more.

@@ -14,7 +14,7 @@ NEVER = 631_152_000.0
 INVALID = 3
 """Severity of an alarm: the value of the record means nothing."""
 ABSENT_SECONDS = 2.0
-"""After which a record is named that no server has answered for."""
+"""Seconds after which a record is named that no server has answered for."""
 
 
 class EpicsRecord:
@@ -32,7 +32,7 @@ class EpicsRecord:
         self._protocol = channel.config.attribute[: channel.config.attribute.index(":")].upper()
         self._begun = time.monotonic()
         self._since = now()
-        """Since when there is no connection."""
+        """Time since which there is no connection, as text."""
         self._was_connected = False
         self._is_connected = False
         self._problem = ""

@@ -29,7 +29,7 @@ class History:
 
     @property
     def times(self) -> Floats:
-        """In s since 1970, ascending; of equal ones the last was recorded last."""
+        """Times in s since 1970, ascending; of equal ones the last was recorded last."""
         return self.since(-np.inf)[0]
 
     @property
@@ -39,7 +39,7 @@ class History:
 
     @property
     def numbers(self) -> Places:
-        """Of their frames; `NO_NUMBER` where they do not say so, `ENDED` of what is no value."""
+        """Numbers of their frames; `NO_NUMBER` where they do not say so, `ENDED` of what is no value."""
         return self.since(-np.inf)[2]
 
     @property

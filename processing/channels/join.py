@@ -1,4 +1,4 @@
-"""Which recorded value belongs to which frame. NumPy alone: no clock, no I/O.
+"""The recorded value of each frame. NumPy alone: no clock, no I/O.
 
 By time, a frame of time t has the window from w - tolerance to w + tolerance, where w = t + offset:
 
@@ -30,13 +30,13 @@ class Rule(NamedTuple):
 
     how: How
     tolerance: float
-    """In s; inf for `hold`: a value holds until the next one."""
+    """Tolerance in s; inf for `hold`: a value holds until the next one."""
     offset: float = 0.0
-    """In s, added to the time of a frame."""
+    """Offset in s, added to the time of a frame."""
 
     @property
     def ahead(self) -> float:
-        """Until how long after a frame a value may have been taken that is the frame's, in s; not below 0."""
+        """Longest time in s after a frame at which its value may have been taken; not below 0."""
         return max(0.0, self.offset + (0.0 if self.how == "hold" else self.tolerance))
 
 

@@ -21,7 +21,7 @@ from penstock.processing.channels.recording import ENDED
 from penstock.processing.config.pipeline_config import ChannelConfig
 
 TOLERANCES = {"exact": 1e-6, "nearest": 0.1, "hold": np.inf}
-"""In s, where the pipeline's file says nothing."""
+"""Tolerances in s, where the pipeline's file says nothing."""
 
 
 class Channel:
@@ -43,7 +43,7 @@ class Channel:
         self.problem = ""
         """Why there are no values of it now; a sentence."""
         self.unit = ""
-        """Of its values, as far as it is known."""
+        """Unit of its values, as far as it is known."""
 
     @property
     def ahead(self) -> float:

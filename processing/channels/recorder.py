@@ -33,7 +33,7 @@ class Settings(msgspec.Struct, frozen=True):
     places: Places
     channels: tuple[ChannelConfig, ...]
     ended: float | None = None
-    """Since when values that hold are over, because an earlier process that recorded them has died."""
+    """Time since which values that hold are over, because an earlier process that recorded them has died."""
 
 
 def _tango(channels: Sequence[ChannelWriter]) -> None:

@@ -20,10 +20,10 @@ import numpy as np
 RECORD = np.dtype([("channel", "<i8"), ("number", "<i8"), ("time", "<f8"), ("value", "<f8")])
 """Place of the channel in the pipeline's file, and of the value: number of its frame, time in s, value."""
 NO_NUMBER = -1
-"""Of a value that does not say to which frame it belongs."""
+"""Number of a value that does not say to which frame it belongs."""
 ENDED = -2
-"""Of what is no value: from its time on there is none, since its source says so, or is away. Only of channels
-whose values hold."""
+"""Number of what is no value: from its time on there is none, since its source says so, or is away. Only of
+channels whose values hold."""
 KEPT = 2**20 * RECORD.itemsize
 """Bytes of the newest values of all channels that a new reader finds at least."""
 _PUNCH_HOLE, _KEEP_SIZE = 2, 1
@@ -48,7 +48,7 @@ class News(msgspec.Struct, frozen=True, omit_defaults=True):
     problem: str = ""
     """Why there are no values of it now; a sentence without the name of the channel."""
     unit: str = ""
-    """Of its values, as their source says."""
+    """Unit of its values, as their source says."""
 
 
 class Recording:

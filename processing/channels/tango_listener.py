@@ -40,7 +40,7 @@ class TangoListener(Thread):
         self._channel = channel
         self._config = channel.config
         self._since = ""
-        """Since when it does not answer."""
+        """Time since which it does not answer, as text; "" if it does."""
         name, mark, rest = self._config.attribute.partition("#")  # "#dbase=no": without a database
         device, _, self._attribute = name.rpartition("/")
         self._name = f"{device}{mark}{rest}"

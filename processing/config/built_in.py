@@ -26,7 +26,7 @@ class BuiltIn(NamedTuple):
 
 
 PVAPY = "pvapy:"
-"""Before FILE.py:CLASS or MODULE:CLASS: the class is one of PvaPy's framework."""
+"""Prefix of FILE.py:CLASS or MODULE:CLASS: the class is one of PvaPy's framework."""
 PVAPY_ADAPTER = f"{PACKAGE}.pvapy_class"
 
 
@@ -68,7 +68,7 @@ BUILT_IN = {
         results=lambda _: ("total",),
     ),
 }
-"""By name; docs/reference/processors.md describes each."""
+"""Built-in processors, by name; docs/reference/processors.md describes each."""
 
 
 def target(name: str) -> str:

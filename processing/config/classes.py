@@ -15,7 +15,7 @@ from penstock.processing.wire import Step
 from penstock.processing.wire.sockets import is_local
 
 MOST_BYTES = 100_000
-"""Of the source text of all steps together: it goes through one datagram, with the parameters."""
+"""Most bytes of the source text of all steps together: it goes through one datagram, with the parameters."""
 
 MOST_PARAMETERS = 20_000
 """Bytes of all parameters, as JSON."""

@@ -10,7 +10,7 @@ import msgspec
 Positive = Annotated[float, msgspec.Meta(gt=0, le=1e12)]
 Count = Annotated[int, msgspec.Meta(ge=1, le=1024)]
 STEP = r"^([A-Za-z_][A-Za-z0-9_]{0,29})?$"
-"""Of a step's name: it becomes a part of the names of results."""
+"""Pattern of a step's name: it becomes a part of the names of results."""
 Length = Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
 
 
@@ -20,9 +20,9 @@ class StepConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     processor: str
     """`FILE.py:CLASS`, `MODULE:CLASS` of an installed module, or the name of a built-in one."""
     parameters: dict[str, Any] = {}
-    """Those that differ from the class' defaults."""
+    """Parameters that differ from the class' defaults."""
     name: Annotated[str, msgspec.Meta(pattern=STEP)] = ""
-    """With it begin the names of its results, so that two steps may be of one class."""
+    """Name of the step; the names of its results begin with it, so that two steps may be of one class."""
 
 
 class ExportConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -37,14 +37,14 @@ class ExportConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 MOST_TOLERANCE = 60.0
-"""In s, of what may come later than its frame."""
+"""Longest tolerance in s, of what may come later than its frame."""
 
 
 class ChannelConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A Tango attribute, or an EPICS record, whose values are joined to the frames."""
 
     name: str
-    """Of the result that has its values."""
+    """Name of the result that has its values."""
     attribute: str
     """DOMAIN/FAMILY/MEMBER/ATTRIBUTE, of the database of TANGO_HOST; or with tango://HOST:PORT/ before it;
     pva://PV or ca://PV for EPICS, by pvAccess or Channel Access."""
@@ -52,11 +52,11 @@ class ChannelConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """"frame": a value that is an array of two numbers says to which frame it belongs, [frame, value]; single
     numbers are counted from the begin of the series on, the first belongs to frame 0."""
     how: Literal["exact", "nearest", "hold"] = "nearest"
-    """Which value is a frame's, by time: see `channels.join`."""
+    """Rule by which a frame has a value by time: see `channels.join`."""
     tolerance: Annotated[float, msgspec.Meta(ge=0, le=1e9)] | None = None
-    """In s; `None`: 1 µs for exact, 0.1 s for nearest, without limit for hold."""
+    """Tolerance in s; `None`: 1 µs for exact, 0.1 s for nearest, without limit for hold."""
     offset: Annotated[float, msgspec.Meta(ge=-60, le=60)] = 0.0
-    """In s: how much later than a frame its value was taken."""
+    """Time in s by which its value was taken later than a frame."""
     poll: Annotated[float, msgspec.Meta(ge=0.001, le=3600)] = 0.1
     """Seconds between two readings of an attribute without change events."""
 
@@ -91,7 +91,7 @@ class ChannelConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
     @property
     def protocol(self) -> Literal["tango", "pva", "ca"]:
-        """By which its values come."""
+        """Protocol by which its values come."""
         if self.attribute.startswith("pva://"):
             return "pva"
         return "ca" if self.attribute.startswith("ca://") else "tango"
@@ -119,7 +119,7 @@ class PipelineConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     retry: bool = True
     """True if frames of a worker that died are tried again."""
     errors: Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)] = 100
-    """After so many failed frames in a row the pipeline is in Error; 0: never."""
+    """Number of failed frames in a row after which the pipeline is in Error; 0: never."""
     frame_seconds: Positive | None = None
     """A worker that takes longer per frame counts as dead; `None`: it may take for ever."""
     hand_over_seconds: Positive = 1.0

@@ -16,7 +16,7 @@ from penstock.processing.config.pipeline_config import PipelineConfig, StepConfi
 from penstock.service import every_error, setting_errors, yaml_text
 
 NAME = r"^[A-Za-z0-9_-]{0,64}$"
-"""Of a pipeline: it becomes a part of the result file's name."""
+"""Pattern of a pipeline's name: it becomes a part of the result file's name."""
 CLASS = r"^[^:]+:[A-Za-z_]\w*$"
 LISTEN = r"tcp://(\[[^\[\]\s]+\]|[^\[\]:\s]+):([0-9]{1,5}|\*)"
 WORDS = setting_errors.Words(

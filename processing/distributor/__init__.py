@@ -1,1 +1,1 @@
-"""Which worker gets which frames, what became of each, and where their results go; no user code."""
+"""Distribution of frames among workers: what became of each, and where the results go; no user code."""

@@ -177,12 +177,12 @@ class Connections:
                 self.close()
                 raise
         self.address = self._ports[0].endpoint
-        """For workers on this machine and of this user: nobody else may connect there."""
+        """Endpoint for workers on this machine and of this user: nobody else may connect there."""
         self.listen = self._ports[1].endpoint if listen else ""
 
     @property
     def sockets(self) -> list[zmq.Socket[bytes]]:
-        """To be polled for input."""
+        """Sockets to be polled for input."""
         return [each for port in self._ports for each in (port.socket, port.monitor)]
 
     @property

@@ -31,7 +31,7 @@ class Dispatch:
         """Longest time in seconds between two bunches that were given, while frames waited and there was a
         worker for them."""
         self._waiting_since: float | None = None
-        """When the last bunch was given, or frames came; `None` if none waits now."""
+        """Time at which the last bunch was given, or frames came; `None` if none waits now."""
         self._series = series
         self._schedule = series.schedule
         self._workers = series.workers

@@ -30,16 +30,16 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
 
     config: PipelineConfig
     steps: tuple[Step, ...]
-    """With the source texts, which the parent has read."""
+    """Steps of the pipeline with the source texts, which the parent has read."""
     since: float
-    """When the parent was started, seconds since 1970: series that have ended since, and the last one before,
-    are taken from their files if nobody has yet."""
+    """Start of the parent, in seconds since 1970: series that have ended since, and the last one before, are
+    taken from their files if nobody has yet."""
     file: str = ""
     """Frames are those of this file, and not a receiver's."""
     recording: Places | None = None
-    """Where the values of channels are; `None` if there are none."""
+    """Places of the values of channels; `None` if there are none."""
     parameters: Parameters | None = None
-    """Those in use when an earlier distributor died; `None`: those of the configuration."""
+    """Parameters in use when an earlier distributor died; `None`: those of the configuration."""
     ending: bool = False
     """True if it begins without taking series; see "drain"."""
     over: bytes = b""
@@ -52,18 +52,18 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     """A command of the parent."""
 
     number: int
-    """From 1; a snapshot has the number of the last one carried out."""
+    """Number of the command, from 1; a snapshot has the number of the last one carried out."""
     action: str
     """"parameters", "stop" (series), "drain" (take no new series, or some again), "reset" (leave Error), or
     "quit"."""
     parameters: dict[str, Any] = {}
-    """For "parameters": those that change."""
+    """Parameters that change, for "parameters"."""
     series: str = ""
-    """For "stop": id of the series; "" for all that are not over."""
+    """Id of the series, for "stop"; "" for all that are not over."""
     reason: str = ""
-    """For "stop": why, in words."""
+    """Reason in words, for "stop"."""
     on: bool = True
-    """For "drain": whether no new series is to be taken."""
+    """True if no new series is to be taken, for "drain"."""
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,7 +75,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     changed: Changed | None = None
     """What became of the last change of parameters."""
     finished: bool = False
-    """Of a pipeline on a file: all is done, and the distributor ends."""
+    """True if all of a pipeline on a file is done, and the distributor ends."""
     hanging: tuple[int, ...] = ()
     """Process ids of the last workers on this machine that were given up: they do not end by themselves."""
     over: bytes = b""

@@ -16,7 +16,7 @@ from penstock.stins.texts import plural
 VERSION = version("penstock")  # which reads a file, and a status is made fifty times per second
 MOST_WORKERS, MOST_SERIES = 200, 10
 MOST_CHARACTERS = 300
-"""Of a sentence of a worker's."""
+"""Most characters of a worker's sentence."""
 
 
 def status(flow: Flow, silent: str = "") -> models.Status:

@@ -17,9 +17,9 @@ class Change(msgspec.Struct):
     """A change that workers are preparing."""
 
     number: int
-    """In messages; never used again."""
+    """Number of the change in messages; never used again."""
     version: int
-    """That the parameters have if it is taken."""
+    """Version that the parameters have if it is taken."""
     values: dict[str, Any]
     waits: set[int]
     """Workers that have not answered."""
@@ -39,7 +39,7 @@ class Versions:
     def __init__(self, values: Mapping[str, Any], version: int = 1) -> None:
         self.version = version
         self.number = self._latest = version
-        """Of the parameters in use, in messages."""
+        """Number of the parameters in use, in messages."""
         self.values = dict(values)
         self.change: Change | None = None
         self._taken = {version: version}  # version by number

@@ -88,12 +88,12 @@ class Workers:
         self._frame_seconds = frame_seconds
         self._numbers: dict[Peer, int] = {}
         self._mark = os.urandom(8).hex()
-        """By which workers of this distributor are told from those of an earlier one."""
+        """Mark that tells workers of this distributor from those of an earlier one."""
         self._latest = 0
 
     @property
     def ready(self) -> list[Member]:
-        """Those that take frames."""
+        """Workers that take frames."""
         return [member for member in self.members.values() if member.state == "ready"]
 
     @property

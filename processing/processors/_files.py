@@ -23,7 +23,7 @@ class Calibration(NamedTuple):
     image: np.ndarray[Any, Any]
     """(rows, cols): float32, NaN where there is no value; of a mask bool, true for what does not count."""
     note: str
-    """Of what it was made, for log and result file; "" if it is one image."""
+    """Note of what it was made of, for log and result file; "" if it is one image."""
 
 
 def image(name: str, path: str) -> Calibration:

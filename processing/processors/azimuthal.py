@@ -42,11 +42,11 @@ class Azimuthal(Processor):
     splitting: Splitting = "full"
     """How a pixel is shared between bins: not at all, by its bounding box, or by its exact shape."""
     radial_range: tuple[float, float] | None = None
-    """In `unit`; `None`: that of the image."""
+    """Range of the radius, in `unit`; `None`: that of the image."""
     azimuth_points: int = 0
     """More than 0: so many sectors, a cake; 0: one curve."""
     azimuth_range: tuple[float, float] | None = None
-    """In degrees; `None`: all."""
+    """Range of the azimuth, in degrees; `None`: all."""
     solid_angle: bool = True
     polarisation: float | None = None
     """Factor, from -1 (vertical) to 1 (horizontal); `None`: not corrected."""
@@ -63,7 +63,7 @@ class Azimuthal(Processor):
 
     preparation: ClassVar[str] = "preparing geometry"
     _series: Series | None = None
-    """Of the instance, once it has started; and so the following."""
+    """Series being processed; `None` before `start`, which sets the following attributes, too."""
     _matrix: Matrix | None = None
     _poni: str = ""
     _shape: tuple[int, int] = (0, 0)

@@ -27,7 +27,7 @@ class Images(Processor):
     """
 
     images: list[Literal["mean", "max", "min", "sum"]] = ["mean", "max"]
-    """Which ones."""
+    """Images to accumulate."""
 
     def describe(self) -> list[Plot]:
         """Return unit and label of each image."""

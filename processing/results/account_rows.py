@@ -26,7 +26,7 @@ class AccountRows:
 
     @property
     def path(self) -> Path:
-        """Where the file is now: under a hidden name as long as it has not replaced an older one."""
+        """Path of the file now: under a hidden name as long as it has not replaced an older one."""
         return self._open.place.at
 
     @property

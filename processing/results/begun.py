@@ -12,14 +12,14 @@ class Code:
     """One step of a pipeline: the class, as it is kept in the file."""
 
     name: str
-    """Of the class."""
+    """Name of the class."""
     module: str = ""
     """Importable module that has it; "" if it came as source text."""
     file: str = ""
     """Name of the file of the source text."""
     source: str = ""
     sha256: str = ""
-    """Of the source text, in hexadecimal."""
+    """SHA-256 of the source text, in hexadecimal."""
     label: str = ""
     """Name of the step; "" of none."""
 
@@ -37,18 +37,18 @@ class Begun:
     steps: tuple[Code, ...] = ()
     program: str = "penstock process"
     version: str = ""
-    """Of the program."""
+    """Version of the program."""
     version_of_parameters: int = 1
     parameters: dict[str, Any] = field(default_factory=dict)
     """The parameters from frame 0 on, by name."""
     channels: dict[str, dict[str, str | float]] = field(default_factory=dict)
     """What is said of each channel, by its name: attribute, and how it is joined."""
     units: dict[str, str] = field(default_factory=dict)
-    """Of the values of channels, by their names, as far as they are known."""
+    """Units of the values of channels, by their names, as far as they are known."""
     raw: Path | None = None
     """File of the series; `None` if it has none."""
     detector: str = ""
     """Path of the detector's group in it, such as "/entry/instrument/sim"; "" if it is not one
     of a receiver."""
     started: float = 0.0
-    """When the series began, in seconds since 1970 (UTC)."""
+    """Start of the series, in seconds since 1970 (UTC)."""

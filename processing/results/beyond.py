@@ -20,7 +20,7 @@ class Beyond(NamedTuple):
     end: int
     """Number of all frames of the series."""
     state: int
-    """Of each, see `layout.CODES`."""
+    """State of each, see `layout.CODES`."""
 
 
 def beyond(file: Any) -> Beyond:

@@ -17,7 +17,7 @@ class Segment(NamedTuple):
     first: int
     rows: int
     offset: int
-    """Of the first, in bytes from the beginning of the file."""
+    """Offset of the first row, in bytes from the beginning of the file."""
 
 
 @dataclass
@@ -28,7 +28,7 @@ class Column:
     """Its name in the file."""
     dtype: np.dtype[Any]
     shape: tuple[int, ...] = ()
-    """Of one row."""
+    """Shape of one row."""
     segments: list[Segment] = field(default_factory=list)
     """Ascending, without gaps."""
 

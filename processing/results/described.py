@@ -20,9 +20,9 @@ from penstock.processing.wire import Array
 NOTES = f"{layout.PROCESS}/notes"
 """What a reader of the results has to know, one sentence each."""
 CLASSES = {"reduction": "NXprocess", "input": "NXparameters"}
-"""Of groups whose class has another name than themselves."""
+"""NeXus classes of groups whose class has another name than themselves."""
 BESIDE = ("reference", "note")
-"""Of what says how a result was made: fields of NXprocess itself, and no parameters."""
+"""Names of what says how a result was made: fields of NXprocess itself, and no parameters."""
 INTERPRETATIONS = {1: "spectrum", 2: "image"}
 
 

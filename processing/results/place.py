@@ -55,7 +55,7 @@ class Place:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.at = path
-        """Where the file is now; another one than `path` as long as an older file keeps that."""
+        """Path of the file now; another one than `path` as long as an older file keeps that."""
         self.draft = path.with_name(f".{path.name}.new")
         self.totals = path.with_name(f".{path.name}.totals")
         self._lock = _lock_of(path)

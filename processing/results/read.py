@@ -30,7 +30,7 @@ class Described(NamedTuple):
     kind: Literal["value", "events", "accumulated", "whole", "axis"]
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
-    """Of one value, or of one event."""
+    """Shape of one value, or of one event."""
     unit: str = ""
     label: str = ""
     errors: str = ""

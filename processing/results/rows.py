@@ -24,14 +24,14 @@ class Rows(NamedTuple):
     first: int
     """The first frame; each next one is `step` further on."""
     states: np.ndarray[Any, Any]
-    """Of each frame, uint8; see `layout.CODES`."""
+    """State of each frame, uint8; see `layout.CODES`."""
     has: np.ndarray[Any, Any]
     """True if each is done and has a value of this name; bool."""
     values: np.ndarray[Any, Any]
     """(frames, *shape); where there is none: NaN of floating-point numbers, else 0. Of events, all of these
     frames, one after the other."""
     counts: np.ndarray[Any, Any] | None = None
-    """Of events: how many each frame has."""
+    """Number of events of each frame; `None` if the result has no events."""
     step: int = 1
 
 

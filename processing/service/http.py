@@ -71,10 +71,10 @@ def _either(model: Any, *kinds: str) -> web.Answers:
 
 @dataclass(frozen=True)
 class StopRequest:
-    """Which series shall end, and why."""
+    """The series that shall end, and why."""
 
     reason: Annotated[str, Field(min_length=1, max_length=MAX_REASON)] = "stopped over HTTP"
-    """In the result file."""
+    """Reason, for the result file."""
     series: Annotated[str, Field(max_length=MAX_NAME)] = ""
     """Id of the series; "" for all that are not over."""
 

@@ -44,7 +44,7 @@ class Recorder:
 
     @property
     def places(self) -> Places:
-        """Where the values are found."""
+        """Places of the recorded values."""
         return self._recording.places
 
     @property

@@ -96,7 +96,7 @@ class Supervisor(Commands):
         # Of a file the past would be wanted, which nobody has recorded.
         self._recorder = Recorder(config.channels) if config.channels and not file else None
         self.workers = LocalWorkers(config.workers, config.threads, lambda pid: pid in self._worked)
-        """Those of this machine."""
+        """The workers of this machine."""
 
     # -- life ----------------------------------------------------------------------------------
 

@@ -1,1 +1,1 @@
-"""Where frames come from: the receiver, or a file."""
+"""The sources of frames: the receiver, or a file."""

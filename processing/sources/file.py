@@ -29,7 +29,7 @@ STILL_WRITTEN = "the file is still being written, or its receiver was killed"
 MOST_OPEN = 16
 """Most datasets of other files, such as segments, that are open at a time."""
 _Run: TypeAlias = "tuple[int, int, int, StoredBlobs | None]"
-"""Where frames lie that were asked for last: first, behind the last, index of the first there, blobs."""
+"""Place of the frames that were asked for last: first, behind the last, index of the first there, blobs."""
 _DAMAGED = (OSError, RuntimeError, ValueError, KeyError)
 
 

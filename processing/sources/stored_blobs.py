@@ -35,7 +35,7 @@ class StoredBlobs:
         self._nbytes = prod(self._shape) * data.dtype.itemsize
         self._packed = _compression(data)
         self._offsets: np.ndarray[Any, Any] | None = None
-        """Of each blob, (frames, parts), −1: none; `None`: HDF5 reads them."""
+        """Offset of each blob, (frames, parts), −1: none; `None`: HDF5 reads them."""
         self._sizes: np.ndarray[Any, Any] = np.zeros(0)
         self._plain: np.ndarray[Any, Any] = np.zeros(0)
         self._file = -1

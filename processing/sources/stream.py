@@ -57,7 +57,7 @@ class Stream:
     def __init__(self, endpoint: str, context: zmq.Context[zmq.Socket[bytes]]) -> None:
         self.endpoint = endpoint
         self.socket = zmq_sockets.consumer(context, endpoint)
-        """To be polled, and to be monitored."""
+        """Socket to be polled, and to be monitored."""
 
     def receive(self) -> Event | None:
         """Return what has come; `None` if nothing has.

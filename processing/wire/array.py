@@ -28,19 +28,19 @@ class Array(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     dtype: str
     """NumPy's name with byte order, such as "<f8"."""
     shape: tuple[int, ...]
-    """Of values per frame: the first axis counts frames."""
+    """Shape of the values of all frames: the first axis counts frames."""
     places: tuple[int, ...] | None = None
     """Places in the bunch of the frames that have this value; `None`: all of them."""
     kind: Literal["value", "events", "sum", "mean", "max", "min"] = "value"
     """"value" and "events": per frame; the others are accumulated. Events of several frames lie one after the
     other in one array."""
     counts: tuple[int, ...] | None = None
-    """Of events: how many each frame has."""
+    """Number of events of each frame; `None` if the array has no events."""
     n: int = 0
-    """Of an accumulated value: the number of frames in it. A "mean" travels as its sum."""
+    """Number of frames in an accumulated value. A "mean" travels as its sum."""
     masked: bool = False
-    """Of a "sum" or "mean": elements were masked in some frames. The first axis is of 2: the sum, and in how
-    many of the n frames each element was masked."""
+    """True if elements of a "sum" or "mean" were masked in some frames. The first axis is of 2: the sum, and
+    in how many of the n frames each element was masked."""
 
 
 def of_total(name: str, total: Total) -> Array:

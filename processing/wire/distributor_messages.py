@@ -21,7 +21,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A class that is run on every frame; several are run one after the other."""
 
     name: str
-    """Of the class."""
+    """Name of the class."""
     module: str = ""
     """Importable module that has the class; "" if the source text is sent."""
     file: str = ""
@@ -29,7 +29,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     source: str = ""
     """Only over loopback or an encrypted connection."""
     sha256: str = ""
-    """Of the source text, in hexadecimal."""
+    """SHA-256 of the source text, in hexadecimal."""
     adapter: str = ""
     """Importable module whose function `adapted` makes a processor of the class, which is none."""
     label: str = ""
@@ -42,14 +42,14 @@ class Welcome(FromDistributor, frozen=True, kw_only=True, omit_defaults=True):
     pipeline: str
     steps: tuple[Step, ...]
     version: int
-    """Of the parameters."""
+    """Version of the parameters."""
     parameters: dict[str, Any]
     """All that differ from the defaults. The key of a parameter is its name, or `STEP.NAME` where several
     steps have one of this name: see `parameters.split`."""
     shared: SharedMemory | None = None
     """Memory that the worker tries to open; its layout comes with `Begin`."""
     mark: str = ""
-    """By which the distributor knows this worker again if it loses the connection."""
+    """Mark by which the distributor knows this worker again if it loses the connection."""
     channels: tuple[str, ...] = ()
     """Names of the pipeline's channels."""
     hand_over_seconds: float = 1.0
@@ -64,7 +64,7 @@ class Begin(FromDistributor, frozen=True, kw_only=True, omit_defaults=True):
 
     series: int
     header: Header
-    """As the receiver sent it; with `shared`, which says the layout."""
+    """Header as the receiver sent it; with `shared`, which says the layout."""
 
 
 class StoredFile(msgspec.Struct, frozen=True, array_like=True):
@@ -74,18 +74,18 @@ class StoredFile(msgspec.Struct, frozen=True, array_like=True):
     """Absolute."""
     device: int
     inode: int
-    """Of the file that the distributor has open: under this path there may be another one by now, or in the
-    worker's container."""
+    """Inode of the file that the distributor has open: under this path there may be another one by now, or in
+    the worker's container."""
 
 
 class StoredFrame(msgspec.Struct, frozen=True, array_like=True):
-    """Where the blobs of a frame lie."""
+    """Place of the blobs of a frame."""
 
     frame: Amount
     """Its index."""
     blobs: tuple[tuple[Amount, Amount, Amount], ...]
-    """Of each blob: the place of its file in `Work.files`, its offset there, its bytes; of one that is
-    missing there are none."""
+    """Place of the file in `Work.files`, offset there, and bytes, of each blob; of one that is missing there
+    are none."""
 
 
 class Work(FromDistributor, frozen=True, kw_only=True, omit_defaults=True):
@@ -97,11 +97,11 @@ class Work(FromDistributor, frozen=True, kw_only=True, omit_defaults=True):
     references: tuple[Reference, ...] = ()
     stored: tuple[StoredFrame, ...] = ()
     files: tuple[StoredFile, ...] = ()
-    """In which these are."""
+    """Files of the frames in `stored`."""
     indices: tuple[int, ...] = ()
-    """By value: the index of each frame."""
+    """Index of each frame, if they are sent by value."""
     parts: tuple[int, ...] = ()
-    """By value: how many raw parts each frame has; the first is its STINS header."""
+    """Number of raw parts of each frame, if they are sent by value; the first is its STINS header."""
     channels: dict[str, tuple[float | None, ...]] = {}
     """Values of the channels that a step needs, one per frame; `None`: there is none."""
     alone: bool = False

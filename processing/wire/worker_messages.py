@@ -18,10 +18,10 @@ class Parameter(msgspec.Struct, frozen=True):
 
     name: str
     type: str
-    """As written in the class, such as "int" or "tuple[float, float] | None"."""
+    """Type as written in the class, such as "int" or "tuple[float, float] | None"."""
     default: Any = None
     step: int = 0
-    """Which of the pipeline's steps has it."""
+    """Number of the pipeline's step that has it."""
 
 
 class FromWorker(
@@ -51,7 +51,7 @@ class Ready(FromWorker, frozen=True, kw_only=True, omit_defaults=True):
     version: int
     parameters: tuple[Parameter, ...] = ()
     shares: bool = False
-    """After `Begin`'s memory was seen at `Welcome`: it can read the shared memory."""
+    """True if it could open the shared memory of `Welcome`, whose layout comes with `Begin`."""
     ordered: bool = False
     """A step wants the frames in ascending order, and so only one worker."""
     needs: tuple[str, ...] = ()
@@ -71,9 +71,9 @@ class Refused(FromWorker, frozen=True, kw_only=True, omit_defaults=True):
     why: str
     """A sentence."""
     version: int = 0
-    """Of the parameters, for "parameters"."""
+    """Version of the parameters, for "parameters"."""
     series: int = 0
-    """For "start"."""
+    """Number of the series, for "start"."""
 
 
 class Started(FromWorker, frozen=True, kw_only=True, omit_defaults=True):
@@ -98,7 +98,7 @@ class Done(FromWorker, frozen=True, kw_only=True, omit_defaults=True):
     series: int
     bunch: int
     version: int
-    """Of the parameters with which all frames of the bunch were processed."""
+    """Version of the parameters with which all frames of the bunch were processed."""
     seconds: float
     """Wall time of the user's code, of all frames of the bunch together."""
     errors: dict[int, str] = {}

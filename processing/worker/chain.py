@@ -106,12 +106,12 @@ class Chain:
         self.finishes = any(kind.finish is not Processor.finish for kind in self.kinds)
         """True if one of them makes results of the series as a whole."""
         self.version = -1
-        """Of the parameters in use; -1: none are yet."""
+        """Version of the parameters in use; -1: none are yet."""
         self._values: list[Changes] = [{} for _ in self.kinds]
         self._prepared: dict[int, list[Changes]] = {}
         """Values that were prepared, by version."""
         self._spare: Instances | None = None
-        """Those of the next series, configured."""
+        """Instances for the next series, configured."""
         self._running: dict[int, Instances] = {}
 
     @property
@@ -269,7 +269,8 @@ class Preparation:
         self.refusal: Refusal | None = None
         self.is_done = False
         self.begun = frozenset(each for each in instances if each.has_begun)
-        """Those that had a series when this was asked for: `start` has run, and does not run meanwhile."""
+        """Instances that had a series when this was asked for: `start` has run, and does not run
+        meanwhile."""
         self._chain = chain
         self._instances = instances
 

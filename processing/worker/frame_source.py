@@ -1,4 +1,4 @@
-"""Where a worker finds the frames of a bunch: in shared memory, in a file, or in the message."""
+"""The place where a worker finds the frames of a bunch: shared memory, a file, or the message."""
 
 from __future__ import annotations
 

@@ -20,9 +20,10 @@ from penstock.processing.wire import Array, of_total
 NUMBERS = "biuf"
 """Kinds of NumPy types that results can have: bool, integers, floating-point numbers."""
 MOST_DIMENSIONS = 30
-"""Of a value. HDF5 takes 32 (H5S_MAX_RANK): one is that of frames, one that of the two planes of `Total`."""
+"""Most dimensions of a value. HDF5 takes 32 (H5S_MAX_RANK): one is that of frames, one that of the two planes
+of `Total`."""
 MOST_BYTES = 2**31
-"""Of a value, and of one of `Events`."""
+"""Most bytes of a value, and of one of `Events`."""
 
 Parts: TypeAlias = "tuple[tuple[Array, ...], list[np.ndarray[Any, Any]]]"
 """Descriptions of arrays, and the arrays, in C order and little endian: the raw parts of a message."""
@@ -36,10 +37,10 @@ class Form(NamedTuple):
     """What all values of a name have in common."""
 
     kind: str
-    """As in `wire.Array`."""
+    """Kind, as in `wire.Array`."""
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
-    """Of one value; of one event."""
+    """Shape of one value; of one event."""
 
     def __str__(self) -> str:
         what = {"value": "", "events": "events of "}.get(self.kind, f"{self.kind} of ")
@@ -53,7 +54,7 @@ class Checked(NamedTuple):
     form: Form
     value: np.ndarray[Any, Any] | Place
     without: np.ndarray[Any, Any] | None = None
-    """Of an accumulated value: places of elements that do not count in this frame."""
+    """Places of elements of an accumulated value that do not count in this frame."""
 
     def array(self) -> np.ndarray[Any, Any]:
         """Return the value; to be used before the pixels are recycled."""

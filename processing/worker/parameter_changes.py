@@ -29,7 +29,7 @@ class ParameterChanges:
         self._send = send
         self._wake = wake
         self._wanted: deque[wire.Configure] = deque()
-        """Those that are not prepared yet."""
+        """Changes that are not prepared yet."""
         self._preparation: Preparation | None = None
         """The one that is being prepared."""
 

@@ -14,7 +14,7 @@ from penstock.processing.processor import Processor
 from penstock.processing.wire import Parameter
 
 TYPES = "int, float, str, bool, tuple, list, dict, Literal, and unions of these with None"
-"""For sentences."""
+"""Types of parameters, as sentences name them."""
 _NOT_PARAMETERS = frozenset(dir(Processor))
 
 

@@ -83,11 +83,11 @@ class State(Enum):
     """The state of a session, with what it waits for."""
 
     GREETED = auto()
-    """For `Welcome`."""
+    """Waits for `Welcome`."""
     WORKING = auto()
-    """For frames."""
+    """Waits for frames."""
     REFUSING = auto()
-    """For `Stop`, or another distributor: this one's code or parameters are refused."""
+    """Waits for `Stop`, or another distributor: this one's code or parameters are refused."""
     LEFT = auto()
     """It is over: everything was handed over."""
 
@@ -112,7 +112,7 @@ class Session:
         """Why code or parameters are refused; a sentence, while the state is REFUSING."""
         self.is_trusted = is_trusted
         self.mark = ""
-        """By which the distributor knows this worker; "" before `Welcome`."""
+        """Mark by which the distributor knows this worker; "" before `Welcome`."""
         self.done: deque[int] = deque(maxlen=wire.CREDITS)
         """Numbers of the bunches that were answered last: of no others may the answer be under way."""
         self._send = send

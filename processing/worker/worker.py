@@ -61,8 +61,8 @@ class Worker:
         self._session: Session | None = None
         """`None` while there is no connection."""
         self._former, self._done = "", tuple[int, ...]()
-        """Of the last session whose connection was lost: by which mark the distributor knows it, and bunches
-        that it has done, whose results may not have arrived."""
+        """Mark by which the distributor knows the last session whose connection was lost, and bunches that it
+        has done, whose results may not have arrived."""
         self._say_at = time.monotonic() + SAY_FIRST
         """Monotonic time at which it says that it waits for a distributor."""
         self._has_said_ended = False

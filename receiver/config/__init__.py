@@ -38,7 +38,7 @@ Endpoint = Annotated[str, msgspec.Meta(pattern=rf"^(tcp://{HOST}:{PORT}|ipc://\S
 BoundEndpoint = Annotated[str, msgspec.Meta(pattern=rf"^(tcp://{HOST}:({PORT}|0|\*)|ipc://\S+)$")]
 """One that is bound: port 0, or *, takes any free one."""
 PAGE = re.compile(r"https?://[^\s/?#@\"'<>\\]+([/?#][^\s\"'<>\\]*)?")
-"""Where a browser goes; nothing that it would run, and no password."""
+"""Pattern of a page that a browser may open; nothing that it would run, and no password."""
 
 
 class ConfigError(Exception):
@@ -46,7 +46,7 @@ class ConfigError(Exception):
 
 
 class SourceConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where the frames come from."""
+    """The source of the frames."""
 
     endpoints: Annotated[tuple[Endpoint, ...], msgspec.Meta(min_length=1)]
     """ZeroMQ address of the streamer, which binds; several for the modules of a detector (`join`)."""
@@ -213,7 +213,7 @@ class ReceiverConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """Folder in which the receiver records which file is open, and its last series; ".penstock" in the data
     root if not given."""
     durability: Literal["closed", "synced"] = "closed"
-    """When the receiver becomes Idle: once the file is closed, or only once it is on the disk too."""
+    """Moment at which the receiver becomes Idle: once the file is closed, or only once it is on the disk."""
     pickle_last_frame: bool = False
     """Answer `GET /last_frame` as MAX IV's receivers do: [image header, pixels], a pickle of built-in types.
     Whoever unpickles trusts the sender with their account: for old clients only."""

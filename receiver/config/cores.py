@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 
 OTHERS = 2
-"""For the loop and ZeroMQ's thread. Without one more for the thread that allocates ahead, frames of 0.2 and
-2 MB came 10 and 20 % slower with it than without."""
+"""Cores for the loop and ZeroMQ's thread. Without one more for the thread that allocates ahead, frames of 0.2
+and 2 MB came 10 and 20 % slower with it than without."""
 
 
 def needed(files: int) -> int:

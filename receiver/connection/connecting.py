@@ -81,7 +81,7 @@ class Connecting:
         self.was_lost = False
         """True if a connection has been lost since the last attempt."""
         self.interruption = Interruption()
-        """Of the network, while the connection stands."""
+        """Interruption of the network, while the connection stands."""
         self._descriptor = -1
         self._down_since: float | None = None
         self._is_put_off = False  # whether libzmq would have connected again

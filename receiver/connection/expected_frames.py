@@ -60,7 +60,7 @@ class Facts(NamedTuple):
     absent: int = 0
     """Number of indices below the highest of which no frame has arrived."""
     absent_since: int = 0
-    """Of these, the number of those above the index of the first frame that was counted by its number."""
+    """Number of such indices above that of the first frame that was counted by its number."""
     start: int | None = None
     """`msg_number` of the start message."""
     first: int | None = None
@@ -89,7 +89,7 @@ class Expected(NamedTuple):
     frames: int
     """Number of frames, those that were not triggered included."""
     certainty: Certainty
-    """Of the number of frames that were sent."""
+    """Certainty of the number of frames that were sent."""
     lost: int | None
     """Number of messages that never arrived; `None` if it is unknown."""
     tail: int

@@ -19,9 +19,11 @@ from penstock.stins.errors import RemoteError
 REST_SECONDS = 0.0025
 """Longest rest; messages that come more rarely than this are not waited for."""
 SHARE = 4
-"""At most one in so many of the messages that a socket holds may gather: the sender never waits for room."""
+"""Share of the messages that a socket holds: at most one in so many may gather, so that the sender never
+waits for room."""
 LEAST = 4
-"""If that is fewer messages than this they are large, and it does not matter what a wake-up takes."""
+"""Least messages that may gather: if there is room for fewer they are large, and it does not matter what a
+wake-up takes."""
 
 
 class Pace:
@@ -91,8 +93,8 @@ class Ingest:
         self.number = 0
         """Number of the socket whose message was read last; with joined modules, number of the module."""
         self.idle = [False] * len(self._sockets)
-        """For each socket, whether it was empty when last looked at in the last round of `messages`; false
-        for one that is held back."""
+        """True for each socket that was empty when last looked at in the last round of `messages`; false for
+        one that is held back."""
         self._turn = 0  # number of the next socket to read
         self.likely = -1
         """Number of the socket that should be read next, out of its turn; -1 for none. Set by whoever takes

@@ -36,7 +36,8 @@ RIGHTS = (
 AWAY = "The storage of {folder} is away or fails: check that it is mounted and answers, and what dmesg says"
 ODD_NAME = "See whether the file system of {folder} takes such a name, or choose another"
 UNKNOWN = Cause("not_reachable", "See the receiver's log, and what `penstock check-storage {folder}` says")
-"""Of an error that is not in the table: the next series might be lost as well, so a person has to look."""
+"""Cause of an error that is not in the table: the next series might be lost as well, so a person has to
+look."""
 NO_MEMORY = "The host has no memory left: free some, or set memory_mb"
 
 CAUSES: Mapping[int, Cause] = {

@@ -1,4 +1,4 @@
-"""Which part of a series has a frame, and in which row: frames are dealt in blocks, by their index.
+"""The part of a series that has a frame, and the row there: frames are dealt in blocks, by their index.
 
 A frame's place follows from its index alone. So there is no table to write or to recover, and late and
 repeated frames find their place.

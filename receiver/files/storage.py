@@ -1,4 +1,4 @@
-"""Where files may be written: rules for paths, and checks before a series begins.
+"""Rules for the paths at which files may be written, and checks before a series begins.
 
 Used twice: by the check, so that Arm fails in time, and again when the file is created, since the file
 system may have changed meanwhile.

@@ -33,9 +33,10 @@ from penstock.stins.shared import NOBODY, Reference
 BUNCH = 64
 """Most frames in one message."""
 EARLY = 0.001
-"""So many seconds before it is due, a bunch is sent with frames that have just come, not on its own."""
+"""Seconds before it is due at which a bunch is sent with frames that have just come, not on its own."""
 COPY_SECONDS = 0.001
-"""So many seconds after a bunch was due whose first frame is still being copied, it is looked at again."""
+"""Seconds after which a bunch that was due, and whose first frame is still being copied, is looked at
+again."""
 HEADER_BYTES, HEADER_BYTES_PER_BLOB = 1024, 128
 """Room for the header of a frame in its slot: checksums and positions of modules count per blob."""
 FIRST_SLOTS = 64

@@ -24,7 +24,7 @@ class Queued(msgspec.Struct, frozen=True):
 
     head: Header | Image | tuple[Reference, ...] | SeriesEnd
     passage: Passage
-    """Of its series: complete once its end message is at the front."""
+    """What has become of the frames of its series: complete once its end message is at the front."""
     rest: Sequence[Buffer] = ()
     """Metadata of a start message, blobs of a frame."""
     nbytes: int = 0

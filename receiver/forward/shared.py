@@ -33,7 +33,8 @@ AHEAD = 64
 STRETCH = 512
 """Slots among which the first free ones are looked for; if there are too few, further on among more."""
 MANY, FULL_SECONDS = 2**14, 0.001
-"""If so many slots are all taken, they are not looked through again for every frame, but after this time."""
+"""Number of slots and seconds: if more slots than this are all taken, they are not looked through again for
+every frame, but after this time."""
 UNLOCKED = 2**18
 """Blobs of so many bytes and more are copied with the interpreter's lock released."""
 _WHOLE = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 1, 0)

@@ -50,7 +50,7 @@ class UnpackedFrame:
 
     @property
     def rule(self) -> PixelRule:
-        """Which of its pixels count."""
+        """Rule by which its pixels count."""
         return PixelRule(self.saturation, self.underload)
 
     @property

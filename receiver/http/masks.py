@@ -1,4 +1,5 @@
-"""Which pixels of the frames on show do not count: asked of the data process once per series and channel."""
+"""The pixels of the frames on show that do not count: asked of the data process once per series and
+channel."""
 
 from __future__ import annotations
 

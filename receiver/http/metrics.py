@@ -29,7 +29,7 @@ class Scrape:
     """Name of the receiver, a label of every metric."""
     status: Status
     measures: Measures
-    """Of the data process."""
+    """Measurements of the data process."""
     healthy: bool
     """True if the data process lives and answers."""
     processes: Mapping[str, int]

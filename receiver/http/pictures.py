@@ -68,7 +68,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True, eq=False)
 class Validity:
-    """Which pixels of a frame count."""
+    """The pixels of a frame that count."""
 
     rule: PixelRule = NO_LIMITS
     no_value: Array | None = None

@@ -59,9 +59,9 @@ class ExpectedSeries:
     frame_time: Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)] | None = None
     """Seconds from one frame to the next, in trigger mode INTERNAL."""
     metadata: dict[str, Any] = field(default_factory=dict)
-    """For the file, as in the second part of a STINS start message."""
+    """Metadata for the file, as in the second part of a STINS start message."""
     seconds: Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)] = 0.0
-    """For how long its first frame is waited for; 0 for ever."""
+    """Seconds for which its first frame is waited for; 0 for ever."""
 
     def part(self, arm: str) -> UserPart:
         """Return it as the user part of this arming."""

@@ -35,7 +35,7 @@ class FrameRefused(Exception):
         super().__init__(message)
         self.kind = kind
         self.retry_after = None if retry_after is None else max(1, math.ceil(retry_after))
-        """In whole seconds, 1 at least."""
+        """Seconds after which to ask again, a whole number of at least 1."""
 
     @property
     def http_status(self) -> int:

@@ -16,11 +16,11 @@ class Request(msgspec.Struct, frozen=True):
     index: int = 0
     """Index of the frame; of "lost", of the first one."""
     limit: int = 0
-    """Of "lost": most ranges."""
+    """Most ranges, for "lost"."""
     series: str | None = None
     """Id of the series that is meant; `None` for the running, or else the last one. Not for a frame."""
     channel: str | None = None
-    """Of "mask": name of the channel; `None` for the first one."""
+    """Name of the channel, for "mask"; `None` for the first one."""
 
 
 class FrameAnswer(msgspec.Struct, frozen=True):

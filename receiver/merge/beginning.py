@@ -47,7 +47,7 @@ class Beginning:
 
     @property
     def waits_for(self) -> str:
-        """Which start messages are still missing, in a sentence; "" before the first."""
+        """Start messages that are still missing, in a sentence; "" before the first."""
         missing = self._missing()
         if len(missing) == len(self._streams):
             return ""

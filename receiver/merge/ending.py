@@ -44,7 +44,7 @@ class Ending:
 
     @property
     def warning(self) -> str:
-        """Which modules are missing from the running series, in a sentence; "" for none."""
+        """Modules that are missing from the running series, in a sentence; "" for none."""
         lost = [f"{stream.endpoint}: {stream.lost}" for stream in self._streams if stream.lost]
         silent = [
             f"{stream.endpoint} sends nothing"

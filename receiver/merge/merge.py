@@ -82,12 +82,12 @@ class Merge:
 
     @property
     def waits_for(self) -> str:
-        """Which start messages are still missing, in a sentence; "" for none."""
+        """Start messages that are still missing, in a sentence; "" for none."""
         return self._beginning.waits_for if self._frames is None else ""
 
     @property
     def warning(self) -> str:
-        """Which modules are missing from the running series, in a sentence; "" for none."""
+        """Modules that are missing from the running series, in a sentence; "" for none."""
         return "" if self._frames is None else self._ending.warning
 
     # -- messages and clocks -------------------------------------------------------------------

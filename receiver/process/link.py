@@ -36,7 +36,7 @@ class Setup(msgspec.Struct, frozen=True):
 
     name: str
     config: ReceiverConfig
-    """With the regions of interest that are in use."""
+    """Configuration with the regions of interest that are in use."""
     ending: bool = False
     """True if it begins without taking series; see "drain"."""
 
@@ -55,17 +55,17 @@ class Command(msgspec.Struct, frozen=True):
     """Id of the series that "stop" leaves to its end message, "" to end the running series now; or of the one
     that "forget" is about."""
     failed: bool = False
-    """For "stop": the series has failed, or was aborted."""
+    """True if the series has failed, or was aborted, for "stop"."""
     request: Request = Request()
     """What is requested, for "request"."""
     rois: dict[str, Rectangle] = {}
     """Regions of interest of the next series."""
     expected: UserPart | None = None
-    """For "expect": file and plan of the series."""
+    """File and plan of the series, for "expect"."""
     seconds: float = 0.0
-    """For "expect": for how long; 0 for ever."""
+    """Seconds for which the series is expected, for "expect"; 0 for ever."""
     on: bool = True
-    """For "drain": whether no new series is to be taken."""
+    """True if no new series is to be taken, for "drain"."""
 
 
 class Snapshot(msgspec.Struct, frozen=True):

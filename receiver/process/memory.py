@@ -54,11 +54,11 @@ class Sizes(NamedTuple):
     """Sizes of one frame on its way through the receiver, in bytes."""
 
     sent: int
-    """As received."""
+    """Bytes as received."""
     plain: int
     """Uncompressed."""
     given: int
-    """Behind the transforms, which may assemble it: as file, consumers and live view get it."""
+    """Bytes behind the transforms, which may assemble it: as file, consumers and live view get it."""
     images: int = 0
     """Images in the metadata, once per series."""
     summed: bool = False

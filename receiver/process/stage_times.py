@@ -53,7 +53,7 @@ BOUNDS = (
 """Upper bounds of the buckets, in seconds; a last one has no bound."""
 SAMPLE_SECONDS = 0.005
 SLOW_SECONDS = 0.001
-"""From which time on every message counts by itself."""
+"""Seconds from which on every message counts by itself."""
 
 STAGES: Mapping[str, str] = {
     "receive": "takes the message off ZeroMQ",
@@ -94,9 +94,9 @@ class StageTimes:
     ) -> None:
         self.stages = {stage: Histogram() for stage in STAGES}
         self.latency = Histogram()
-        """From the sender's time stamp to the file."""
+        """Time from the sender's time stamp to the file."""
         self.idle = Histogram()
-        """From the last frame of a series to Idle, or Error."""
+        """Time from the last frame of a series to Idle, or Error."""
         self.stamps_ahead = 0
         """Number of sampled frames with a time stamp in the future: sender and receiver disagree."""
         self.on = False

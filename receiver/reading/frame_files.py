@@ -44,7 +44,7 @@ class FrameFile(Protocol):
     is_pilatus: bool
     """True if it is a CBF or TIFF of a PILATUS, in which −1 is a pixel without a value, and −2 a bad one."""
     id: str
-    """Of the series; "" if the file does not say."""
+    """Id of the series; "" if the file does not say."""
     state: str | None
     """"in progress", "complete", "incomplete"; `None` if the file does not record it."""
     reason: str

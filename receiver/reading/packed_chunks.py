@@ -36,7 +36,7 @@ class Chunks:
         self.shape: tuple[int, ...] | None = (
             tuple(how.get_chunk()) if how.get_layout() == h5d.CHUNKED else None
         )
-        """Of a chunk; `None` if there are none."""
+        """Shape of a chunk; `None` if there are none."""
         self._filters = -1 if self.shape is None or self.dtype.kind not in "uif" else how.get_nfilters()
         self._codec = _codec(how) if self._filters == 1 else None
         self._pixels = prod(self.shape or ())

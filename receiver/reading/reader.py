@@ -57,9 +57,9 @@ class SeriesFile:
         self._found: dict[str, h5py.Dataset] = {}
         """Datasets of the detector by name, unless more may be written meanwhile: a look-up takes long."""
         self._chunks: dict[str, Chunks] = {}
-        """By the same names."""
+        """Chunks of these datasets, by the same names."""
         self._last: Chunks | None = None
-        """Of another dataset that the frames are in."""
+        """Chunks of another dataset that the frames are in."""
         self.file = open_hdf5(self.path, follow=follow)
         """The HDF5 file, for callers who need more than frames and counts."""
         try:

@@ -22,7 +22,7 @@ class StoredMean(NamedTuple):
     """(rows, cols), float64: of each pixel over the frames in which it has a value and is not saturated; NaN
     where there is none, as in masked pixels."""
     used: str
-    """Of how many frames it is, such as "8 of 10 frames (2 missing)"."""
+    """Number of frames that it is made of, such as "8 of 10 frames (2 missing)"."""
 
 
 def stored_mean(file: FrameFile) -> StoredMean:
@@ -69,7 +69,7 @@ class StoredImage(NamedTuple):
     image: np.ndarray[Any, Any]
     """(rows, cols) of a mean, NaN where there is no value; of another dataset as it is."""
     used: str
-    """Of how many frames it is the mean, such as "8 of 10 frames (2 missing)"; "" of one image."""
+    """Number of frames that it is the mean of, such as "8 of 10 frames (2 missing)"; "" of one image."""
 
 
 def split(path: str) -> tuple[str, str]:

@@ -14,7 +14,7 @@ RGB = 2
 PLAIN, PACK_BITS = 1, 32773
 """Compression: none; PackBits."""
 BEGINNINGS = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
-"""Of a TIFF: byte order, and 42; 43 in a BigTIFF, whose places in the file have 8 bytes."""
+"""First bytes of a TIFF: byte order, and 42; 43 in a BigTIFF, whose places in the file have 8 bytes."""
 
 _GREY = (0, 1)
 """PhotometricInterpretation: white is 0; black is 0."""
@@ -27,7 +27,7 @@ class Page(NamedTuple):
     """What one list of contents says."""
 
     order: str
-    """Of the bytes: "<" or ">"."""
+    """Byte order: "<" or ">"."""
     values: dict[int, tuple[int, ...]]
 
     def one(self, tag: int, usual: int = 1) -> int:
@@ -71,7 +71,7 @@ class _Form(NamedTuple):
     length: str
     """The number of entries in a list of contents, as `struct` names it."""
     place: str
-    """In the file, and the number of an entry's values."""
+    """Format of a place in the file, and of the number of an entry's values, as `struct` names it."""
 
     def number(self, form: str, content: bytes) -> int:
         """Return a number; 0 where the file has ended."""

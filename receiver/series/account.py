@@ -23,7 +23,7 @@ BETTER: Mapping[int, frozenset[FrameStatus]] = {
     FrameStatus.PARTIAL: frozenset((FrameStatus.STORED, FrameStatus.DELIVERED)),
     **dict.fromkeys(GOOD, frozenset()),
 }
-"""By status of a frame: the statuses of a later copy that replaces it. Any other copy is a duplicate."""
+"""Statuses of a later copy that replaces a frame, by the frame's status. Any other copy is a duplicate."""
 _ARRIVED = (*GOOD, FrameStatus.PARTIAL, FrameStatus.CORRUPT)
 _SETTLED = (*_ARRIVED, FrameStatus.NOT_TRIGGERED)
 _NOTHING_YET = int(FrameStatus.PENDING)

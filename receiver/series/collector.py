@@ -80,7 +80,7 @@ class Collector:
         """Number of the last end message of a series without a name."""
         self.series: RunningSeries | None = None
         self._reason_due = 0.0
-        """When a series whose end message has arrived ends without the reason of its device."""
+        """Time at which a series whose end message has arrived ends without the reason of its device."""
         self._not_taken: Header | None = None
         """Header of the last start message if its series could not begin, until its end message."""
         self.is_suspended = False

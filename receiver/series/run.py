@@ -35,7 +35,8 @@ class Run:
         """What all its frames have in common; `None` while no frame may follow."""
         self._refused_for: RunningSeries | None = None
         self._refused = 0
-        """For so many frames of this series the sink is not asked again, which takes as long as all else."""
+        """Number of frames of this series for which the sink is not asked again: asking takes as long as all
+        else."""
         self._is_asked = False
         """True if the sink takes several frames at once, as far as is known since others had their turn."""
         self._at_once = self._most = 0

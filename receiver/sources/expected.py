@@ -53,7 +53,7 @@ class ExpectedSeries:
         self._part: UserPart | None = None
         self._until: float | None = None
         self._ports: set[object] = set()
-        """Those that have begun the series."""
+        """Ports that have begun the series."""
 
     @property
     def waiting(self) -> str:

@@ -111,7 +111,7 @@ class SlsSource:
         self._running: tuple[object, ...] | None = None
         self._last = (-1, -1)
         self._part: UserPart | None = None
-        """Of the running acquisition; `None` if it is somebody else's."""
+        """User part of the running acquisition; `None` if it is somebody else's."""
 
     def decode(self, parts: Sequence[Buffer]) -> Decoded:
         """Decode one message: a frame, preceded by the start of its series if it is the first; or the end.

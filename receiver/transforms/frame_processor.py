@@ -44,11 +44,11 @@ class Result(NamedTuple):
     frame: Future[Frame] | None
     """The transformed one; `None` if its turn is awaited for that."""
     rule: PixelRule = NO_RULE
-    """By which its pixels count, if the chain asks."""
+    """Rule by which its pixels count, if the chain asks."""
     sums: Future[tuple[str, ...]] | None = None
     """Checksums of its blobs, as received; `None` if its turn is awaited for that."""
     algorithm: str | None = None
-    """Of the checksums."""
+    """Algorithm of the checksums."""
 
 
 class FrameProcessor:

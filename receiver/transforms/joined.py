@@ -40,7 +40,7 @@ class Joined:
         self.places = [] if self._without else [place for place in places if place is not None]
         """Positions of the modules as they announced them; empty if one of them did not."""
         self.rules = tuple(rule_of(start.metadata) for start in starts)
-        """Which pixels count, by module."""
+        """Rules by which pixels count, by module."""
         self.format: tuple[tuple[int, ...], str, str, int] | None = None
         """Rows and columns, type, and compression of every module's frames: from the start messages, or else
         from the first sound frame."""
@@ -62,7 +62,7 @@ class Joined:
 
     @property
     def rule(self) -> PixelRule:
-        """Which pixels count in the assembled image: limits that are the same in all modules."""
+        """Rule by which pixels count in the assembled image: limits that are the same in all modules."""
         saturations, underloads = (
             {getattr(rule, name) for rule in self.rules} for name in ("saturation", "underload")
         )

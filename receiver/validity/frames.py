@@ -1,4 +1,4 @@
-"""Which frames of a series or a file have data, by their status.
+"""The frames of a series or a file that have data, by their status.
 
 A frame is *whole* (stored), *partial* (some of its modules or pixels are missing), *absent* (it never came,
 or what came was not stored), or *pending* (it may still come). What is read where a frame is absent or

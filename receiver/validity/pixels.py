@@ -1,4 +1,5 @@
-"""Which pixels count: a pure function of the value, the type, and what the detector says of its counts.
+"""The rule of pixels that count: a pure function of the value, the type, and what the detector says of its
+counts.
 
 A pixel has *no value* where it is masked, in a gap, missing, NaN or infinite, or below the detector's
 `underload_value`: it counts nowhere. It is *saturated* at or above `saturation_value`: it counts in sums and
@@ -29,7 +30,7 @@ class Flag(IntEnum):
     INVALID = 1
     """It has no value: a gap, a masked, dead or missing pixel."""
     SATURATED = 2
-    """At or above what the detector can count."""
+    """It is at or above what the detector can count."""
 
 
 class Limits(NamedTuple):

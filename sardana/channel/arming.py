@@ -49,7 +49,7 @@ class Arming:
         self._context: dict[str, Any] = {}
         self.file_template = file_template.DEFAULT
         self.pattern = ""
-        """Of the measurement group; takes precedence over `file_template`."""
+        """Pattern of the measurement group; takes precedence over `file_template`."""
         self.references = True
         """Sardana wants references to files; else images."""
 

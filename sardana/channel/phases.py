@@ -9,12 +9,12 @@ from penstock.stins.table import Table
 
 
 class Phase(StrEnum):
-    """Where a channel is in the series that it has armed."""
+    """The phase of a channel in the series that it has armed."""
 
     IDLE = "idle"
     """There is no series of this channel, or none any more."""
     ARMED = "armed"
-    """Between two points: the detector waits for the next start."""
+    """The detector waits for the next start, between two points."""
     EXPOSING = "exposing"
     """Frames of the starts so far are still to come."""
     CLOSING = "closing"
@@ -22,7 +22,8 @@ class Phase(StrEnum):
     ENDING = "ending"
     """The series was stopped early; the file is being closed."""
     FAILED = "failed"
-    """Until the next series is prepared: Sardana asks more than once how an acquisition ended."""
+    """The series has failed, until the next one is prepared: Sardana asks more than once how an acquisition
+    ended."""
 
 
 class Event(Enum):

@@ -36,8 +36,8 @@ SYNCHRONIZATIONS: Final[Mapping[str, Synchronization]] = {
     "HardwareGate": Synchronization(EXTERNAL_MULTI_GATE, burst=False, polled=True),
     "HardwareStart": Synchronization(EXTERNAL, burst=True, polled=True),
 }
-"""By the name in Sardana's AcqSynch. With software triggers and gates, Sardana gives repetitions = 1 and
-counts every repetition as a start."""
+"""Synchronizations by the name in Sardana's AcqSynch. With software triggers and gates, Sardana gives
+repetitions = 1 and counts every repetition as a start."""
 
 
 @dataclass(frozen=True)

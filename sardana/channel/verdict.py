@@ -16,7 +16,7 @@ MOST_NAMED: Final = 10
 
 @dataclass(frozen=True)
 class Assessment:
-    """Of one series; both are "" when everything is there."""
+    """Assessment of one series; both texts are "" when everything is there."""
 
     fault: str = ""
     warning: str = ""

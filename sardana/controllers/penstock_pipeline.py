@@ -19,7 +19,7 @@ from sardana.pool.controller import (
 from penstock.sardana.pipelines.controller import ResultsController
 
 MOST_POINTS = 16 * 1024
-"""Of a 1D channel's Value in Sardana 3.7."""
+"""Most points of a 1D channel's Value in Sardana 3.7."""
 
 
 class PenstockPipelineCounter(ResultsController, CounterTimerController):

@@ -60,13 +60,13 @@ class Unit:
     name: str
     """Name of the channel in Sardana, too."""
     properties: Mapping[str, object] = field(default_factory=dict)
-    """Of the detector's Tango device, in addition to the necessary ones."""
+    """Properties of the detector's Tango device, in addition to the necessary ones."""
     receiver: Mapping[str, object] = field(default_factory=dict)
     """Keys of the receiver's configuration, likewise."""
     model: str = "Simulator"
     """Tango class of its device, one of `stage.MODELS`."""
     options: Mapping[str, Any] = field(default_factory=dict)
-    """Of the simulated unit of that model; see `stage`."""
+    """Options of the simulated unit of that model; see `stage`."""
 
     @property
     def device(self) -> str:

@@ -28,7 +28,7 @@ config.Spock.door_name = "{door}"
 config.Spock.macro_server_name = "{macro_server}"
 sardana.spock.load_config(config)
 """
-"""As spock itself writes it, but without asking for the Door."""
+"""Configuration as spock itself writes it, but without asking for the Door."""
 START = """\
 import taurus
 taurus.setLogLevel(taurus.Error)

@@ -22,7 +22,7 @@ class Shown:
 
     result: str = ""
     shape: tuple[int, ...] | None = ()
-    """Of one value; `None` for a curve of any length."""
+    """Shape of one value; `None` for a curve of any length."""
 
     def blank(self) -> Any:
         """Return the value of a frame that has none."""
@@ -39,7 +39,7 @@ class Acquisition:
     per_start: int
     """Frames per start."""
     seconds: float
-    """Of one exposure."""
+    """Seconds of one exposure."""
     before: Look | None
     """The detector when the series was announced; it may have been armed already, or not yet."""
     axes: Mapping[int, Shown]
@@ -69,9 +69,9 @@ class Acquisition:
     over_since: float | None = None
     """Monotonic time since which all frames are out of the detector."""
     values: dict[int, list[Any]] = field(default_factory=dict)
-    """By axis, one per frame."""
+    """Values by axis, one per frame."""
     given: dict[int, int] = field(default_factory=dict)
-    """By axis, the number of values that Sardana was given."""
+    """Number of values that Sardana was given, by axis."""
 
     @property
     def names(self) -> list[str]:

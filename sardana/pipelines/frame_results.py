@@ -79,7 +79,7 @@ class FrameResults(AxesReader[Shown, Acquisition]):
 
     @property
     def warning(self) -> str:
-        """Which frames have no value, and why, in lines; "" if all have theirs."""
+        """Frames that have no value, and why, in lines; "" if all have theirs."""
         return self._reading.tally.text(self._reading.result_seconds)
 
     # An acquisition -----------------------------------------------------------------------------

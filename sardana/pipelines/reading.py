@@ -56,7 +56,7 @@ class Reading:
         self._clock = clock
         self._changed = changed
         self.tally = Tally("pipeline")
-        """Of the acquisitions that are counted together."""
+        """Tally of the acquisitions that are counted together."""
 
     def pause(self, acquisition: Acquisition) -> float:
         """Return the seconds until the next question: few for a point that ought to be done."""

@@ -1,4 +1,4 @@
-"""Which frames of a scan have no value, and why, in sentences."""
+"""The frames of a scan that have no value, and why, in sentences."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Tally:
         self._before, self._frames = self._before + self._frames, 0
 
     def expect(self, frames: int) -> None:
-        """So many frames of this series have been started."""
+        """Note the number of frames of this series that have been started."""
         self._frames = frames
 
     def state(self, frame: int, code: int) -> None:

@@ -64,7 +64,7 @@ class _Series:
     values: dict[int, array[float]] = field(default_factory=dict)
     """Values by axis, one per frame."""
     given: dict[int, int] = field(default_factory=dict)
-    """By axis, the number of values that Sardana was given."""
+    """Number of values that Sardana was given, by axis."""
     waits_since: float = 0.0
     """Monotonic time since which no value has come although the detector has delivered all frames; or 0."""
 

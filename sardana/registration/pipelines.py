@@ -40,7 +40,7 @@ KINDS: Final[Mapping[int, Kind]] = {
     0: Kind("counters", "PenstockPipelineCounter", "CTExpChannel"),
     1: Kind("curves", "PenstockPipelineCurve", "OneDExpChannel"),
 }
-"""By the number of dimensions."""
+"""Kinds of channels, by the number of dimensions."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Pipeline:
     """What is to be shown in a Pool."""
 
     name: str
-    """With which the names of channels and controllers begin."""
+    """Prefix of the names of channels and controllers."""
     pipeline: str = ""
     """Tango name of its device, or the address of its HTTP API; "" where it is removed."""
     detector: str = ""

@@ -96,7 +96,7 @@ class Engine:
         self._busy = ""
         self._checks = 0
         self._is_given_up = False
-        """Of a series that is being prepared: nobody waits for it any more."""
+        """True if nobody waits any more for the series that is being prepared."""
         self._closing = False
         self._jobs = Jobs(self._name)
         self._sends = Jobs(self._name)

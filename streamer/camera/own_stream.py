@@ -34,7 +34,7 @@ class BoxState(StrEnum):
     ARMED = "armed"
     """The box takes triggers, or frames."""
     UNINITIALISED = "uninitialised"
-    """After power-on: the box needs `reset`, which may take a minute."""
+    """State after power-on: the box needs `reset`, which may take a minute."""
     ERROR = "error"
 
 

@@ -86,7 +86,8 @@ class PushSocket:
         self._socket.setsockopt(zmq.HANDSHAKE_IVL, HANDSHAKE_MS)
         self._limit = hwm
         self._in_flight: list[zmq.MessageTracker] = []
-        """Of messages whose memory ZeroMQ may still read; also of some that it has let go of since."""
+        """Trackers of messages whose memory ZeroMQ may still read; also of some that it has let go of
+        since."""
         self._connections = Connections()
         self._is_open = False  # true if there is a peer
         self._has_news = (

@@ -76,11 +76,11 @@ class Parameter(msgspec.Struct, frozen=True, kw_only=True):
     writable: bool = True
     memorized: bool = False
     required: bool = False
-    """Of a property without which no device can work; `doc` says then what to set it to."""
+    """True for a property without which no device can work; `doc` says then what to set it to."""
     is_list: bool = False
-    """Of a property that is a text: words separated by blanks, or one per line in Tango's database."""
+    """True for a property that is a text: words separated by blanks, or one per line in Tango's database."""
     expert: bool = False
-    """Of Tango's display level EXPERT: a text for programs, too long for a field of a panel."""
+    """True for Tango's display level EXPERT: a text for programs, too long for a field of a panel."""
     format: str = ""
     """printf format for displays; for a writable float "%.Ng" with at least `LEAST_DIGITS` digits."""
 

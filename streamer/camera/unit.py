@@ -76,7 +76,7 @@ class Unit(ABC):
     parameters: ClassVar[tuple[Parameter, ...]] = ()
     """Parameters of this model in addition to the standard ones."""
     trigger_modes: tuple[TriggerMode, ...]
-    """Those of the model; set again in `__init__` if a unit has fewer."""
+    """Trigger modes of the model; set again in `__init__` if a unit has fewer."""
     index_source: IndexSource
     """How frames are assigned to triggers: by the model, or set in `__init__` if its units differ."""
 

@@ -91,7 +91,7 @@ class Series:
         """True while a software trigger is running; in INTERNAL mode the start of the series."""
         self.software_triggers = 0
         self.armed_at = self.ended_at = self.triggered_at = self.sent_at = 0.0
-        """When arming, the end and the last trigger began, and when `sent` last changed, by the engine's
+        """Times at which arming, the end and the last trigger began, and `sent` last changed, by the engine's
         clock."""
         self.ended_early: bool | None = False
         """See `StreamerStatus`."""

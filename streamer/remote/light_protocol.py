@@ -107,8 +107,7 @@ class Begin(Request, frozen=True, kw_only=True):
     metadata: Mapping[str, Any] = {}
     """Second part of the start message."""
     image: Mapping[str, Any]
-    """For the header of each frame: `shape`, `type`, and what else is the same for all, such as
-    `exposure_time`."""
+    """What is the same for the header of each frame: `shape`, `type`, and more, such as `exposure_time`."""
     planned: Count = 0
     first: Count = 0
     """Number in the name of the first file."""
@@ -125,7 +124,7 @@ class Finish(Request, frozen=True, kw_only=True):
 
     series: str
     reason: str = "complete"
-    """As in the end message: "complete", "stop" or "fault"."""
+    """Reason as in the end message: "complete", "stop" or "fault"."""
     message: str = ""
     triggered: Count | None = None
     """Frames that were triggered: as many are waited for, 2 s each, and counted as lost otherwise."""

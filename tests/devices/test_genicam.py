@@ -16,7 +16,7 @@ import pytest
 from penstock.devices._genicam import priority
 from penstock.devices.genicam import GenICam
 from penstock.streamer.camera.checks import complete_properties
-from penstock.streamer.camera.errors import Refused
+from penstock.streamer.camera.driver import Refused
 from penstock.streamer.camera.settings import Limits, TriggerMode, Value
 from penstock.streamer.camera.unit import CameraError
 from tests.contract.test_camera_contract import CameraContract

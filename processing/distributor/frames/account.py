@@ -18,7 +18,7 @@ from penstock.processing.results.beyond import Beyond
 from penstock.processing.results.layout import MOST_PLANNED
 
 Indices: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
-"""Of frames, each once."""
+"""Indices of frames, each once."""
 REACH = 2**24
 """How far beyond the highest index a frame may be where frames have no state before they come: a wrong index
 must not take memory. A receiver that was told the number has this limit, too, and else a lower one; but not

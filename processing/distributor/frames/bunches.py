@@ -30,14 +30,14 @@ class Departure(msgspec.Struct):
     """A worker that was gone, and what became of the frames that it had in work."""
 
     number: int
-    """Of the worker."""
+    """Number of the worker."""
     at: float
-    """When it was noticed, in the caller's time."""
+    """Time at which it was noticed, by the caller's clock."""
     frames: int = 0
     waiting: int = 0
-    """Those that nobody has yet."""
+    """Number of frames that nobody has yet."""
     seconds: float = 0.0
-    """From then until the last of them was with another worker."""
+    """Time in seconds from then until the last of them was with another worker."""
 
 
 class Item(msgspec.Struct):
@@ -47,15 +47,15 @@ class Item(msgspec.Struct):
     content: Any
     """How to get its pixels: nothing to the schedule."""
     nbytes: int
-    """Of header and blobs."""
+    """Bytes of header and blobs."""
     shared: bool = False
     """True if it lies in shared memory, so that it takes no bytes on the way to a worker that can read it."""
     located: Any = None
-    """Where its blobs lie in a file, so that a worker of this machine can read it there; `None`: nowhere."""
+    """Place of its blobs in a file, so that a worker of this machine can read it there; `None`: nowhere."""
     deaths: int = 0
     """Workers that have died with it."""
     departure: Departure | None = None
-    """Of the worker that had it, until another one has it."""
+    """Departure of the worker that had it, until another one has it."""
     channels: tuple[float | None, ...] = ()
     """Values of the channels that a step needs, in their order."""
 
@@ -71,7 +71,7 @@ class Bunch(msgspec.Struct, frozen=True, eq=False):
     way: Way
     alone: bool = False
     given: float = 0.0
-    """When, in the caller's time."""
+    """Time at which it was given, by the caller's clock."""
 
     def apart(self, *places: Container[int]) -> list[tuple[tuple[Item, ...], Indices]]:
         """Return the frames at some places, those at others, and so on, with their indices; those at no such
@@ -123,16 +123,16 @@ class Worker:
         self.unopened: set[int] = set()
         """Series of which it could not open a file."""
         self.seconds: float | None = None
-        """Per frame; `None` before its first bunch, which has one frame."""
+        """Seconds per frame; `None` before its first bunch, which has one frame."""
         self.frames = 0
         """Processed so far."""
         self.work: dict[int, Bunch] = {}
         self.held: dict[int, Bunch] = {}
-        """By number: bunches in work, and those in accumulated values that it has."""
+        """Bunches in work, and those in accumulated values that it has, by number."""
         self.held_frames = self.held_bytes = 0
-        """Of those that keep memory until they are handed over."""
+        """Frames that keep memory until they are handed over, and their bytes."""
         self.since = 0.0
-        """When it began with the first of its bunches in work."""
+        """Time at which it began with the first of its bunches in work."""
 
     def way(self, series: int, item: Item) -> Way:
         """Return how it gets a frame of a series."""
@@ -177,11 +177,11 @@ class Queue:
         self.account = account
         self.fresh: deque[Item] = deque()
         self.early: dict[int, Item] = {}
-        """Those that wait for values of channels, by index, in the order in which they came."""
+        """Frames that wait for values of channels, by index, in the order in which they came."""
         self.alone: deque[Item] = deque()
-        """Those that a worker has died with."""
+        """Frames that a worker has died with."""
         self.rest: deque[Item] = deque()
-        """Those that come from the file: they take no memory, and so wait for all that do."""
+        """Frames that come from the file: they take no memory, and so wait for all that do."""
 
     def again(self, items: Sequence[Item]) -> None:
         """Take frames back: those that a worker has died with are tried alone, and what was tried most often

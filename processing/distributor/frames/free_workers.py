@@ -1,4 +1,4 @@
-"""Which worker has room for another bunch."""
+"""The workers that have room for another bunch."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class FreeWorkers:
         self.preparing: set[tuple[int, int]] = set()
         """Worker and series, of workers that have been told of a series, and have not begun with it."""
         self.refusing: dict[int, set[int]] = {}
-        """By series: workers whose classes have refused to start it."""
+        """Workers whose classes have refused to start a series, by series."""
         self._spare: int | None = None
 
     def takes(self, number: int, series: int) -> bool:

@@ -75,7 +75,7 @@ class Schedule(Queues):
         self.lost_workers = LostWorkers()
         """What was taken from them."""
         self.died_starting: dict[int, int] = {}
-        """By series: workers that have died while they started it, since one has begun with it."""
+        """Workers that have died while they started a series, since one has begun with it, by series."""
         self._bunches = 0
         self._free = FreeWorkers(self.workers)
 

@@ -18,7 +18,7 @@ class Begun(msgspec.Struct, frozen=True):
     """Path of the detector's group in it; "" if unknown."""
     started: float
     mask: bytes | None
-    """As .npy; `None` if it was not asked for, or there is none."""
+    """Pixel mask as .npy; `None` if it was not asked for, or there is none."""
 
 
 class Over(msgspec.Struct, frozen=True):
@@ -57,7 +57,7 @@ class Entry(msgspec.Struct, frozen=True):
 
     name: str
     endpoint: str
-    """To connect to."""
+    """Endpoint to connect to."""
     shared: str
     """Path of its memory; "" if it has none."""
 

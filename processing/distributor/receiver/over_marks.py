@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from hashlib import blake2b
 
 BYTES = 8
-"""Of a mark: all of them together fit into one message."""
+"""Bytes of a mark: all of them together fit into one message."""
 REMEMBERED = 2_000
 """More than a receiver tells of (1,000)."""
 

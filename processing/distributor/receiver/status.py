@@ -40,7 +40,7 @@ class Word:
         self._told: dict[_Key, None] = {}
         """Series of which it was told that they are over."""
         self._listed: dict[_Key, None] = {}
-        """Those that were seen in the past: what is older was seen, too."""
+        """Series that were seen in the past: what is older was seen, too."""
         self.has_looked = False
         """True if the past was looked at."""
 

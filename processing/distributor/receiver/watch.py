@@ -28,7 +28,7 @@ from penstock.stins.addresses import host_port
 log = logging.getLogger(__name__)
 
 LEAST_SECONDS = 0.1
-"""Between two looks at the status of a receiver."""
+"""Shortest time in seconds between two looks at the status of a receiver."""
 SERIES_SECONDS = 1.0
 """The same within a series, of which nothing is to be learned but its end: the stream tells of that, too,
 unless the receiver is killed."""
@@ -36,7 +36,7 @@ WAIT_SECONDS = 0.5
 """Longest time for which the receiver keeps a question that has no new answer: questions of the distributor
 wait so long, and come when a series begins, which is news."""
 AGAIN_SECONDS = 0.5
-"""Before a receiver that does not answer is asked again."""
+"""Seconds after which a receiver that does not answer is asked again."""
 TIMEOUT = 2.0
 
 

@@ -40,7 +40,7 @@ class Answers:
         self.runs: dict[int, Run] = {}
         """Series by the numbers of their parts."""
         self.value_bytes = 0
-        """Of frames by value that are not in a final state."""
+        """Bytes of frames by value that are not in a final state."""
         self._schedule = schedule
         self._errors = errors
         self._fail = fail

@@ -25,7 +25,7 @@ class FileSeries(msgspec.Struct):
     planned: int | None
     header: Header
     mask: bytes | None = None
-    """As .npy."""
+    """Pixel mask as .npy."""
     metadata: bytes = b"{}"
     frames: FileFrames | None = None
     """The open file, if it was read."""
@@ -93,7 +93,7 @@ thousand after a pipeline was in Error for long. More would not be processed soo
 
 
 class FromFiles:
-    """Those that wait.
+    """The series that wait to be read from their files.
 
     Args:
         runs: all series that are not over.

@@ -35,8 +35,8 @@ class PastSeries:
 
     def __init__(self, over: bytes = b"", shown: Sequence[Series] = ()) -> None:
         self._shown: deque[tuple[float, Series]] = deque(maxlen=SHOWN)
-        """When they began, and what is said of them, as they ended, the last one first: their accumulated
-        values may be large."""
+        """Time at which each of the last series began, and what is said of it as it ended, the last one
+        first: their accumulated values may be large."""
         self.finals: dict[State, int] = dict.fromkeys(FINAL, 0)
         """Frames in each final state, without those of an earlier distributor."""
         self._shown += [(-float(place), series) for place, series in enumerate(shown, 1)]

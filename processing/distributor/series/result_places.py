@@ -1,4 +1,4 @@
-"""Where the results of a series go: a new file, that of an earlier distributor, or none."""
+"""The place of a series' results: a new file, that of an earlier distributor, or none."""
 
 from __future__ import annotations
 

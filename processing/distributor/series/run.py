@@ -64,12 +64,12 @@ class Run:
         """Number of frames that its sender has announced, if a start message has come."""
         self.parts: list[Part] = []
         self.mask: bytes | None = None
-        """As .npy, if it is not in the metadata."""
+        """Pixel mask as .npy, if it is not in the metadata."""
         self.store = Store(None)
         self.file: str | None = None
         """The raw file."""
         self.started = 0.0
-        """When it began, as the receiver says: seconds since 1970."""
+        """Start of the series, as the receiver says: seconds since 1970."""
         self.end: SeriesEnd | None = None
         self.over: Over | None = None
         self.broken = ""
@@ -89,7 +89,7 @@ class Run:
         self.was_resumed = False
         """True if an earlier distributor had begun its result file."""
         self.next_frame = 0
-        """Behind the highest index that was given to a worker."""
+        """Index behind the highest one that was given to a worker."""
         self.rest = FileRest(schedule)
         """Its frames that are taken from the raw file."""
         self.stream_is_over = False
@@ -101,19 +101,19 @@ class Run:
         self.whole_error = ""
         """Why there are no results of the series as a whole; a sentence."""
         self.joining: Joining | None = None
-        """Of values of channels to its frames."""
+        """The join of values of channels to its frames; `None` without channels."""
         self.rest_after = 0.0
         """Monotonic time before which frames of the file are not joined to values that they need."""
         self._schedule = schedule
 
     @property
     def number(self) -> int:
-        """Of its last part."""
+        """Number of its last part."""
         return self.parts[-1].number
 
     @property
     def numbers(self) -> list[int]:
-        """Of all parts."""
+        """Numbers of all parts."""
         return [part.number for part in self.parts]
 
     def part(self, number: int) -> Part:

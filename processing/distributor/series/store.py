@@ -108,7 +108,7 @@ class Store:
 
     @property
     def path(self) -> str | None:
-        """Of the result file."""
+        """Path of the result file; `None` if results are not stored."""
         return None if self.file is None else str(self.file.path)
 
     @property

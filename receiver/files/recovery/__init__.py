@@ -1,1 +1,1 @@
-"""After a crash: which files were open, what is in them, and how a series goes on."""
+"""Recovery after a crash: which files were open, what is in them, and how a series goes on."""

@@ -28,7 +28,7 @@ from penstock.stins.messages import Header
 log = logging.getLogger(__name__)
 
 FOLDER = ".penstock"
-"""In the data root, unless another folder is configured."""
+"""Folder of the journal in the data root, unless another one is configured."""
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""After a writer died: each file in the journal is marked as incomplete, or its series is resumed.
+"""Recovery after a writer died: each file in the journal is marked as incomplete, or its series is resumed.
 
 Called by the data process when it starts, and by the HTTP process when the data process has died. A file
 that was moved, replaced or damaged, that may not be written, or that another receiver is writing, is left as

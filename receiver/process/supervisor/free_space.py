@@ -12,7 +12,7 @@ from collections.abc import Callable
 REFRESH_SECONDS = 5.0
 """Seconds between two looks."""
 HANGS_SECONDS = 10.0
-"""If a look takes longer, the last value is no longer valid."""
+"""Seconds of a look after which the last value is no longer valid."""
 STEP = 2**20
 """Resolution in bytes, so that small changes by other programs do not count."""
 

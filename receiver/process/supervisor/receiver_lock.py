@@ -31,7 +31,7 @@ class Holder(msgspec.Struct, frozen=True, kw_only=True):
 
     host: str
     pid: int
-    """Of its HTTP process."""
+    """Process id of its HTTP process."""
     since: float
     """Seconds since 1970 (UTC)."""
 

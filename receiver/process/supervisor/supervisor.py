@@ -229,7 +229,7 @@ class Supervisor(Parent[Snapshot]):
 
     @property
     def _ending_as_told(self) -> Ending:
-        """Of the status: the data process is told a moment later."""
+        """Ending of the status: the data process is told a moment later."""
         return (self._snapshot.status.ending or "draining") if self._ending else ""
 
     @property

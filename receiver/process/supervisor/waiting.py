@@ -33,7 +33,7 @@ class Waiting:
         self._task: asyncio.Task[None] | None = None
         self._when_over: Callable[[], None] = lambda: None
         self.sentence = ""
-        """For whom it waits; "" if it does not."""
+        """Sentence that says for whom it waits; "" if it does not."""
 
     async def begin(self) -> None:
         """Start the receiver, or begin to wait.

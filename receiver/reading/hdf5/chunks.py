@@ -1,4 +1,4 @@
-"""Which pixels of a dataset that is stored in its own file were ever written."""
+"""The pixels of a dataset that were ever written, if it is stored in its own file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Box: TypeAlias = "tuple[tuple[int, int], ...]"
 NEVER = "it was never written: the file has a place for it, and no pixels"
 PARTLY = "a part of it was never written: the file has a place for it, and no pixels"
 MOST_CHUNKS = 2**26
-"""Of a dataset with more, what was never written is not looked for."""
+"""Most chunks of a dataset; with more, what was never written is not looked for."""
 
 
 class Chunks:
@@ -36,7 +36,7 @@ class Chunks:
         self._chunk = tuple(how.get_chunk()) if layout == h5d.CHUNKED else self.shape
         self._why = ""
         self._there: Bools | None = None
-        """By place in the grid of chunks, whether it was written; `None`: all were."""
+        """Flags of the chunks that were written, by place in their grid; `None`: all were."""
         self._kept: tuple[Box, tuple[Bools, Bools]] | None = None
         if how.get_external_count():
             self._find_external(data, how)

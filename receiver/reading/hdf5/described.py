@@ -18,7 +18,8 @@ _STANDS = {
     "user": ("detector_orientation",), "vendor": ("detector_orientation", "detector_translation"),
     "acquisition": ("receiver_transforms",),
 }  # fmt: skip
-"""Where start messages, and Penstock's files of them, say how the image stands: see `geometry.known`."""
+"""Parts of start messages, and of Penstock's files of them, that say how the image stands: see
+`geometry.known`."""
 # DECTRIS: "countrate_correction_count_cutoff", beside it in newer files "saturation_value".
 _SATURATIONS = ("saturation_value", "detectorSpecific/countrate_correction_count_cutoff")
 

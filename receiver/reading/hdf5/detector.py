@@ -1,4 +1,5 @@
-"""Which NXdetector holds the frames that are shown, and which NXbeam belongs to it: by class, not by name."""
+"""The NXdetector that holds the frames that are shown, and the NXbeam that belongs to it: by class, not by
+name."""
 
 from __future__ import annotations
 

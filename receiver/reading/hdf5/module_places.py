@@ -1,4 +1,5 @@
-"""Where the modules of an assembled image lie, as the receiver's files say it, and what is between them."""
+"""The places of the modules of an assembled image, as the receiver's files say them, and what is between
+them."""
 
 from __future__ import annotations
 

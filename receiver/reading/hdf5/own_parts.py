@@ -1,4 +1,4 @@
-"""Which frames and pixels a series file of Penstock lacks, as its account tells."""
+"""The frames and pixels that a series file of Penstock lacks, as its account tells."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class Piece:
 
     @cached_property
     def _linked(self) -> LinkedFrames | None:
-        """Where a virtual dataset has its frames from."""
+        """Frames that a virtual dataset shows from other datasets; `None` if it shows none."""
         return linked_frames(self.data) if self.data is not None else None
 
     def close(self) -> None:

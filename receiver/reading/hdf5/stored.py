@@ -1,4 +1,4 @@
-"""Which frames and pixels of any dataset are there, whatever HDF5 reads in their place."""
+"""The frames and pixels of any dataset that are there, whatever HDF5 reads in place of the others."""
 
 from __future__ import annotations
 

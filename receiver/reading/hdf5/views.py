@@ -1,4 +1,4 @@
-"""Which pixels of a virtual dataset are there: in its own file, and in those that it shows.
+"""The pixels of a virtual dataset that are there: in its own file, and in those that it shows.
 
 HDF5 reads the fill value where a file is away, cannot be read, or was never written.
 """

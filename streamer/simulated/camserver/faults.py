@@ -21,11 +21,12 @@ class Faults(msgspec.Struct, forbid_unknown_fields=True):
     lost_files: tuple[int, ...] = ()
     """Numbers of images that are exposed, and whose file does not appear."""
     both_ends: bool = False
-    """After a kill, 7 ERR comes at once, and 7 OK when the exposure has ended, as from some versions."""
+    """True if 7 ERR comes at once after a kill, and 7 OK when the exposure has ended, as from some
+    versions."""
     slow_kill: float = 0.0
     """Seconds from a kill to the end of the exposure, during which camserver still exposes."""
     ignore_kills: int = 0
-    """So many of the next K are not taken."""
+    """Number of the next K that are not taken."""
     silent_ends: bool = False
     """The end of an exposure is not said, as after a kill that was typed at the window of a real one."""
     hang: bool = False

@@ -87,7 +87,7 @@ class Kind(NamedTuple):
     folder: Path
     gap_fill: int
     lines: tuple[str, ...] = ()
-    """Of their headers."""
+    """Lines of their headers."""
 
 
 class Images:

@@ -15,7 +15,7 @@ LEAST_PERIOD = 2e-3
 READOUT = 0.95e-3
 """Seconds by which the period has to be longer than the exposure ([um] p. 53)."""
 LEAST_THRESHOLD, GREATEST_THRESHOLD = 1600, 18000
-"""In eV; camserver says only that another one is out of range."""
+"""Least and greatest threshold in eV; camserver says only that another one is out of range."""
 GAINS = ("lowg", "midg", "highg", "uhighg")
 """Words for gains, which a PILATUS3 ignores ([um] p. 55)."""
 TRIMMED = "/tmp/setthreshold.cmd"

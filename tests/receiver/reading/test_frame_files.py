@@ -18,7 +18,8 @@ import pytest
 
 from penstock.receiver.models import FrameStatus
 from penstock.receiver.reading.frame_files import open_frames
-from penstock.receiver.reading.image_files import TIFF_TYPES, is_pilatus, write_tiff
+from penstock.receiver.reading.image_files import TIFF_TYPES, write_tiff
+from penstock.receiver.reading.pilatus_header import is_pilatus
 from penstock.receiver.reading.reader import ReaderError
 from tests.receiver.h5_file import picture, write_series
 

@@ -13,7 +13,7 @@ from penstock.stins.messages import Buffer
 MOST_FRAME_BYTES = 2**16
 """Largest frame that is gathered."""
 GATHERED_FRAMES = 32
-"""As soon as so many frames wait, they are written before the next one is taken."""
+"""Number of waiting frames at which they are written before the next one is taken."""
 
 
 class GatheredWrites:
@@ -33,9 +33,10 @@ class GatheredWrites:
         self._descriptor = descriptor
         self._indices: list[int] = []
         self._parts: list[tuple[int, list[Buffer]]] = []
-        """Where adjacent blobs begin in the file, and the blobs; all of them in the order of `_indices`."""
+        """Offset in the file, and blobs, of each run of adjacent ones; all of them in the order of
+        `_indices`."""
         self._end = -1
-        """Where the last blob ends."""
+        """Offset in the file behind the last blob."""
 
     def put(self, index: int, blob: Buffer, offset: int) -> None:
         """Take the blob of a frame that belongs at this offset.

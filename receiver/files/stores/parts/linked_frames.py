@@ -128,7 +128,7 @@ class LinkedFrames:
         self._virtual: dict[tuple[str, str], bool] = {}
         self._series: dict[tuple[str, str], str | None] = {}
         self._last: tuple[int, int, Any, int] = (0, 0, None, 0)
-        """Where the frames lie that were asked for last: index of the first, behind the last, dataset, index
+        """Place of the frames that were asked for last: index of the first, behind the last, dataset, index
         of the first there."""
 
     def find(self, index: int) -> tuple[Any, int] | None:

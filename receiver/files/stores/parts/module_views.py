@@ -36,7 +36,7 @@ class Placement(NamedTuple):
     shape: tuple[int, ...]
     """Shape of a frame."""
     corners: tuple[tuple[int, ...], ...]
-    """Where the first pixel of each module is in a frame."""
+    """Position of the first pixel of each module in a frame."""
 
 
 class ModuleViews:
@@ -154,7 +154,7 @@ def module_files(detector: Any) -> int:
 
 
 class ModuleSource(NamedTuple):
-    """Where a module is."""
+    """The file of a module."""
 
     module: int
     file: str

@@ -33,7 +33,7 @@ class Mark(NamedTuple):
     series: str
     """Id of its series."""
     part: int
-    """Which part it is, counted from 0."""
+    """Number of the part, from 0."""
 
 
 def mark_of(file: h5py.File) -> Mark | None:
