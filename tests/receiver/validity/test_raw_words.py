@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.receiver.validity.pixels import JUNGFRAU, note
+from penstock.receiver.validity.raw_words import JUNGFRAU, note
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from penstock.receiver.process.transform_files import read
-from penstock.receiver.transforms.steps import Transform, dark_flat, energy, mask, orientation, rotate
+from penstock.receiver.transforms.steps import Transform, dark_flat, energy, mask, orientation
 from penstock.receiver.transforms.steps.format import Format, FormatError, Step, TransformConfigError
 from penstock.receiver.validity.pixels import PixelRule
 from tests.receiver.transforms.steps import references
@@ -41,7 +41,7 @@ SHAPES = [(1, 1), (1, 5), (7, 3), (24, 31)]
 @pytest.mark.parametrize("turns", [1, 2, 3])
 def test_rotate_agrees_with_its_reference(turns: int, shape: tuple[int, int]) -> None:
     image = counts(shape)
-    np.testing.assert_array_equal(rotate.rotate(image, turns), references.rotate(image, turns))
+    np.testing.assert_array_equal(orientation.rotate(image, turns), references.rotate(image, turns))
 
 
 @pytest.mark.parametrize("direction", ["left-right", "up-down"])
