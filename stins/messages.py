@@ -14,7 +14,7 @@ from typing import Annotated, Any, TypeAlias
 
 import msgspec
 
-Buffer: TypeAlias = "bytes | bytearray | memoryview"
+Buffer: TypeAlias = bytes | bytearray | memoryview
 
 # Bounds for values that JSON allows: numbers that no file can hold, names that no log can show.
 Number: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
