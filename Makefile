@@ -9,6 +9,9 @@ SHELL := /bin/bash
 VENV := .venv
 # Programs of others, each in an environment of its own: they are not dependencies.
 JUDGES := .venv-judges
+# Sphinx, which nothing but `make docs` needs.
+DOCS := .venv-docs
+SITE := build/site
 STAMPS := $(VENV)/stamps
 FOLDERS := beamline bench bridges checks cli cluster codecs devices gui hosts processing receiver resources sardana service stins streamer
 REQUIREMENTS := setup.cfg pyproject.toml constraints.txt
@@ -83,7 +86,7 @@ quick: $(STAMPS)/develop ## the tests of pure code, in half a minute: for every 
 	QT_QPA_PLATFORM=offscreen pytest -q -m 'not slow' $(PARALLEL) $(addprefix tests/,$(QUICK)) $(ARGS)
 
 .PHONY: test-slow
-test-slow: $(STAMPS)/develop judges ## the slow tests: many seeds and variants, most how-tos, kills at every moment, every window on a screen
+test-slow: $(STAMPS)/develop judges $(DOCS)/stamp ## the slow tests: many seeds and variants, most how-tos, kills at every moment, every window on a screen
 	@.ci/debian-packages $(TEST_PACKAGES) gcc libc6-dev
 	@.ci/debian-packages $(XVFB_PACKAGES) || echo "Xvfb is missing: the windows are not drawn on a screen." >&2
 	PENSTOCK_JUDGES=1 QT_QPA_PLATFORM=offscreen pytest -m slow $(PARALLEL) --durations=25 $(ARGS)
@@ -159,12 +162,20 @@ pictures: $(STAMPS)/develop ## pictures of every window in every state, from a v
 	@.ci/debian-packages $(XVFB_PACKAGES)
 	PENSTOCK_PICTURES=$(CURDIR)/pictures pytest -m slow tests/gui/panel/test_pictures.py tests/gui/live/test_pictures.py $(ARGS)
 
+.PHONY: docs
+docs: $(DOCS)/stamp ## the pages of docs/ as a site with search, in build/site: half a minute
+	@rm -rf $(SITE)
+	@$(DOCS)/bin/sphinx-build --quiet --fail-on-warning --keep-going --jobs auto --fresh-env \
+	    --conf-dir docs/site --doctree-dir $(SITE).doctrees . $(SITE)
+	@echo "The site is in $(SITE): open $(SITE)/docs/index.html in a browser, or serve it and open http://127.0.0.1:8000/docs/"
+	@echo "    python3 -m http.server --bind 127.0.0.1 --directory $(SITE)"
+
 .PHONY: environment
 environment: $(STAMPS)/develop $(VENV)/types/penstock ## install everything for development into .venv
 
 .PHONY: clean
 clean: ## remove .venv and all build results
-	rm -rf $(VENV) $(JUDGES) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf $(VENV) $(JUDGES) $(DOCS) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Stamps, so that nothing is installed twice. A virtual environment cannot be moved: its stamp holds the folder
@@ -202,6 +213,15 @@ $(STAMPS)/develop: $(STAMPS)/venv $(REQUIREMENTS)
 	@echo "Installing penstock[tango,receiver,gui,sardana,dev] into $(VENV): some 1.5 GB, two minutes"
 	@pip install --quiet --constraint constraints.txt --editable '.[tango,receiver,gui,sardana,dev]'
 	@touch $@ $(STAMPS)/run $(STAMPS)/sardana
+
+# It installs Penstock, too, whose docstrings are read, but neither Qt nor Tango.
+$(DOCS)/stamp: $(REQUIREMENTS)
+	@[ -n "$$(.ci/find-python)" ] || .ci/debian-packages python3 python3-venv
+	@rm -rf $(@D)
+	@"$$(.ci/find-python)" -m venv $(@D)
+	@echo "Installing penstock[docs] into $(@D): some 200 MB, half a minute"
+	@$(@D)/bin/pip install --quiet --constraint constraints.txt --editable '.[docs]'
+	@touch $@
 
 # Diamond's simulated EIGER; it does not pin cbor2, and does not work with version 6.
 $(JUDGES)/tickit/stamp: Makefile
