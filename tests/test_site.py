@@ -103,9 +103,11 @@ def test_the_search_has_every_page_and_the_names_of_the_api(site: Path) -> None:
     text = (site / "searchindex.js").read_text()
     index = json.loads(text.removeprefix("Search.setIndex(").removesuffix(")"))
     assert set(PAGES) <= set(index["docnames"])
-    assert {"penstock.streamer.camera", "penstock.processing.processor", "penstock.stins.messages"} <= set(
-        index["objects"]
-    )
+    assert {
+        "penstock.streamer.camera.contract",
+        "penstock.processing.processor",
+        "penstock.stins.messages",
+    } <= set(index["objects"])
 
 
 def test_a_link_to_the_code_leads_to_a_page_with_the_code(site: Path) -> None:
