@@ -22,7 +22,7 @@ from penstock.receiver.http.api import ASSETS
 
 ROOT = Path(__file__).resolve().parent.parent
 QT = {"pyqt5", "pyqt6", "pyside6", "qtpy", "silx", "taurus", "sardana"}
-EXTRAS = {"tango", "receiver", "gui", "epics", "jungfrau", "powder", "processing", "sardana", "dev"}
+EXTRAS = {"tango", "receiver", "gui", "epics", "jungfrau", "powder", "processing", "sardana", "docs", "dev"}
 
 
 @pytest.fixture(scope="module")
