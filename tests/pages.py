@@ -71,8 +71,14 @@ def steps(markdown: str) -> Iterator[Step]:
             yield from _commands(text)
 
 
-def run(page: Path, folder: Path, environment: dict[str, str]) -> None:
+def run(page: Path, folder: Path, environment: dict[str, str], deadline: float = DEADLINE) -> None:
     """Do what a page says, in `folder`.
+
+    Args:
+        page: the page.
+        folder: where its reader is.
+        environment: variables that are added to ours.
+        deadline: seconds for one command.
 
     Raises:
         PageError: a command fails, prints something else, or does not end in time.
@@ -96,7 +102,7 @@ def run(page: Path, folder: Path, environment: dict[str, str]) -> None:
             elif export := re.fullmatch(r"export (\w+)=(\S+)", step.text):
                 environment[export[1]] = export[2]
             else:
-                _do(step, folder, environment)
+                _do(step, folder, environment, deadline)
 
 
 def _commands(text: str) -> Iterator[Step]:
@@ -116,7 +122,7 @@ def _with_free_ports(markdown: str) -> str:
     return _PORT.sub(lambda match: free[match[0]], markdown)
 
 
-def _do(step: Step, folder: Path, environment: dict[str, str]) -> None:
+def _do(step: Step, folder: Path, environment: dict[str, str], deadline: float) -> None:
     if step.kind == "file":
         (folder / step.name).parent.mkdir(parents=True, exist_ok=True)
         (folder / step.name).write_text(step.text)
@@ -125,9 +131,9 @@ def _do(step: Step, folder: Path, environment: dict[str, str]) -> None:
         program = [sys.executable, "-c"] if step.kind == "script" else shell
         with _process([*program, step.text], folder, environment) as process:
             try:
-                output, errors = process.communicate(timeout=DEADLINE)
+                output, errors = process.communicate(timeout=deadline)
             except subprocess.TimeoutExpired:
-                raise PageError(f"still running after {DEADLINE:g} s: {step.text}") from None
+                raise PageError(f"still running after {deadline:g} s: {step.text}") from None
         if process.returncode != 0:
             raise PageError(f"exit status {process.returncode}: {step.text}\n{output}\n{errors}")
         if step.output.strip() and not alike(step.output, output):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -149,3 +150,41 @@ def test_the_script_of_the_tutorial_works_with_an_eiger_by_changing_the_name(tmp
         )
     assert told.stdout.rstrip().endswith("5 written, 0 missing")
     assert (tmp_path / "steps.h5").is_file()
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    """A copy of the checkout as its contributor has it, whose environment is the one of these tests."""
+    named = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT, check=True, capture_output=True, text=True,
+    ).stdout.split("\0")  # fmt: skip
+    folder, environment = tmp_path / "penstock", Path(sys.prefix)
+    for name in filter(None, named):
+        if (ROOT / name).exists():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, folder / name)
+    stamps = folder / ".venv" / "stamps"
+    stamps.mkdir(parents=True)
+    for part in ("bin", "lib"):
+        (stamps.parent / part).symlink_to(environment / part)
+    shutil.copy(environment / "pyvenv.cfg", stamps.parent)
+    (stamps / "venv").write_text(f"{folder}\n")
+    for stamp in ("run", "sardana", "develop"):
+        (stamps / stamp).touch()
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_what_a_contributor_is_told_works_as_it_is_written(clone: Path) -> None:
+    # Variables of a `make` that runs these tests are not those of the contributor's.
+    none = dict.fromkeys(("ARGS", "MAKEFLAGS", "MFLAGS", "MAKEOVERRIDES"), "")
+    run(clone / "CONTRIBUTING.md", clone, none, deadline=600)
+
+
+def test_every_target_of_make_that_a_contributor_is_told_exists() -> None:
+    told = re.findall(r"`?make ([a-z-]+)", (ROOT / "CONTRIBUTING.md").read_text())
+    assert len(told) > 8
+    targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert set(told) <= set(targets)
