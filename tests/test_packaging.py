@@ -274,7 +274,8 @@ def test_a_host_installs_only_what_its_part_needs(host: str, extras: set[str], n
 def test_constraints_pin_everything_that_any_extra_installs() -> None:
     lines = (ROOT / "constraints.txt").read_text().splitlines()
     pinned = {canonicalize_name(line.partition("==")[0]) for line in lines if "==" in line and line[0] != "#"}
-    missing = _closure("penstock", EXTRAS) - pinned - {"penstock", "pip"}
+    # Sphinx has an environment of its own: tests/test_site.py looks at that.
+    missing = _closure("penstock", EXTRAS - {"docs"}) - pinned - {"penstock", "pip"}
     assert not missing, f"constraints.txt: not pinned: {', '.join(sorted(missing))}"
 
 

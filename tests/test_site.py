@@ -11,10 +11,12 @@ import subprocess
 import threading
 from collections.abc import Iterator
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from importlib import metadata
 from pathlib import Path
 from urllib.parse import urljoin
 
 import pytest
+from packaging.utils import canonicalize_name
 
 from tests.browser import CHROMIUM, Browser
 
@@ -136,6 +138,19 @@ def test_a_browser_finds_a_page_and_asks_nobody_else(address: str, tmp_path: Pat
         assert [url for url in browser.requested if not url.startswith((address, "data:"))] == []
     finally:
         browser.close()
+
+
+def test_sphinx_and_all_that_it_needs_have_the_versions_of_the_constraints(site: Path) -> None:
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    pinned = dict(line.split("==") for line in lines if "==" in line and line[0] != "#")
+    pinned = {canonicalize_name(name): version for name, version in pinned.items()}
+    (packages,) = SPHINX.parent.parent.glob("lib/python3*/site-packages")
+    found = {
+        canonicalize_name(each.metadata["Name"]): each.version
+        for each in metadata.distributions(path=[str(packages)])
+    }
+    wrong = found.items() - pinned.items()
+    assert {name for name, _ in wrong} <= {"penstock", "pip", "setuptools", "wheel"}
 
 
 @pytest.fixture
