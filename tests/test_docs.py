@@ -92,3 +92,12 @@ def test_the_time_limits_of_a_command_are_those_of_the_code() -> None:
         unit = 1000 if name.endswith("_MS") else 1
         assert attrgetter(name)(module) == float(seconds) * unit, f"{name} in {file}"
     assert len(rows) > 20
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs/reference").glob("api-*.md")), ids=_short)
+def test_a_page_of_the_api_names_modules_by_the_files_that_it_links_to(page: Path) -> None:
+    rows = re.findall(
+        r"^\| \[`penstock\.([\w.]+)`\]\(\.\./\.\./(.*?)\.py\) \|", page.read_text(), re.MULTILINE
+    )
+    assert len(rows) > 3
+    assert [module for module, file in rows if module.replace(".", "/") != file] == []
