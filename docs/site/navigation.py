@@ -23,7 +23,7 @@ class Page(NamedTuple):
 
     title: str
     name: str
-    """Of Sphinx: its path without ".md"."""
+    """Name of Sphinx: the path without ".md"."""
     below: tuple[Page, ...]
 
     def has(self, name: str) -> bool:

@@ -21,7 +21,7 @@ from sphinx.transforms import SphinxTransform
 from sphinx.util.osutil import relative_uri
 
 _KEY = "sources"
-"""Of a page's metadata in Sphinx's environment: paths of the files and folders that it links to."""
+"""Key of a page's metadata in Sphinx's environment: paths of the files and folders that it links to."""
 _NO_TEXT = {".png", ".svg"}
 
 
