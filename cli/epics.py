@@ -50,18 +50,19 @@ def run(args: argparse.Namespace) -> int:
     import msgspec
 
     from penstock.bridges.epics import config_file
+    from penstock.service.config_file import ConfigFileError
 
     if args.schema:
-        print(json.dumps(config_file.schema(), indent=2))
+        print(json.dumps(config_file.BRIDGE.schema(), indent=2))
         return 0
     if args.file is None:
         raise UserError("which bridge? give its file, such as epics.yaml; --help has an example")
     try:
-        config = config_file.load(args.file)
-    except config_file.EpicsFileError as error:
+        config = config_file.BRIDGE.load(args.file)
+    except ConfigFileError as error:
         raise UserError(str(error)) from error
     if args.http is not None:
-        if why := config_file.check_http(args.http):
+        if why := config_file.BRIDGE.wrong_http(args.http):
             raise UserError(why)
         config = msgspec.structs.replace(config, http=args.http)
     return _check(args, config) if args.check else _serve(args, config)

@@ -50,20 +50,21 @@ def run(args: argparse.Namespace) -> int:
     import msgspec
 
     from penstock.cluster import config_file
+    from penstock.service.config_file import ConfigFileError
 
     if args.schema:
-        print(json.dumps(config_file.schema(), indent=2))
+        print(json.dumps(config_file.CONTROL.schema(), indent=2))
         return 0
     if args.file is None:
         raise UserError("which control? give its file, such as control.yaml; --help has an example")
     try:
-        config = config_file.load(args.file)
+        config = config_file.CONTROL.load(args.file)
         kubernetes = config_file.in_this_pod(config.kubernetes)
-    except config_file.ControlFileError as error:
+    except ConfigFileError as error:
         raise UserError(str(error)) from error
     config = msgspec.structs.replace(config, kubernetes=kubernetes)
     if args.http is not None:
-        if why := config_file.check_http(args.http):
+        if why := config_file.CONTROL.wrong_http(args.http):
             raise UserError(why)
         config = msgspec.structs.replace(config, http=args.http)
     return _check(args, config) if args.check else _serve(args, config)

@@ -88,7 +88,7 @@ def run(args: argparse.Namespace) -> int:
         print(f"{'pvapy:FILE.py:CLASS':22}a processor class of PvaPy's streaming framework, unmodified")
         return 0
     if args.schema:
-        print(json.dumps(pipeline_file.schema(), indent=2))
+        print(json.dumps(pipeline_file.PIPELINE.schema(), indent=2))
         return 0
     if args.make_key is not None:
         try:

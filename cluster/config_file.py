@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,8 @@ from typing import Any
 import msgspec
 
 from penstock.cluster.config import ControlConfig, KubernetesConfig
-from penstock.service import every_error, setting_errors, yaml_text
+from penstock.service.config_file import ConfigFileError, FileKind, twice
+from penstock.service.setting_errors import Words
 
 MANY = 100
 """Pipelines whose settings have a sentence of their own."""
@@ -23,7 +23,7 @@ _OF_A_PIPELINE = {
     "workers": "lines of KEY: VALUE, such as deployment: eiger-spots-workers and count: 4",
     "workers.deployment": "the name of a Deployment, such as eiger-spots-workers",
 }
-WORDS = setting_errors.Words(
+WORDS = Words(
     schema="`penstock pipeline-control --schema`",
     texts={
         "name": "at most 64 letters, digits, _ and -",
@@ -36,63 +36,14 @@ WORDS = setting_errors.Words(
         **{f"pipelines[{each}].{key}": text for each in range(MANY) for key, text in _OF_A_PIPELINE.items()},
     },
 )
-MOST = 65535
-"""The highest port."""
 HOST, PORT = "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"
-_PLACEHOLDERS = {
-    "receiver": {"deployment": "x", "url": "http://x"},
-    "receiver.deployment": "x",
-    "receiver.url": "http://x",
-}
-"""Values with which the search for errors goes on where a required key is missing or wrong."""
-
-
-class ControlFileError(Exception):
-    """The file of a control cannot be used; `sentences` name the file, the key and the remedy."""
-
-    def __init__(self, sentences: list[str]) -> None:
-        super().__init__("\n".join(sentences))
-        self.sentences = sentences
-
-
-def load(path: str | Path) -> ControlConfig:
-    """Read the file of a control; its name is filled in.
-
-    Raises:
-        ControlFileError: it cannot be read, is not YAML, or has wrong or unknown keys: all of them.
-    """
-    path = Path(path)
-    try:
-        raw = yaml_text.read_file(path, "give the file of a control, such as control.yaml")
-    except ValueError as error:
-        raise ControlFileError([str(error)]) from error
-    if not isinstance(raw, dict):
-        raise ControlFileError([f"{path}: a control has lines of KEY: VALUE, such as idle: 2h"])
-    config = parse(raw, str(path))
-    name = config.name or re.sub(r"[^A-Za-z0-9_-]", "_", path.stem)[:64]
-    return msgspec.structs.replace(config, name=name)
-
-
-def parse(raw: dict[Any, Any], origin: str) -> ControlConfig:
-    """Check what has already been read; errors name `origin`.
-
-    Raises:
-        ControlFileError: wrong or unknown keys.
-    """
-    found, config = every_error.find(raw, ControlConfig, "", WORDS, _PLACEHOLDERS)
-    if config is not None:
-        found += _contradictions(config)
-    if found:
-        raise ControlFileError([f"{origin}: {each}" for each in found])
-    assert config is not None
-    return config
 
 
 def in_this_pod(config: KubernetesConfig, variables: Mapping[str, str] = os.environ) -> KubernetesConfig:
     """Return the same with what a pod has by itself: address of the API server and namespace.
 
     Raises:
-        ControlFileError: this is no pod, and the file does not say it either.
+        ConfigFileError: this is no pod, and the file does not say it either.
     """
     url, namespace, found = config.url, config.namespace, []
     if not url:
@@ -110,39 +61,34 @@ def in_this_pod(config: KubernetesConfig, variables: Mapping[str, str] = os.envi
         except OSError as error:
             found.append(f"{path}: {error.strerror}; give kubernetes.namespace")
     if found:
-        raise ControlFileError(found)
+        raise ConfigFileError(*found)
     return msgspec.structs.replace(config, url=url.rstrip("/"), namespace=namespace)
 
 
-def check_http(http: str) -> str:
-    """Return what is wrong with the address of the HTTP API, in a sentence; or ""."""
-    host, _, port = http.rpartition(":")
-    if "://" in http or not host or not re.fullmatch("[0-9]{1,5}", port) or int(port) > MOST:
-        return f'http is "{http}"; give HOST:PORT, such as 0.0.0.0:5300'
-    return ""
-
-
-def schema() -> dict[str, Any]:
-    """Return the JSON schema of the file, for editors and for the chart."""
-    return msgspec.json.schema(ControlConfig)
-
-
-def _contradictions(config: ControlConfig) -> Iterator[str]:
+def _contradictions(config: ControlConfig, _: Mapping[Any, Any]) -> Iterator[str]:
     """Yield what is wrong beside the single values."""
     names = [each.name for each in config.pipelines]
-    if twice := _twice(names):
-        yield f"two pipelines have the name {twice}: give one of them another name"
+    if name := twice(names):
+        yield f"two pipelines have the name {name}: give one of them another name"
     if "receiver" in names:
         yield "a pipeline has the name receiver, which is that of another part: give it another name"
     deployments = [config.receiver.deployment]
     for each in config.pipelines:
         deployments += [each.deployment] if each.deployment else []
         deployments += [each.workers.deployment] if each.workers else []
-    if twice := _twice(deployments):
-        yield f"two parts have the Deployment {twice}: each part has one of its own"
-    if why := check_http(config.http):
+    if name := twice(deployments):
+        yield f"two parts have the Deployment {name}: each part has one of its own"
+    if why := CONTROL.wrong_http(config.http):
         yield why
 
 
-def _twice(names: list[str]) -> str:
-    return next((each for place, each in enumerate(names) if each in names[:place]), "")
+CONTROL = FileKind(
+    model=ControlConfig, service="control", example="control.yaml", line="idle: 2h", http="0.0.0.0:5300",
+    words=WORDS, contradictions=_contradictions,
+    needed={
+        "receiver": {"deployment": "x", "url": "http://x"},
+        "receiver.deployment": "x",
+        "receiver.url": "http://x",
+    },
+)  # fmt: skip
+"""The file of a control."""

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from penstock.bridges.epics.config import RECORD, EpicsConfig, InConfig
-from penstock.service import every_error, setting_errors, yaml_text
+from penstock.service.config_file import MOST_PORT, FileKind, twice
+from penstock.service.setting_errors import Words
 
 MANY = 100
 """Entries of a list that have a sentence of their own."""
-WORDS = setting_errors.Words(
+WORDS = Words(
     schema="`penstock epics --schema`",
     texts={
         "prefix": "what the names of all records begin with, such as LAB1: letters, digits and _ : . -",
@@ -33,69 +31,11 @@ WORDS = setting_errors.Words(
 )
 OURS = ("Receiver", "Pipeline", "Results", "Command", "In")
 """What other records' names begin with, behind the prefix."""
-MOST = 65535
-"""The highest port."""
-_PLACEHOLDERS = {"prefix": "X"}
-"""Values with which the search for errors goes on where a required key is missing or wrong."""
 _EXAMPLES = (("a", datetime(2001, 1, 1)), ("b", datetime(2022, 12, 31, 23, 59, 59, 999_999)))
 """Text of a record and time, of which those of two acquisitions differ."""
 
 
-class EpicsFileError(Exception):
-    """The file of a bridge cannot be used; `sentences` name the file, the key and the remedy."""
-
-    def __init__(self, sentences: list[str]) -> None:
-        super().__init__("\n".join(sentences))
-        self.sentences = sentences
-
-
-def load(path: str | Path) -> EpicsConfig:
-    """Read the file of a bridge; its name is filled in.
-
-    Raises:
-        EpicsFileError: it cannot be read, is not YAML, or has wrong or unknown keys: all of them.
-    """
-    path = Path(path)
-    try:
-        raw = yaml_text.read_file(path, "give the file of a bridge, such as epics.yaml")
-    except ValueError as error:
-        raise EpicsFileError([str(error)]) from error
-    if not isinstance(raw, dict):
-        raise EpicsFileError([f"{path}: a bridge has lines of KEY: VALUE, such as prefix: LAB1"])
-    config = parse(raw, str(path))
-    name = config.name or re.sub(r"[^A-Za-z0-9_-]", "_", path.stem)[:64]
-    return msgspec.structs.replace(config, name=name)
-
-
-def parse(raw: dict[Any, Any], origin: str) -> EpicsConfig:
-    """Check what has already been read; errors name `origin`.
-
-    Raises:
-        EpicsFileError: wrong or unknown keys.
-    """
-    found, config = every_error.find(raw, EpicsConfig, "", WORDS, _PLACEHOLDERS)
-    if config is not None:
-        found += _contradictions(config, raw)
-    if found:
-        raise EpicsFileError([f"{origin}: {each}" for each in found])
-    assert config is not None
-    return config
-
-
-def check_http(http: str) -> str:
-    """Return what is wrong with the address of the HTTP API, in a sentence; or ""."""
-    host, _, port = http.rpartition(":")
-    if "://" in http or not host or not re.fullmatch("[0-9]{1,5}", port) or int(port) > MOST:
-        return f'http is "{http}"; give HOST:PORT, such as 127.0.0.1:5200'
-    return ""
-
-
-def schema() -> dict[str, Any]:
-    """Return the JSON schema of the file, for editors and for the reference."""
-    return msgspec.json.schema(EpicsConfig)
-
-
-def _contradictions(config: EpicsConfig, raw: dict[Any, Any]) -> Iterator[str]:
+def _contradictions(config: EpicsConfig, raw: Mapping[Any, Any]) -> Iterator[str]:
     """Yield what is wrong beside the single values; `raw` tells what was given, also where it was wrong."""
     if not raw.get("receiver") and not raw.get("pipeline") and not raw.get("in"):
         yield "there is neither receiver nor pipeline nor in, so that nothing could be done; give one of them"
@@ -111,8 +51,8 @@ def _contradictions(config: EpicsConfig, raw: dict[Any, Any]) -> Iterator[str]:
     if not config.images:
         yield "images is an empty list; give one record, or leave images out"
     records = [each.record for each in config.images]
-    if twice := next((each for place, each in enumerate(records) if each in records[:place]), ""):
-        yield f"two images have the record {twice}: give one of them another name"
+    if name := twice(records):
+        yield f"two images have the record {name}: give one of them another name"
     for record in records:
         if not re.fullmatch(RECORD, record):
             yield f'the record of an image is "{record}"; give a name of letters, digits and _ : . -'
@@ -120,20 +60,20 @@ def _contradictions(config: EpicsConfig, raw: dict[Any, Any]) -> Iterator[str]:
             yield f"the record of an image is {record}; {first} is taken: give another name, such as IMAGE"
     if config.prefix.endswith(":"):
         yield f'prefix is "{config.prefix}"; a colon follows by itself: leave the last one out'
-    if why := check_http(config.http):
+    if why := BRIDGE.wrong_http(config.http):
         yield why
-    if config.listen and _port(config.listen) > MOST:
-        yield f'listen is "{config.listen}"; a port is {MOST} at most'
+    if config.listen and _port(config.listen) > MOST_PORT:
+        yield f'listen is "{config.listen}"; a port is {MOST_PORT} at most'
 
 
 def _contradictions_of_in(config: InConfig) -> Iterator[str]:
     if config.filename and not config.filename.startswith("/"):
         yield f'in.filename is "{config.filename}"; give an absolute path'
-    if _port(config.endpoint) > MOST:
-        yield f'in.endpoint is "{config.endpoint}"; a port is {MOST} at most'
+    if _port(config.endpoint) > MOST_PORT:
+        yield f'in.endpoint is "{config.endpoint}"; a port is {MOST_PORT} at most'
     for place, server in enumerate(config.name_servers):
-        if _port(server) > MOST:
-            yield f'in.name_servers[{place}] is "{server}"; a port is {MOST} at most'
+        if _port(server) > MOST_PORT:
+            yield f'in.name_servers[{place}] is "{server}"; a port is {MOST_PORT} at most'
     if "{record" in config.filename and not config.filename_record:
         yield "in.filename has {record}, and there is no in.filename_record that has its text"
     try:
@@ -150,3 +90,10 @@ def _contradictions_of_in(config: InConfig) -> Iterator[str]:
 
 def _port(address: str) -> int:
     return int(address.rpartition(":")[2])
+
+
+BRIDGE = FileKind(
+    model=EpicsConfig, service="bridge", example="epics.yaml", line="prefix: LAB1", http="127.0.0.1:5200",
+    words=WORDS, needed={"prefix": "X"}, contradictions=_contradictions,
+)  # fmt: skip
+"""The file of a bridge."""

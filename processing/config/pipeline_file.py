@@ -13,26 +13,16 @@ import msgspec
 
 from penstock.processing.config import built_in
 from penstock.processing.config.pipeline_config import PipelineConfig, StepConfig
-from penstock.service import every_error, setting_errors, yaml_text
+from penstock.service.config_file import ConfigFileError, FileKind, name_of, twice
+from penstock.service.setting_errors import Words, sentence
 
 NAME = r"^[A-Za-z0-9_-]{0,64}$"
 """Pattern of a pipeline's name: it becomes a part of the result file's name."""
 CLASS = r"^[^:]+:[A-Za-z_]\w*$"
 LISTEN = r"tcp://(\[[^\[\]\s]+\]|[^\[\]:\s]+):([0-9]{1,5}|\*)"
-WORDS = setting_errors.Words(
-    schema="`penstock process --schema`",
-    texts={
-        "name": "at most 64 letters, digits, _ and -",
-        "listen": "tcp://HOST:PORT, such as tcp://0.0.0.0:5101",
-        "results_root": "an absolute path",
-        "http": "HOST:PORT, such as 127.0.0.1:5100",
-        "receiver": "the address of a receiver, such as http://127.0.0.1:5000",
-        "processor": "FILE.py:CLASS or MODULE:CLASS, such as spots.py:Spots, or regions",
-    },
-)
 
 
-class PipelineError(Exception):
+class PipelineError(ConfigFileError):
     """The file of a pipeline cannot be used; the sentence names the file, the key and the remedy."""
 
 
@@ -63,8 +53,8 @@ class PipelineFile(PipelineConfig, frozen=True, kw_only=True, forbid_unknown_fie
         if self.steps and self.parameters:
             raise ValueError("parameters is for one processor; with steps write each step's below it")
         labels = [step.name for step in self.steps if step.name]
-        if twice := next((name for place, name in enumerate(labels) if name in labels[:place]), ""):
-            raise ValueError(f"two steps have the name {twice}: give one of them another name")
+        if name := twice(labels):
+            raise ValueError(f"two steps have the name {name}: give one of them another name")
         alike = next(((a, b) for a in labels for b in labels if b.startswith(f"{a}_")), None)
         if alike is not None:
             raise ValueError(
@@ -86,12 +76,34 @@ class PipelineFile(PipelineConfig, frozen=True, kw_only=True, forbid_unknown_fie
         if self.results_root and not self.results_root.startswith("/"):
             raise ValueError(f'results_root is "{self.results_root}"; give an absolute path')
         names = [name for each in self.channels for name in (each.name, f"{each.name}_matched")]
-        if twice := next((name for place, name in enumerate(names) if name in names[:place]), ""):
-            raise ValueError(f"two channels would have results {twice}: give one of them another name")
+        if name := twice(names):
+            raise ValueError(f"two channels would have results {name}: give one of them another name")
         if not self.workers and not self.listen:
             raise ValueError(
                 "workers is 0 and there is no listen, so that nobody could process a frame; give one of them"
             )
+
+
+PIPELINE = FileKind(
+    model=PipelineFile,
+    service="pipeline",
+    example="spots.yaml",
+    line="processor: spots.py:Spots",
+    http="127.0.0.1:5100",
+    error=PipelineError,
+    words=Words(
+        schema="`penstock process --schema`",
+        texts={
+            "name": "at most 64 letters, digits, _ and -",
+            "listen": "tcp://HOST:PORT, such as tcp://0.0.0.0:5101",
+            "results_root": "an absolute path",
+            "http": "HOST:PORT, such as 127.0.0.1:5100",
+            "receiver": "the address of a receiver, such as http://127.0.0.1:5000",
+            "processor": "FILE.py:CLASS or MODULE:CLASS, such as spots.py:Spots, or regions",
+        },
+    ),
+)
+"""The file of a pipeline."""
 
 
 def check_http(http: str) -> None:
@@ -100,9 +112,8 @@ def check_http(http: str) -> None:
     Raises:
         ValueError: it is none; the sentence says what to give.
     """
-    host, _, port = http.rpartition(":")
-    if "://" in http or not host or not re.fullmatch("[0-9]{1,5}", port) or int(port) > 65535:
-        raise ValueError(f'http is "{http}"; give HOST:PORT, such as 127.0.0.1:5100')
+    if why := PIPELINE.wrong_http(http):
+        raise ValueError(why)
 
 
 def load(path: str | Path) -> PipelineConfig:
@@ -112,14 +123,14 @@ def load(path: str | Path) -> PipelineConfig:
         PipelineError: it cannot be read, is not YAML, or has a wrong or unknown key.
     """
     path = Path(path)
-    config = parse(_read(path), str(path))
+    config = parse(PIPELINE.read(path), str(path))
     folder = path.parent.absolute()
     steps = config.steps or (StepConfig(processor=config.processor, parameters=config.parameters),)
     values = {name: getattr(config, name) for name in PipelineConfig.__struct_fields__}
     return PipelineConfig(
         **{
             **values,
-            "name": config.name or re.sub(r"[^A-Za-z0-9_-]", "_", path.stem)[:64],
+            "name": config.name or name_of(path),
             "steps": tuple(
                 msgspec.structs.replace(
                     step,
@@ -143,7 +154,7 @@ def parse(raw: Any, origin: str) -> PipelineFile:
         config = msgspec.convert(raw, PipelineFile)
         msgspec.json.encode(config)
     except msgspec.ValidationError as error:
-        said = setting_errors.sentence(raw, PipelineFile, str(error), "", WORDS)
+        said = sentence(raw, PipelineFile, str(error), "", PIPELINE.words)
         raise PipelineError(f"{origin}: {said}") from error
     except (TypeError, UnicodeEncodeError) as error:
         raise PipelineError(
@@ -158,23 +169,7 @@ def errors(path: str | Path) -> list[str]:
     Raises:
         PipelineError: it cannot be read, or is not YAML.
     """
-    found, _ = every_error.find(_read(Path(path)), PipelineFile, "", WORDS, {})
-    return [f"{path}: {said}" for said in found]
-
-
-def schema() -> dict[str, Any]:
-    """Return the JSON schema of the file, for editors and for the reference."""
-    return msgspec.json.schema(PipelineFile)
-
-
-def _read(path: Path) -> dict[Any, Any]:
-    try:
-        raw = yaml_text.read_file(path, "give the file of a pipeline, such as spots.yaml")
-    except ValueError as error:
-        raise PipelineError(str(error)) from error
-    if not isinstance(raw, dict):
-        raise PipelineError(f"{path}: a pipeline has lines of KEY: VALUE, such as processor: spots.py:Spots")
-    return raw
+    return PIPELINE.errors(PIPELINE.read(path), str(path))[0]
 
 
 def _absolute(processor: str, folder: Path) -> str:

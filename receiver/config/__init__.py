@@ -18,7 +18,7 @@ from penstock.receiver.sources import KINDS
 from penstock.receiver.transforms.steps import Transform
 from penstock.receiver.transforms.steps.assemble import Assemble
 from penstock.receiver.transforms.steps.chain import check_order
-from penstock.service import every_error
+from penstock.service import config_file
 from penstock.service.yaml_text import read_file
 from penstock.stins.connections import KEEPALIVE_SECONDS
 
@@ -338,11 +338,14 @@ def load(path: str | Path) -> ConfigFile:
     Raises:
         ConfigError: it cannot be read, is not YAML, or has a wrong or unknown key.
     """
+    return parse(_read(path), str(path))
+
+
+def _read(path: str | Path) -> Any:
     try:
-        raw = read_file(path, "--config takes the file")
+        return read_file(path, "--config takes the file")
     except ValueError as error:
         raise ConfigError(str(error)) from error
-    return parse(raw, str(path))
 
 
 def parse(raw: Any, origin: str) -> ConfigFile:
@@ -388,10 +391,7 @@ def errors(path: str | Path, name: str | None = None) -> list[str]:
     Raises:
         ConfigError: it cannot be read, is not YAML, has no receivers, or none of this name.
     """
-    try:
-        raw = read_file(path, "--config takes the file")
-    except ValueError as error:
-        raise ConfigError(str(error)) from error
+    raw = _read(path)
     entries = raw.get("receivers") if isinstance(raw, dict) else None
     if not isinstance(entries, dict) or len(raw) > 1 or not all(isinstance(each, str) for each in entries):
         parse(raw, str(path))
@@ -400,7 +400,7 @@ def errors(path: str | Path, name: str | None = None) -> list[str]:
         raise ConfigError(f'{path} has no receiver "{name}"; it has: {", ".join(entries) or "none"}')
     found: list[str] = []
     for each in entries if name is None else [name]:
-        wrong, _ = every_error.find(
+        wrong, _ = config_file.find(
             entries[each], ReceiverConfig, f"receiver {each}", config_errors.WORDS, NEEDED
         )
         found += [f"{path}: {said}" for said in wrong]

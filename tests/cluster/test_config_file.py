@@ -10,9 +10,9 @@ import msgspec
 import pytest
 
 from penstock.cli.main import main
-from penstock.cluster import config_file
 from penstock.cluster.config import KubernetesConfig, seconds
-from penstock.cluster.config_file import ControlFileError, in_this_pod, load, parse
+from penstock.cluster.config_file import CONTROL, in_this_pod
+from penstock.service.config_file import ConfigFileError
 from tests.cluster.kubernetes_stub import Kubernetes
 
 RECEIVER = {"deployment": "eiger-receiver", "url": "http://eiger-receiver:5000"}
@@ -23,15 +23,15 @@ SPOTS = {
 
 
 def errors(**keys: Any) -> list[str]:
-    with pytest.raises(ControlFileError) as found:
-        parse(keys, "control.yaml")
+    with pytest.raises(ConfigFileError) as found:
+        CONTROL.parse(keys, "control.yaml")
     return found.value.sentences
 
 
 def test_a_receiver_is_enough(tmp_path: Path) -> None:
     file = tmp_path / "eiger 1.yaml"
     file.write_text("receiver:\n  deployment: eiger-receiver\n  url: http://eiger-receiver:5000\n")
-    config = load(file)
+    config = CONTROL.load(file)
     assert (config.name, config.http, config.idle) == ("eiger_1", "127.0.0.1:5300", "")
     assert config.pipelines == ()
 
@@ -80,7 +80,7 @@ def test_a_pod_knows_its_api_server_and_namespace(tmp_path: Path) -> None:
     assert in_this_pod(given, {"KUBERNETES_SERVICE_HOST": "fd00::1"}).url == "https://[fd00::1]:443"
     own = KubernetesConfig(url="https://api:6443/", namespace="other")
     assert in_this_pod(own, {}).url == "https://api:6443"
-    with pytest.raises(ControlFileError) as refused:
+    with pytest.raises(ConfigFileError) as refused:
         in_this_pod(KubernetesConfig(token=str(tmp_path / "none" / "token")), {})
     first, second = refused.value.sentences
     assert "no variable KUBERNETES_SERVICE_HOST" in first and "give kubernetes.namespace" in second
@@ -106,7 +106,7 @@ def test_the_command_prints_them_and_check_asks_kubernetes(
 def test_the_schema_has_every_key(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["pipeline-control", "--schema"]) == 0
     printed = json.loads(capsys.readouterr().out)
-    assert printed == json.loads(json.dumps(config_file.schema()))
+    assert printed == json.loads(json.dumps(CONTROL.schema()))
     shipped = Path(__file__).parents[2] / "resources" / "control.schema.json"
     remedy = "penstock pipeline-control --schema > resources/control.schema.json"
     assert json.loads(shipped.read_text()) == printed, remedy

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from penstock.cluster.config import ControlConfig, KubernetesConfig, PipelinePart, ReceiverPart, WorkersPart
-from penstock.cluster.config_file import parse
+from penstock.cluster.config_file import CONTROL
 from penstock.cluster.kubernetes import KINDS
 from penstock.cluster.metrics import METRICS, PREFIX
 from penstock.cluster.models import StateName
@@ -30,7 +30,7 @@ def test_the_reference_has_every_key_of_the_file(kind: type[msgspec.Struct]) -> 
 
 def test_its_example_is_right() -> None:
     (text,) = re.findall(r"```yaml\n(.*?)```", REFERENCE, re.DOTALL)
-    config = parse(yaml_text.read(text), "the reference")
+    config = CONTROL.parse(yaml_text.read(text), "the reference")
     assert config.pipelines[0].workers == WorkersPart(deployment="eiger-spots-workers", count=4)
 
 

@@ -7,24 +7,25 @@ from pathlib import Path
 
 import pytest
 
-from penstock.bridges.epics import checks, config_file
-from penstock.bridges.epics.config_file import EpicsFileError, load, parse
+from penstock.bridges.epics import checks
+from penstock.bridges.epics.config_file import BRIDGE
 from penstock.cli.main import main
 from penstock.devices._areadetector.simulated import SimulatedIoc
+from penstock.service.config_file import ConfigFileError
 
 RECEIVER = "http://127.0.0.1:5000"
 
 
 def errors(**keys: object) -> list[str]:
-    with pytest.raises(EpicsFileError) as found:
-        parse(keys, "epics.yaml")
+    with pytest.raises(ConfigFileError) as found:
+        BRIDGE.parse(keys, "epics.yaml")
     return found.value.sentences
 
 
 def test_three_lines_are_enough(tmp_path: Path) -> None:
     file = tmp_path / "lab 1.yaml"
     file.write_text(f"prefix: LAB1\nreceiver: {RECEIVER}\nconsumer: epics\n")
-    config = load(file)
+    config = BRIDGE.load(file)
     assert (config.name, config.server, config.command) == ("lab_1", "p4p", False)
     assert [each.record for each in config.images] == ["IMAGE"]
 
@@ -72,8 +73,8 @@ def test_what_contradicts_itself_is_refused(keys: dict[str, object], words: str)
 def test_what_is_no_such_file_is_a_sentence(text: str, tmp_path: Path) -> None:
     file = tmp_path / "epics.yaml"
     file.write_text(text)
-    with pytest.raises(EpicsFileError, match="epics.yaml"):
-        load(file)
+    with pytest.raises(ConfigFileError, match="epics.yaml"):
+        BRIDGE.load(file)
 
 
 def test_the_command_prints_them_and_check_asks_who_is_named(
@@ -92,7 +93,7 @@ def test_the_command_prints_them_and_check_asks_who_is_named(
 def test_the_schema_has_every_key(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["epics", "--schema"]) == 0
     printed = json.loads(capsys.readouterr().out)
-    assert printed == json.loads(json.dumps(config_file.schema()))
+    assert printed == json.loads(json.dumps(BRIDGE.schema()))
     shipped = Path(__file__).parents[3] / "resources" / "epics.schema.json"
     assert json.loads(shipped.read_text()) == printed, "penstock epics --schema > resources/epics.schema.json"
 
@@ -126,7 +127,7 @@ def test_in_has_keys_and_a_name_of_the_date_alone_differs() -> None:
     (said,) = errors(**{"prefix": "LAB1", "in": "x"})
     assert 'in is "x"; give lines of KEY: VALUE, such as driver: 13SIM1:cam1:' in said
     driver = {"driver": "A", "image": "B", "filename": "/data/{date:%f}.h5"}
-    assert parse({"prefix": "LAB1", "in": driver}, "epics.yaml").in_ is not None
+    assert BRIDGE.parse({"prefix": "LAB1", "in": driver}, "epics.yaml").in_ is not None
 
 
 @pytest.mark.slow
@@ -137,7 +138,7 @@ def test_an_ioc_that_does_not_answer_is_found_by_check(tmp_path: Path) -> None:
         "filename_record": "SIM:cam1:NDAttributesFile",
     }
     ioc = SimulatedIoc()
-    config = parse({"prefix": "LAB1", "in": driver | {"name_servers": [ioc.address]}}, "epics.yaml")
+    config = BRIDGE.parse({"prefix": "LAB1", "in": driver | {"name_servers": [ioc.address]}}, "epics.yaml")
     assert checks.check(config) == []
     ioc.close()
     (said,) = checks.check(config)

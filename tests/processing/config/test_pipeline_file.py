@@ -201,5 +201,5 @@ def test_the_shipped_example_is_a_pipeline_and_its_schema_is_that_of_the_file() 
     assert (config.name, step.name) == ("rings", "Rings")
     assert issubclass(load(step), Processor)
     shipped = json.loads((folder / "pipeline.schema.json").read_text())
-    made = json.loads(json.dumps(pipeline_file.schema()))
+    made = json.loads(json.dumps(pipeline_file.PIPELINE.schema()))
     assert shipped == made, "penstock process --schema > resources/pipelines/pipeline.schema.json"

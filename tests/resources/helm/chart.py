@@ -44,7 +44,7 @@ OWN = {
 def schema() -> dict[str, Any]:
     """Return the schema of the chart's values: its own part, and what receiver and pipeline have by now."""
     found: dict[str, Any] = json.loads(SCHEMA.read_text())
-    parts = receiver_config.schema()["$defs"] | pipeline_file.schema()["$defs"]
+    parts = receiver_config.schema()["$defs"] | pipeline_file.PIPELINE.schema()["$defs"]
     for name, keys in OF_THE_CHART.items():
         parts[name]["properties"] = {
             key: value for key, value in parts[name]["properties"].items() if key not in keys
