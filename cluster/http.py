@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-import msgspec
-from fastapi import FastAPI, Query
-from fastapi.responses import PlainTextResponse
+from fastapi import FastAPI
 from pydantic import Field
 
 from penstock.cluster import metrics
@@ -16,20 +15,12 @@ from penstock.cluster.config import MOST_WORKERS
 from penstock.cluster.control import Control
 from penstock.cluster.kubernetes import KubernetesRefused
 from penstock.cluster.models import Status
-from penstock.service import web
-from penstock.service.assets import SHARED, Asset
-from penstock.service.prometheus import CONTENT_TYPE
+from penstock.service import assets, web
+from penstock.service.prometheus import Moment
 from penstock.service.refusal import Refused
 from penstock.service.versions import Versions
-from penstock.service.web import MAX_WAIT, Absent
 
-_OURS = "penstock.cluster"
-ASSETS = {
-    "/": Asset(_OURS, "page.html", "text/html"),
-    "/assets/control.js": Asset(_OURS, "control.js", "text/javascript"),
-    "/assets/control.css": Asset(_OURS, "control.css", "text/css"),
-    **SHARED,
-}
+ASSETS = assets.of("penstock.cluster", "control", "control.js", "control.css")
 """What a browser loads, by path."""
 DESCRIPTION = """\
 The HTTP interface of the control of a detector's programs on Kubernetes. Every refusal is a `Refusal`: a
@@ -43,8 +34,6 @@ TAGS = [
 WHY = {
     404: "There is no such part",
     409: "Not possible for this part",
-    413: "The body is too large",
-    422: "The request is not as described here",
     502: "Kubernetes does not answer, or refuses; the sentence says what it said",
 }
 LONGEST = 200
@@ -76,22 +65,14 @@ def create_app(control: Control) -> tuple[FastAPI, Any]:
     """
     versions = Versions[Status](lambda: control.status)
 
-    async def start() -> None:
-        pass
-
     async def close() -> None:
         await asyncio.to_thread(control.close)
 
-    app = web.make("control", DESCRIPTION, TAGS, start, close)
+    app = web.make("control", DESCRIPTION, TAGS, close)
     web.furnish(app, ASSETS, (KubernetesRefused, Refused))
     orders = web.described(WHY, (404, 409, 413, 422, 502))
 
-    @app.get("/status", tags=["status"], responses=web.described(WHY, (422,)))
-    async def status(
-        seen: int | Absent = None, wait: Annotated[float, Query(ge=0, le=MAX_WAIT)] = 0.0
-    ) -> Status:
-        """Return the control's status; with `seen`, wait for another version."""
-        return versions.look() if seen is None else await versions.after(seen, wait)
+    web.add_status(app, "control", Status, versions.look, versions.after)
 
     @app.post("/start", tags=["parts"], responses=orders)
     async def begin(request: PartRequest) -> Status:
@@ -124,21 +105,13 @@ def create_app(control: Control) -> tuple[FastAPI, Any]:
         control.wake()
         return versions.look()
 
-    @app.get("/config", tags=["status"])
-    async def config() -> dict[str, Any]:
-        """Return the configuration in use."""
-        return dict(msgspec.to_builtins(control.config))
+    def scrape() -> str:
+        healthy, processes = control.health.alive, {"control": os.getpid()}
+        return metrics.text(control.config.name, Moment(versions.look(), healthy, processes))
 
-    @app.get("/metrics", tags=["status"], response_class=PlainTextResponse)
-    async def prometheus() -> PlainTextResponse:
-        """Return counts and memory for Prometheus."""
-        scrape = metrics.Scrape(control.config.name, versions.look(), healthy=control.health.alive)
-        return PlainTextResponse(scrape.text(), media_type=CONTENT_TYPE)
-
-    web.add_health(
-        app,
-        lambda: control.health,
+    web.add_facts(
+        app, lambda: control.config, scrape, lambda: control.health, counts="counts and memory",
         alive="Return liveness: 503 with a sentence if one of its threads has ended. Restart it then.",
         ready="Return readiness: 503 also while Kubernetes does not answer, or refuses.",
-    )
+    )  # fmt: skip
     return app, versions.end

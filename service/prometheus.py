@@ -7,13 +7,14 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
+S = TypeVar("S")
 GAUGE, COUNTER, HISTOGRAM = GaugeMetricFamily, CounterMetricFamily, HistogramMetricFamily
 
 
@@ -29,6 +30,17 @@ class Row(NamedTuple):
     value: Callable[[Any], Any]
     """Of a metric with a label: values by label; else the value, or `None` where there is none. A value of a
     histogram is a pair: its buckets as Prometheus defines them, and the sum."""
+
+
+@dataclass(frozen=True)
+class Moment(Generic[S]):
+    """What the metrics of a service are made of, at one moment."""
+
+    status: S
+    healthy: bool
+    """Whether all of its threads and processes live and answer."""
+    processes: Mapping[str, int]
+    """Process ids by name, for the memory that they hold."""
 
 
 @dataclass(frozen=True, eq=False)

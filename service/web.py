@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from importlib import metadata
-from typing import Any
+from typing import Annotated, Any
 
 import fastapi
-from fastapi import FastAPI, Response
+import msgspec
+from fastapi import FastAPI, Query, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, PlainTextResponse
 from pydantic.json_schema import SkipJsonSchema
 from starlette.exceptions import HTTPException
 from starlette.routing import Match, Route
@@ -19,6 +20,7 @@ from penstock.service import open_files
 from penstock.service.assets import HEADERS, Asset
 from penstock.service.body_limit import BodyLimit
 from penstock.service.models import Health, Refusal
+from penstock.service.prometheus import CONTENT_TYPE
 from penstock.stins.texts import quoted
 
 MAX_WAIT = 30.0
@@ -33,6 +35,8 @@ KINDS = {404: "no_such_path", 405: "no_such_method", 413: "too_large"}
 Absent = SkipJsonSchema[None]
 """An optional query value; a query cannot say null, so the OpenAPI document does not either."""
 Answers = dict[int | str, dict[str, Any]]
+WHY = {413: "The body is too large", 422: "The request is not as described here"}
+"""What statuses of refusals mean in every API."""
 NOT_WELL: Answers = {503: {"model": Health, "description": "No; the message says why"}}
 _RETRY_AFTER = {
     "description": "Seconds after which to ask again",
@@ -41,8 +45,8 @@ _RETRY_AFTER = {
 
 
 def make(
-    what: str, description: str, tags: list[dict[str, str]], start: Callable[[], Awaitable[None]],
-    close: Callable[[], Awaitable[None]],
+    what: str, description: str, tags: list[dict[str, str]], close: Callable[[], Awaitable[None]],
+    start: Callable[[], Awaitable[None]] | None = None,
 ) -> FastAPI:  # fmt: skip
     """Return the API of a service, which starts and closes the service's processes with itself.
 
@@ -50,13 +54,14 @@ def make(
         what: the service, such as "receiver".
         description: for the OpenAPI document.
         tags: groups of calls, for the same.
-        start: starts the processes.
-        close: closes them, once they were started.
+        close: closes the processes, once they were started.
+        start: starts them; without it they run already.
     """
 
     @asynccontextmanager
     async def life(_: FastAPI) -> AsyncIterator[None]:
-        await start()
+        if start is not None:
+            await start()
         yield
         await close()
 
@@ -110,15 +115,60 @@ def furnish(app: FastAPI, pages: Mapping[str, Asset], refusals: Iterable[type[Ex
         return refusal(status, KINDS.get(status, "bad_request"), sentence, allowed)
 
 
-def add_health(app: FastAPI, look: Callable[[], Health], alive: str, ready: str) -> None:
-    """Add the two health checks to an API.
+def add_status(
+    app: FastAPI, what: str, model: type, look: Callable[[], Any],
+    after: Callable[[int, float], Awaitable[Any]],
+) -> None:  # fmt: skip
+    """Add the status to an API.
 
     Args:
         app: the API.
-        look: returns how the service is.
-        alive: what the check of liveness answers, for the document.
-        ready: what that of readiness answers.
+        what: the service, such as "receiver".
+        model: type of its status.
+        look: returns the status of now.
+        after: waits so many seconds for one of another version.
     """
+    description = f"Return the {what}'s status; with `seen`, wait for another version."
+
+    @app.get(
+        "/status", tags=["status"], responses=described({}, (422,)), description=description,
+        response_model=model,
+    )  # fmt: skip
+    async def status(
+        seen: int | Absent = None, wait: Annotated[float, Query(ge=0, le=MAX_WAIT)] = 0.0
+    ) -> Any:
+        return look() if seen is None else await after(seen, wait)
+
+
+def add_facts(
+    app: FastAPI, config: Callable[[], Any], scrape: Callable[[], str], look: Callable[[], Health], *,
+    counts: str, alive: str, ready: str, tag: str = "status",
+) -> None:  # fmt: skip
+    """Add the configuration, the metrics and the two health checks to an API.
+
+    Args:
+        app: the API.
+        config: returns the configuration.
+        scrape: returns the metrics.
+        look: returns how the service is.
+        counts: what the metrics are, for the document.
+        alive: what the check of liveness answers, for the same.
+        ready: what that of readiness answers.
+        tag: group of the configuration.
+    """
+
+    @app.get("/config", tags=[tag], name="config", description="Return the configuration in use.")
+    async def configuration() -> dict[str, Any]:
+        return dict(msgspec.to_builtins(config()))
+
+    @app.get(
+        "/metrics",
+        tags=["status"],
+        response_class=PlainTextResponse,
+        description=f"Return {counts} for Prometheus.",
+    )
+    async def prometheus() -> PlainTextResponse:
+        return PlainTextResponse(scrape(), media_type=CONTENT_TYPE)
 
     @app.get("/health", tags=["status"], responses=NOT_WELL, description=alive)
     async def health(response: Response) -> Health:
@@ -143,10 +193,11 @@ def described(why: Mapping[int, str], statuses: Iterable[int]) -> Answers:
     """Return the refusals with which a call may answer, for the OpenAPI document.
 
     Args:
-        why: what each status means in this API.
+        why: what each status means in this API, beside `WHY`.
         statuses: those of the call.
     """
-    found: Answers = {status: {"model": Refusal, "description": why[status]} for status in statuses}
+    meant = {**WHY, **why}
+    found: Answers = {status: {"model": Refusal, "description": meant[status]} for status in statuses}
     if 503 in found:
         found[503]["headers"] = {RETRY_AFTER: _RETRY_AFTER}
     return found

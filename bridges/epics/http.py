@@ -3,29 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated, Any
+import os
+from typing import Any
 
-import msgspec
-from fastapi import FastAPI, Query
-from fastapi.responses import PlainTextResponse
+from fastapi import FastAPI
 
 from penstock.bridges.epics import metrics
 from penstock.bridges.epics.bridge import Bridge
 from penstock.bridges.epics.models import Status
-from penstock.service import web
-from penstock.service.assets import SHARED, Asset
-from penstock.service.prometheus import CONTENT_TYPE
+from penstock.service import assets, web
+from penstock.service.prometheus import Moment
 from penstock.service.refusal import Refused
 from penstock.service.versions import Versions
-from penstock.service.web import MAX_WAIT, Absent
 
-_OURS = "penstock.bridges.epics"
-ASSETS = {
-    "/": Asset(_OURS, "page.html", "text/html"),
-    "/assets/bridge.js": Asset(_OURS, "bridge.js", "text/javascript"),
-    "/assets/bridge.css": Asset(_OURS, "bridge.css", "text/css"),
-    **SHARED,
-}
+ASSETS = assets.of("penstock.bridges.epics", "bridge", "bridge.js", "bridge.css", title="bridge to EPICS")
 """What a browser loads, by path."""
 DESCRIPTION = """\
 The HTTP interface of a bridge to EPICS clients. Every refusal is a `Refusal`: a short stable `kind`, and a
@@ -33,7 +24,6 @@ sentence that says what to change. Besides those listed with each call: 404 `no_
 and 405 `no_such_method` for any other method, with the header `Allow`.
 """
 TAGS = [{"name": "status", "description": "State of the bridge"}]
-WHY = {422: "The request is not as described here"}
 
 
 def create_app(bridge: Bridge) -> tuple[FastAPI, Any]:
@@ -44,37 +34,21 @@ def create_app(bridge: Bridge) -> tuple[FastAPI, Any]:
     """
     versions = Versions(lambda: bridge.status)
 
-    async def start() -> None:
-        pass
-
     async def close() -> None:
         await asyncio.to_thread(bridge.close)
 
-    app = web.make("bridge to EPICS", DESCRIPTION, TAGS, start, close)
+    app = web.make("bridge to EPICS", DESCRIPTION, TAGS, close)
     web.furnish(app, ASSETS, (Refused,))
 
-    @app.get("/status", tags=["status"], responses=web.described(WHY, (422,)))
-    async def status(
-        seen: int | Absent = None, wait: Annotated[float, Query(ge=0, le=MAX_WAIT)] = 0.0
-    ) -> Status:
-        """Return the bridge's status; with `seen`, wait for another version."""
-        return versions.look() if seen is None else await versions.after(seen, wait)
+    web.add_status(app, "bridge", Status, versions.look, versions.after)
 
-    @app.get("/config", tags=["status"])
-    async def config() -> dict[str, Any]:
-        """Return the configuration in use."""
-        return dict(msgspec.to_builtins(bridge.config))
+    def scrape() -> str:
+        healthy, processes = bridge.health.alive, {"bridge": os.getpid()}
+        return metrics.text(bridge.config.name, Moment(versions.look(), healthy, processes))
 
-    @app.get("/metrics", tags=["status"], response_class=PlainTextResponse)
-    async def prometheus() -> PlainTextResponse:
-        """Return counts and memory for Prometheus."""
-        scrape = metrics.Scrape(bridge.config.name, versions.look(), healthy=bridge.health.alive)
-        return PlainTextResponse(scrape.text(), media_type=CONTENT_TYPE)
-
-    web.add_health(
-        app,
-        lambda: bridge.health,
+    web.add_facts(
+        app, lambda: bridge.config, scrape, lambda: bridge.health, counts="counts and memory",
         alive="Return liveness: 503 with a sentence if one of its threads has ended. Restart it then.",
         ready="Return readiness: 503 also while a receiver or pipeline does not answer.",
-    )
+    )  # fmt: skip
     return app, versions.end

@@ -5,49 +5,31 @@ docs/reference/epics.md has the table of metrics; a test compares the two.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from operator import attrgetter
 
 from penstock.bridges.epics.models import Status
-from penstock.service import prometheus
-from penstock.service.prometheus import COUNTER, GAUGE, Row, resident_bytes
+from penstock.service.prometheus import COUNTER, GAUGE, Moment, Row, Scrape, resident_bytes
 
 PREFIX = "penstock_epics_"
 
 
-@dataclass(frozen=True)
-class Scrape:
-    """All that the metrics of one bridge are made of, at one moment."""
-
-    name: str
-    """Name of the bridge, a label of every metric."""
-    status: Status
-    healthy: bool
-    """Whether all of its threads live."""
-
-    def text(self) -> str:
-        """Return the metrics in Prometheus' text format."""
-        return prometheus.Scrape(PREFIX, "bridge", self.name, METRICS, self).scraped()
-
-
-def _answers(scrape: Scrape) -> dict[str, bool]:
-    sources = {"receiver": scrape.status.receiver, "pipeline": scrape.status.pipeline}
+def _answers(moment: Moment[Status]) -> dict[str, bool]:
+    sources = {"receiver": moment.status.receiver, "pipeline": moment.status.pipeline}
     return {name: source.answers for name, source in sources.items() if source is not None}
 
 
-def _posted(scrape: Scrape) -> dict[str, int]:
-    images = {each.record: each.posted for each in scrape.status.images}
-    return images | {each.record: each.posted for each in scrape.status.results if each.record}
+def _posted(moment: Moment[Status]) -> dict[str, int]:
+    images = {each.record: each.posted for each in moment.status.images}
+    return images | {each.record: each.posted for each in moment.status.results if each.record}
 
 
-def _left_out(name: str) -> Callable[[Scrape], dict[str, int]]:
-    return lambda scrape: {each.record: getattr(each, name) for each in scrape.status.images}
+def _left_out(name: str) -> Callable[[Moment[Status]], dict[str, int]]:
+    return lambda moment: {each.record: getattr(each, name) for each in moment.status.images}
 
 
-def _acquisitions(scrape: Scrape) -> dict[str, int]:
-    gateway = scrape.status.gateway
+def _acquisitions(moment: Moment[Status]) -> dict[str, int]:
+    gateway = moment.status.gateway
     return {} if gateway is None else {"taken": gateway.taken, "not taken": gateway.not_taken}
 
 
@@ -55,7 +37,7 @@ METRICS = (
     Row(GAUGE, "up", "1 if all threads of the bridge live", "", attrgetter("healthy")),
     Row(GAUGE, "answers", "1 if the receiver or pipeline answers", "source", _answers),
     Row(GAUGE, "ready", "1 if frames and results can be posted", "",
-        lambda scrape: not scrape.status.waits_for),
+        lambda moment: not moment.status.waits_for),
     Row(COUNTER, "updates", "Values that were posted to a record since the bridge started", "record",
         _posted),
     Row(COUNTER, "skipped_frames", "Frames that `every` has left out", "record", _left_out("skipped")),
@@ -68,7 +50,12 @@ METRICS = (
     Row(COUNTER, "refused_commands", "Commands of clients that were refused", "",
         attrgetter("status.refused_commands")),
     Row(COUNTER, "in_series", "Series of the IOC that others arm", "outcome", _acquisitions),
-    Row(GAUGE, "clients", "Connections of EPICS clients", "", lambda scrape: len(scrape.status.clients)),
+    Row(GAUGE, "clients", "Connections of EPICS clients", "", lambda moment: len(moment.status.clients)),
     Row(GAUGE, "resident_memory_bytes", "Memory of the process", "process",
-        lambda scrape: resident_bytes({"bridge": os.getpid()})),
+        lambda moment: resident_bytes(moment.processes)),
 )  # fmt: skip
+
+
+def text(name: str, moment: Moment[Status]) -> str:
+    """Return the metrics of the bridge of this name as Prometheus text."""
+    return Scrape(PREFIX, "bridge", name, METRICS, moment).scraped()

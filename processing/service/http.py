@@ -6,29 +6,24 @@ from dataclasses import asdict, dataclass
 from typing import Annotated, Any, Literal
 
 import msgspec
-from fastapi import Body, FastAPI, Path, Query, Response
-from fastapi.responses import JSONResponse, PlainTextResponse
+from fastapi import Body, FastAPI, Path, Response
+from fastapi.responses import JSONResponse
 from pydantic import Field
 
 from penstock.processing.models import Changed, Latest, Parameters, ParametersRefused, Result, Status, Values
 from penstock.processing.service import metrics
 from penstock.processing.service.result_values import RANGE, NoResults, ResultValues
 from penstock.processing.service.supervisor import Supervisor
-from penstock.service import web
-from penstock.service.assets import SHARED, Asset
-from penstock.service.prometheus import CONTENT_TYPE
+from penstock.service import assets, web
+from penstock.service.prometheus import Moment
 from penstock.service.refusal import Refused
-from penstock.service.web import MAX_WAIT, Absent
+from penstock.service.web import Absent
 from penstock.stins.messages import MAX_NAME
 
-_OURS = "penstock.processing.service"
-ASSETS = {
-    "/": Asset(_OURS, "page.html", "text/html"),
-    "/assets/pipeline.js": Asset(_OURS, "pipeline.js", "text/javascript"),
-    "/assets/plot.js": Asset(_OURS, "plot.js", "text/javascript"),
-    "/assets/pipeline.css": Asset(_OURS, "pipeline.css", "text/css"),
-    **SHARED,
-}
+ASSETS = assets.of(
+    "penstock.processing.service", "pipeline", "pipeline.js", "plot.js", "pipeline.css",
+    links={"results": "Results (JSON)"},
+)  # fmt: skip
 """What a browser loads, by path."""
 DESCRIPTION = """\
 The HTTP interface of a pipeline. Every refusal is a `Refusal`: a short stable `kind`, and a sentence that
@@ -44,8 +39,6 @@ TAGS = [
 WHY = {
     404: "There are no results, or no such result",
     409: "Not possible now",
-    413: "The body is too large",
-    422: "The request is not as described here",
 }
 MAX_REASON = 300
 """Characters of a reason."""
@@ -89,16 +82,10 @@ def create_app(supervisor: Supervisor) -> FastAPI:
             await supervisor.close()
             raise
 
-    app = web.make("pipeline", DESCRIPTION, TAGS, start, supervisor.close)
+    app = web.make("pipeline", DESCRIPTION, TAGS, supervisor.close, start)
     web.furnish(app, ASSETS, (Refused, NoResults))
 
-    @app.get("/status", tags=["status"], responses=_refusals(422))
-    async def status(
-        seen: int | Absent = None, wait: Annotated[float, Query(ge=0, le=MAX_WAIT)] = 0.0
-    ) -> Status:
-        """Return the pipeline's status; with `seen`, wait for another version."""
-        return supervisor.status if seen is None else await supervisor.status_after(seen, wait)
-
+    web.add_status(app, "pipeline", Status, lambda: supervisor.status, supervisor.status_after)
     _add_results(app, supervisor)
 
     @app.get("/parameters", tags=["parameters"])
@@ -153,27 +140,16 @@ def create_app(supervisor: Supervisor) -> FastAPI:
         await supervisor.reset()
         return supervisor.status
 
-    @app.get("/config", tags=["parameters"])
-    async def config() -> dict[str, Any]:
-        """Return the configuration in use."""
-        return dict(msgspec.to_builtins(supervisor.config))
+    def scrape() -> str:
+        moment = Moment(supervisor.status, supervisor.health.alive, supervisor.processes)
+        return metrics.text(supervisor.config.name, moment)
 
-    @app.get("/metrics", tags=["status"], response_class=PlainTextResponse)
-    async def prometheus() -> PlainTextResponse:
-        """Return counts, times and memory for Prometheus."""
-        scrape = metrics.Scrape(
-            supervisor.config.name, supervisor.status,
-            healthy=supervisor.health.alive, processes=supervisor.processes,
-        )  # fmt: skip
-        return PlainTextResponse(scrape.text(), media_type=CONTENT_TYPE)
-
-    web.add_health(
-        app,
-        lambda: supervisor.health,
+    web.add_facts(
+        app, lambda: supervisor.config, scrape, lambda: supervisor.health, tag="parameters",
+        counts="counts, times and memory",
         alive="Return liveness: 503 with a sentence if the distributor is dead or hangs. Restart it then.",
         ready="Return readiness: 503 also in Error, or while something is missing: workers, the receiver.",
-    )
-
+    )  # fmt: skip
     return app
 
 

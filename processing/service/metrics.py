@@ -5,74 +5,55 @@ docs/reference/pipeline-http.md has the table of metrics; a test compares the tw
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from operator import attrgetter
 
 from penstock.processing.models import Status
-from penstock.service import prometheus
-from penstock.service.prometheus import COUNTER, GAUGE, Row, resident_bytes
+from penstock.service.prometheus import COUNTER, GAUGE, Moment, Row, Scrape, resident_bytes
 
 PREFIX = "penstock_processing_"
 
 
-@dataclass(frozen=True)
-class Scrape:
-    """All that the metrics of one pipeline are made of, at one moment."""
-
-    name: str
-    """Name of the pipeline, a label of every metric."""
-    status: Status
-    healthy: bool
-    """True if the distributor lives and answers."""
-    processes: Mapping[str, int]
-    """Process ids by name, for the memory that they hold."""
-
-    def text(self) -> str:
-        """Return the metrics in Prometheus' text format."""
-        return prometheus.Scrape(PREFIX, "pipeline", self.name, METRICS, self).scraped()
-
-
-def _frames(scrape: Scrape) -> dict[str, int]:
-    series = scrape.status.series
+def _frames(moment: Moment[Status]) -> dict[str, int]:
+    series = moment.status.series
     if series is None:
         return {}
     return {name: count for name, count in asdict(series.counts).items() if name != "frames"}
 
 
-def _states(scrape: Scrape) -> dict[str, bool]:
-    return {name: scrape.status.state == name for name in ("idle", "running", "error")}
+def _states(moment: Moment[Status]) -> dict[str, bool]:
+    return {name: moment.status.state == name for name in ("idle", "running", "error")}
 
 
-def _seconds(scrape: Scrape) -> dict[str, float]:
-    workers = scrape.status.workers
+def _seconds(moment: Moment[Status]) -> dict[str, float]:
+    workers = moment.status.workers
     return {each.name: each.seconds_per_frame for each in workers if each.seconds_per_frame is not None}
 
 
-def _processed(scrape: Scrape) -> dict[str, int]:
-    return {each.name: each.frames for each in scrape.status.workers}
+def _processed(moment: Moment[Status]) -> dict[str, int]:
+    return {each.name: each.frames for each in moment.status.workers}
 
 
-def _workers(scrape: Scrape) -> dict[str, int]:
-    states = [each.state for each in scrape.status.workers]
+def _workers(moment: Moment[Status]) -> dict[str, int]:
+    states = [each.state for each in moment.status.workers]
     return {name: states.count(name) for name in ("starting", "ready", "preparing", "working", "refused")}
 
 
-def _unmatched(scrape: Scrape) -> dict[str, int]:
-    series = scrape.status.series
+def _unmatched(moment: Moment[Status]) -> dict[str, int]:
+    series = moment.status.series
     return {} if series is None else series.unmatched
 
 
-def _channel_values(scrape: Scrape) -> dict[str, int]:
-    return {each.name: each.values for each in scrape.status.channels}
+def _channel_values(moment: Moment[Status]) -> dict[str, int]:
+    return {each.name: each.values for each in moment.status.channels}
 
 
-def _channel_answers(scrape: Scrape) -> dict[str, bool]:
-    return {each.name: bool(each.how) and not each.problem for each in scrape.status.channels}
+def _channel_answers(moment: Moment[Status]) -> dict[str, bool]:
+    return {each.name: bool(each.how) and not each.problem for each in moment.status.channels}
 
 
-def _from_file(scrape: Scrape) -> int:
-    series = scrape.status.series
+def _from_file(moment: Moment[Status]) -> int:
+    series = moment.status.series
     return 0 if series is None else series.from_file
 
 
@@ -104,5 +85,10 @@ METRICS = (
     Row(GAUGE, "unmatched_frames", "Frames of the running or last series without a value of a channel",
         "channel", _unmatched),
     Row(GAUGE, "resident_memory_bytes", "Memory of a process, shared memory included",
-        "process", lambda scrape: resident_bytes(scrape.processes)),
+        "process", lambda moment: resident_bytes(moment.processes)),
 )  # fmt: skip
+
+
+def text(name: str, moment: Moment[Status]) -> str:
+    """Return the metrics of the pipeline of this name as Prometheus text."""
+    return Scrape(PREFIX, "pipeline", name, METRICS, moment).scraped()

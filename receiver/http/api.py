@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
 from fastapi import Depends, FastAPI, Path, Query, Response
 from fastapi.concurrency import run_in_threadpool
-from fastapi.responses import PlainTextResponse
 from pydantic import Field
 
 from penstock.receiver.config import rectangles
@@ -52,7 +51,6 @@ from penstock.receiver.process.history import KEPT
 from penstock.receiver.process.supervisor.supervisor import Supervisor
 from penstock.service import web
 from penstock.service.models import Health
-from penstock.service.prometheus import CONTENT_TYPE
 from penstock.service.refusal import Refused
 from penstock.service.web import MAX_WAIT, Absent
 from penstock.stins.messages import MAX_NAME
@@ -119,15 +117,10 @@ def create_app(supervisor: Supervisor) -> FastAPI:
     """Return the API of one receiver; it starts and stops the data process with itself."""
     frames = Frames(supervisor)
     masks = Masks(frames)
-    app = web.make("receiver", DESCRIPTION, TAGS, supervisor.start, supervisor.close)
+    app = web.make("receiver", DESCRIPTION, TAGS, supervisor.close, supervisor.start)
     web.furnish(app, ASSETS, (Refused, FrameRefused, ViewError, rectangles.BadRegionError))
 
-    @app.get("/status", tags=["status"], responses=refusals(422))
-    async def status(
-        seen: int | Absent = None, wait: Annotated[float, Query(ge=0, le=MAX_WAIT)] = 0.0
-    ) -> Status:
-        """Return the receiver's status; with `seen`, wait for another version."""
-        return supervisor.status if seen is None else await supervisor.status_after(seen, wait)
+    web.add_status(app, "receiver", Status, lambda: supervisor.status, supervisor.status_after)
 
     @app.get("/received_frames", tags=["status"])
     async def received_frames() -> Value:
@@ -313,27 +306,19 @@ def create_app(supervisor: Supervisor) -> FastAPI:
         """Return values per frame from index `first` on, as far as available; wait for the first of them."""
         return await roi_values.values(supervisor, first, count, series, wait)
 
-    @app.get("/config", tags=["configuration"])
-    async def config() -> dict[str, Any]:
-        """Return the configuration in use."""
-        return {supervisor.name: msgspec.to_builtins(supervisor.config)}
-
-    @app.get("/metrics", tags=["status"], response_class=PlainTextResponse)
-    async def prometheus() -> PlainTextResponse:
-        """Return counts, rates, times and losses for Prometheus."""
-        scrape = metrics.Scrape(
+    def scrape() -> str:
+        return metrics.Scrape(
             supervisor.name, supervisor.status, supervisor.measures,
             healthy=supervisor.health.alive, processes=supervisor.processes,
             budget=supervisor.config.memory_mb * 1e6,
-        )  # fmt: skip
-        return PlainTextResponse(scrape.text(), media_type=CONTENT_TYPE)
+        ).text()  # fmt: skip
 
-    web.add_health(
-        app,
-        lambda: supervisor.health,
+    web.add_facts(
+        app, lambda: {supervisor.name: supervisor.config}, scrape, lambda: supervisor.health,
+        tag="configuration", counts="counts, rates, times and losses",
         alive="Return liveness: 503 with a sentence if the data process is dead or hangs. Restart it then.",
         ready="Return readiness: 503 also in Error, which needs a person: a restart does not help.",
-    )
+    )  # fmt: skip
 
     @app.get("/health/started", tags=["status"], responses=web.NOT_WELL)
     async def started(response: Response) -> Health:

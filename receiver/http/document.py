@@ -31,8 +31,6 @@ _WHY = {
     400: "A region of interest is not valid",
     404: "There is no such frame, or no such series or fact of it",
     409: "Not possible now, or not for this series",
-    413: "The body is too large",
-    422: "The request is not as described here",
     500: "The frame cannot be unpacked",
     503: "Too many requests wait; try again after the time that the header says",
 }

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from penstock.service.assets import SHARED, Asset
+from penstock.service import assets
 
-_OURS = "penstock.receiver.http"
-ASSETS = {
-    "/": Asset(_OURS, "page.html", "text/html"),
-    "/assets/page.js": Asset(_OURS, "page.js", "text/javascript"),
-    "/assets/words.js": Asset(_OURS, "words.js", "text/javascript"),
-    **SHARED,
-}
-"""Assets by path."""
+ASSETS = assets.of(
+    "penstock.receiver.http", "receiver", "page.js", "words.js", links={"series": "Past series (JSON)"}
+)
+"""What a browser loads, by path."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -16,6 +17,7 @@ from ruamel.yaml import YAML
 
 from penstock.bridges.epics import metrics
 from penstock.bridges.epics.models import Status
+from penstock.service.prometheus import Moment
 from tests.receiver.processes import DEADLINE, ReceiverProcess
 from tests.streams import Streamer
 
@@ -35,10 +37,9 @@ def scraped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, list
         receiver.connected()
         answer = urllib3.request("GET", f"{receiver.client.url}/metrics", timeout=DEADLINE)
         found: dict[str, list[dict[str, str]]] = {}
-        bridge = metrics.Scrape(
-            "lab", Status(state="idle", bridge="lab", prefix="L", server="p4p"), healthy=True
-        )
-        for family in text_string_to_metric_families(answer.data.decode() + bridge.text()):
+        idle = Status(state="idle", bridge="lab", prefix="L", server="p4p")
+        bridge = metrics.text("lab", Moment(idle, healthy=True, processes={"bridge": os.getpid()}))
+        for family in text_string_to_metric_families(answer.data.decode() + bridge):
             for sample in family.samples:
                 found.setdefault(sample.name, []).append(sample.labels)
         yield found

@@ -269,9 +269,8 @@ def test_all_that_the_page_needs_comes_from_the_pipeline(pipeline: PipelineProce
 
 def test_the_script_and_the_page_know_the_same_elements_and_the_status() -> None:
     folder = files("penstock.processing.service")
-    page, script, plot = (
-        folder.joinpath(name).read_text() for name in ("page.html", "pipeline.js", "plot.js")
-    )
+    script, plot = (folder.joinpath(name).read_text() for name in ("pipeline.js", "plot.js"))
+    page = http.ASSETS["/"].read().decode()
     shared = SHARED["/assets/shown.js"].read().decode()
     wanted = set(re.findall(r'element\("([\w-]+)"\)', script + shared))
     assert wanted == set(re.findall(r'id="([\w-]+)"', page))

@@ -86,7 +86,7 @@ def test_all_that_a_page_needs_comes_from_the_receiver(path: str, url: str) -> N
 
 
 def test_the_picture_is_the_first_that_is_read_where_all_is_in_one_column() -> None:
-    ids = Page(FILES.joinpath("page.html").read_text()).ids
+    ids = Page(page.ASSETS["/"].read().decode()).ids
     assert ids.index("sentence") < ids.index("picture") < ids.index("series-part")
 
 
@@ -113,7 +113,7 @@ def test_what_comes_from_the_receiver_is_set_as_text() -> None:
 
 def test_the_script_and_the_page_know_the_same_elements() -> None:
     wanted = set(re.findall(r'element\("([\w-]+)"\)', SCRIPTS["page.js"] + SCRIPTS["shown.js"]))
-    assert wanted == set(Page(FILES.joinpath("page.html").read_text()).ids)
+    assert wanted == set(Page(page.ASSETS["/"].read().decode()).ids)
 
 
 def test_a_spot_beside_a_gap_is_seen_in_the_picture_of_the_page(shared: Shared) -> None:
