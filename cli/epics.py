@@ -15,105 +15,47 @@ Exit status: 0 it was ended, 1 it has failed, 2 it could not start, or --check h
 from __future__ import annotations
 
 import argparse
-import asyncio
-import json
 import os
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING
 
-from penstock.cli._listening import listen
-from penstock.cli._output import add_json, emit, say
-from penstock.cli.main import UserError
+from penstock.cli import _service as service
+from penstock.cli._output import emit, say
 from penstock.service.garbage import no_search
 
 if TYPE_CHECKING:
+    from penstock.bridges.epics.bridge import Bridge
     from penstock.bridges.epics.config import EpicsConfig
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of `penstock epics`."""
-    parser.add_argument("file", nargs="?", type=Path, metavar="FILE", help="the bridge, a YAML file")
-    parser.add_argument(
-        "--http", metavar="HOST:PORT",
-        help="address of the HTTP API instead of the configured one; port 0: any free one",
-    )  # fmt: skip
-    parser.add_argument(
-        "--check", action="store_true",
-        help="print every error of the file, and what does not answer, and exit",
-    )  # fmt: skip
-    parser.add_argument("--schema", action="store_true", help="print the JSON schema of the file, and exit")
-    add_json(parser)
+    service.add_arguments(parser, "bridge", "what does not answer")
 
 
 def run(args: argparse.Namespace) -> int:
     """Run it."""
-    import msgspec
-
     from penstock.bridges.epics import config_file
-    from penstock.service.config_file import ConfigFileError
 
-    if args.schema:
-        print(json.dumps(config_file.BRIDGE.schema(), indent=2))
-        return 0
-    if args.file is None:
-        raise UserError("which bridge? give its file, such as epics.yaml; --help has an example")
-    try:
-        config = config_file.BRIDGE.load(args.file)
-    except ConfigFileError as error:
-        raise UserError(str(error)) from error
-    if args.http is not None:
-        if why := config_file.BRIDGE.wrong_http(args.http):
-            raise UserError(why)
-        config = msgspec.structs.replace(config, http=args.http)
-    return _check(args, config) if args.check else _serve(args, config)
+    return service.run(args, config_file.BRIDGE, _check, partial(_serve, args))
 
 
-def _check(args: argparse.Namespace, config: EpicsConfig) -> int:
+def _check(config: EpicsConfig) -> list[str]:
     from penstock.bridges.epics import checks
 
-    found = checks.check(config)
-    if args.json:
-        emit({"errors": found})
-    else:
-        print("\n".join(found) if found else f"{args.file}: nothing is wrong")
-    return 2 if found else 0
+    return checks.check(config)
 
 
 def _serve(args: argparse.Namespace, config: EpicsConfig) -> int:
-    from penstock.service import logs, server
-    from penstock.service.listener import Listener
-
-    logs.begin()
     with no_search():  # it imports nearly all of what follows
         from penstock.bridges.epics.bridge import Bridge
         from penstock.bridges.epics.http import create_app
     from penstock.bridges.epics.models import ReadyLine
 
-    listener, url = listen(config.http, "bridge")
-    ending: list[server.Server] = []
-
-    def failed() -> None:
-        for each in ending:
-            each.should_exit = True
-
-    bridge = Bridge(config, failed)
-    try:
-        bridge.start()
-    except RuntimeError as error:
-        listener.close()
-        bridge.close()
-        raise UserError(str(error)) from error
-    app, end_waits = create_app(bridge)
-
-    def ready() -> None:
+    def ready(bridge: Bridge, url: str) -> None:
         pva = bridge.status.addresses
         if args.json:
             emit(ReadyLine(bridge=config.name, http=url, pva=pva, pid=os.getpid()))
         say(args, f"bridge {config.name} is ready: {url}/, records {config.prefix}:… at {', '.join(pva)}")
 
-    made = server.make(app, ready, end_waits)
-    ending.append(made)
-    if bridge.failure:
-        made.should_exit = True
-    asyncio.run(made.serve(sockets=[Listener(listener)]))
-    return 1 if bridge.failure or not made.started else 0
+    return service.serve(config.http, "bridge", partial(Bridge, config), create_app, ready)

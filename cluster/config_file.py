@@ -39,6 +39,11 @@ WORDS = Words(
 HOST, PORT = "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"
 
 
+def completed(config: ControlConfig) -> ControlConfig:
+    """Return the same with what a pod has by itself; see `in_this_pod`."""
+    return msgspec.structs.replace(config, kubernetes=in_this_pod(config.kubernetes))
+
+
 def in_this_pod(config: KubernetesConfig, variables: Mapping[str, str] = os.environ) -> KubernetesConfig:
     """Return the same with what a pod has by itself: address of the API server and namespace.
 

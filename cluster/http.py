@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import FastAPI
 from pydantic import Field
@@ -57,7 +58,7 @@ class ScaleRequest:
     count: Annotated[int, Field(ge=0, le=MOST_WORKERS)]
 
 
-def create_app(control: Control) -> tuple[FastAPI, Any]:
+def create_app(control: Control) -> tuple[FastAPI, Callable[[], None]]:
     """Return the API of one control, and what lets those answer who wait for news.
 
     Args:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from typing import Any
+from collections.abc import Callable
 
 from fastapi import FastAPI
 
@@ -26,7 +26,7 @@ and 405 `no_such_method` for any other method, with the header `Allow`.
 TAGS = [{"name": "status", "description": "State of the bridge"}]
 
 
-def create_app(bridge: Bridge) -> tuple[FastAPI, Any]:
+def create_app(bridge: Bridge) -> tuple[FastAPI, Callable[[], None]]:
     """Return the API of one bridge, and what lets those answer who wait for news.
 
     Args:
