@@ -10,7 +10,7 @@ PATIENCE = 10.0
 """Additional seconds for what Kubernetes is asked for."""
 
 
-class ControlClient(HttpClient):
+class ControlClient(HttpClient[Status]):
     """One control, reached at `url` (such as "http://eiger-control:5300").
 
     Args:
@@ -18,12 +18,7 @@ class ControlClient(HttpClient):
         timeout: seconds for one call; a call that waits adds that time.
     """
 
-    what, program = "control", "penstock pipeline-control"
-
-    def status(self, seen: int | None = None, wait: float = 0.0) -> Status:
-        """Return the control's status; with `seen`, wait up to `wait` seconds for another version."""
-        fields = {} if seen is None else {"seen": str(seen), "wait": str(wait)}
-        return self._json(Status, "GET", "/status", fields=fields, wait=wait)
+    model, what, program = Status, "control", "penstock pipeline-control"
 
     def start(self, part: str) -> Status:
         """Start a part, such as "receiver", "spots" or "spots/workers".

@@ -87,7 +87,7 @@ class Newest:
     value: np.ndarray[Any, Any]
 
 
-class PipelineClient(HttpClient):
+class PipelineClient(HttpClient[Status]):
     """One pipeline, reached at `url` (such as "http://127.0.0.1:5100").
 
     Args:
@@ -95,13 +95,12 @@ class PipelineClient(HttpClient):
         timeout: seconds for one call; a call that waits adds that time.
     """
 
-    what, program = "pipeline", "penstock process"
+    model, what, program = Status, "pipeline", "penstock process"
     unavailable, refused = PipelineUnavailable, PipelineRefused
 
     def status(self, seen: int | None = None, wait: float = 0.0) -> Status:
         """Return the pipeline's status; with `seen`, wait up to `wait` seconds for another version."""
-        fields = {} if seen is None else {"seen": str(seen), "wait": str(wait)}
-        status = self._json(Status, "GET", "/status", fields=fields, wait=wait)
+        status = super().status(seen, wait)
         if not status.pipeline:  # a receiver's, which has all that is required of a status
             raise self._foreign("/status", "its status names no pipeline")
         return status
@@ -112,7 +111,7 @@ class PipelineClient(HttpClient):
         Raises:
             PipelineRefused: there is no series, or its results are not stored.
         """
-        return self._json(list[Result], "GET", "/results", fields=_fields(series=series), wait=READ_SECONDS)
+        return self._json(list[Result], "GET", "/results", fields={"series": series}, wait=READ_SECONDS)
 
     def values(self, name: str, frames: str | None = None, *, series: str | None = None) -> Values:
         """Return the values of frames as lists.
@@ -125,7 +124,7 @@ class PipelineClient(HttpClient):
         Raises:
             PipelineRefused: there is no such result, or too much is asked for.
         """
-        fields = _fields(frames=frames, series=series)
+        fields = {"frames": frames, "series": series}
         return self._json(Values, "GET", _path(name), fields=fields, wait=READ_SECONDS)
 
     def array(
@@ -133,7 +132,7 @@ class PipelineClient(HttpClient):
     ) -> np.ndarray[Any, Any]:
         """Return the same as an array (frames, *shape): NaN or 0 where there is no value; of events all, one
         after the other."""
-        return self._array(_path(name), _fields(frames=frames, series=series, format="npy"))
+        return self._array(_path(name), {"frames": frames, "series": series, "format": "npy"})
 
     def rows(self, name: str, frames: str, *, values: bool = True, series: str | None = None) -> Rows:
         """Return values of frames as arrays, with the states of these frames.
@@ -147,7 +146,7 @@ class PipelineClient(HttpClient):
         Raises:
             PipelineRefused: there is no such result, or too much is asked for.
         """
-        fields = _fields(frames=frames, series=series, format="npz", values=None if values else "false")
+        fields = {"frames": frames, "series": series, "format": "npz", "values": None if values else "false"}
         found = self._arrays(_path(name), fields)
         return Rows(
             str(found["series"]), int(found["first"]), int(found["step"]), found["states"], found["has"],
@@ -160,7 +159,7 @@ class PipelineClient(HttpClient):
         Raises:
             PipelineRefused: there is no series, or its results are not stored.
         """
-        found = self._arrays("/states", _fields(frames=frames, series=series))
+        found = self._arrays("/states", {"frames": frames, "series": series})
         beyond = int(found.get("beyond", PENDING))
         return States(str(found["series"]), int(found["first"]), found["states"], beyond)
 
@@ -170,7 +169,7 @@ class PipelineClient(HttpClient):
         Raises:
             PipelineRefused: there is no such result.
         """
-        fields = _fields(series=series)
+        fields = {"series": series}
         return self._json(Latest, "GET", f"{_path(name)}/latest", fields=fields, wait=READ_SECONDS)
 
     def latest_array(self, name: str, *, series: str | None = None) -> np.ndarray[Any, Any]:
@@ -179,7 +178,7 @@ class PipelineClient(HttpClient):
         Raises:
             PipelineRefused: there is no such result, or no value yet.
         """
-        return self._array(f"{_path(name)}/latest", _fields(series=series, format="npy"))
+        return self._array(f"{_path(name)}/latest", {"series": series, "format": "npy"})
 
     def newest(self, name: str, *, series: str | None = None) -> Newest:
         """Return the newest value as an array, with what is known of it.
@@ -187,7 +186,7 @@ class PipelineClient(HttpClient):
         Raises:
             PipelineRefused: there is no such result, or no value yet.
         """
-        found = self._arrays(f"{_path(name)}/latest", _fields(series=series, format="npz"))
+        found = self._arrays(f"{_path(name)}/latest", {"series": series, "format": "npz"})
         frame, n = int(found["frame"]), int(found["n"])
         return Newest(
             str(found["series"]), frame if frame >= 0 else None, n if n >= 0 else None, found["value"]
@@ -233,7 +232,7 @@ class PipelineClient(HttpClient):
         """Leave the state Error."""
         return self._json(Status, "POST", "/reset", wait=READ_SECONDS)
 
-    def _arrays(self, path: str, fields: Mapping[str, str]) -> dict[str, np.ndarray[Any, Any]]:
+    def _arrays(self, path: str, fields: Mapping[str, Any]) -> dict[str, np.ndarray[Any, Any]]:
         answer = self._call("GET", path, fields=fields, wait=READ_SECONDS)
         try:
             with np.load(io.BytesIO(answer.data), allow_pickle=False) as found:
@@ -241,7 +240,7 @@ class PipelineClient(HttpClient):
         except (ValueError, EOFError, zipfile.BadZipFile) as error:
             raise self._foreign(path, str(error)) from error
 
-    def _array(self, path: str, fields: Mapping[str, str]) -> np.ndarray[Any, Any]:
+    def _array(self, path: str, fields: Mapping[str, Any]) -> np.ndarray[Any, Any]:
         answer = self._call("GET", path, fields=fields, wait=READ_SECONDS)
         try:
             found: np.ndarray[Any, Any] = np.load(io.BytesIO(answer.data), allow_pickle=False)
@@ -250,14 +249,11 @@ class PipelineClient(HttpClient):
         return found
 
 
-class _Anybody(HttpClient):
+class _Anybody(HttpClient[dict[str, msgspec.Raw]]):
     """Whoever answers at an address."""
 
-    what, program = "receiver or pipeline", "penstock receiver"
+    model, what, program = dict[str, msgspec.Raw], "receiver or pipeline", "penstock receiver"
     unavailable, refused = PipelineUnavailable, PipelineRefused
-
-    def keys(self) -> set[str]:
-        return set(self._json(dict[str, msgspec.Raw], "GET", "/status"))
 
 
 def what_answers(url: str, timeout: float = 1.0) -> Literal["receiver", "pipeline"]:
@@ -268,7 +264,7 @@ def what_answers(url: str, timeout: float = 1.0) -> Literal["receiver", "pipelin
         PipelineRefused: it answers, but has no status.
     """
     who = _Anybody(url, timeout)
-    keys = who.keys()
+    keys = set(who.status())
     if {"pipeline", "workers"} <= keys:
         return "pipeline"
     if {"detector", "connections"} <= keys:
@@ -281,8 +277,3 @@ def what_answers(url: str, timeout: float = 1.0) -> Literal["receiver", "pipelin
 
 def _path(name: str) -> str:
     return f"/results/{quote(name, safe='')}"
-
-
-def _fields(**given: str | None) -> dict[str, str]:
-    """Return the fields of a query, without those that are not given."""
-    return {name: value for name, value in given.items() if value is not None}

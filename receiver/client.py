@@ -85,7 +85,7 @@ class LastFrame(msgspec.Struct, frozen=True):
     have the fill value of their type."""
 
 
-class ReceiverClient(HttpClient):
+class ReceiverClient(HttpClient[Status]):
     """One receiver, reached at `url` (such as "http://127.0.0.1:5000").
 
     Args:
@@ -93,13 +93,8 @@ class ReceiverClient(HttpClient):
         timeout: seconds for one call; a call with a `wait` adds that time.
     """
 
-    what, program = "receiver", "penstock receiver"
+    model, what, program = Status, "receiver", "penstock receiver"
     unavailable, refused = ReceiverUnavailable, ReceiverRefused
-
-    def status(self, seen: int | None = None, wait: float = 0.0) -> Status:
-        """Return the receiver's status; with `seen`, wait up to `wait` seconds for another version."""
-        fields = {} if seen is None else {"seen": str(seen), "wait": str(wait)}
-        return self._json(Status, "GET", "/status", fields=fields, wait=wait)
 
     def check(self, series: SeriesCheck) -> SeriesCheckResult:
         """Ask whether a series could be taken now.
@@ -129,7 +124,7 @@ class ReceiverClient(HttpClient):
 
     def history(self, limit: int = 20) -> list[PastSeries]:
         """Return the last series, newest first, at most some thousand, without the running one."""
-        return self._json(list[PastSeries], "GET", "/series", fields={"limit": str(limit)}, wait=LIST_SECONDS)
+        return self._json(list[PastSeries], "GET", "/series", fields={"limit": limit}, wait=LIST_SECONDS)
 
     def series(self, series: str) -> PastSeries | None:
         """Return the running series, or one that has ended, by its id.
@@ -202,7 +197,7 @@ class ReceiverClient(HttpClient):
         Raises:
             ReceiverRefused: the frame does not have this region, rectangle or channel.
         """
-        fields = {"format": "raw", **_fields(view), **_whole(rectangle), **_fields({"seen": seen})}
+        fields = {"format": "raw", **_view(view, rectangle), "seen": seen}
         answer = self._call("GET", "/last_frame", fields=fields, also=(304, 404))
         return None if answer.status != 200 else self._frame(answer, "/last_frame")
 
@@ -224,7 +219,7 @@ class ReceiverClient(HttpClient):
                 "busy", `retry_after` says when to ask again.
         """
         path = f"/frame/{index}"
-        fields = {"format": "raw", **_fields(view), **_whole(rectangle)}
+        fields = {"format": "raw", **_view(view, rectangle)}
         return self._frame(self._call("GET", path, fields=fields, wait=wait), path)
 
     def picture(
@@ -237,7 +232,7 @@ class ReceiverClient(HttpClient):
             ReceiverRefused: there is no such frame, or it cannot be shown as such a picture.
         """
         path = "/last_frame" if index is None else f"/frame/{index}"
-        fields = {"format": format, **_fields(view), **_fields(contrast)}
+        fields = {"format": format, **_view(view), **({} if contrast is None else asdict(contrast))}
         return self._call("GET", path, fields=fields, wait=wait).data
 
     def _frame(self, answer: urllib3.BaseHTTPResponse, path: str) -> LastFrame:
@@ -268,9 +263,7 @@ class ReceiverClient(HttpClient):
         Raises:
             ReceiverRefused: there is no such series, or its frames are no images (`no_geometry`).
         """
-        return self._json(
-            Geometry, "GET", "/geometry", fields=_fields({"series": series}), wait=FRAME_SECONDS
-        )
+        return self._json(Geometry, "GET", "/geometry", fields={"series": series}, wait=FRAME_SECONDS)
 
     def mask(self, channel: str | None = None, series: str | None = None) -> np.ndarray:
         """Return the pixel mask, uint32 (rows, cols), for the image as it is shown, modules assembled.
@@ -284,7 +277,7 @@ class ReceiverClient(HttpClient):
         Raises:
             ReceiverRefused: there is no such series or channel, or no mask that fits its frames (`no_mask`).
         """
-        fields = {"format": "raw", **_fields({"channel": channel, "series": series})}
+        fields = {"format": "raw", "channel": channel, "series": series}
         answer = self._call("GET", "/mask", fields=fields, wait=FRAME_SECONDS)
         return self._pixels(answer, "/mask", "X-Penstock-Mask")[1]
 
@@ -297,7 +290,7 @@ class ReceiverClient(HttpClient):
         Raises:
             ReceiverRefused: there is no such series.
         """
-        return self._json(Scan, "GET", "/scan", fields=_fields({"series": series}), wait=FRAME_SECONDS)
+        return self._json(Scan, "GET", "/scan", fields={"series": series}, wait=FRAME_SECONDS)
 
     def lost_frames(self, first: int = 0, limit: int = 1000, series: str | None = None) -> LostFrames:
         """Return ranges of frames that are not, or not as a whole, in the file; of a running series, so far.
@@ -310,7 +303,7 @@ class ReceiverClient(HttpClient):
         Raises:
             ReceiverRefused: there is no such series, or it ends before `first`.
         """
-        fields = _fields({"first": first, "limit": limit, "series": series})
+        fields = {"first": first, "limit": limit, "series": series}
         return self._json(LostFrames, "GET", "/series/lost", fields=fields, wait=FRAME_SECONDS)
 
     def config(self) -> dict[str, Any]:
@@ -350,7 +343,7 @@ class ReceiverClient(HttpClient):
             ReceiverRefused: there is no such series or frame, the series has no regions, or the values are no
                 longer kept.
         """
-        fields = _fields({"first": first, "count": count, "series": series, "wait": wait})
+        fields = {"first": first, "count": count, "series": series, "wait": wait}
         return self._json(RoiValues, "GET", "/rois/values", fields=fields, wait=wait)
 
     def downsample(self) -> int:
@@ -359,19 +352,12 @@ class ReceiverClient(HttpClient):
 
     def set_downsample(self, value: int) -> int:
         """Set the down-sampling for every viewer of this receiver."""
-        return self._json(dict[str, int], "POST", "/downsample", fields={"value": str(value)})["value"]
+        return self._json(dict[str, int], "POST", "/downsample", fields={"value": value})["value"]
 
 
-def _whole(rectangle: Rectangle | None) -> dict[str, str]:
-    """Return the query field of a rectangle that is fetched whole."""
-    if rectangle is None:
-        return {}
-    return {"rectangle": f"{rectangle.x},{rectangle.y},{rectangle.width},{rectangle.height}"}
-
-
-def _fields(of: View | Contrast | Mapping[str, Any] | None) -> dict[str, str]:
-    """Return the values that are set, as query fields."""
-    if of is None:
-        return {}
-    values = of if isinstance(of, Mapping) else asdict(of)
-    return {key: str(value) for key, value in values.items() if value is not None}
+def _view(view: View | None, rectangle: Rectangle | None = None) -> dict[str, Any]:
+    """Return the query fields of a view, and of a rectangle that is fetched whole."""
+    fields = {} if view is None else asdict(view)
+    if rectangle is not None:
+        fields["rectangle"] = f"{rectangle.x},{rectangle.y},{rectangle.width},{rectangle.height}"
+    return fields

@@ -5,7 +5,7 @@ connections), and bounded: every call answers or raises within its time-out.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 from urllib.parse import urlencode
 
 import msgspec
@@ -13,6 +13,7 @@ import urllib3
 
 from penstock.service.models import Refusal
 
+S = TypeVar("S")
 T = TypeVar("T")
 
 
@@ -52,7 +53,7 @@ class RefusedCall(NoAnswer):
         self.retry_after = retry_after
 
 
-class HttpClient:
+class HttpClient(Generic[S]):
     """One service, reached at `url`.
 
     Args:
@@ -60,6 +61,8 @@ class HttpClient:
         timeout: seconds for one call; a call with a `wait` adds that time.
     """
 
+    model: type[S]
+    """What its status is."""
     what: ClassVar[str]
     """What answers there, such as "receiver"."""
     program: ClassVar[str]
@@ -80,8 +83,13 @@ class HttpClient:
         self._closed = True
         self._http.clear()
 
+    def status(self, seen: int | None = None, wait: float = 0.0) -> S:
+        """Return the service's status; with `seen`, wait up to `wait` seconds for another version."""
+        fields = {} if seen is None else {"seen": seen, "wait": wait}
+        return self._json(self.model, "GET", "/status", fields=fields, wait=wait)
+
     def _json(
-        self, kind: type[T], method: str, path: str, *, fields: Mapping[str, str] | None = None,
+        self, kind: type[T], method: str, path: str, *, fields: Mapping[str, Any] | None = None,
         body: Any = None, wait: float = 0.0,
     ) -> T:  # fmt: skip
         answer = self._call(method, path, fields=fields, body=body, wait=wait)
@@ -98,14 +106,14 @@ class HttpClient:
         )
 
     def _call(
-        self, method: str, path: str, *, fields: Mapping[str, str] | None = None, body: Any = None,
+        self, method: str, path: str, *, fields: Mapping[str, Any] | None = None, body: Any = None,
         wait: float = 0.0, also: tuple[int, ...] = (),
     ) -> urllib3.BaseHTTPResponse:  # fmt: skip
         if self._closed:
             raise self.unavailable(f"the client of the {self.what} at {self.url} was closed")
         url = self.url + path
-        if fields:
-            url += f"?{urlencode(fields)}"
+        if query := {name: value for name, value in (fields or {}).items() if value is not None}:
+            url += f"?{urlencode(query)}"
         headers = {"Content-Type": "application/json"} if body is not None else {}
         payload = msgspec.json.encode(body) if body is not None else None
         timeout = urllib3.Timeout(total=self._timeout + wait)

@@ -8,7 +8,7 @@ from penstock.service.http_client import HttpClient, NoAnswer, RefusedCall, Unav
 __all__ = ["BridgeClient", "NoAnswer", "RefusedCall", "Unavailable", "read_status"]
 
 
-class BridgeClient(HttpClient):
+class BridgeClient(HttpClient[Status]):
     """One bridge, reached at `url` (such as "http://127.0.0.1:5200").
 
     Args:
@@ -16,12 +16,7 @@ class BridgeClient(HttpClient):
         timeout: seconds for one call; a call that waits adds that time.
     """
 
-    what, program = "bridge", "penstock epics"
-
-    def status(self, seen: int | None = None, wait: float = 0.0) -> Status:
-        """Return the bridge's status; with `seen`, wait up to `wait` seconds for another version."""
-        fields = {} if seen is None else {"seen": str(seen), "wait": str(wait)}
-        return self._json(Status, "GET", "/status", fields=fields, wait=wait)
+    model, what, program = Status, "bridge", "penstock epics"
 
 
 def read_status(url: str, timeout: float = 5.0) -> Status | None:
