@@ -1,6 +1,6 @@
 // The page of a control: the programs of a detector on Kubernetes.
 
-import { awaySentence, element, followStatus, number, showList, showState } from "./shown.js";
+import { awaySentence, element, followStatus, number, showList, showState, tableRow } from "./shown.js";
 
 const BAD = ["away", "error", "unknown"];
 const MOVES = ["starting", "ending"];
@@ -25,16 +25,9 @@ function whole({ problem, parts }) {
 }
 
 function row({ name, state, wanted, running, connected, says, sentence }) {
-  const made = document.createElement("tr");
   const pods = wanted === null ? "unknown" : `${number(running)} of ${number(wanted)}`;
   const words = [says, connected === null ? "" : `${number(connected)} connected`, sentence].filter(Boolean).join(": ");
-  for (const [text, kind] of [[name, ""], [state, BAD.includes(state) ? "bad" : ""], [pods, "number"], [words, ""]]) {
-    const cell = document.createElement("td");
-    cell.textContent = text;
-    cell.className = kind;
-    made.append(cell);
-  }
-  return made;
+  return tableRow([[name, ""], [state, BAD.includes(state) ? "bad" : ""], [pods, "number"], [words, ""]]);
 }
 
 followStatus(show, (away, last) => showState("away", last ? last.control : "Control", awaySentence("Control", away, last)));

@@ -150,6 +150,24 @@ function countRow(name, count, fate) {
   return row;
 }
 
+// A row of a table: texts, each with the class of its cell.
+export function tableRow(cells) {
+  const row = document.createElement("tr");
+  for (const [text, kind] of cells) {
+    const cell = row.insertCell();
+    cell.textContent = text;
+    cell.className = kind;
+  }
+  return row;
+}
+
+// A row with one text, such as an error, as wide as the table.
+export function wideRow(text, columns, kind = "bad") {
+  const row = tableRow([[text, kind]]);
+  row.firstChild.colSpan = columns;
+  return row;
+}
+
 export function showList(list, facts) {
   const items = facts.flatMap(({ name, text, bad, link }) => {
     const term = document.createElement("dt"), value = document.createElement("dd");

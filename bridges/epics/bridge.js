@@ -1,14 +1,15 @@
 // The page of a bridge to EPICS clients: what it serves, and to whom.
 
-import { awaySentence, element, followStatus, number, showList, showState } from "./shown.js";
+import { awaySentence, element, followStatus, number, showList, showState, tableRow, wideRow } from "./shown.js";
 
+const COLUMNS = 4; // of the table of records
 const MOST = 5; // records of a client that are named
 
 function show(status) {
   showState(status.state, status.bridge, sentence(status));
   showList(element("bridge"), facts(status));
   const rows = [...status.images.flatMap(imageRows), ...status.results.flatMap(resultRows)];
-  element("records").tBodies[0].replaceChildren(...(rows.length ? rows : [textRow("none yet")]));
+  element("records").tBodies[0].replaceChildren(...(rows.length ? rows : [wideRow("none yet", COLUMNS, "")]));
   showList(element("clients"), clientFacts(status));
 }
 
@@ -53,27 +54,11 @@ function resultRows({ name, record, frame, posted, problem }) {
 }
 
 function problems(problem) {
-  return problem ? [textRow(problem)] : [];
+  return problem ? [wideRow(problem, COLUMNS)] : [];
 }
 
 function row(record, frame, posted, left) {
-  const made = document.createElement("tr");
-  for (const [text, kind] of [[record, ""], [frame === null ? "" : number(frame), "number"], [number(posted), "number"], [left, "number"]]) {
-    const cell = document.createElement("td");
-    cell.textContent = text;
-    cell.className = kind;
-    made.append(cell);
-  }
-  return made;
-}
-
-function textRow(text) {
-  const made = document.createElement("tr"), cell = document.createElement("td");
-  cell.colSpan = 4;
-  cell.textContent = text;
-  if (text !== "none yet") cell.className = "bad";
-  made.append(cell);
-  return made;
+  return tableRow([[record, ""], [frame === null ? "" : number(frame), "number"], [number(posted), "number"], [left, "number"]]);
 }
 
 function clientFacts({ clients }) {

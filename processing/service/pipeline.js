@@ -1,10 +1,12 @@
 // The page of a pipeline: states, counts, workers, and the latest values of its results.
 
 import {
-  ask, awaySentence, bytes, element, followStatus, number, setText, showCounts, showList, showState, sleep, visible,
+  ask, awaySentence, bytes, element, followStatus, number, setText, showCounts, showList, showState, sleep, tableRow,
+  visible, wideRow,
 } from "./shown.js";
 import { plot } from "./plot.js";
 
+const COLUMNS = 5; // of the table of workers
 const PICTURE = 1_000; // ms between two looks at the results at least
 const MOST = 24; // results that are shown
 const HISTORY = 500; // frames in the curve of a number
@@ -23,7 +25,7 @@ function show(news) {
   element("series-part").hidden = !series;
   if (series) showSeries(series);
   showList(element("pipeline"), pipelineFacts());
-  element("workers").tBodies[0].replaceChildren(...(workers.length ? workers.flatMap(workerRows) : [errorRow("none")]));
+  element("workers").tBodies[0].replaceChildren(...(workers.length ? workers.flatMap(workerRows) : [wideRow("none", COLUMNS)]));
 }
 
 function sentence() {
@@ -79,24 +81,9 @@ function pipelineFacts() {
 
 // A worker, and below it the last error, which may be long.
 function workerRows({ name, host, state, doing, frames, seconds_per_frame: seconds, last_error: error }) {
-  const row = document.createElement("tr");
   const time = seconds === null ? "" : `${number(seconds * 1000)} ms`;
-  for (const [text, kind] of [[name, ""], [host, ""], [doing || state, ""], [number(frames), "number"], [time, "number"]]) {
-    const cell = document.createElement("td");
-    cell.textContent = text;
-    cell.className = kind;
-    row.append(cell);
-  }
-  return error ? [row, errorRow(error)] : [row];
-}
-
-function errorRow(text) {
-  const row = document.createElement("tr"), said = document.createElement("td");
-  said.colSpan = 5;
-  said.textContent = text;
-  said.className = "bad";
-  row.append(said);
-  return row;
+  const row = tableRow([[name, ""], [host, ""], [doing || state, ""], [number(frames), "number"], [time, "number"]]);
+  return error ? [row, wideRow(error, COLUMNS)] : [row];
 }
 
 function showAway(away, last) {
