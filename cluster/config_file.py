@@ -11,7 +11,6 @@ import msgspec
 
 from penstock.cluster.config import ControlConfig, KubernetesConfig
 from penstock.service.config_file import ConfigFileError, FileKind, twice
-from penstock.service.setting_errors import Words
 
 MANY = 100
 """Pipelines whose settings have a sentence of their own."""
@@ -23,19 +22,15 @@ _OF_A_PIPELINE = {
     "workers": "lines of KEY: VALUE, such as deployment: eiger-spots-workers and count: 4",
     "workers.deployment": "the name of a Deployment, such as eiger-spots-workers",
 }
-WORDS = Words(
-    schema="`penstock pipeline-control --schema`",
-    texts={
-        "name": "at most 64 letters, digits, _ and -",
-        "http": "HOST:PORT, such as 0.0.0.0:5300",
-        "receiver": "lines of KEY: VALUE, such as deployment: eiger-receiver and url: http://eiger-receiver:5000",
-        "receiver.deployment": _DEPLOYMENT,
-        "receiver.url": "the address of a receiver, such as http://eiger-receiver:5000",
-        "idle": 'a time such as 2h, 30m or 90s, or "" for never',
-        "kubernetes.url": "the address of the API server, such as https://10.0.0.1:6443",
-        **{f"pipelines[{each}].{key}": text for each in range(MANY) for key, text in _OF_A_PIPELINE.items()},
-    },
-)
+TEXTS = {
+    "receiver": "lines of KEY: VALUE, such as deployment: eiger-receiver and url: http://eiger-receiver:5000",
+    "receiver.deployment": _DEPLOYMENT,
+    "receiver.url": "the address of a receiver, such as http://eiger-receiver:5000",
+    "idle": 'a time such as 2h, 30m or 90s, or "" for never',
+    "kubernetes.url": "the address of the API server, such as https://10.0.0.1:6443",
+    **{f"pipelines[{each}].{key}": text for each in range(MANY) for key, text in _OF_A_PIPELINE.items()},
+}
+"""What each of the settings may be that are plain text."""
 HOST, PORT = "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"
 
 
@@ -89,7 +84,7 @@ def _contradictions(config: ControlConfig, _: Mapping[Any, Any]) -> Iterator[str
 
 CONTROL = FileKind(
     model=ControlConfig, service="control", example="control.yaml", line="idle: 2h", http="0.0.0.0:5300",
-    words=WORDS, contradictions=_contradictions,
+    program="penstock pipeline-control", texts=TEXTS, contradictions=_contradictions,
     needed={
         "receiver": {"deployment": "x", "url": "http://x"},
         "receiver.deployment": "x",

@@ -23,11 +23,7 @@ from penstock.service.versions import Versions
 
 ASSETS = assets.of("penstock.cluster", "control", "control.js", "control.css")
 """What a browser loads, by path."""
-DESCRIPTION = """\
-The HTTP interface of the control of a detector's programs on Kubernetes. Every refusal is a `Refusal`: a
-short stable `kind`, and a sentence that says what to change. Besides those listed with each call: 404
-`no_such_path` for any other path, and 405 `no_such_method` for any other method, with the header `Allow`.
-"""
+DESCRIPTION = f"The HTTP interface of the control of a detector's programs on Kubernetes. {web.REFUSALS}"
 TAGS = [
     {"name": "status", "description": "State of the detector's programs"},
     {"name": "parts", "description": "Start, stop, restart and scale them"},

@@ -44,13 +44,22 @@ class FileKind(Generic[T]):
     """One of its lines, such as "prefix: LAB1"."""
     http: str
     """Address of its HTTP API, such as "127.0.0.1:5200"."""
-    words: Words
+    program: str
+    """The command that takes it, such as "penstock epics"."""
+    texts: Mapping[str, str]
+    """Explanation of settings that are plain text; see `Words`."""
     needed: Mapping[str, Any] = field(default_factory=dict)
     """What stands for a required setting in the search for further errors; see `find`."""
     contradictions: Callable[[T, Mapping[Any, Any]], Iterable[str]] = lambda config, raw: ()
     """Yields what is wrong beside the single values. The content of the file tells what was given, also where
     it was wrong."""
     error: type[ConfigFileError] = ConfigFileError
+
+    @property
+    def words(self) -> Words:
+        """What errors say beside the settings themselves."""
+        common = {"name": "at most 64 letters, digits, _ and -", "http": f"HOST:PORT, such as {self.http}"}
+        return Words(schema=f"`{self.program} --schema`", texts={**common, **self.texts})
 
     def load(self, path: str | Path) -> T:
         """Read a file; the configuration's name, if it has none, is that of the file.

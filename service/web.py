@@ -35,6 +35,13 @@ KINDS = {404: "no_such_path", 405: "no_such_method", 413: "too_large"}
 Absent = SkipJsonSchema[None]
 """An optional query value; a query cannot say null, so the OpenAPI document does not either."""
 Answers = dict[int | str, dict[str, Any]]
+REFUSALS = (
+    "Every refusal is a `Refusal`: a short stable `kind`, and a sentence that says what to change. Besides "
+    "those listed with each call: 404 `no_such_path` for any other path, and 405 `no_such_method` for any "
+    "other method, with the header `Allow`."
+)
+"""Of the description of every API."""
+UNLISTED = "The pages for people, `/` and `/docs`, are not listed."
 WHY = {413: "The body is too large", 422: "The request is not as described here"}
 """What statuses of refusals mean in every API."""
 NOT_WELL: Answers = {503: {"model": Health, "description": "No; the message says why"}}

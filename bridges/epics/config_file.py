@@ -9,26 +9,21 @@ from typing import Any
 
 from penstock.bridges.epics.config import RECORD, EpicsConfig, InConfig
 from penstock.service.config_file import MOST_PORT, FileKind, twice
-from penstock.service.setting_errors import Words
 
 MANY = 100
 """Entries of a list that have a sentence of their own."""
-WORDS = Words(
-    schema="`penstock epics --schema`",
-    texts={
-        "prefix": "what the names of all records begin with, such as LAB1: letters, digits and _ : . -",
-        "name": "at most 64 letters, digits, _ and -",
-        "receiver": "the address of a receiver, such as http://127.0.0.1:5000",
-        "pipeline": "the address of a pipeline, such as http://127.0.0.1:5100",
-        "listen": "HOST:PORT, such as 0.0.0.0:5075",
-        "in.driver": "what the driver's records begin with, such as 13SIM1:cam1:",
-        "in.image": "PvName_RBV of the PVA plugin, such as 13SIM1:Pva1:Image",
-        "in.endpoint": "tcp://HOST:PORT, such as tcp://127.0.0.1:9999",
-        "in": "lines of KEY: VALUE, such as driver: 13SIM1:cam1: and image: 13SIM1:Pva1:Image",
-        **{f"in.name_servers[{each}]": "HOST:PORT each, such as ioc-1:5075" for each in range(MANY)},
-        "http": "HOST:PORT, such as 127.0.0.1:5200",
-    },
-)
+TEXTS = {
+    "prefix": "what the names of all records begin with, such as LAB1: letters, digits and _ : . -",
+    "receiver": "the address of a receiver, such as http://127.0.0.1:5000",
+    "pipeline": "the address of a pipeline, such as http://127.0.0.1:5100",
+    "listen": "HOST:PORT, such as 0.0.0.0:5075",
+    "in.driver": "what the driver's records begin with, such as 13SIM1:cam1:",
+    "in.image": "PvName_RBV of the PVA plugin, such as 13SIM1:Pva1:Image",
+    "in.endpoint": "tcp://HOST:PORT, such as tcp://127.0.0.1:9999",
+    "in": "lines of KEY: VALUE, such as driver: 13SIM1:cam1: and image: 13SIM1:Pva1:Image",
+    **{f"in.name_servers[{each}]": "HOST:PORT each, such as ioc-1:5075" for each in range(MANY)},
+}
+"""What each of the settings may be that are plain text."""
 OURS = ("Receiver", "Pipeline", "Results", "Command", "In")
 """What other records' names begin with, behind the prefix."""
 _EXAMPLES = (("a", datetime(2001, 1, 1)), ("b", datetime(2022, 12, 31, 23, 59, 59, 999_999)))
@@ -94,6 +89,6 @@ def _port(address: str) -> int:
 
 BRIDGE = FileKind(
     model=EpicsConfig, service="bridge", example="epics.yaml", line="prefix: LAB1", http="127.0.0.1:5200",
-    words=WORDS, needed={"prefix": "X"}, contradictions=_contradictions,
+    program="penstock epics", texts=TEXTS, needed={"prefix": "X"}, contradictions=_contradictions,
 )  # fmt: skip
 """The file of a bridge."""

@@ -18,11 +18,7 @@ from penstock.service.versions import Versions
 
 ASSETS = assets.of("penstock.bridges.epics", "bridge", "bridge.js", "bridge.css", title="bridge to EPICS")
 """What a browser loads, by path."""
-DESCRIPTION = """\
-The HTTP interface of a bridge to EPICS clients. Every refusal is a `Refusal`: a short stable `kind`, and a
-sentence that says what to change. Besides those listed with each call: 404 `no_such_path` for any other path,
-and 405 `no_such_method` for any other method, with the header `Allow`.
-"""
+DESCRIPTION = f"The HTTP interface of a bridge to EPICS clients. {web.REFUSALS}"
 TAGS = [{"name": "status", "description": "State of the bridge"}]
 
 

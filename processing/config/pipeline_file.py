@@ -14,7 +14,7 @@ import msgspec
 from penstock.processing.config import built_in
 from penstock.processing.config.pipeline_config import PipelineConfig, StepConfig
 from penstock.service.config_file import ConfigFileError, FileKind, name_of, twice
-from penstock.service.setting_errors import Words, sentence
+from penstock.service.setting_errors import sentence
 
 NAME = r"^[A-Za-z0-9_-]{0,64}$"
 """Pattern of a pipeline's name: it becomes a part of the result file's name."""
@@ -91,17 +91,13 @@ PIPELINE = FileKind(
     line="processor: spots.py:Spots",
     http="127.0.0.1:5100",
     error=PipelineError,
-    words=Words(
-        schema="`penstock process --schema`",
-        texts={
-            "name": "at most 64 letters, digits, _ and -",
-            "listen": "tcp://HOST:PORT, such as tcp://0.0.0.0:5101",
-            "results_root": "an absolute path",
-            "http": "HOST:PORT, such as 127.0.0.1:5100",
-            "receiver": "the address of a receiver, such as http://127.0.0.1:5000",
-            "processor": "FILE.py:CLASS or MODULE:CLASS, such as spots.py:Spots, or regions",
-        },
-    ),
+    program="penstock process",
+    texts={
+        "listen": "tcp://HOST:PORT, such as tcp://0.0.0.0:5101",
+        "results_root": "an absolute path",
+        "receiver": "the address of a receiver, such as http://127.0.0.1:5000",
+        "processor": "FILE.py:CLASS or MODULE:CLASS, such as spots.py:Spots, or regions",
+    },
 )
 """The file of a pipeline."""
 

@@ -25,12 +25,7 @@ ASSETS = assets.of(
     links={"results": "Results (JSON)"},
 )  # fmt: skip
 """What a browser loads, by path."""
-DESCRIPTION = """\
-The HTTP interface of a pipeline. Every refusal is a `Refusal`: a short stable `kind`, and a sentence that
-says what to change. Besides those listed with each call: 404 `no_such_path` for any other path, and 405
-`no_such_method` for any other method, with the header `Allow`. The pages for people, `/` and `/docs`, are not
-listed.
-"""
+DESCRIPTION = f"The HTTP interface of a pipeline. {web.REFUSALS} {web.UNLISTED}"
 TAGS = [
     {"name": "status", "description": "State of the pipeline"},
     {"name": "results", "description": "Results of the running or last series, or of an earlier one"},

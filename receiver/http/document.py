@@ -5,14 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.receiver.http.answers import HEADER, MASK_HEADER
-from penstock.service.web import Answers, described
+from penstock.service.web import REFUSALS, UNLISTED, Answers, described
 
-DESCRIPTION = """\
-The HTTP interface of a receiver. Every refusal is a `Refusal`: a short stable `kind`, and a sentence that
-says what to change. Besides those listed with each call: 404 `no_such_path` for any other path, and 405
-`no_such_method` for any other method, with the header `Allow`. The pages for people, `/` and `/docs`, are
-not listed.
-"""
+DESCRIPTION = f"The HTTP interface of a receiver. {REFUSALS} {UNLISTED}"
 
 TAGS = [
     {"name": "status", "description": "State of the receiver"},
