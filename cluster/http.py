@@ -6,6 +6,7 @@ import asyncio
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated
 
 from fastapi import FastAPI
@@ -62,10 +63,7 @@ def create_app(control: Control) -> tuple[FastAPI, Callable[[], None]]:
     """
     versions = Versions[Status](lambda: control.status)
 
-    async def close() -> None:
-        await asyncio.to_thread(control.close)
-
-    app = web.make("control", DESCRIPTION, TAGS, close)
+    app = web.make("control", DESCRIPTION, TAGS, partial(asyncio.to_thread, control.close))
     web.furnish(app, ASSETS, (KubernetesRefused, Refused))
     orders = web.described(WHY, (404, 409, 413, 422, 502))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable
+from functools import partial
 
 from fastapi import FastAPI
 
@@ -30,10 +31,7 @@ def create_app(bridge: Bridge) -> tuple[FastAPI, Callable[[], None]]:
     """
     versions = Versions(lambda: bridge.status)
 
-    async def close() -> None:
-        await asyncio.to_thread(bridge.close)
-
-    app = web.make("bridge to EPICS", DESCRIPTION, TAGS, close)
+    app = web.make("bridge to EPICS", DESCRIPTION, TAGS, partial(asyncio.to_thread, bridge.close))
     web.furnish(app, ASSETS, (Refused,))
 
     web.add_status(app, "bridge", Status, versions.look, versions.after)
