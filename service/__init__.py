@@ -1,4 +1,5 @@
 """What a service of Penstock has beside its own work: YAML with sentences, HTTP, a page, a child to watch.
 
-The receiver and live processing are such services; nothing here knows either.
+Receiver, live processing, bridge to EPICS and control on Kubernetes are such services; nothing here knows any
+of them.
 """
