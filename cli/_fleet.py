@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from penstock.gui.model.fleet_pages import PipelineRow
-    from penstock.gui.model.fleet_row import Row
+    from penstock.gui.model.fleet.pages import PipelineRow
+    from penstock.gui.model.fleet.row import Row
 
 DEADLINE = 3.0
 """Seconds in which every device has to answer."""
@@ -34,10 +34,10 @@ STYLE = {
 
 def run(args: argparse.Namespace) -> int:
     """Ask the database and every device, print the table; return the exit status."""
-    from penstock.gui.model.directory import DirectoryError, find_devices, open_database
-    from penstock.gui.model.fleet_pages import read_pipelines
-    from penstock.gui.model.fleet_read import read_rows
-    from penstock.gui.model.fleet_row import NOBODY, address
+    from penstock.gui.model.fleet.pages import read_pipelines
+    from penstock.gui.model.fleet.read import read_rows
+    from penstock.gui.model.fleet.row import NOBODY, address
+    from penstock.gui.model.tango.directory import DirectoryError, find_devices, open_database
 
     try:
         found = find_devices(open_database())
@@ -63,8 +63,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _print(rows: Sequence[Row], behind: Sequence[PipelineRow]) -> None:
-    from penstock.gui.model import fleet_pages as pipelines
-    from penstock.gui.model.fleet_row import summary
+    from penstock.gui.model.fleet import pages as pipelines
+    from penstock.gui.model.fleet.row import summary
 
     console = _console()
     words = [summary(rows)]

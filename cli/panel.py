@@ -60,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Show the window until it is closed."""
-    from penstock.gui.model.device_name import BadDeviceName, checked
+    from penstock.gui.model.tango.device_name import BadDeviceName, checked
 
     try:
         devices = tuple(checked(name) for name in args.devices)

@@ -13,11 +13,11 @@ from silx.gui import qt
 
 from penstock.gui import number_locale, theme
 from penstock.gui.model.detector import DetectorModel
-from penstock.gui.model.fleet import Fleet
-from penstock.gui.model.fleet_row import ASKING
-from penstock.gui.model.link import TangoDevice
+from penstock.gui.model.fleet.fleet import Fleet
+from penstock.gui.model.fleet.row import ASKING
 from penstock.gui.model.preset_files import PresetFolders
-from penstock.gui.model.sentences import message
+from penstock.gui.model.tango.link import TangoDevice
+from penstock.gui.model.texts.sentences import message
 from penstock.gui.model.view import DetectorView, Presence
 from penstock.gui.panel.detector_panel import DetectorPanel
 from penstock.gui.panel.fleet_page import FleetPage

@@ -1,12 +1,32 @@
-"""`penstock check` in a process of its own: reading a large file must not hold the windows."""
+"""`penstock check` in a process of its own, since a large file must not hold the windows; and its verdict."""
 
 from __future__ import annotations
 
+import json
 import sys
 
 from silx.gui import qt
 
-from penstock.gui.model.file_verdict import verdict
+MOST_FINDINGS = 4
+
+
+def verdict(output: str, errors: str) -> tuple[str, bool]:
+    """Return what `penstock check --json` says of one file, in words, and whether it is clean."""
+    try:
+        answer = json.loads(output)
+        (found,) = answer["files"]
+    except (ValueError, KeyError, TypeError):
+        last = errors.strip().splitlines()[-1:] or ["it said nothing"]
+        return f"The check ended unexpectedly: {last[0]}", False
+    if "error" in found:
+        return str(found["error"]), False
+    sentences = [str(finding["sentence"]) for finding in found.get("findings", [])]
+    more = f" (and {len(sentences) - MOST_FINDINGS} more)" if len(sentences) > MOST_FINDINGS else ""
+    words = "; ".join(sentences[:MOST_FINDINGS]) + more
+    if answer["clean"]:
+        return f"The file is clean.{' ' + words if words else ''}", True
+    return f"The file is not clean: {words}", False
+
 
 PROGRAM = "import sys; from penstock.cli.main import main; sys.exit(main())"
 

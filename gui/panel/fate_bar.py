@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from silx.gui import qt
 
 from penstock.gui import theme
-from penstock.gui.model.account import Account
-from penstock.gui.model.fate_bar import Range, Segment, in_words, segments
+from penstock.gui.model.series.account import Account
+from penstock.gui.model.series.fate_bar import Range, Segment, in_words, segments
 
 HEIGHT = 22
 """Pixels; frames that are not lost are drawn `INSET` lower at top and bottom."""

@@ -6,11 +6,10 @@ from silx.gui import qt
 
 from penstock.gui import theme
 from penstock.gui.elided import ElidedLabel
-from penstock.gui.model.attribute import Attribute
+from penstock.gui.model.attributes.attribute import Attribute, explanation, label, unit
+from penstock.gui.model.attributes.numbers import grouped
 from penstock.gui.model.detector import DetectorModel
-from penstock.gui.model.labels import explanation, label, unit
-from penstock.gui.model.numbers import grouped
-from penstock.gui.model.sentences import why_locked
+from penstock.gui.model.texts.sentences import why_locked
 from penstock.gui.model.view import DetectorView, Edit
 from penstock.gui.panel.line import Line
 from penstock.gui.panel.style import look

@@ -11,10 +11,10 @@ from penstock.gui.background import Background
 from penstock.gui.clamped import ClampedLabel
 from penstock.gui.elided import ElidedLabel
 from penstock.gui.model.detector import FILE, DetectorModel
-from penstock.gui.model.file_name import FileName
-from penstock.gui.model.file_words import file_words
-from penstock.gui.model.folders import client_root
-from penstock.gui.model.sentences import why_locked
+from penstock.gui.model.files.file_name import FileName
+from penstock.gui.model.files.place import client_root
+from penstock.gui.model.texts.file_words import file_words
+from penstock.gui.model.texts.sentences import why_locked
 from penstock.gui.model.view import DetectorView
 from penstock.gui.panel.field import PENDING_SIGN, PROBLEM_SIGN, SIGN_WIDTH
 from penstock.gui.panel.folder_dialog import FolderDialog

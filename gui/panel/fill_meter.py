@@ -5,7 +5,7 @@ from __future__ import annotations
 from silx.gui import qt
 
 from penstock.gui import theme
-from penstock.gui.model.buffers import Fill
+from penstock.gui.model.texts.progress import Fill
 from penstock.gui.panel.text import tint
 
 HEIGHT = 8

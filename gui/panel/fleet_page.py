@@ -10,8 +10,8 @@ from silx.gui import qt
 
 from penstock.gui import theme
 from penstock.gui.clamped import ClampedLabel
-from penstock.gui.model.fleet import Fleet
-from penstock.gui.model.fleet_row import REGISTER, START, Row, summary
+from penstock.gui.model.fleet.fleet import Fleet
+from penstock.gui.model.fleet.row import REGISTER, START, Row, summary
 from penstock.gui.panel.elsewhere import open_page
 from penstock.gui.panel.fleet_table import (
     COLUMNS,

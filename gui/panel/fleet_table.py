@@ -10,8 +10,8 @@ from typing import Any
 from silx.gui import qt
 
 from penstock.gui import theme
-from penstock.gui.model.fleet_row import ASKING, AWAY, WAITING, Row
-from penstock.gui.model.sentences import KIND
+from penstock.gui.model.fleet.row import ASKING, AWAY, WAITING, Row
+from penstock.gui.model.texts.sentences import KIND
 from penstock.gui.model.words import capital, clock, date_and_clock
 
 SORT = qt.Qt.UserRole

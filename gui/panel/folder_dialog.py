@@ -12,7 +12,7 @@ from silx.gui import qt
 from penstock.gui import theme
 from penstock.gui.background import Background
 from penstock.gui.elided import ElidedLabel
-from penstock.gui.model.folders import join_path, relative
+from penstock.gui.model.files.place import join_path, relative
 from penstock.gui.panel.line import Line
 from penstock.gui.panel.style import look
 from penstock.receiver.models import Folders

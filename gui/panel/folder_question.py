@@ -5,7 +5,7 @@ from __future__ import annotations
 from silx.gui import qt
 
 from penstock.gui.model.detector import DetectorModel
-from penstock.gui.model.place import Place
+from penstock.gui.model.files.place import Place
 from penstock.gui.model.view import DetectorView
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from silx.gui import qt
 
-from penstock.gui.model.labels import label
+from penstock.gui.model.attributes.attribute import label
 from penstock.gui.model.view import DetectorView
 from penstock.gui.panel.field import Field, SwitchField
 

@@ -11,7 +11,7 @@ from silx.gui import qt
 
 from penstock.gui import theme
 from penstock.gui.background import Background
-from penstock.gui.model.past import COLUMNS, DAY, FOLDER, MOST, PastRow
+from penstock.gui.model.series.past import COLUMNS, DAY, FOLDER, MOST, PastRow
 from penstock.gui.panel.history_rows import HistoryRows
 from penstock.gui.panel.open_file import IN_SILX, open_in_silx, open_in_view, why_not_here, why_not_open
 from penstock.gui.panel.style import look, sheet

@@ -8,7 +8,7 @@ from typing import Any
 from silx.gui import qt
 
 from penstock.gui import theme
-from penstock.gui.model.past import COLUMNS, DAY, FOLDER, VERDICT, PastRow, filtered
+from penstock.gui.model.series.past import COLUMNS, DAY, FOLDER, VERDICT, PastRow, filtered
 from penstock.gui.panel.table import wrapped
 
 

@@ -11,9 +11,9 @@ from penstock.gui import theme
 from penstock.gui.background import Background
 from penstock.gui.clamped import ClampedLabel
 from penstock.gui.elided import ElidedLabel
-from penstock.gui.model.answers import LastSeries
 from penstock.gui.model.detector import DetectorModel
-from penstock.gui.model.outcome import Ending, ending
+from penstock.gui.model.series.outcome import Ending, ending
+from penstock.gui.model.tango.answers import LastSeries
 from penstock.gui.panel.check_file import CheckFile
 from penstock.gui.panel.history import HistoryDialog
 from penstock.gui.panel.notifier import Notifier

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from silx.gui import qt
 
 from penstock.gui.clamped import ClampedLabel
-from penstock.gui.model import metadata
+from penstock.gui.model.attributes import metadata
+from penstock.gui.model.attributes.known_keys import FIELDS, KNOWN_KEYS, explanation
+from penstock.gui.model.attributes.metadata import METADATA, BadMetadata, Entry
 from penstock.gui.model.detector import DetectorModel
-from penstock.gui.model.known_keys import FIELDS, KNOWN_KEYS, explanation
-from penstock.gui.model.metadata import METADATA, BadMetadata, Entry
-from penstock.gui.model.sentences import why_locked
+from penstock.gui.model.texts.sentences import why_locked
 from penstock.gui.model.view import DetectorView
 from penstock.gui.panel.field import PENDING_SIGN, PROBLEM_SIGN, SIGN_WIDTH
 from penstock.gui.panel.form import LABEL_WIDTH

@@ -10,7 +10,7 @@ from penstock.gui.background import Background
 from penstock.gui.model.detector import DetectorModel
 from penstock.gui.model.preset import Applied, Preset, take
 from penstock.gui.model.preset_files import Found, Listed, PresetFolders, delete, read
-from penstock.gui.model.sentences import why_locked
+from penstock.gui.model.texts.sentences import why_locked
 from penstock.gui.model.view import DetectorView
 from penstock.gui.panel.field import PROBLEM_SIGN
 from penstock.gui.panel.save_preset import SavePreset

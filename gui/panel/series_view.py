@@ -6,11 +6,10 @@ from silx.gui import qt
 
 from penstock.gui import theme
 from penstock.gui.elided import ElidedLabel
-from penstock.gui.model.account import WRONG, Account
-from penstock.gui.model.buffers import fills, notice
 from penstock.gui.model.detector import DetectorModel
-from penstock.gui.model.fate_bar import MEANING, legend
-from penstock.gui.model.progress import progress
+from penstock.gui.model.series.account import WRONG, Account
+from penstock.gui.model.series.fate_bar import MEANING, legend
+from penstock.gui.model.texts.progress import fills, notice, progress
 from penstock.gui.model.view import DetectorView
 from penstock.gui.panel.fate_bar import FateBar
 from penstock.gui.panel.fill_meter import FillMeter

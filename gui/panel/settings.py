@@ -9,12 +9,11 @@ from silx.gui import qt
 
 from penstock.gui.clamped import ClampedLabel
 from penstock.gui.elided import ElidedLabel
-from penstock.gui.model.attribute import Attribute
+from penstock.gui.model.attributes.attribute import Attribute, in_sections
+from penstock.gui.model.attributes.metadata import METADATA
 from penstock.gui.model.detector import FILE, DetectorModel
-from penstock.gui.model.labels import in_sections
-from penstock.gui.model.metadata import METADATA
 from penstock.gui.model.preset_files import PresetFolders
-from penstock.gui.model.strip import strip
+from penstock.gui.model.texts.sentences import strip
 from penstock.gui.model.view import DetectorView
 from penstock.gui.panel.field import PROBLEM_SIGN, Field, make_field
 from penstock.gui.panel.file_field import FileField

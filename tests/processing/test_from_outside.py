@@ -10,7 +10,7 @@ import pytest
 
 from penstock.cli import _fleet
 from penstock.cli.main import main
-from penstock.gui.model.fleet_pages import read_pipelines
+from penstock.gui.model.fleet.pages import read_pipelines
 from penstock.hosts.child import free_port
 from penstock.processing.client import PipelineRefused
 from penstock.processing.results.read import Results

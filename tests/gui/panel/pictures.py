@@ -14,7 +14,7 @@ from typing import Any
 
 from silx.gui import qt
 
-from penstock.gui.model.fleet import Fleet
+from penstock.gui.model.fleet.fleet import Fleet
 from penstock.gui.model.view import Presence
 from penstock.gui.panel.app import Options, open_window
 from penstock.gui.panel.folder_dialog import FolderDialog

@@ -13,7 +13,7 @@ from silx.gui import qt
 
 from penstock.gui import theme
 from penstock.gui.model.detector import DetectorModel
-from penstock.gui.model.link import TangoDevice
+from penstock.gui.model.tango.link import TangoDevice
 from penstock.gui.panel.detector_panel import DetectorPanel
 from penstock.gui.panel.history import HistoryDialog
 from penstock.gui.panel.last_series import LastSeriesView

@@ -11,7 +11,7 @@ pytest.importorskip("silx.gui.qt", reason="the panel needs the extra gui")
 from silx.gui import qt
 
 from penstock.gui import theme
-from penstock.gui.model.directory import NO_HOST
+from penstock.gui.model.tango.directory import NO_HOST
 from penstock.gui.panel.fleet_page import FleetPage
 from penstock.gui.panel.fleet_table import COLUMNS
 from tests.gui.panel.conftest import Browser

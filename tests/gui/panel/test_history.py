@@ -15,7 +15,7 @@ pytest.importorskip("silx.gui.qt", reason="the panel needs the extra gui")
 from silx.gui import qt
 
 from penstock.gui import theme
-from penstock.gui.model.past import FRAMES
+from penstock.gui.model.series.past import FRAMES
 from penstock.gui.panel import history as history_module
 from penstock.gui.panel.history import ASKING, NO_FILE, NONE_FITS, NONE_YET, HistoryDialog
 from penstock.receiver.client import ReceiverUnavailable

@@ -15,7 +15,7 @@ pytest.importorskip("silx.gui.qt", reason="the windows need the extra gui")
 from silx.gui import qt
 
 from penstock.gui.model.detector import DetectorModel
-from penstock.gui.model.device import Greeting
+from penstock.gui.model.tango.device import Greeting
 from penstock.gui.panel.history import HistoryDialog
 from penstock.gui.panel.last_series import LOOKING, NONE_YET, LastSeriesView
 from penstock.gui.panel.series_view import SeriesView

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from silx.gui import qt
 
-from penstock.gui.model.device import Greeting
+from penstock.gui.model.tango.device import Greeting
 from penstock.gui.panel.field import ChoiceField, ReadingField, SwitchField, TextField
 from tests.gui.model.stand_in import ATTRIBUTES, VALUES, setting
 from tests.gui.panel.conftest import OpenedPanel

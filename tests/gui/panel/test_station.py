@@ -18,7 +18,7 @@ from silx.gui import qt
 from penstock.cli.main import main
 from penstock.gui.live.image_plot import ImagePlot
 from penstock.gui.model.detector import DetectorModel
-from penstock.gui.model.link import TangoDevice
+from penstock.gui.model.tango.link import TangoDevice
 from penstock.gui.panel.detector_panel import DetectorPanel
 from penstock.gui.panel.folder_dialog import FolderDialog
 from penstock.gui.panel.window import Window
