@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
     except BadDeviceName as error:
         raise UserError(str(error)) from error
 
-    from penstock.gui.live.display import why_no_display
+    from penstock.gui.display import why_no_display
 
     if args.screenshot is not None and why_no_display(os.environ):
         os.environ["QT_QPA_PLATFORM"] = "offscreen"

@@ -117,7 +117,7 @@ def run(args: argparse.Namespace) -> int:
     if missing:
         raise UserError(f"{missing[0]} does not exist")
 
-    from penstock.gui.live.display import why_no_display
+    from penstock.gui.display import why_no_display
 
     if args.screenshot is not None and why_no_display(os.environ) and args.backend == "mpl":
         os.environ["QT_QPA_PLATFORM"] = "offscreen"

@@ -12,7 +12,7 @@ from pathlib import Path
 from silx.gui import qt
 from silx.gui.utils.glutils import isOpenGLAvailable
 
-from penstock.gui import number_locale, theme
+from penstock.gui import number_fields, theme
 from penstock.gui.live.feed import Feed
 from penstock.gui.live.file_source import FileSource
 from penstock.gui.live.levels import Scale
@@ -83,7 +83,7 @@ def run(
     """
     application = qt.QApplication.instance() or qt.QApplication(["penstock view"])
     theme.apply(application, theme.of_name(options.theme, application))
-    number_locale.use()
+    number_fields.use_locale()
     if options.backend == "gl" and not (check := isOpenGLAvailable()):
         reason = " ".join(str(check.error).split())
         return f"the backend gl cannot draw here ({reason}); leave --backend gl out: mpl draws everywhere"

@@ -9,7 +9,7 @@ from enum import IntEnum
 from silx.gui import qt
 
 from penstock.gui import theme
-from penstock.gui.elided import BriefLabel, ElidedLabel
+from penstock.gui.labels import BriefLabel, ElidedLabel
 from penstock.gui.live.sentences import Caption
 
 APART = 14

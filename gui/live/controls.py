@@ -19,7 +19,7 @@ from penstock.gui.live.actions.show_mask import ShowMask
 from penstock.gui.live.feed import Feed
 from penstock.gui.live.look import Look
 from penstock.gui.live.more_menu import more_button
-from penstock.gui.whole_number import select_whole
+from penstock.gui.number_fields import select_whole
 
 SLOWEST, FASTEST = 0.1, 50.0
 """Hz."""

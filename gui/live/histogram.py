@@ -8,8 +8,7 @@ from silx.gui import qt
 from penstock.gui import theme
 from penstock.gui.live.levels import Histogram, Levels, Scale
 from penstock.gui.live.look import Look
-from penstock.gui.number_locale import read
-from penstock.gui.whole_number import select_whole
+from penstock.gui.number_fields import read_number, select_whole
 
 WIDTH = 72
 """Pixels of the screen."""
@@ -61,7 +60,7 @@ class LevelsTool(qt.QWidget):
             return
         # Of the other one the field has but the first digits.
         low, high = (
-            read(field.text()) if field.isModified() else level
+            read_number(field.text()) if field.isModified() else level
             for field, level in zip((self.low, self.high), self._look.levels(), strict=True)
         )
         if low is not None and high is not None and np.isfinite([low, high]).all() and low < high:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from silx.gui import qt
 
 from penstock.gui import theme
-from penstock.gui.elided import ElidedLabel
+from penstock.gui.labels import ElidedLabel
 from penstock.gui.message import Message
 
 

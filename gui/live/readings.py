@@ -8,7 +8,7 @@ from pathlib import PurePath
 from silx.gui import qt
 
 from penstock.gui import theme
-from penstock.gui.elided import ElidedLabel
+from penstock.gui.labels import ElidedLabel
 from penstock.gui.live.drawing.marked import Extremes
 from penstock.gui.live.sentences import age, clock
 from penstock.gui.live.snapshot import Snapshot

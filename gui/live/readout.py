@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from silx.gui import qt
 
-from penstock.gui.elided import ElidedLabel
+from penstock.gui.labels import ElidedLabel
 
 LONGEST = "row 10,000   column 10,000   value 4,294,967,295   saturated"
 """Of what is usually said of a pixel."""

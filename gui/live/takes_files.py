@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from silx.gui import qt
 
+from penstock.gui.elsewhere import start_viewer
 from penstock.gui.live.actions.open_file import dropped_files
 from penstock.gui.live.seen import Seen
-from penstock.gui.live.start import start_viewer
 
 
 class TakesFiles(Seen):

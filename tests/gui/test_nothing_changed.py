@@ -21,7 +21,7 @@ from penstock.gui.live.results.file_source import ResultFileSource
 from penstock.gui.live.results.view import ResultsView
 from penstock.gui.live.view import LiveView
 from penstock.gui.model.detector import DetectorModel
-from penstock.gui.panel.fleet_page import FleetPage
+from penstock.gui.panel.fleet.page import FleetPage
 from penstock.gui.panel.window import Window
 from penstock.receiver.models import Counts, Rectangle, Roi, Rois, Series
 from tests.gui.live.result_files import Written

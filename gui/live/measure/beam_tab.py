@@ -14,7 +14,7 @@ from penstock.gui.live.measure.beam_state import BeamState
 from penstock.gui.live.measure.parts import Sentence, tool_button
 from penstock.gui.live.measure.turned import NOT_ASKED, NotKnown, Turned
 from penstock.gui.live.measure.typed import ENERGIES, LENGTHS, PIXELS, number
-from penstock.gui.whole_number import select_one, select_whole
+from penstock.gui.number_fields import select_one, select_whole
 
 NO_RINGS, GIVEN = "none", "given d"
 UNKNOWN = "not known"

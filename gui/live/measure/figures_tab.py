@@ -9,7 +9,7 @@ from penstock.gui.live.measure.counts import Figures
 from penstock.gui.live.measure.parts import Sentence, tool_button
 from penstock.gui.live.measure.rectangle import RectangleTool
 from penstock.gui.live.regions.model import number
-from penstock.gui.whole_number import select_whole
+from penstock.gui.number_fields import select_whole
 from penstock.receiver.models import Rectangle
 
 NOTHING = "–"

@@ -10,7 +10,7 @@ from silx.gui import qt
 from silx.gui.plot.items.roi import LineROI
 
 from penstock.gui import theme
-from penstock.gui.elided import ElidedLabel
+from penstock.gui.labels import ElidedLabel
 from penstock.gui.live.drawing.whole import Whole
 from penstock.gui.live.image_plot import ImagePlot
 from penstock.gui.live.measure.counting import counted

@@ -5,7 +5,7 @@ from __future__ import annotations
 from silx.gui import qt
 
 from penstock.gui import theme
-from penstock.gui.elided import BriefLabel
+from penstock.gui.labels import BriefLabel
 from penstock.gui.live.measure.counts import Saturated
 from penstock.stins.texts import plural
 

@@ -24,7 +24,7 @@ from penstock.gui.live.measure.rectangle import RectangleTool
 from penstock.gui.live.measure.shape import OneShape
 from penstock.gui.live.measure.treatment import MOST_FRAMES, Combine, Stack, Treated, Treatment
 from penstock.gui.live.worker import Worker
-from penstock.gui.whole_number import select_whole
+from penstock.gui.number_fields import select_whole
 from penstock.receiver.validity.pixels import Flag
 
 NO_FRAME = "There is no whole image on show: set Transfer to all pixels."

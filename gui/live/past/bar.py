@@ -8,7 +8,7 @@ import qtawesome  # type: ignore[import-untyped]
 from silx.gui import qt
 
 from penstock.gui import theme
-from penstock.gui.elided import BriefLabel
+from penstock.gui.labels import BriefLabel
 from penstock.gui.live.past.number import FrameNumber
 from penstock.gui.live.past.slider import FARTHEST, FrameSlider
 

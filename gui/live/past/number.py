@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from silx.gui import qt
 
-from penstock.gui.whole_number import select_whole
+from penstock.gui.number_fields import select_whole
 
 
 class FrameNumber(qt.QSpinBox):

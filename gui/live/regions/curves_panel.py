@@ -10,7 +10,7 @@ import qtawesome  # type: ignore[import-untyped]
 from silx.gui import qt
 
 from penstock.gui import theme
-from penstock.gui.elided import ElidedLabel
+from penstock.gui.labels import ElidedLabel
 from penstock.gui.live.regions import shown
 from penstock.gui.live.regions.axis import FRAME, TIME, Scan, Values, seconds
 from penstock.gui.live.regions.curve import Curve, CurvePlace, RegionCurve

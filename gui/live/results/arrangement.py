@@ -8,7 +8,7 @@ from silx.gui import qt
 
 from penstock.gui import theme
 from penstock.gui.banner import StateBanner
-from penstock.gui.elided import BriefLabel
+from penstock.gui.labels import BriefLabel
 from penstock.gui.live.caption import CaptionLine, Worth
 from penstock.gui.live.forms import Forms
 from penstock.gui.live.past.bar import PastBar

@@ -26,7 +26,7 @@ from penstock.gui.live.results.curve_plot import CurvePlot
 from penstock.gui.live.results.result_pages import IMAGES
 from penstock.gui.live.results.result_plot import ResultPlot
 from penstock.gui.live.results.snapshot import Page
-from penstock.gui.whole_number import select_whole
+from penstock.gui.number_fields import select_whole
 
 MOST_LAST = 100
 """Curves that are drawn over each other."""

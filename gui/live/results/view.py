@@ -5,8 +5,8 @@ from __future__ import annotations
 from silx.gui import qt
 
 from penstock.gui.banner import StateBanner
-from penstock.gui.elided import BriefLabel
 from penstock.gui.first_place import first_size
+from penstock.gui.labels import BriefLabel
 from penstock.gui.live.actions.copy_picture import CopyPicture
 from penstock.gui.live.actions.levels_in_sight import LevelsInSight
 from penstock.gui.live.actions.open_file import OpenFile

@@ -14,7 +14,7 @@ pytest.importorskip("p4p", reason="a bridge needs the extra epics")
 from penstock.gui.model.fleet import bridges
 from penstock.gui.model.fleet.fleet import Fleet
 from penstock.gui.model.tango.directory import DirectoryEntry
-from penstock.gui.panel.fleet_page import FleetPage
+from penstock.gui.panel.fleet.page import FleetPage
 from penstock.hosts.child import free_port
 from tests.bridges.epics.bridge_process import BridgeProcess
 from tests.gui.panel.fleet_of import StandInDevice
