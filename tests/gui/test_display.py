@@ -13,7 +13,7 @@ from penstock.cli import view
 from penstock.cli._address import receiver_url
 from penstock.cli.main import UserError, main
 from penstock.gui.display import why_no_display
-from penstock.gui.live import colours
+from penstock.gui.live.plot.look import COLOUR_MAPS
 
 SIM = "receivers:\n  sim-1: {source: {type: stins, endpoints: ['tcp://127.0.0.1:9999']}, data_root: /tmp"
 
@@ -72,7 +72,7 @@ def test_the_command_offers_the_colour_maps_of_the_window() -> None:
     parser = argparse.ArgumentParser()
     view.add_arguments(parser)
 
-    for name in colours.NAMES:
+    for name in COLOUR_MAPS:
         assert parser.parse_args(["--colours", name]).colours == name
 
 

@@ -14,7 +14,7 @@ from silx.gui import qt
 
 from penstock.gui import number_fields
 from penstock.gui.live import app as live_app
-from penstock.gui.live.colour_bar import words
+from penstock.gui.live.plot.colour_bar import words
 from penstock.gui.live.view import LiveView
 from penstock.gui.panel import app as panel_app
 from penstock.gui.panel.settings.file_field import Number

@@ -16,7 +16,7 @@ import tango
 from silx.gui import qt
 
 from penstock.cli.main import main
-from penstock.gui.live.image_plot import ImagePlot
+from penstock.gui.live.plot.image_plot import ImagePlot
 from penstock.gui.model.detector import DetectorModel
 from penstock.gui.model.tango.link import TangoDevice
 from penstock.gui.panel.detector_panel import DetectorPanel

@@ -10,8 +10,8 @@ import pytest
 from silx.gui import qt
 
 from penstock.gui import theme
-from penstock.gui.live.measure.beam_tab import GIVEN
-from penstock.gui.live.measure.treatment import Combine
+from penstock.gui.live.measure.beam.tab import GIVEN
+from penstock.gui.live.measure.treatment.treatment import Combine
 from penstock.gui.model.detector import DetectorModel
 from penstock.gui.panel.detector_panel import DetectorPanel
 from penstock.receiver.models import Counts
