@@ -29,8 +29,8 @@ import os
 import sys
 from pathlib import Path
 
-from penstock.cli._ending import end
-from penstock.cli._numbers import real
+from penstock.cli._arguments.numbers import real
+from penstock.cli._output import end
 from penstock.cli.main import UserError
 
 

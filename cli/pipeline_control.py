@@ -21,7 +21,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from penstock.cli._listening import listen
+from penstock.cli._arguments.targets import listen
 from penstock.cli._output import add_json, emit, say
 from penstock.cli.main import UserError
 from penstock.resources.garbage import no_search

@@ -38,9 +38,8 @@ import os
 import sys
 from pathlib import Path
 
-from penstock.cli._address import is_file, receiver_url
-from penstock.cli._numbers import real, whole
-from penstock.cli._pipeline_address import address_in
+from penstock.cli._arguments.numbers import real, whole
+from penstock.cli._arguments.targets import address_in, is_file, receiver_url
 from penstock.cli.main import UserError
 
 

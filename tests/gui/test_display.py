@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from penstock.cli import view
-from penstock.cli._address import receiver_url
+from penstock.cli._arguments.targets import receiver_url
 from penstock.cli.main import UserError, main
 from penstock.gui.display import why_no_display
 from penstock.gui.live.plot.look import COLOUR_MAPS

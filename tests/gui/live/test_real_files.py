@@ -16,7 +16,7 @@ from fabio.edfimage import EdfImage
 from hdf5plugin import Bitshuffle
 from silx.gui import qt
 
-from penstock.cli._recorded import recorded
+from penstock.cli._recordings.recorded import recorded
 from penstock.codecs import bslz4
 from penstock.gui import theme
 from penstock.gui.live.app import Options, open_viewer

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from penstock.cli import _recording as recording
-from penstock.cli._recording import Protocol, RecordingError
+from penstock.cli._recordings import recording
+from penstock.cli._recordings.recording import Protocol, RecordingError
 from penstock.receiver.sources.dectris_v1 import NAMES, DectrisV1Source
 from penstock.receiver.sources.dectris_v2 import DectrisV2Source
 from penstock.stins.errors import StinsError

@@ -7,8 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from penstock.cli._ending import end_now
-from penstock.cli._output import emit
+from penstock.cli._output import emit, end_now
 from penstock.cli.main import UserError
 
 if TYPE_CHECKING:

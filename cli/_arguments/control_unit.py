@@ -9,7 +9,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterable, Mapping
 
-from penstock.cli._numbers import whole
+from penstock.cli._arguments.numbers import whole
 from penstock.cli._output import emit, say
 
 LONGEST = 10_000

@@ -8,8 +8,8 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from penstock.cli._arguments.targets import pipeline_url
 from penstock.cli._output import emit
-from penstock.cli._pipeline_address import pipeline_url
 from penstock.cli.main import UserError
 from penstock.stins.texts import counted, plural
 
