@@ -71,7 +71,7 @@ QUICK := $(addprefix bridges/epics/test_,config_file.py ndarray.py) $(addprefix 
     $(addprefix receiver/process/test_,bad_messages.py queues.py rates.py stage_times.py states.py status_view.py) \
     $(addprefix receiver/transforms/test_,frame_processor.py module_layout.py prefetch.py) \
     $(addprefix receiver/transforms/steps/test_,chain.py orientation.py steps.py) \
-    receiver/files/test_nexus.py receiver/files/test_remedies.py receiver/regions/test_units.py \
+    receiver/files/contents/test_nexus.py receiver/files/test_remedies.py receiver/regions/test_units.py \
     $(addprefix processing/distributor/test_,account.py schedule.py totals.py versions.py) \
     $(addprefix processing/worker/test_,packing.py parameters.py) processing/wire/test_wire.py \
     $(addprefix processing/processors/test_,correct.py images.py regions.py) \

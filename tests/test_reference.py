@@ -311,7 +311,7 @@ def _kinds(*names: str, files: Iterable[Path]) -> Iterator[str]:
 def _kinds_of_a_check() -> set[str]:
     """With which a receiver refuses a series before it begins."""
     receiver = REFERENCE.parent.parent / "receiver"
-    asked = [receiver / "process/series_check.py"]
+    asked = [receiver / "process/supervisor/series_check.py"]
     asked += [receiver / "files" / name for name in ("storage.py", "refusals.py", "causes.py")]
     return {*_kinds("Refused", "StorageError", "NameRefusedError", "NameTakenError", "Cause", files=asked)}
 
