@@ -78,7 +78,7 @@ QUICK := $(addprefix bridges/epics/test_,config_file.py ndarray.py) $(addprefix 
     $(addprefix processing/distributor/,frames/test_account.py frames/test_schedule.py series/test_totals.py test_versions.py) \
     $(addprefix processing/worker/test_,packing.py parameters.py) processing/wire/test_wire.py \
     $(addprefix processing/processors/test_,correct.py images.py regions.py) \
-    $(addprefix gui/model/test_,fleet_row.py log_lines.py past.py series_texts.py texts.py words_of_forms.py) \
+    $(addprefix gui/model/,fleet/test_row.py series/test_past.py test_log.py texts) \
     $(addprefix streamer/camera/test_,faults.py orientation.py parameters.py ring.py series.py states.py)
 
 .PHONY: quick

@@ -106,8 +106,8 @@ def _in_window(file: Path) -> float:
     from silx.gui import qt
 
     from penstock.gui import theme
-    from penstock.gui.live.feed import Feed
-    from penstock.gui.live.viewer import Viewer
+    from penstock.gui.live.sources.feed import Feed
+    from penstock.gui.live.view import Viewer
 
     application = qt.QApplication.instance() or qt.QApplication(["bench-window"])
     theme.apply(application)

@@ -134,7 +134,7 @@ def _run(receiver: Receiver, pipeline: Pipeline, seconds: float) -> Run:
         time.sleep(seconds)
     late: list[float] = []
     with _series(receiver, pipeline, count) as beside, _window(pipeline.client.url) as (view, process_events):
-        from penstock.gui.live.results.snapshot import Page
+        from penstock.gui.live.results.sources.snapshot import Page
 
         due = time.monotonic() + DEADLINE
         while view.drawn() < 3:
@@ -224,8 +224,8 @@ def _window(url: str) -> Iterator[tuple[Any, Callable[[float], None]]]:
     from silx.gui import qt
 
     from penstock.gui import theme
-    from penstock.gui.live.results.feed import ResultsFeed
-    from penstock.gui.live.results.pipeline_source import PipelineSource
+    from penstock.gui.live.results.sources.feed import ResultsFeed
+    from penstock.gui.live.results.sources.pipeline_source import PipelineSource
     from penstock.gui.live.results.view import ResultsView
 
     application = qt.QApplication.instance() or qt.QApplication(["bench-window"])

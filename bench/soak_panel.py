@@ -93,7 +93,7 @@ def soak(
 
     from penstock.gui.model.actions import Action
     from penstock.gui.model.detector import DetectorModel
-    from penstock.gui.model.link import TangoDevice
+    from penstock.gui.model.tango.link import TangoDevice
     from penstock.gui.panel.detector_panel import DetectorPanel
 
     application = qt.QApplication.instance() or qt.QApplication(["soak-panel"])

@@ -162,9 +162,9 @@ def _window(url: str) -> Iterator[tuple[Any, Callable[[float], None]]]:
     from silx.gui import qt
 
     from penstock.gui import theme
-    from penstock.gui.live.feed import Feed
-    from penstock.gui.live.receiver_source import ReceiverSource
-    from penstock.gui.live.viewer import Viewer
+    from penstock.gui.live.sources.feed import Feed
+    from penstock.gui.live.sources.receiver_source import ReceiverSource
+    from penstock.gui.live.view import Viewer
 
     application = qt.QApplication.instance() or qt.QApplication(["bench-window"])
     qt.qInstallMessageHandler(lambda *_: None)

@@ -1,4 +1,7 @@
-"""What a command prints on standard output: text for people or, with --json, one JSON value per line."""
+"""What a command prints on standard output: text for people or, with --json, one JSON value per line.
+
+And how it ends although a Tango call has not been answered.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.console import Console
+import os
+import threading
+from typing import NoReturn
 
 HELP = "print only JSON on standard output, and messages on standard error"
 
@@ -45,3 +51,18 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Path):
         return str(value)
     return value.item()  # one of NumPy's numbers
+
+
+def end_now(status: int) -> NoReturn:
+    """End the process at once: a Tango call that nobody answers cannot be cancelled, and Python aborts
+    (SIGABRT) if it ends while a thread is inside one."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
+
+
+def end(status: int) -> int:
+    """Return the exit status if no thread of ours hangs in a call; else end the process here."""
+    if any(each.name.startswith("penstock") and each.is_alive() for each in threading.enumerate()):
+        end_now(status)
+    return status

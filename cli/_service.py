@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from penstock.cli._listening import listen
+from penstock.cli._arguments.targets import listen
 from penstock.cli._output import add_json, emit
 from penstock.cli.main import UserError
 

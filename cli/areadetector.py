@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import argparse
 
-from penstock.cli._control_unit import address, begin, serve, size
+from penstock.cli._arguments.control_unit import address, begin, serve, size
 from penstock.cli._output import add_json
 
 PIXEL_TYPES = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "float32", "float64")

@@ -40,7 +40,7 @@ import tempfile
 from importlib.util import find_spec
 from pathlib import Path
 
-from penstock.cli._numbers import real, whole
+from penstock.cli._arguments.numbers import real, whole
 from penstock.cli._output import add_json, emit, say
 
 RAM_DISK = Path("/dev/shm")

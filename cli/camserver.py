@@ -19,8 +19,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from penstock.cli._control_unit import add_sensor, address, begin, serve
-from penstock.cli._numbers import whole
+from penstock.cli._arguments.control_unit import add_sensor, address, begin, serve
+from penstock.cli._arguments.numbers import whole
 from penstock.cli._output import add_json
 
 

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from penstock.cli._linked import series_files
+from penstock.cli._arguments.targets import series_files
 from penstock.cli._output import add_json, emit, say
 from penstock.stins.texts import counted, plural
 

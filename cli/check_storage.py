@@ -18,7 +18,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from penstock.cli._numbers import whole
+from penstock.cli._arguments.numbers import whole
 from penstock.cli._output import add_json, emit, say
 
 if TYPE_CHECKING:

@@ -100,7 +100,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _receivers(file: str) -> Iterator[str]:
-    from penstock.cli._address import shipped
+    from penstock.cli._arguments.targets import shipped
     from penstock.cli.main import UserError
     from penstock.receiver import config as configuration
 

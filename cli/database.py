@@ -21,8 +21,8 @@ import sys
 import threading
 from pathlib import Path
 
-from penstock.cli._address import LAST_PORT
-from penstock.cli._numbers import whole
+from penstock.cli._arguments.numbers import whole
+from penstock.cli._arguments.targets import LAST_PORT
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -30,7 +30,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from penstock.cli._numbers import whole
+from penstock.cli._arguments.numbers import whole
 from penstock.cli._output import add_json, console, emit
 from penstock.stins.texts import plural
 

@@ -28,7 +28,7 @@ import sysconfig
 from importlib.metadata import distribution
 from typing import TYPE_CHECKING
 
-from penstock.cli._tango_database import open_database
+from penstock.cli._arguments.targets import open_database
 
 if TYPE_CHECKING:
     import tango

@@ -22,9 +22,8 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
-from penstock.cli._address import add_receiver, receiver_url
-from penstock.cli._numbers import real
-from penstock.cli._pipeline_address import add_pipeline, pipeline_url
+from penstock.cli._arguments.numbers import real
+from penstock.cli._arguments.targets import add_pipeline, add_receiver, pipeline_url, receiver_url
 from penstock.cli.main import UserError
 
 WAIT = 10.0

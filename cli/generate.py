@@ -35,8 +35,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from penstock.cli._address import LAST_PORT, bound_endpoint, receiver_url
-from penstock.cli._numbers import real, whole
+from penstock.cli._arguments.numbers import real, whole
+from penstock.cli._arguments.targets import LAST_PORT, bound_endpoint, receiver_url
 from penstock.cli._output import add_json, emit
 from penstock.stins.texts import plural
 
@@ -173,13 +173,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Send one series; return 0 if every frame was sent, and its receiver, if asked, has all of them."""
-    from penstock.cli import _verdict
+    from penstock.cli._status.verdict import ask
     from penstock.streamer.simulated.generator.generator import DIED, generate
 
     plan = _plan(args)
     if args.filename and not args.filename.startswith("/"):
         print(f"--filename {args.filename} is no absolute path: a receiver refuses it", file=sys.stderr)
-    receiver = None if args.receiver is None else _verdict.ask(receiver_url(args.receiver, args.config))
+    receiver = None if args.receiver is None else ask(receiver_url(args.receiver, args.config))
     signals: list[int] = []
     signal.signal(signal.SIGINT, lambda number, frame: signals.append(number))
     signal.signal(signal.SIGTERM, lambda number, frame: signals.append(number))

@@ -16,8 +16,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from penstock.cli._linked import series_files
-from penstock.cli._numbers import whole
+from penstock.cli._arguments.numbers import whole
+from penstock.cli._arguments.targets import series_files
 from penstock.cli._output import add_json, emit, say
 from penstock.stins.texts import plural
 

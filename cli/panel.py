@@ -29,8 +29,8 @@ import os
 import sys
 from pathlib import Path
 
-from penstock.cli._ending import end
-from penstock.cli._numbers import real
+from penstock.cli._arguments.numbers import real
+from penstock.cli._output import end
 from penstock.cli.main import UserError
 
 
@@ -60,14 +60,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Show the window until it is closed."""
-    from penstock.gui.model.device_name import BadDeviceName, checked
+    from penstock.gui.model.tango.device_name import BadDeviceName, checked
 
     try:
         devices = tuple(checked(name) for name in args.devices)
     except BadDeviceName as error:
         raise UserError(str(error)) from error
 
-    from penstock.gui.live.display import why_no_display
+    from penstock.gui.display import why_no_display
 
     if args.screenshot is not None and why_no_display(os.environ):
         os.environ["QT_QPA_PLATFORM"] = "offscreen"

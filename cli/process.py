@@ -27,9 +27,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from penstock.cli._address import receiver_url
-from penstock.cli._listening import listen
-from penstock.cli._numbers import whole
+from penstock.cli._arguments.numbers import whole
+from penstock.cli._arguments.targets import listen, receiver_url
 from penstock.cli._output import add_json, emit, say
 from penstock.cli.main import UserError
 from penstock.service.garbage import no_search
@@ -306,14 +305,13 @@ def _serve(args: argparse.Namespace, config: PipelineConfig, steps: tuple[Any, .
 
 def _ended(args: argparse.Namespace, status: Status) -> int:
     """Say what became of a file's frames; return the exit status."""
-    from penstock.cli import _absent_frames as absent_frames
-    from penstock.cli import _failed_frames as failed_frames
-    from penstock.cli._pipeline_status import lines
+    from penstock.cli._status.missing_frames import absent_lines, failed_lines
+    from penstock.cli._status.pipeline import lines
 
     if args.json:
         emit(status)
     else:
-        said = [*lines(status, finished=True), *failed_frames.lines(status), *absent_frames.lines(args.raw)]
+        said = [*lines(status, finished=True), *failed_lines(status), *absent_lines(args.raw)]
         print("\n".join(said), flush=True)
     series = status.series
     if status.error or series is None or series.result_file is None:

@@ -21,8 +21,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from penstock.cli._address import shipped
-from penstock.cli._listening import listen
+from penstock.cli._arguments.targets import listen, shipped
 from penstock.cli._output import add_json, emit, say
 from penstock.service.garbage import no_search
 

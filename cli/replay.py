@@ -26,8 +26,8 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from penstock.cli._address import bound_endpoint
-from penstock.cli._numbers import real, whole
+from penstock.cli._arguments.numbers import real, whole
+from penstock.cli._arguments.targets import bound_endpoint
 from penstock.cli._output import add_json, emit, say
 from penstock.stins.texts import plural
 
@@ -67,8 +67,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Replay the recording; return the exit status."""
-    from penstock.cli._push import PushError, PushSocket
-    from penstock.cli._recording import RecordingError
+    from penstock.cli._recordings.push_socket import PushError, PushSocket
+    from penstock.cli._recordings.recording import RecordingError
     from penstock.cli.main import UserError
 
     try:
@@ -94,7 +94,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _messages(capture: Path, filename: str | None) -> tuple[str, Iterator[list[bytes]]]:
     """Return the protocol of a recording, and its messages with the file name put in."""
-    from penstock.cli import _recording as recording
+    from penstock.cli._recordings import recording
 
     recorded = recording.read(capture)
     first = next(recorded)

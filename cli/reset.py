@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import argparse
 
-from penstock.cli._address import add_receiver, receiver_url
+from penstock.cli._arguments.targets import add_receiver, receiver_url
 from penstock.cli.main import UserError
 
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from penstock.cli._address import add_receiver, receiver_url
+from penstock.cli._arguments.targets import add_receiver, receiver_url
 from penstock.cli._output import add_json, emit, say
 from penstock.cli.main import UserError
 

@@ -27,8 +27,8 @@ import argparse
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from penstock.cli._arguments.targets import open_database
 from penstock.cli._output import add_json, emit, say
-from penstock.cli._tango_database import open_database
 from penstock.stins.texts import plural
 
 if TYPE_CHECKING:

@@ -23,8 +23,8 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from penstock.cli._address import add_receiver, receiver_url
-from penstock.cli._numbers import whole
+from penstock.cli._arguments.numbers import whole
+from penstock.cli._arguments.targets import add_receiver, receiver_url
 from penstock.cli._output import add_json, emit
 from penstock.cli.main import UserError
 

@@ -18,8 +18,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from penstock.cli._control_unit import add_sensor, address, begin, serve
-from penstock.cli._numbers import whole
+from penstock.cli._arguments.control_unit import add_sensor, address, begin, serve
+from penstock.cli._arguments.numbers import whole
 from penstock.cli._output import add_json
 
 STREAMS = {"v1": "legacy", "v2": "cbor"}
@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Serve until SIGINT or SIGTERM."""
-    from penstock.cli._recording import RecordingError
+    from penstock.cli._recordings.recording import RecordingError
     from penstock.cli.main import UserError
     from penstock.streamer.simulated.simplon.control_unit import ControlUnit
 
@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
     if args.stream == "v2" and args.api != "1.8.0":
         raise UserError(f"--stream v2 needs --api 1.8.0; SIMPLON {args.api} has only v1")
     if args.recording is not None:
-        from penstock.cli._recorded import recorded as read
+        from penstock.cli._recordings.recorded import recorded as read
 
         if args.sensor is not None:
             raise UserError("--recording has a size of its own; leave out --sensor")

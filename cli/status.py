@@ -42,10 +42,9 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from penstock.cli._address import add_receiver, receiver_url
-from penstock.cli._numbers import real
+from penstock.cli._arguments.numbers import real
+from penstock.cli._arguments.targets import add_pipeline, add_receiver, receiver_url
 from penstock.cli._output import add_json, emit
-from penstock.cli._pipeline_address import add_pipeline
 from penstock.cli.main import UserError
 from penstock.stins.texts import counted, plural
 
@@ -83,7 +82,7 @@ def run(args: argparse.Namespace) -> int:
     if args.all:
         return _all(args)
     if args.pipeline is not None:
-        from penstock.cli._pipeline_status import run
+        from penstock.cli._status.pipeline import run
 
         return run(args)
 
@@ -91,9 +90,9 @@ def run(args: argparse.Namespace) -> int:
 
     client = ReceiverClient(receiver_url(args.receiver, args.config), timeout=5.0)
     if (bridge := _bridge(client)) is not None:
-        from penstock.cli import _bridge_status as of_bridge
+        from penstock.cli._status.bridge import show
 
-        return of_bridge.show(args, bridge)
+        return show(args, bridge)
     due = time.monotonic() + args.timeout
     late = False
     try:
@@ -136,7 +135,7 @@ def _all(args: argparse.Namespace) -> int:
             "--all shows every detector and receiver as they are now; leave out URL, --config and --wait"
         )
 
-    from penstock.cli._fleet import run
+    from penstock.cli._status.fleet import run
 
     return run(args)
 

@@ -17,8 +17,7 @@ from __future__ import annotations
 
 import argparse
 
-from penstock.cli._address import add_receiver, receiver_url
-from penstock.cli._pipeline_address import add_pipeline, pipeline_url
+from penstock.cli._arguments.targets import add_pipeline, add_receiver, pipeline_url, receiver_url
 from penstock.cli.main import UserError
 
 REASON = "stopped by hand"

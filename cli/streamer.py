@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import argparse
 
-from penstock.cli._address import bound_endpoint
+from penstock.cli._arguments.targets import bound_endpoint
 from penstock.cli.main import UserError
 
 

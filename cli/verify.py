@@ -16,7 +16,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from penstock.cli._linked import series_files
+from penstock.cli._arguments.targets import series_files
 from penstock.cli._output import add_json, emit, say
 
 if TYPE_CHECKING:

@@ -38,9 +38,8 @@ import os
 import sys
 from pathlib import Path
 
-from penstock.cli._address import is_file, receiver_url
-from penstock.cli._numbers import real, whole
-from penstock.cli._pipeline_address import address_in
+from penstock.cli._arguments.numbers import real, whole
+from penstock.cli._arguments.targets import address_in, is_file, receiver_url
 from penstock.cli.main import UserError
 
 
@@ -117,7 +116,7 @@ def run(args: argparse.Namespace) -> int:
     if missing:
         raise UserError(f"{missing[0]} does not exist")
 
-    from penstock.gui.live.display import why_no_display
+    from penstock.gui.display import why_no_display
 
     if args.screenshot is not None and why_no_display(os.environ) and args.backend == "mpl":
         os.environ["QT_QPA_PLATFORM"] = "offscreen"

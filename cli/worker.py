@@ -19,7 +19,7 @@ import argparse
 import os
 from pathlib import Path
 
-from penstock.cli._numbers import whole
+from penstock.cli._arguments.numbers import whole
 from penstock.cli.main import UserError
 
 

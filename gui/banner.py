@@ -1,11 +1,14 @@
-"""The strip on top: the receiver's state in one word, and in a sentence what it means."""
+"""The strips on top: the state in one word and what it means in a sentence; and that something failed."""
 
 from __future__ import annotations
+
+import traceback
+from types import TracebackType
 
 from silx.gui import qt
 
 from penstock.gui import theme
-from penstock.gui.clamped import ClampedLabel
+from penstock.gui.labels import ClampedLabel
 from penstock.gui.message import Message
 
 
@@ -64,3 +67,28 @@ class StateBanner(qt.QFrame):
             f"background: {colour}; color: white; font-size: {self._size}pt; font-weight: 700;"
             " padding: 0 14px;"
         )
+
+
+class FailureStrip(qt.QLabel):
+    """Seen once something has failed; its `say` is for `sys.excepthook`: without it PyQt ends the program.
+
+    Args:
+        window: what the user calls it, such as "panel".
+    """
+
+    def __init__(self, window: str, parent: qt.QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._window = window
+        self.setTextFormat(qt.Qt.PlainText)
+        self.setWordWrap(True)
+        self.setStyleSheet(f"background: {theme.current().state['fault']}; color: white; padding: 6px;")
+        self.hide()
+
+    def say(self, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        """Say it, and print where it was."""
+        traceback.print_exception(kind, error, trace)
+        self.setText(
+            f"The {self._window} had an internal error ({kind.__name__}: {error}). What is shown may be old: "
+            "close it, start it again, and report this with the text in the terminal. Series continue."
+        )
+        self.show()

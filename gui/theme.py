@@ -173,3 +173,9 @@ def _sheet(theme: Theme) -> str:
         "QStatusBar::item { border: 0; }"
         f"QToolTip {{ background: {theme.panel}; color: {theme.text}; border: 1px solid {theme.line}; }}"
     )
+
+
+def dress(widget: qt.QWidget, sheet: str) -> None:
+    """Give a widget a style sheet, unless it has this one: Qt draws it anew for each, also for the same."""
+    if widget.styleSheet() != sheet:
+        widget.setStyleSheet(sheet)

@@ -15,7 +15,7 @@ from penstock.devices._services.pipeline import PenstockPipeline
 log = logging.getLogger(__name__)
 
 PROPERTY = "PenstockInterface"
-"""Class property that names the interface; `penstock.gui.model.directory` searches for it."""
+"""Class property that names the interface; `penstock.gui.model.tango.directory` searches for it."""
 
 
 def interface_of(kind: type[tango.server.Device]) -> str:

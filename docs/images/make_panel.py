@@ -20,7 +20,7 @@ from silx.gui import qt
 
 from penstock.beamline.demonstration import Demonstration
 from penstock.gui import theme
-from penstock.gui.model.fleet import Fleet
+from penstock.gui.model.fleet.fleet import Fleet
 from penstock.gui.panel.app import Options, open_window
 
 HERE = Path(__file__).parent

@@ -12,24 +12,23 @@ from pathlib import Path
 from silx.gui import qt
 from silx.gui.utils.glutils import isOpenGLAvailable
 
-from penstock.gui import number_locale, theme
-from penstock.gui.live.feed import Feed
-from penstock.gui.live.file_source import FileSource
-from penstock.gui.live.levels import Scale
+from penstock.gui import number_fields, theme
+from penstock.gui.live.drawing.levels import Scale
 from penstock.gui.live.memory import Memory
-from penstock.gui.live.receiver_source import PIPELINE, ReceiverSource
-from penstock.gui.live.results.feed import ResultsFeed
-from penstock.gui.live.results.file_source import ResultFileSource
-from penstock.gui.live.results.pipeline_source import PipelineSource
 from penstock.gui.live.results.sentences import no_answer_yet as no_pipeline_yet
-from penstock.gui.live.results.snapshot import Page
-from penstock.gui.live.results.snapshot import Snapshot as ResultsSnapshot
+from penstock.gui.live.results.sources.feed import ResultsFeed
+from penstock.gui.live.results.sources.file_source import ResultFileSource
+from penstock.gui.live.results.sources.pipeline_source import PipelineSource
+from penstock.gui.live.results.sources.snapshot import Page
+from penstock.gui.live.results.sources.snapshot import Snapshot as ResultsSnapshot
 from penstock.gui.live.results.view import MEMORY, ResultsView
 from penstock.gui.live.screenshot import Screenshot, Wanted
-from penstock.gui.live.sentences import no_answer_yet
-from penstock.gui.live.source import Source
-from penstock.gui.live.view import LiveView
-from penstock.gui.live.viewer import Viewer
+from penstock.gui.live.sources.feed import Feed
+from penstock.gui.live.sources.file_source import FileSource
+from penstock.gui.live.sources.receiver_source import PIPELINE, ReceiverSource
+from penstock.gui.live.sources.source import Source
+from penstock.gui.live.texts.sentences import no_answer_yet
+from penstock.gui.live.view import LiveView, Viewer
 from penstock.gui.live.window import View, Window
 from penstock.processing.client import NoAnswer, what_answers
 from penstock.processing.results.read import is_result_file
@@ -83,7 +82,7 @@ def run(
     """
     application = qt.QApplication.instance() or qt.QApplication(["penstock view"])
     theme.apply(application, theme.of_name(options.theme, application))
-    number_locale.use()
+    number_fields.use_locale()
     if options.backend == "gl" and not (check := isOpenGLAvailable()):
         reason = " ".join(str(check.error).split())
         return f"the backend gl cannot draw here ({reason}); leave --backend gl out: mpl draws everywhere"

@@ -1,19 +1,18 @@
-"""What a view is like for each detector, kept from one time to the next."""
+"""What a view is like for each detector, or for a pipeline, kept from one time to the next."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from silx.gui import qt
 
-from penstock.gui.live import colours
 from penstock.gui.live.drawing.blocks import Reduction
-from penstock.gui.live.levels import Percentiles, Scale
-from penstock.gui.live.look import Look
-from penstock.gui.live.snapshot import Snapshot
+from penstock.gui.live.drawing.levels import Percentiles, Scale
+from penstock.gui.live.plot.look import COLOUR_MAPS, Look
+from penstock.gui.live.sources.follower import Snapshot
 
 
 def foreign_images(snapshot: Snapshot) -> str:
@@ -97,7 +96,7 @@ class Memory:
         for reduction in Reduction:
             if self.text("reduction") == reduction.value:
                 look.set_reduction(reduction)
-        if (name := self.text("colours")) in colours.NAMES:
+        if (name := self.text("colours")) in COLOUR_MAPS:
             look.set_colours(name)
         low, high = self.number("percentile_low"), self.number("percentile_high")
         if low is not None and high is not None and 0 <= low < high <= 100:
@@ -135,3 +134,46 @@ class Memory:
     def flag(self, name: str, otherwise: bool) -> bool:
         """Return what was kept of a choice."""
         return {"true": True, "false": False}.get(self.text(name).lower(), otherwise)
+
+
+class Kept(qt.QObject):
+    """Restores once the pipeline is known, and keeps each change from then on.
+
+    Args:
+        memory: where it is kept; `None`: nowhere.
+        look: of images.
+        tools: actions that can be checked, by the name under which that is kept.
+        size: returns the size that is kept; `None`: none.
+    """
+
+    restored = qt.Signal(object)
+    """What was kept for this pipeline is chosen now; its size, a `qt.QSize`, or `None` if there is none."""
+
+    def __init__(
+        self,
+        memory: Memory | None,
+        look: Look,
+        tools: Mapping[str, qt.QAction],
+        size: Callable[[], qt.QSize | None],
+        parent: qt.QObject | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._memory, self._look, self._tools, self._size = memory, look, tools, size
+        look.changed.connect(self._keep)
+        for action in tools.values():
+            action.toggled.connect(self._keep)
+
+    def show_pipeline(self, pipeline: str) -> None:
+        """Choose what was kept for this pipeline, unless it is chosen; "": it is not known yet."""
+        if self._memory is None or not pipeline or pipeline == self._memory.detector:
+            return
+        memory, self._memory = self._memory, None  # nothing is kept while it restores
+        first = not memory.detector
+        memory.begin(pipeline)
+        size = memory.restore(self._look, self._tools, first=first)
+        self._memory = memory
+        self.restored.emit(size)
+
+    def _keep(self, *_: object) -> None:
+        if self._memory is not None:
+            self._memory.keep(self._look, self._tools, self._size())

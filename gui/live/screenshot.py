@@ -9,7 +9,7 @@ from silx.gui import qt
 
 from penstock.gui.live.results import sentences
 from penstock.gui.live.results.view import ResultsView
-from penstock.gui.live.sentences import no_answer_yet
+from penstock.gui.live.texts.sentences import no_answer_yet
 from penstock.gui.live.window import View, Window
 from penstock.stins.texts import plural
 

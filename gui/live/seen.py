@@ -1,8 +1,13 @@
-"""A view that asks for something only while it is seen."""
+"""A view that asks for something only while it is seen, and into which files can be dropped."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from silx.gui import qt
+
+from penstock.gui.elsewhere import start_viewer
+from penstock.gui.live.actions.open_file import dropped_files
 
 
 class Seen(qt.QMainWindow):
@@ -53,3 +58,32 @@ class Seen(qt.QMainWindow):
     def _tell_wanted(self) -> None:
         """Tell the feed whether anything is wanted now."""
         raise NotImplementedError
+
+
+class TakesFiles(Seen):
+    """Opens what is dropped."""
+
+    def __init__(self, parent: qt.QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.opens: Callable[[str], None] = self._open_elsewhere
+        """Opens a file that the user has chosen, or dropped here: by default in a window of its own."""
+        self.setAcceptDrops(True)
+
+    def dragEnterEvent(self, event: qt.QDragEnterEvent) -> None:
+        """Take files."""
+        if dropped_files(event.mimeData()):
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: qt.QDropEvent) -> None:
+        """Open the files that are dropped."""
+        for path in dropped_files(event.mimeData()):
+            self.opens(path)
+        event.acceptProposedAction()
+
+    def say(self, sentence: str, wrong: bool) -> None:
+        """Say what was done, or why it was not, for a while."""
+        raise NotImplementedError
+
+    def _open_elsewhere(self, path: str) -> None:
+        trouble = start_viewer(path)
+        self.say(trouble or f"{path} opens in a window of its own.", bool(trouble))

@@ -1,4 +1,4 @@
-"""The live view as a widget: banner, picture, figures and controls.
+"""The live view as a widget: banner, picture, figures and controls; and as the window of `penstock view`.
 
 Like silx' own plot windows it is a QMainWindow, because of its tool bars, and fits into any layout.
 """
@@ -15,43 +15,36 @@ from silx.gui import qt
 from penstock.gui import theme
 from penstock.gui.banner import StateBanner
 from penstock.gui.first_place import first_size
-from penstock.gui.live.actions.copy_picture import CopyPicture
-from penstock.gui.live.actions.draw_rectangle import DrawRectangle
-from penstock.gui.live.actions.figures import Figures
-from penstock.gui.live.actions.levels_in_sight import LevelsInSight
-from penstock.gui.live.actions.open_file import OpenFile
-from penstock.gui.live.actions.reload import Reload
-from penstock.gui.live.actions.save import SaveFrame, Shown
-from penstock.gui.live.actions.show_histogram import ShowHistogram
-from penstock.gui.live.actions.show_measure import ShowMeasure
-from penstock.gui.live.actions.show_regions import ShowRegions
-from penstock.gui.live.caption import CaptionLine, Worth
-from penstock.gui.live.colour_bar import ColourBar
-from penstock.gui.live.controls import Controls
+from penstock.gui.live.actions.colours import LevelsInSight
+from penstock.gui.live.actions.controls import Controls, PictureTools
+from penstock.gui.live.actions.open_file import OpenFile, Reload
+from penstock.gui.live.actions.parts import Figures, Form, Forms, ShowHistogram, ShowMeasure, ShowRegions
+from penstock.gui.live.actions.save import CopyPicture, SaveFrame, Shown
 from penstock.gui.live.drawing.picture import Picture
-from penstock.gui.live.feed import Feed
-from penstock.gui.live.file_source import FileSource
-from penstock.gui.live.forms import Form, Forms
-from penstock.gui.live.histogram import LevelsTool
-from penstock.gui.live.image_plot import ImagePlot, Pixel
 from penstock.gui.live.measure.dock import MeasureDock
+from penstock.gui.live.measure.shapes import DrawRectangle
 from penstock.gui.live.memory import Memory, foreign_images
 from penstock.gui.live.pages import Pages
 from penstock.gui.live.past.bar import PastBar
 from penstock.gui.live.past.past import Past
-from penstock.gui.live.picture_tools import PictureTools
-from penstock.gui.live.plate import Plate
-from penstock.gui.live.portrait import portrait
-from penstock.gui.live.readings import Readings, ReadingsPanel
-from penstock.gui.live.receiver_source import TIMEOUT, ReceiverSource
+from penstock.gui.live.plot.colour_bar import ColourBar
+from penstock.gui.live.plot.histogram import LevelsTool
+from penstock.gui.live.plot.image_plot import ImagePlot, Pixel
+from penstock.gui.live.plot.portrait import portrait
+from penstock.gui.live.plot.screen import Screen
 from penstock.gui.live.regions.axis import scan_said
 from penstock.gui.live.regions.dock import RegionsDock
-from penstock.gui.live.screen import Screen
-from penstock.gui.live.sentences import caption, count, message, name_of, name_on_plate, no_picture
-from penstock.gui.live.snapshot import Snapshot
-from penstock.gui.live.source import Source
-from penstock.gui.live.status_line import StatusLine
-from penstock.gui.live.takes_files import TakesFiles
+from penstock.gui.live.seen import TakesFiles
+from penstock.gui.live.sources.feed import Feed
+from penstock.gui.live.sources.file_source import FileSource
+from penstock.gui.live.sources.follower import Snapshot
+from penstock.gui.live.sources.receiver_source import TIMEOUT, ReceiverSource
+from penstock.gui.live.sources.source import Source
+from penstock.gui.live.texts.caption import CaptionLine, Worth
+from penstock.gui.live.texts.plate import Plate
+from penstock.gui.live.texts.readings import Readings, ReadingsPanel
+from penstock.gui.live.texts.sentences import caption, count, message, name_of, name_on_plate, no_picture
+from penstock.gui.live.texts.status_line import StatusLine
 from penstock.receiver.client import LastFrame
 from penstock.receiver.models import Rectangle
 
@@ -533,3 +526,26 @@ class LiveView(TakesFiles):
             # Beside other widgets a key is meant for the view only when the view has the focus.
             action.setShortcutContext(qt.Qt.WidgetWithChildrenShortcut)
             self.addAction(action)
+
+
+class Viewer(LiveView):
+    """Window that starts `feed` when shown and ends it when closed.
+
+    Args:
+        feed: source of snapshots.
+        backend: silx' plot backend, "mpl" or "gl".
+        memory: see `LiveView`.
+    """
+
+    def __init__(
+        self, feed: Feed, backend: str = "mpl", memory: Memory | None = None,
+        parent: qt.QWidget | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(feed, backend=backend, memory=memory, parent=parent)
+        self.setMinimumSize(880, 560)
+        self.resize(first_size(self, qt.QSize(1240, 760)))
+
+    def start(self) -> None:
+        """Show the window and begin to follow."""
+        super().start()
+        self.show()

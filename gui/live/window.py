@@ -8,10 +8,10 @@ from math import ceil, sqrt
 from silx.gui import qt
 
 from penstock.gui import theme
-from penstock.gui.failure import FailureStrip
+from penstock.gui.banner import FailureStrip
 from penstock.gui.first_place import first_size
-from penstock.gui.live.receiver_source import PIPELINE
 from penstock.gui.live.results.view import ResultsView
+from penstock.gui.live.sources.receiver_source import PIPELINE
 from penstock.gui.live.view import LiveView
 
 View = LiveView | ResultsView

@@ -11,24 +11,24 @@ from typing import Any, Protocol
 
 import msgspec
 
-from penstock.gui.model import free_number, losses, typed
-from penstock.gui.model.account import losses_so_far
 from penstock.gui.model.actions import AT_ONCE, Action, why_not
-from penstock.gui.model.answers import read_check, read_last_series
-from penstock.gui.model.attribute import Attribute, BadText, Value
-from penstock.gui.model.calls import Calls, Later
-from penstock.gui.model.check_times import SETTLE, CheckTimes
-from penstock.gui.model.device import Device, DeviceRefused, Greeting
-from penstock.gui.model.file_name import FileName
-from penstock.gui.model.labels import label, with_labels
+from penstock.gui.model.attributes import typed
+from penstock.gui.model.attributes.attribute import Attribute, BadText, Value, label, with_labels
+from penstock.gui.model.files import next_file
+from penstock.gui.model.files.file_name import FileName
+from penstock.gui.model.files.next_file import NextFile
+from penstock.gui.model.files.place import Place, Places
+from penstock.gui.model.files.place import client as place_client
 from penstock.gui.model.log import Kind, Log
-from penstock.gui.model.losses import Losses, Lost
-from penstock.gui.model.next_file import NextFile
-from penstock.gui.model.place import Place, Places
-from penstock.gui.model.place import client as place_client
 from penstock.gui.model.preset import Applied, Preset, apply
+from penstock.gui.model.series import losses
+from penstock.gui.model.series.account import losses_so_far
+from penstock.gui.model.series.losses import Losses, Lost
+from penstock.gui.model.series.outcome import is_this_process
+from penstock.gui.model.tango.answers import read_check, read_last_series
+from penstock.gui.model.tango.calls import SETTLE, Calls, CheckTimes, Later
+from penstock.gui.model.tango.device import Device, DeviceRefused, Greeting
 from penstock.gui.model.view import DetectorView, Edit, Presence
-from penstock.gui.model.who import is_this_process
 from penstock.receiver.client import ReceiverClient, ReceiverUnavailable
 
 _log = logging.getLogger(__name__)
@@ -38,7 +38,7 @@ LOSSES_EVERY = 5.0
 FILE = "DestinationFilename"
 
 
-class Receiver(free_number.Receiver, losses.Receiver, Protocol):
+class Receiver(next_file.Receiver, losses.Receiver, Protocol):
     """The part of `ReceiverClient` that is used here."""
 
 
@@ -457,9 +457,9 @@ class DetectorModel:
         url = self.view().receiver_url
         try:
             if not url:
-                raise free_number.NoNumber("the device names no receiver (property ReceiverUrl)")
-            name = free_number.next_free(self._receiver(url), self.file_name())
-        except (free_number.NoNumber, ReceiverUnavailable) as error:
+                raise next_file.NoNumber("the device names no receiver (property ReceiverUrl)")
+            name = next_file.next_free(self._receiver(url), self.file_name())
+        except (next_file.NoNumber, ReceiverUnavailable) as error:
             self._refused(f"No next number: {error}")
         else:
             self.edit_file(name)

@@ -14,10 +14,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from penstock.gui.model import metadata
-from penstock.gui.model.attribute import Attribute, BadText, Value
-from penstock.gui.model.labels import label
-from penstock.gui.model.metadata import METADATA
+from penstock.gui.model.attributes import metadata
+from penstock.gui.model.attributes.attribute import Attribute, BadText, Value, label
+from penstock.gui.model.attributes.metadata import METADATA
 from penstock.gui.model.view import DetectorView
 
 FORMAT = "penstock preset"

@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 
-from penstock.gui.model.account import WRONG, Account, account
 from penstock.gui.model.actions import Action
-from penstock.gui.model.answers import Check, LastSeries
-from penstock.gui.model.attribute import Attribute, Value
-from penstock.gui.model.fate_bar import Range
-from penstock.gui.model.losses import NOTHING_ASKED, Lost
-from penstock.gui.model.place import Place
-from penstock.gui.model.plan import Plan, plan
+from penstock.gui.model.attributes.attribute import Attribute, Value
+from penstock.gui.model.files.place import Place
+from penstock.gui.model.series.account import WRONG, Account, account
+from penstock.gui.model.series.fate_bar import Range
+from penstock.gui.model.series.losses import NOTHING_ASKED, Lost
+from penstock.gui.model.series.plan import Plan, plan
+from penstock.gui.model.tango.answers import Check, LastSeries
 
 
 class Presence(Enum):

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from silx.gui import qt
 
-from penstock.gui.clamped import ClampedLabel
+from penstock.gui.labels import ClampedLabel
 from penstock.gui.model.actions import Action
 from penstock.gui.model.detector import DetectorModel
-from penstock.gui.model.sentences import arm_sentence, stop_question
+from penstock.gui.model.texts.sentences import arm_sentence, stop_question
 from penstock.gui.model.view import DetectorView
-from penstock.gui.panel.field import PROBLEM_SIGN
+from penstock.gui.panel.fields.field import PROBLEM_SIGN
 from penstock.gui.panel.style import look
 
 RECEIVER_IN_ERROR = frozenset({"in_error", "receiver_error"})

@@ -11,16 +11,16 @@ from pathlib import Path
 
 from silx.gui import qt
 
-from penstock.gui import number_locale, theme
+from penstock.gui import number_fields, theme
 from penstock.gui.model.detector import DetectorModel
-from penstock.gui.model.fleet import Fleet
-from penstock.gui.model.fleet_row import ASKING
-from penstock.gui.model.link import TangoDevice
+from penstock.gui.model.fleet.fleet import Fleet
+from penstock.gui.model.fleet.row import ASKING
 from penstock.gui.model.preset_files import PresetFolders
-from penstock.gui.model.sentences import message
+from penstock.gui.model.tango.link import TangoDevice
+from penstock.gui.model.texts.sentences import message
 from penstock.gui.model.view import DetectorView, Presence
 from penstock.gui.panel.detector_panel import DetectorPanel
-from penstock.gui.panel.fleet_page import FleetPage
+from penstock.gui.panel.fleet.page import FleetPage
 from penstock.gui.panel.notifier import Notifier
 from penstock.gui.panel.window import Window
 
@@ -59,7 +59,7 @@ def run(
     """
     application = qt.QApplication.instance() or qt.QApplication(["penstock panel"])
     theme.apply(application, theme.of_name(options.theme, application))
-    number_locale.use()
+    number_fields.use_locale()
     # A picture is the same whatever the user of this machine has moved.
     layout = None if options.screenshot is not None else qt.QSettings("Penstock", "panel")
     fleet = Fleet()

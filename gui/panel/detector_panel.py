@@ -12,14 +12,14 @@ from penstock.gui.live.regions.axis import Scan, scan_of
 from penstock.gui.live.view import TROUBLE, LiveView
 from penstock.gui.model.detector import DetectorModel
 from penstock.gui.model.preset_files import PresetFolders
-from penstock.gui.model.sentences import message
+from penstock.gui.model.texts.sentences import message
 from penstock.gui.model.view import DetectorView
 from penstock.gui.panel.actions import Actions
 from penstock.gui.panel.log_view import LogView
 from penstock.gui.panel.notifier import Notifier
 from penstock.gui.panel.programs import ProgramsDialog
-from penstock.gui.panel.series_area import SeriesArea
-from penstock.gui.panel.settings import Settings
+from penstock.gui.panel.series.series_area import SeriesArea
+from penstock.gui.panel.settings.settings import Settings
 from penstock.gui.panel.style import sheet
 
 CENTRE = ("BeamCenterX", "BeamCenterY")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from silx.gui import qt
 
-from penstock.gui.panel import preset_bar
 from penstock.gui.panel.actions import LOOKS
+from penstock.gui.panel.settings import preset_bar
 
 KEYS: tuple[tuple[str, str], ...] = (
     ("Enter", "write what was typed into this field"),

@@ -10,8 +10,7 @@ from typing import Any, Protocol
 from silx.gui import qt
 
 from penstock.gui import theme
-from penstock.gui.model.log import Entry, Kind, Log
-from penstock.gui.model.log_lines import KINDS, Filter, LogLines, as_text
+from penstock.gui.model.log import KINDS, Entry, Filter, Kind, Log, LogLines, as_text
 from penstock.gui.model.words import date_and_clock, when
 from penstock.gui.panel.notifier import Notifier
 from penstock.gui.panel.style import look, sheet

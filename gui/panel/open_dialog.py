@@ -8,8 +8,8 @@ import tango
 from silx.gui import qt
 
 from penstock.gui.background import Background
-from penstock.gui.model.device_name import BadDeviceName, checked
-from penstock.gui.model.directory import find_devices, open_database
+from penstock.gui.model.tango.device_name import BadDeviceName, checked
+from penstock.gui.model.tango.directory import find_devices, open_database
 from penstock.gui.panel.style import look, sheet
 
 

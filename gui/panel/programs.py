@@ -1,8 +1,9 @@
-"""The detector's programs on Kubernetes: which are there, and buttons that start, stop and scale them."""
+"""A detector's programs on Kubernetes: which are there, and buttons that start, stop and scale them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from silx.gui import qt
@@ -11,9 +12,61 @@ from penstock.cluster.client import ControlClient
 from penstock.cluster.models import Part, Status
 from penstock.gui import theme
 from penstock.gui.background import Background
-from penstock.gui.model.programs import BAD, COLUMNS, GOOD, STATE, question, why_not
 from penstock.gui.panel.style import look, sheet
 from penstock.gui.panel.table import Table, wrapped
+
+BAD = frozenset({"away", "error", "unknown"})
+GOOD = frozenset({"running"})
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of the table."""
+
+    title: str
+    text: Callable[[Part], str]
+
+
+def _pods(part: Part) -> str:
+    if part.wanted is None:
+        return "unknown"
+    there = f"{part.running:,} of {part.wanted:,}"
+    return there if part.connected is None else f"{there}, {part.connected:,} connected"
+
+
+COLUMNS = (
+    Column("Part", lambda part: part.name),
+    Column("State", lambda part: part.state),
+    Column("Pods", _pods),
+    Column("It says", lambda part: ": ".join(filter(None, (part.says, part.sentence)))),
+)
+STATE = 1
+
+
+def why_not(part: Part | None) -> str:
+    """Return why a part can be neither started nor stopped; "" if it can."""
+    if part is None:
+        return "Choose a part first."
+    return "" if part.deployment else f"{part.name} runs in the receiver's pod: choose the receiver."
+
+
+def question(part: Part, does: str) -> str:
+    """Return what to ask before a part is stopped or restarted; "" if nothing is lost by it.
+
+    Args:
+        part: as it is now.
+        does: what is to be done, such as "Restart".
+    """
+    if part.says != "running":
+        return ""
+    asked = f"A series runs. {does} {part.name}?"
+    if part.kind == "receiver":
+        return (
+            f"{asked} A receiver with on_terminate: resume goes on with the series once it is there again; "
+            "frames wait in the streamer meanwhile."
+        )
+    return f"{asked} Frames that it does not take live are taken from the file."
+
 
 TIMEOUT = 2.0
 """Seconds for the control's answer."""

@@ -6,16 +6,16 @@ from collections.abc import Callable, Sequence
 
 from silx.gui import qt
 
-from penstock.gui.failure import FailureStrip
+from penstock.gui.banner import FailureStrip
+from penstock.gui.elsewhere import open_page, open_viewer
 from penstock.gui.first_place import first_size
 from penstock.gui.model.detector import DetectorModel
-from penstock.gui.model.device_name import key
 from penstock.gui.model.preset_files import PresetFolders
-from penstock.gui.model.sentences import message
+from penstock.gui.model.tango.device_name import key
+from penstock.gui.model.texts.sentences import message
 from penstock.gui.panel import keyboard
 from penstock.gui.panel.detector_panel import DetectorPanel
-from penstock.gui.panel.elsewhere import open_page, open_viewer
-from penstock.gui.panel.fleet_page import FleetPage
+from penstock.gui.panel.fleet.page import FleetPage
 from penstock.gui.panel.icons import state_icon
 from penstock.gui.panel.open_dialog import OpenDialog
 

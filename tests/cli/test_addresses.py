@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from penstock.cli._address import receiver_url
+from penstock.cli._arguments.targets import receiver_url
 from penstock.cli.main import UserError, main
 
 COMMANDS = ("view", "status", "stop", "reset")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.cli._pipeline_status import lines
+from penstock.cli._status.pipeline import lines
 from penstock.processing.models import Parameters, Status
 
 

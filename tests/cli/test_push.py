@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zmq
 
-from penstock.cli._push import PushSocket
+from penstock.cli._recordings.push_socket import PushSocket
 from penstock.stins.connections import HANDSHAKE_MS
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import cbor2
 import pytest
 
-from penstock.cli._recording import Protocol, RecordingError, named, protocol, read, write
+from penstock.cli._recordings.recording import Protocol, RecordingError, named, protocol, read, write
 from penstock.receiver.sources import create
 from penstock.stins.messages import Start
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.cli import _recording as recording
+from penstock.cli._recordings import recording
 from penstock.hosts.child import PENSTOCK
 
 

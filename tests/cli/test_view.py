@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.cli._address import is_file
+from penstock.cli._arguments.targets import is_file
 from penstock.cli.main import UserError, main
 
 

@@ -15,13 +15,13 @@ pytest.importorskip("silx.gui.plot", reason="the windows need the extra gui")
 from silx.gui import qt
 
 from penstock.gui.live.app import Options, open_window
-from penstock.gui.live.receiver_source import ReceiverSource
-from penstock.gui.live.results.feed import ResultsFeed
-from penstock.gui.live.results.file_source import ResultFileSource
+from penstock.gui.live.results.sources.feed import ResultsFeed
+from penstock.gui.live.results.sources.file_source import ResultFileSource
 from penstock.gui.live.results.view import ResultsView
+from penstock.gui.live.sources.receiver_source import ReceiverSource
 from penstock.gui.live.view import LiveView
 from penstock.gui.model.detector import DetectorModel
-from penstock.gui.panel.fleet_page import FleetPage
+from penstock.gui.panel.fleet.page import FleetPage
 from penstock.gui.panel.window import Window
 from penstock.receiver.models import Counts, Rectangle, Roi, Rois, Series
 from tests.gui.live.result_files import Written

@@ -18,7 +18,7 @@ from silx.gui import qt
 from penstock.gui import first_place, theme
 from penstock.gui.first_place import on_screen
 from penstock.gui.live.app import Options, open_window
-from penstock.gui.live.receiver_source import ReceiverSource
+from penstock.gui.live.sources.receiver_source import ReceiverSource
 from penstock.gui.live.view import LiveView
 from penstock.gui.model.detector import DetectorModel
 from penstock.gui.panel.detector_panel import DetectorPanel

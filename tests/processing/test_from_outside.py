@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from penstock.cli import _fleet
+from penstock.cli._status import fleet
 from penstock.cli.main import main
-from penstock.gui.model.fleet_pages import read_pipelines
+from penstock.gui.model.fleet.pages import read_pipelines
 from penstock.hosts.child import free_port
 from penstock.processing.client import PipelineRefused
 from penstock.processing.results.read import Results
@@ -159,7 +159,7 @@ def test_a_pipeline_is_named_by_its_file_and_behind_its_receiver_by_its_name(
         (row,) = read_pipelines([url, f"{url}/"])
         assert (row.name, row.state, row.problem, row.ill) == ("spots", "IDLE", "", False)
         assert (row.workers, row.url, row.receiver_url) == (2, f"http://{http}/", url)
-        _fleet._print([], [row])
+        fleet._print([], [row])
         counts, *_, titles, line = capsys.readouterr().out.splitlines()
         assert counts.endswith("; 1 pipeline") and titles.split()[:3] == ["state", "pipeline", "series"]
         assert line.split() == ["IDLE", "spots", "2", f"http://{http}/"]

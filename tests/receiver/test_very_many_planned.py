@@ -38,10 +38,10 @@ WHO_LOOKS = """
 import re, sys
 from pathlib import Path
 from penstock.cli.main import main
-from penstock.gui.live import sentences
-from penstock.gui.model.account import FATES, account
-from penstock.gui.model.fate_bar import in_words, legend, segments
-from penstock.gui.model.past import PastRow
+from penstock.gui.live.texts import sentences
+from penstock.gui.model.series.account import FATES, account
+from penstock.gui.model.series.fate_bar import in_words, legend, segments
+from penstock.gui.model.series.past import PastRow
 from penstock.receiver.client import ReceiverClient
 from penstock.receiver.reading.reader import SeriesFile
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.cli._recording import read
+from penstock.cli._recordings.recording import read
 from penstock.receiver.sources import create
 from penstock.stins.messages import Frame
 from tests.receiver.pixels import pixels

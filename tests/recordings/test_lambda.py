@@ -23,7 +23,7 @@ import silx.io
 import silx.io.nxdata
 from nexusformat.nexus import nxload
 
-from penstock.cli._recording import write
+from penstock.cli._recordings.recording import write
 from penstock.codecs import bslz4
 from penstock.receiver.client import ReceiverClient
 from penstock.receiver.models import FrameStatus, Status, View

@@ -18,7 +18,7 @@ import pyFAI
 import pytest
 
 from penstock.cli._powder import integrator
-from penstock.cli._recording import read, write
+from penstock.cli._recordings.recording import read, write
 from penstock.receiver.reading.reader import SeriesFile
 from tests.data import EIGER_V1, EIGER_V2, recording
 from tests.recordings.programs import replay

@@ -19,7 +19,7 @@ import silx.io
 import silx.io.nxdata
 from nexusformat.nexus import nxload
 
-from penstock.cli._recording import read, write
+from penstock.cli._recordings.recording import read, write
 from tests.data import EIGER_V1, EIGER_V2, recording
 from tests.recordings.programs import program, replay
 from tests.recordings.series import Series

@@ -17,7 +17,7 @@ import silx.io.nxdata
 from nexusformat.nexus import nxload
 from ruamel.yaml import YAML
 
-from penstock.cli._recording import write
+from penstock.cli._recordings.recording import write
 from tests.recordings import validators
 from tests.recordings.programs import demo, replay
 from tests.recordings.series import Series

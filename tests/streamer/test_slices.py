@@ -17,7 +17,7 @@ DEADLINE = 60
 # that arrives just before the call.
 PROGRAM = """
 import signal, sys, threading, time
-from penstock.cli._push import PushSocket
+from penstock.cli._recordings.push_socket import PushSocket
 from penstock.streamer.slices import call, sleep_until
 
 threading.Thread(target=threading.Event().wait, daemon=True).start()

@@ -7,7 +7,7 @@ import hdf5plugin  # noqa: F401
 import numpy as np
 import pytest
 
-from penstock.cli._recorded import recorded
+from penstock.cli._recordings.recorded import recorded
 from penstock.codecs import bslz4
 from penstock.streamer.simulated.simplon.control_unit import ControlUnit
 from tests.data import EIGER_V1, EIGER_V2, recording

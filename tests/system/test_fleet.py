@@ -13,11 +13,10 @@ from collections.abc import Iterator
 import pytest
 import tango
 
-from penstock.gui.model.directory import find_devices
-from penstock.gui.model.fleet import Fleet
-from penstock.gui.model.fleet_asked import asked
-from penstock.gui.model.fleet_row import Row, summary
-from penstock.gui.model.link import TangoDevice
+from penstock.gui.model.fleet.fleet import Fleet
+from penstock.gui.model.fleet.row import Row, asked, summary
+from penstock.gui.model.tango.directory import find_devices
+from penstock.gui.model.tango.link import TangoDevice
 from tests.system.beamline import ON, Beamline, Station, until, wait_state
 
 RECEIVER_CONFIG: dict[str, object] = {}

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import zmq
 
-from penstock.cli._address import receiver_url
+from penstock.cli._arguments.targets import receiver_url
 from penstock.cli.main import main
 from penstock.receiver.client import ReceiverClient
 from penstock.streamer.remote.client import StreamerClient

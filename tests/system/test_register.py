@@ -11,7 +11,7 @@ import pytest
 import tango
 
 from penstock.cli.main import main
-from penstock.gui.model.directory import find_devices
+from penstock.gui.model.tango.directory import find_devices
 from penstock.hosts.child import free_port
 from penstock.receiver import config as configuration
 from tests.system.beamline import ON, Beamline, wait_state

@@ -1,1 +1,1 @@
-"""What the user can do with the picture: one action a file, each with the plot it acts on."""
+"""What the user can do with the picture: tools, each with what it acts on, and the tool bar that has them."""

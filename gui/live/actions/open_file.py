@@ -1,8 +1,8 @@
-"""Open a file."""
+"""Open a file, read again what others may have written meanwhile, and choose which of its images to see."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import qtawesome  # type: ignore[import-untyped]
@@ -45,3 +45,46 @@ class OpenFile(qt.QAction):
 def dropped_files(data: qt.QMimeData) -> list[str]:
     """Return the paths of the files that are dragged."""
     return [url.toLocalFile() for url in data.urls() if url.isLocalFile()]
+
+
+class Reload(qt.QAction):
+    """Reads the file on show again; the frame on show stays the same.
+
+    Args:
+        reload: does it.
+    """
+
+    def __init__(self, reload: Callable[[], None], parent: qt.QWidget) -> None:
+        super().__init__("Reload", parent)
+        self.setToolTip("Read the file again; one that Penstock is writing is followed by itself (F5)")
+        self.setShortcut(qt.QKeySequence.Refresh)
+        self.setIcon(qtawesome.icon("fa5s.sync-alt", color=theme.current().text))
+        self.triggered.connect(lambda _=False: reload())
+
+
+IMAGES_WIDTH = 220
+"""Pixels at most."""
+
+
+class ImagesChoice(qt.QComboBox):
+    """Names of what a file has, by the path in it.
+
+    Args:
+        choose: is called with the name that the user has chosen.
+    """
+
+    def __init__(self, choose: Callable[[str], None], parent: qt.QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setToolTip("Which images of the file to show, by their path in it")
+        self.setMaximumWidth(IMAGES_WIDTH)
+        self.setFocusPolicy(qt.Qt.TabFocus)
+        self.currentTextChanged.connect(lambda name: choose(name) if name else None)
+
+    def show_choices(self, names: Sequence[str], chosen: str) -> None:
+        """Offer these."""
+        blocked = self.blockSignals(True)
+        if list(names) != [self.itemText(place) for place in range(self.count())]:
+            self.clear()
+            self.addItems(list(names))
+        self.setCurrentText(chosen)
+        self.blockSignals(blocked)

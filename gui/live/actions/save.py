@@ -1,4 +1,4 @@
-"""Save the picture, or the counts of the frame on show."""
+"""Save the picture or the counts of the frame on show, or put the picture into the clipboard."""
 
 from __future__ import annotations
 
@@ -130,3 +130,30 @@ def _why(error: Exception) -> str:
     if isinstance(error, OSError):
         return error.strerror or str(error)
     return str(error) if isinstance(error, ReaderError) else f"{type(error).__name__}: {error}"
+
+
+class CopyPicture(qt.QAction):
+    """Copies the picture as it is seen, with the line that says which frame it is.
+
+    Args:
+        picture: the picture; `None` before the first frame.
+    """
+
+    said = qt.Signal(str, bool)
+    """A sentence, and whether something is wrong."""
+
+    def __init__(self, picture: Callable[[], qt.QImage | None], parent: qt.QWidget) -> None:
+        super().__init__("Copy", parent)
+        self.setToolTip("Copy the picture as you see it, with frame and file (Ctrl+C)")
+        self.setShortcut("Ctrl+C")
+        self.setIcon(qtawesome.icon("fa5s.copy", color=theme.current().text))
+        self._picture = picture
+        self.triggered.connect(self._copy)
+
+    def _copy(self) -> None:
+        picture = self._picture()
+        if picture is None:
+            self.said.emit("There is no picture to be copied yet.", True)
+            return
+        qt.QApplication.clipboard().setImage(picture)
+        self.said.emit("The picture is in the clipboard.", False)

@@ -10,10 +10,7 @@ import numpy.typing as npt
 from silx.math.colormap import cmap
 
 from penstock.gui.live.drawing.blocks import Blocks, Reduction, greatest_colours
-from penstock.gui.live.drawing.marked import Extremes
-from penstock.gui.live.drawing.span import Span
-from penstock.gui.live.drawing.whole import Whole
-from penstock.gui.live.levels import (
+from penstock.gui.live.drawing.levels import (
     Ends,
     Histogram,
     Levels,
@@ -23,6 +20,9 @@ from penstock.gui.live.levels import (
     histogram,
     with_ends,
 )
+from penstock.gui.live.drawing.marked import Extremes
+from penstock.gui.live.drawing.span import Span
+from penstock.gui.live.drawing.whole import Whole
 from penstock.receiver.validity.pixels import Flag
 
 MARK = 10

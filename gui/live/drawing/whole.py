@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from penstock.gui.live import pixels
+from penstock.gui.live.drawing import pixels
 from penstock.gui.live.drawing.blocks import Blocks, Reduction, reduce
+from penstock.gui.live.drawing.levels import every_row, stride
 from penstock.gui.live.drawing.marked import Extremes, Marked, extremes
+from penstock.gui.live.drawing.pixels import as_bytes, as_numbers
 from penstock.gui.live.drawing.span import Span, all_of
-from penstock.gui.live.levels import every_row, stride
-from penstock.gui.live.pixels import as_bytes, as_numbers
 from penstock.receiver.client import LastFrame
 from penstock.receiver.validity.pixels import Flag, PixelRule
 

@@ -5,24 +5,21 @@ from __future__ import annotations
 from silx.gui import qt
 
 from penstock.gui import first_place
-from penstock.gui.live.feed import Feed
-from penstock.gui.live.image_plot import ImagePlot, Pixel
-from penstock.gui.live.measure.beam import known, sentence
-from penstock.gui.live.measure.beam_state import BeamState
-from penstock.gui.live.measure.beam_tab import BeamTab
-from penstock.gui.live.measure.counting import Counting
-from penstock.gui.live.measure.counts import Figures, Saturated
-from penstock.gui.live.measure.cross import Cross
+from penstock.gui.live.measure.beam.geometry import known, sentence
+from penstock.gui.live.measure.beam.overlay import Cross, Rings
+from penstock.gui.live.measure.beam.state import BeamState
+from penstock.gui.live.measure.beam.tab import BeamTab
+from penstock.gui.live.measure.counts.counting import Counting
+from penstock.gui.live.measure.counts.counts import Figures, Saturated
+from penstock.gui.live.measure.counts.figures_tab import FiguresTab, SaturationBanner
+from penstock.gui.live.measure.counts.profile_tab import ProfileTab
 from penstock.gui.live.measure.facts import Facts
-from penstock.gui.live.measure.figures_tab import FiguresTab
-from penstock.gui.live.measure.kept_corrections import KeptCorrections
-from penstock.gui.live.measure.profile_tab import ProfileTab
-from penstock.gui.live.measure.rectangle import RectangleTool
-from penstock.gui.live.measure.rings import Rings
-from penstock.gui.live.measure.saturation_banner import SaturationBanner
-from penstock.gui.live.measure.treatment_strip import TreatmentStrip
-from penstock.gui.live.measure.treatment_tab import TreatmentTab
-from penstock.gui.live.worker import Worker
+from penstock.gui.live.measure.shapes import RectangleTool
+from penstock.gui.live.measure.treatment.kept import KeptCorrections
+from penstock.gui.live.measure.treatment.tab import TreatmentStrip, TreatmentTab
+from penstock.gui.live.plot.image_plot import ImagePlot, Pixel
+from penstock.gui.live.sources.feed import Feed
+from penstock.gui.live.threads import Worker
 from penstock.receiver.client import LastFrame
 
 WINDOW = qt.QSize(760, 300)

@@ -6,7 +6,7 @@ import qtawesome  # type: ignore[import-untyped]
 from silx.gui import qt
 
 from penstock.gui import theme
-from penstock.gui.dress import dress
+from penstock.gui.theme import dress
 
 
 def tool_button(name: str, icon: str, tip: str, parent: qt.QWidget) -> qt.QToolButton:

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 from silx.gui import qt
 
-from penstock.gui.live.pixels import as_numbers, flags_of, not_sent
-from penstock.gui.live.source import NoAnswer, Part, Refused, Source
-from penstock.gui.live.waiting_thread import WaitingThread
+from penstock.gui.live.drawing.pixels import as_numbers, flags_of, not_sent
+from penstock.gui.live.sources.source import NoAnswer, Part, Refused, Source
+from penstock.gui.live.threads import WaitingThread
 from penstock.receiver.client import LastFrame
 from penstock.receiver.validity.pixels import Flag
 

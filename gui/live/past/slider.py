@@ -8,7 +8,7 @@ import numpy as np
 from silx.gui import qt
 
 from penstock.gui import theme
-from penstock.gui.live.ranges import Range, fate_at
+from penstock.gui.live.sources.ranges import Range, fate_at
 
 FARTHEST = 2**31 - 1
 """Qt counts the steps of a slider with 32 bits."""

@@ -10,15 +10,14 @@ import qtawesome  # type: ignore[import-untyped]
 from silx.gui import qt
 
 from penstock.gui import theme
-from penstock.gui.elided import ElidedLabel
+from penstock.gui.labels import ElidedLabel
+from penstock.gui.live.plot.curves import Curve, CurvePlace, RegionCurve
 from penstock.gui.live.regions import shown
 from penstock.gui.live.regions.axis import FRAME, TIME, Scan, Values, seconds
-from penstock.gui.live.regions.curve import Curve, CurvePlace, RegionCurve
-from penstock.gui.live.regions.history import VALUES, History
+from penstock.gui.live.regions.history import VALUES, History, as_csv
 from penstock.gui.live.regions.shown import Shown
-from penstock.gui.live.regions.table_of_curves import as_csv
-from penstock.gui.live.sentences import clock
-from penstock.gui.live.worker import Worker
+from penstock.gui.live.texts.sentences import clock
+from penstock.gui.live.threads import Worker
 
 FULL = "A region of the whole frame has every frame; these are only those that this window has shown."
 _WORDS = {"saturated": "saturated pixels"}

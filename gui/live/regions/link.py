@@ -11,7 +11,7 @@ from typing import Any
 from silx.gui import qt
 
 from penstock.gui.live.regions.model import Change, RegionError
-from penstock.gui.live.waiting_thread import WaitingThread
+from penstock.gui.live.threads import WaitingThread
 from penstock.receiver.client import ReceiverClient, ReceiverRefused, ReceiverUnavailable
 from penstock.receiver.models import Rois
 

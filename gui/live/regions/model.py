@@ -1,4 +1,4 @@
-"""What is known of the regions, what to change, and in which words: pure functions, no widget."""
+"""What is known of the regions, what to change, in which words and colours: pure functions, no widget."""
 
 from __future__ import annotations
 
@@ -176,3 +176,11 @@ def _existing(before: Regions, name: str) -> Rectangle:
 
 def _all(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+PALETTE = ("#ff9f1c", "#3fc1ff", "#b388ff", "#ff6b6b", "#9be564", "#ffe14d", "#4de3c1")
+
+
+def colour(place: int) -> str:
+    """Of the region at this place in the list."""
+    return PALETTE[place % len(PALETTE)]

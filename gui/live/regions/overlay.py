@@ -9,9 +9,8 @@ from silx.gui import qt
 from silx.gui.plot.items.roi import RectangleROI
 from silx.gui.plot.tools.roi import RegionOfInterestManager
 
-from penstock.gui.live.image_plot import ImagePlot
-from penstock.gui.live.regions.colours import colour
-from penstock.gui.live.regions.model import Row, rectangle
+from penstock.gui.live.plot.image_plot import ImagePlot
+from penstock.gui.live.regions.model import Row, colour, rectangle
 from penstock.receiver.models import Rectangle
 
 _GROUND = "#000000A0"

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from silx.gui import qt
 
 from penstock.gui import theme
-from penstock.gui.live.regions.colours import colour
-from penstock.gui.live.regions.model import Row, marked, number
+from penstock.gui.live.regions.model import Row, colour, marked, number
 from penstock.gui.own_keys import keep_moving_keys
 
 EDGES = ("x", "y", "width", "height")

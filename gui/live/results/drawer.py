@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 from silx.gui import qt
 
-from penstock.gui.live.caption import CaptionLine
-from penstock.gui.live.idle import Idle
-from penstock.gui.live.results.result_pages import ResultPages
+from penstock.gui.live.plot.screen import Idle
+from penstock.gui.live.results.pages.pages import ResultPages
 from penstock.gui.live.results.sentences import caption, nothing
-from penstock.gui.live.results.snapshot import Shown, Snapshot, Wish
+from penstock.gui.live.results.sources.snapshot import Shown, Snapshot, Wish
+from penstock.gui.live.texts.caption import CaptionLine
 from penstock.processing.models import Result
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import PurePath
 
-from penstock.gui.live.results.held import newest_done, state_of
-from penstock.gui.live.results.snapshot import Curves, OverFrames, Picture, Rectangle, Shown, Snapshot
-from penstock.gui.live.sentences import Caption, clock
+from penstock.gui.live.results.sources.held import newest_done, state_of
+from penstock.gui.live.results.sources.snapshot import Curves, OverFrames, Picture, Rectangle, Shown, Snapshot
+from penstock.gui.live.texts.sentences import Caption, clock
 from penstock.gui.message import Message
 from penstock.processing.models import Counts, Result, Series
 from penstock.stins.texts import plural

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from silx.gui import qt
 
-from penstock.gui.live import ranges
 from penstock.gui.live.past.bar import PastBar
-from penstock.gui.live.results.held import gaps, newest_done, state_of
-from penstock.gui.live.results.snapshot import Snapshot
+from penstock.gui.live.results.sources.held import gaps, newest_done, state_of
+from penstock.gui.live.results.sources.snapshot import Snapshot
+from penstock.gui.live.sources import ranges
 
 PLAY_MS = 100
 """Milliseconds from one frame to the next, at least."""

@@ -11,22 +11,22 @@ from silx.gui.plot.actions.control import CrosshairAction, ResetZoomAction
 from silx.gui.plot.actions.mode import PanModeAction, ZoomModeAction
 
 from penstock.gui import theme
-from penstock.gui.live.actions.autoscale import Autoscale
-from penstock.gui.live.actions.colour_map import colour_choice
-from penstock.gui.live.actions.log_colours import LogColours
-from penstock.gui.live.actions.pause import Pause
-from penstock.gui.live.actions.percentiles import percentiles_choice
-from penstock.gui.live.actions.reduction import reduction_choice
-from penstock.gui.live.actions.scale import scale_choice
-from penstock.gui.live.actions.show_histogram import ShowHistogram
-from penstock.gui.live.controls import ICON, MARGIN
-from penstock.gui.live.icons import icon
-from penstock.gui.live.more_menu import more_button
-from penstock.gui.live.results.curve_plot import CurvePlot
-from penstock.gui.live.results.result_pages import IMAGES
-from penstock.gui.live.results.result_plot import ResultPlot
-from penstock.gui.live.results.snapshot import Page
-from penstock.gui.whole_number import select_whole
+from penstock.gui.live.actions.colours import (
+    Autoscale,
+    LogColours,
+    colour_choice,
+    percentiles_choice,
+    reduction_choice,
+    scale_choice,
+)
+from penstock.gui.live.actions.controls import ICON, MARGIN, Pause, more_button
+from penstock.gui.live.actions.icons import icon
+from penstock.gui.live.actions.parts import ShowHistogram
+from penstock.gui.live.results.pages.curve_plot import CurvePlot
+from penstock.gui.live.results.pages.image_plot import ResultPlot
+from penstock.gui.live.results.pages.pages import IMAGES
+from penstock.gui.live.results.sources.snapshot import Page
+from penstock.gui.number_fields import select_whole
 
 MOST_LAST = 100
 """Curves that are drawn over each other."""

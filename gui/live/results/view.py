@@ -5,31 +5,81 @@ from __future__ import annotations
 from silx.gui import qt
 
 from penstock.gui.banner import StateBanner
-from penstock.gui.elided import BriefLabel
 from penstock.gui.first_place import first_size
-from penstock.gui.live.actions.copy_picture import CopyPicture
-from penstock.gui.live.actions.levels_in_sight import LevelsInSight
+from penstock.gui.labels import BriefLabel
+from penstock.gui.live.actions.colours import LevelsInSight
 from penstock.gui.live.actions.open_file import OpenFile
-from penstock.gui.live.caption import CaptionLine
-from penstock.gui.live.forms import Form
-from penstock.gui.live.memory import Memory
+from penstock.gui.live.actions.parts import Form
+from penstock.gui.live.actions.save import CopyPicture
+from penstock.gui.live.memory import Kept, Memory
 from penstock.gui.live.past.bar import PastBar
-from penstock.gui.live.plate import Plate
-from penstock.gui.live.results.arrangement import Parts, arrange
+from penstock.gui.live.results.arrangement import Parts, StatusLine, arrange
 from penstock.gui.live.results.choice import Choice
 from penstock.gui.live.results.drawer import Drawer
-from penstock.gui.live.results.feed import ResultsFeed
-from penstock.gui.live.results.following import Following
 from penstock.gui.live.results.heading import Heading
-from penstock.gui.live.results.held import newest_done
-from penstock.gui.live.results.kept import Kept
 from penstock.gui.live.results.listing import ResultList
-from penstock.gui.live.results.result_pages import ResultPages
-from penstock.gui.live.results.save import SaveResult, Table
-from penstock.gui.live.results.snapshot import Page, Shown, Snapshot
-from penstock.gui.live.results.status_line import StatusLine
+from penstock.gui.live.results.pages.pages import ResultPages
+from penstock.gui.live.results.pages.save import SaveResult, Table
+from penstock.gui.live.results.sources.feed import ResultsFeed
+from penstock.gui.live.results.sources.held import newest_done
+from penstock.gui.live.results.sources.snapshot import Page, Shown, Snapshot
 from penstock.gui.live.results.steps import Steps
 from penstock.gui.live.results.tools import Tools
+from penstock.gui.live.seen import TakesFiles
+from penstock.gui.live.texts.caption import CaptionLine
+from penstock.gui.live.texts.plate import Plate
+
+
+class Following(TakesFiles):
+    """Follows a feed from when it is first shown until `stop`.
+
+    Args:
+        feed: source of snapshots.
+    """
+
+    began = qt.Signal()
+    """It has begun to follow."""
+    ended = qt.Signal()
+    """It ends, for good."""
+
+    def __init__(self, feed: ResultsFeed, parent: qt.QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._feed = feed
+        self._paused = False
+        self.destroyed.connect(feed.ask_to_stop)
+
+    def start(self) -> None:
+        """Begin to follow; showing it for the first time does so too."""
+        if not self._feed.was_started():
+            self.began.emit()
+            self._feed.start()
+
+    def was_started(self) -> bool:
+        """Return whether it has begun to follow."""
+        return self._feed.was_started()
+
+    def is_running(self) -> bool:
+        """Return whether one of its threads lives: they end with the request under way."""
+        return self._feed.is_running()
+
+    def stop(self) -> None:
+        """End it, for good: waits for the request under way."""
+        self.ask_to_stop()
+        self._feed.stop()
+
+    def ask_to_stop(self) -> None:
+        """End it, for good, without waiting for it."""
+        self._feed.ask_to_stop()
+        self.ended.emit()
+
+    def pause(self, on: bool) -> None:
+        """Ask for no values, although it is visible."""
+        self._paused = on
+        self._tell_wanted()
+
+    def _tell_wanted(self) -> None:
+        self._feed.set_wanted(self.is_seen() and not self._paused)
+
 
 MEMORY = "results"
 """File of the user's settings in which choices are kept for each pipeline."""

@@ -16,7 +16,7 @@ from p4p.client.thread import Context
 from penstock.bridges.epics.metrics import METRICS, PREFIX
 from penstock.cli.main import main
 from penstock.codecs import bslz4
-from penstock.gui.model.fleet_pages import read_pipelines, summary
+from penstock.gui.model.fleet.pages import read_pipelines, summary
 from penstock.hosts.child import free_port
 from tests.bridges.epics.bridge_process import BridgeProcess, Updates
 from tests.receiver.processes import ReceiverProcess

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from p4p.client.thread import Context, RemoteError
 
-from penstock.gui.model import fleet_pages as fleet
+from penstock.gui.model.fleet import pages as fleet
 from penstock.hosts.child import free_port
 from penstock.receiver.models import ConsumerStatus
 from tests.bridges.epics.bridge_process import DEADLINE, BridgeProcess, Updates

@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("silx.gui.plot", reason="the viewer needs the extra gui")
 
 from penstock.gui.live.app import Options, open_viewer
-from penstock.gui.live.viewer import Viewer
+from penstock.gui.live.view import Viewer
 from tests.gui.live.stand_in import StandIn, stand_in
 
 

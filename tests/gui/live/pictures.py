@@ -14,10 +14,10 @@ import numpy as np
 from PIL import Image
 
 from penstock.gui.live.app import Options, open_window
-from penstock.gui.live.file_source import FileSource
-from penstock.gui.live.levels import Scale
-from penstock.gui.live.measure.profiles import Kind
-from penstock.gui.live.receiver_source import ReceiverSource
+from penstock.gui.live.drawing.levels import Scale
+from penstock.gui.live.measure.counts.profiles import Kind
+from penstock.gui.live.sources.file_source import FileSource
+from penstock.gui.live.sources.receiver_source import ReceiverSource
 from penstock.gui.live.view import LiveView
 from penstock.gui.live.window import Window
 from penstock.receiver.models import Rectangle

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from penstock.gui.live.results.feed import ResultsFeed
-from penstock.gui.live.results.file_source import ResultFileSource
-from penstock.gui.live.results.snapshot import Page
+from penstock.gui.live.results.sources.feed import ResultsFeed
+from penstock.gui.live.results.sources.file_source import ResultFileSource
+from penstock.gui.live.results.sources.snapshot import Page
 from penstock.gui.live.results.view import ResultsView
-from penstock.gui.live.source import Away
+from penstock.gui.live.sources.source import Away
 from penstock.gui.live.window import Window
 from penstock.processing.describe import Axis, Plot
 from penstock.processing.models import Status

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from silx.gui import qt
 
-from penstock.gui.live.image_plot import ImagePlot
+from penstock.gui.live.plot.image_plot import ImagePlot
 from penstock.receiver.client import LastFrame
 
 SHAPE = (2070, 2167)

@@ -17,8 +17,8 @@ import pytest
 from silx.gui import qt
 
 from penstock.cli.main import main
-from penstock.gui.live.receiver_source import TIMEOUT
-from penstock.gui.live.viewer import Viewer
+from penstock.gui.live.sources.receiver_source import TIMEOUT
+from penstock.gui.live.view import Viewer
 from penstock.receiver.validity.pixels import Flag
 from penstock.streamer.simulated import patterns
 from tests.data import recording

@@ -16,12 +16,12 @@ from fabio.edfimage import EdfImage
 from hdf5plugin import Bitshuffle
 from silx.gui import qt
 
-from penstock.cli._recorded import recorded
+from penstock.cli._recordings.recorded import recorded
 from penstock.codecs import bslz4
 from penstock.gui import theme
 from penstock.gui.live.app import Options, open_viewer
-from penstock.gui.live.file_source import FileSource
-from penstock.gui.live.viewer import Viewer
+from penstock.gui.live.sources.file_source import FileSource
+from penstock.gui.live.view import Viewer
 from tests.data import CEO2, EIGER_V2, LAMBDA, recording
 
 DEADLINE = 60_000

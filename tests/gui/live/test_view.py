@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from silx.gui import qt
 
-from penstock.gui.live.sentences import NO_RECEIVER
+from penstock.gui.live.texts.sentences import NO_RECEIVER
 from penstock.gui.live.view import LiveView
 from tests.gui.live.stand_in import StandIn, stand_in
 

@@ -15,10 +15,10 @@ from silx.gui import qt
 
 from penstock.gui import theme
 from penstock.gui.live.app import Options, open_window, run
-from penstock.gui.live.file_source import FileSource
-from penstock.gui.live.levels import Scale
-from penstock.gui.live.receiver_source import ReceiverSource
+from penstock.gui.live.drawing.levels import Scale
 from penstock.gui.live.regions.model import Row
+from penstock.gui.live.sources.file_source import FileSource
+from penstock.gui.live.sources.receiver_source import ReceiverSource
 from penstock.gui.live.view import LiveView
 from penstock.gui.live.window import Window
 from penstock.receiver.models import Counts, Rectangle

@@ -7,8 +7,8 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from penstock.gui.model.attribute import Attribute, Group, Value
-from penstock.gui.model.device import DeviceRefused, Greeting, Listener
+from penstock.gui.model.attributes.attribute import Attribute, Group, Value
+from penstock.gui.model.tango.device import DeviceRefused, Greeting, Listener
 
 CHECK_OK = {"ok": True, "sentence": "Ready to arm.", "file": "/data/scan_0001.h5", "frames": 10,
             "frame_bytes": 2000, "bytes": 20000, "free_bytes": 10**12, "seconds": 1.0}  # fmt: skip
@@ -62,7 +62,7 @@ VALUES: Mapping[str, Value | None] = {
 
 
 class StandInDevice:
-    """See the module and `penstock.gui.model.device.Device`.
+    """See the module and `penstock.gui.model.tango.device.Device`.
 
     `refuse` maps attributes and commands to the sentences with which they are refused; `hold` makes a call
     wait until `release`.

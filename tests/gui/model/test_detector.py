@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from penstock.gui.model import check_times, detector
+from penstock.gui.model import detector
 from penstock.gui.model.actions import Action
 from penstock.gui.model.detector import DetectorModel
-from penstock.gui.model.file_name import FileName
+from penstock.gui.model.files.file_name import FileName
 from penstock.gui.model.log import Kind
-from penstock.gui.model.sentences import message, stop_question
+from penstock.gui.model.tango import calls
+from penstock.gui.model.texts.sentences import message, stop_question
 from penstock.gui.model.view import DetectorView, Presence
 from tests.gui.model.stand_in import StandInDevice
 
@@ -427,7 +428,7 @@ def test_a_receiver_that_goes_away_is_what_arm_would_say(followed: Followed) -> 
 
 @pytest.fixture
 def asked_again_soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(check_times, "ASK_AGAIN", 0.05)
+    monkeypatch.setattr(calls, "ASK_AGAIN", 0.05)
 
 
 @pytest.mark.parametrize("kind", ["unavailable", "not_connected", "other_consumer"])

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from penstock.gui.model.attribute import Attribute
+from penstock.gui.model.attributes.attribute import Attribute
 from penstock.gui.model.preset import BadPreset, Preset, apply, decode, encode, take
 from penstock.gui.model.preset_files import Found, PresetFolders, checked_name, delete, read
 from penstock.gui.model.view import DetectorView, Edit, Presence

@@ -14,7 +14,7 @@ from silx.gui import qt
 from penstock.gui import theme
 from penstock.gui.model.detector import DetectorModel
 from penstock.gui.panel.detector_panel import DetectorPanel
-from penstock.gui.panel.field import Field
+from penstock.gui.panel.fields.field import Field
 from tests.gui.model.stand_in import StandInDevice
 
 NAME = "sim/det/1"

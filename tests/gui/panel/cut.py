@@ -6,7 +6,7 @@ from typing import Any
 
 from silx.gui import qt
 
-from penstock.gui.panel.line import Line
+from penstock.gui.panel.fields.line import Line
 
 ELLIPSIS = "…"
 

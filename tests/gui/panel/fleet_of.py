@@ -6,11 +6,11 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from penstock.gui.model.attribute import Value
-from penstock.gui.model.device import Greeting, Listener
-from penstock.gui.model.directory import DirectoryEntry, DirectoryError
-from penstock.gui.model.fleet import Fleet
-from penstock.gui.model.fleet_pages import Known, PipelineRow
+from penstock.gui.model.attributes.attribute import Value
+from penstock.gui.model.fleet.fleet import Fleet
+from penstock.gui.model.fleet.pages import Known, PipelineRow
+from penstock.gui.model.tango.device import Greeting, Listener
+from penstock.gui.model.tango.directory import DirectoryEntry, DirectoryError
 from tests.system.beamline import until
 
 NOW = 1_795_370_000.0

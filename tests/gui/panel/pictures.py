@@ -14,13 +14,13 @@ from typing import Any
 
 from silx.gui import qt
 
-from penstock.gui.model.fleet import Fleet
+from penstock.gui.model.fleet.fleet import Fleet
 from penstock.gui.model.view import Presence
 from penstock.gui.panel.app import Options, open_window
-from penstock.gui.panel.folder_dialog import FolderDialog
-from penstock.gui.panel.history import HistoryDialog
 from penstock.gui.panel.open_dialog import OpenDialog
-from penstock.gui.panel.save_preset import SavePreset
+from penstock.gui.panel.series.history import HistoryDialog
+from penstock.gui.panel.settings.folders import FolderDialog
+from penstock.gui.panel.settings.save_preset import SavePreset
 from penstock.hosts.child import free_port
 from tests.bridges.epics.bridge_process import BridgeProcess
 from tests.gui.photographer import Photographer, photograph

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from silx.gui import qt
 
-from penstock.gui.clamped import ClampedLabel
+from penstock.gui.labels import ClampedLabel
 from penstock.gui.model.detector import DetectorModel
 from penstock.gui.panel.detector_panel import DetectorPanel
 from tests.gui.model.stand_in import StandInDevice

@@ -13,11 +13,11 @@ from silx.gui import qt
 
 from penstock.gui import theme
 from penstock.gui.model.detector import DetectorModel
-from penstock.gui.model.link import TangoDevice
+from penstock.gui.model.tango.link import TangoDevice
 from penstock.gui.panel.detector_panel import DetectorPanel
-from penstock.gui.panel.history import HistoryDialog
-from penstock.gui.panel.last_series import LastSeriesView
-from penstock.gui.panel.series_view import SeriesView
+from penstock.gui.panel.series.history import HistoryDialog
+from penstock.gui.panel.series.last_series import LastSeriesView
+from penstock.gui.panel.series.series_view import SeriesView
 from tests.gui.panel.cut import cut
 from tests.gui.panel.test_station import DEADLINE, button
 from tests.system.beamline import Beamline

@@ -20,7 +20,7 @@ pytest.importorskip("silx.gui.plot", reason="the panel needs the extra gui")
 from silx.gui import qt
 
 from penstock.gui import theme
-from penstock.gui.model.fleet import Fleet
+from penstock.gui.model.fleet.fleet import Fleet
 from penstock.gui.panel.app import Options, open_window
 from penstock.receiver.models import PastSeries
 from tests.gui.panel.person import FOLDER, Person

@@ -11,10 +11,10 @@ import pytest
 pytest.importorskip("silx.gui.qt", reason="the panel needs the extra gui")
 pytest.importorskip("p4p", reason="a bridge needs the extra epics")
 
-from penstock.gui.model import fleet_bridges
-from penstock.gui.model.directory import DirectoryEntry
-from penstock.gui.model.fleet import Fleet
-from penstock.gui.panel.fleet_page import FleetPage
+from penstock.gui.model.fleet import bridges
+from penstock.gui.model.fleet.fleet import Fleet
+from penstock.gui.model.tango.directory import DirectoryEntry
+from penstock.gui.panel.fleet.page import FleetPage
 from penstock.hosts.child import free_port
 from tests.bridges.epics.bridge_process import BridgeProcess
 from tests.gui.panel.fleet_of import StandInDevice
@@ -89,7 +89,7 @@ class Stage:
 
 @pytest.fixture
 def stage(tmp_path: Path, streamer: Streamer, qtbot: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
-    monkeypatch.setattr(fleet_bridges, "ASK_EVERY", 0.1)
+    monkeypatch.setattr(bridges, "ASK_EVERY", 0.1)
     one = Stage(tmp_path, streamer, qtbot)
     yield one
     one.close()

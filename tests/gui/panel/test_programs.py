@@ -13,8 +13,7 @@ pytest.importorskip("silx.gui.qt", reason="the panel needs the extra gui")
 from silx.gui import qt
 
 from penstock.cluster.models import Part
-from penstock.gui.model.programs import question, why_not
-from penstock.gui.panel.programs import ProgramsDialog
+from penstock.gui.panel.programs import ProgramsDialog, question, why_not
 from tests.cluster.conftest import DEPLOYMENTS
 from tests.cluster.control_process import ControlProcess
 from tests.cluster.kubernetes_stub import Kubernetes

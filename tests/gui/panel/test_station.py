@@ -16,14 +16,14 @@ import tango
 from silx.gui import qt
 
 from penstock.cli.main import main
-from penstock.gui.live.image_plot import ImagePlot
+from penstock.gui.live.plot.image_plot import ImagePlot
 from penstock.gui.model.detector import DetectorModel
-from penstock.gui.model.link import TangoDevice
+from penstock.gui.model.tango.link import TangoDevice
 from penstock.gui.panel.detector_panel import DetectorPanel
-from penstock.gui.panel.folder_dialog import FolderDialog
+from penstock.gui.panel.settings.folders import FolderDialog
 from penstock.gui.panel.window import Window
 from penstock.receiver.client import LastFrame
-from tests.gui.panel.test_fields import enters
+from tests.gui.panel.fields.test_fields import enters
 from tests.system.beamline import Station, wait_state
 from tests.system.conftest import beamline, shared_station, station
 

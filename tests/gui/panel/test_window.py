@@ -11,8 +11,8 @@ from silx.gui import qt
 
 from penstock.gui import theme
 from penstock.gui.model.detector import DetectorModel
-from penstock.gui.model.device import Greeting
-from penstock.gui.model.directory import DirectoryError
+from penstock.gui.model.tango.device import Greeting
+from penstock.gui.model.tango.directory import DirectoryError
 from penstock.gui.panel.actions import LOOKS
 from penstock.gui.panel.keyboard import KEYS
 from penstock.gui.panel.keyboard import dialog as keyboard

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from penstock.cli._listening import listen
+from penstock.cli._arguments.targets import listen
 from penstock.processing.config import classes, pipeline_file
 from penstock.processing.service.http import create_app
 from penstock.processing.service.supervisor import Supervisor

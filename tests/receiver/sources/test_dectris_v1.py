@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from penstock.cli import _recording as recordings
+from penstock.cli._recordings import recording as recordings
 from penstock.receiver.sources.dectris_v1 import DectrisV1Source
 from penstock.stins import blobs
 from penstock.stins.errors import BlobError, NotTaken, RemoteError

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from cbor2 import CBORTag
 
-from penstock.cli import _recording as recordings
+from penstock.cli._recordings import recording as recordings
 from penstock.receiver.files.contents.nexus import fields
 from penstock.receiver.sources.dectris_v2 import DectrisV2Source
 from penstock.stins import blobs

@@ -11,7 +11,7 @@ import cbor2
 import numpy as np
 import pytest
 
-from penstock.cli import _recording as recordings
+from penstock.cli._recordings import recording as recordings
 from penstock.codecs import bslz4
 from penstock.devices._detector.live_image import MonitorImage
 from penstock.stins.messages import Frame, SeriesEnd

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from penstock.cli import _recording as recordings
-from penstock.cli._recorded import recorded
+from penstock.cli._recordings import recording as recordings
+from penstock.cli._recordings.recorded import recorded
 from penstock.receiver.sources.dectris_v1 import DectrisV1Source
 from penstock.receiver.sources.dectris_v2 import DectrisV2Source
 from penstock.stins.messages import Frame, Start

@@ -1,0 +1,1 @@
+"""What options say: numbers, addresses, files, and what simulated control units share."""

@@ -1,0 +1,1 @@
+"""Beam centre, distance and energy; resolution, and rings of calibrants."""

@@ -1,0 +1,1 @@
+"""Counts of the frame, of a rectangle and along lines."""

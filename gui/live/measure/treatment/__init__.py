@@ -1,0 +1,1 @@
+"""What is done to frames before they are drawn and measured: background, masks, last frames."""

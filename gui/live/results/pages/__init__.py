@@ -1,0 +1,1 @@
+"""What a result is drawn in: curves, images, numbers; and how that is saved."""

@@ -1,0 +1,1 @@
+"""Where frames and status come from, a receiver or a file, and the thread that follows them."""

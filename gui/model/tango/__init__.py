@@ -1,0 +1,1 @@
+"""A device as Tango has it: its name, the directory of all, calls, changes and errors."""

@@ -1,0 +1,1 @@
+"""Fields in which a setting is typed, and forms of them."""

@@ -1,0 +1,1 @@
+"""The settings of a detector: forms, presets, metadata, and the file of the next series."""
