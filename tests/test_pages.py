@@ -18,8 +18,8 @@ from tests.pages import DEADLINE, run, steps
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FOLDERS = (
-    "bench", "bridges", "checks", "cli", "cluster", "codecs", "devices", "gui", "processing", "receiver",
-    "resources", "stins", "streamer",
+    "beamline", "bench", "bridges", "checks", "cli", "cluster", "codecs", "devices", "gui", "hosts",
+    "processing", "receiver", "resources", "service", "stins", "streamer",
 )  # fmt: skip
 
 
