@@ -177,3 +177,59 @@ def test_a_docstring_without_a_subject_is_named_with_its_line_and_the_remedy(tmp
     assert said.stdout.startswith(f'{room}/file.py:4: the docstring begins with "Of": begin with what')
     (room / "file.py").write_text('"""A module."""\n\nsize = 3\n"""Size of the file, in bytes."""\n')
     subprocess.run([ROOT / ".ci" / "docstrings", room], check=True)
+
+
+MOST_FILES, MOST_FLOORS = 20, 10
+"""Files of a room beside its own rooms, and the longest chain of imports among all of them."""
+LISTS = {"penstock.cli"}
+"""Rooms whose files are a list that users read: one per command."""
+
+
+def _module(path: Path) -> str:
+    """Return the name of a module in the package."""
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(("penstock", *(parts[:-1] if parts[-1] == "__init__" else parts)))
+
+
+def _imported(path: Path) -> set[str]:
+    """Return the modules of the package that a file imports, in functions too."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.update(
+                whole if (whole := f"{node.module}.{alias.name}") in IMPORTS else node.module
+                for alias in node.names
+            )
+    return found & IMPORTS.keys()
+
+
+IMPORTS: dict[str, set[str]] = {_module(path): set() for path in MODULES}
+IMPORTS.update({_module(path): _imported(path) for path in MODULES})
+ROOMS = sorted({name.rpartition(".")[0] for name in IMPORTS} - {""})
+
+
+def _child(room: str, module: str) -> str:
+    """Return the file or room in a room that a module is, or is in."""
+    return module.removeprefix(f"{room}.").partition(".")[0] if module != room else "__init__"
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_is_small_and_its_imports_point_down(room: str) -> None:
+    inside = {name for name in IMPORTS if name.startswith(f"{room}.")}
+    files = [name for name in inside if name.count(".") == room.count(".") + 1 and name not in ROOMS]
+    assert len(files) <= MOST_FILES or room in LISTS, sorted(files)
+    below: dict[str, set[str]] = {_child(room, name): set() for name in inside}
+    for name in inside:
+        below[_child(room, name)] |= {_child(room, other) for other in IMPORTS[name] & inside}
+    floors: dict[str, int] = {}
+    while len(floors) < len(below):
+        ready = {
+            name: 1 + max((floors[other] for other in others - {name}), default=0)
+            for name, others in below.items()
+            if name not in floors and others - {name} <= floors.keys()
+        }
+        assert ready, f"a circle among {sorted(below.keys() - floors.keys())}"
+        floors |= ready
+    assert max(floors.values(), default=0) <= MOST_FLOORS, floors
