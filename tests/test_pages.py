@@ -17,7 +17,7 @@ from tests.pages import DEADLINE, run, steps
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FOLDERS = (
-    "bench", "bridges", "checks", "cli", "cluster", "codecs", "devices", "gui", "processing", "receiver",
+    "bridges", "checks", "cli", "cluster", "codecs", "devices", "gui", "processing", "receiver",
     "resources", "stins", "streamer",
 )  # fmt: skip
 

@@ -15,13 +15,13 @@ import h5py
 import numpy as np
 import pytest
 
-from penstock.bench.contenders import line_with
 from penstock.devices._base.processes import PENSTOCK, Child, free_port
 from penstock.devices._base.stage import json_line
 from penstock.receiver.models import FrameStatus, Status
 from penstock.streamer.client import StreamerClient
 from penstock.streamer.protocol import StreamerStatus
 from penstock.streamer.settings import Settings, TriggerMode
+from penstock_bench.receivers import line_with
 from tests.bridges.epics.bridge_process import BridgeProcess
 from tests.bridges.epics.test_pvapy import Program, connected, of_sums, until
 from tests.receiver.processes import ReceiverProcess
