@@ -141,7 +141,7 @@ CASES = (
                  pattern="powder")], 3),
     Case("consumers", "what a consumer costs the receiver, live only", "receiver_costs:consumers",
          CONSUMED, 3, "none", "receiver, µs"),
-    Case("transforms", "Pilatus CBF to bslz4, beside its two libraries alone", "transforms:transforms",
+    Case("transforms", "Pilatus CBF to bslz4, beside its two libraries alone", "receiver_costs:transforms",
          options={"image": ""}, rival="libraries", figure="frames/s per thread"),
     Case("eiger", "an EIGER 1M at 1 kHz into a file, beside the limit; and as fast as each takes the frames",
          "eiger:eiger",

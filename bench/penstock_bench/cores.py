@@ -11,12 +11,10 @@ from __future__ import annotations
 
 import contextlib
 import os
-import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from queue import Empty, Queue
 from typing import Any
@@ -240,83 +238,65 @@ def _gbps(found: Group, name: str) -> float:
 
 
 def _ours(setup: Setup, place: Place, lengths: Sequence[int], processes: ExitStack) -> Callable[[], Turn]:
-    """Start a receiver; return what lets it take the next series. The content of the first one is
-    compared."""
-    endpoints = _endpoints(setup.streams)
+    """Start a receiver; return what lets it take the next series. The first one's content is compared."""
+    endpoints, series = _endpoints(setup.streams), enumerate(lengths)
     source = {
         "endpoints": endpoints, "sockets": setup.sockets, "io_threads": setup.io_threads,
         "high_water_mark": setup.mark, **({"join": "modules"} if setup.streams > 1 else {}),
     }  # fmt: skip
     frames = Frames(name="", shape=(setup.rows, COLUMNS), count=1)
-    receiver = Receiver(
-        place.folder, frames, processes, source=source, entry={"files": max(1, setup.files)},
-        command=(*pinned(place.receiving), *PENSTOCK),
-    )  # fmt: skip
-    return partial(_take_ours, receiver, setup, place, endpoints, enumerate(lengths))
-
-
-def _take_ours(
-    receiver: Receiver, setup: Setup, place: Place, endpoints: list[str], lengths: Iterator[tuple[int, int]]
-) -> Turn:
-    number, frames = next(lengths)
+    entry, command = {"files": max(1, setup.files)}, (*pinned(place.receiving), *PENSTOCK)
+    receiver = Receiver(place.folder, frames, processes, source=source, entry=entry, command=command)
     file = place.folder / f"cores-{receiver.data}.h5"
-    try:
+
+    def take() -> Turn:
+        number, frames = next(series)
         name = str(file) if setup.files else ""
-        with (
-            _warm(setup, place, frames),
-            receiver.measured() as finish,
-            sender(place, setup, endpoints, frames, name) as sent,
-        ):
-            _, spent = finish()
-        if number == 0 and setup.files and (wrong := wrong_in_series(file, setup, frames)):
-            raise RuntimeError(wrong)
-    finally:
-        remove(place.folder, "*.h5")
-    return _turn(setup, frames, receiver.idle_at, sent, spent["receiver"], spent["loop"], spent["I/O"])
+        try:
+            with (
+                _warm(setup, place, frames),
+                receiver.measured() as finish,
+                sender(place, setup, endpoints, frames, name) as sent,
+            ):
+                _, spent = finish()
+            if number == 0 and setup.files and (wrong := wrong_in_series(file, setup, frames)):
+                raise RuntimeError(wrong)
+        finally:
+            remove(place.folder, "*.h5")
+        return _turn(setup, frames, receiver.idle_at, sent, spent["receiver"], spent["loop"], spent["I/O"])
+
+    return take
 
 
 def _limit(setup: Setup, place: Place, lengths: Sequence[int], processes: ExitStack) -> Callable[[], Turn]:
     """The same of the C program."""
-    endpoints, told = _endpoints(setup.streams), Queue[dict[str, float]]()
+    endpoints, series, told = _endpoints(setup.streams), enumerate(lengths), Queue[dict[str, float]]()
 
     def follow(line: str) -> None:
         if (ended := line_with("ended")(line)) is not None:
             told.put(ended)
 
     prefix = place.folder / f"cores-{free_port()}"
-    numbers = (
-        setup.frame_bytes, setup.mark, setup.sockets, setup.io_threads, setup.files,
-        Dealing.of(max(1, setup.files), setup.frame_bytes).block,
-    )  # fmt: skip
-    argv = (
-        *pinned(place.receiving), str(place.limit), ",".join(map(str, lengths)), *map(str, numbers),
-        str(prefix), *endpoints,
-    )  # fmt: skip
+    block = Dealing.of(max(1, setup.files), setup.frame_bytes).block
+    numbers = setup.frame_bytes, setup.mark, setup.sockets, setup.io_threads, setup.files, block, prefix
+    argv = (*pinned(place.receiving), place.limit, ",".join(map(str, lengths)), *numbers, *endpoints)
     # It keeps the memory of frames as the receiver does: the allocator must not be the limit.
-    child = start(processes, "the C program", argv, environment=ALLOCATOR, relay=follow)
-    return partial(_take_limit, child, setup, place, endpoints, enumerate(lengths), told, prefix)
+    start(processes, "the C program", [*map(str, argv)], environment=ALLOCATOR, relay=follow)
 
+    def take() -> Turn:
+        number, frames = next(series)
+        try:
+            with _warm(setup, place, frames), sender(place, setup, endpoints, frames, "") as sent:
+                found = told.get(timeout=DEADLINE)
+            if number == 0 and setup.files and (wrong := wrong_in_raw_files(prefix, setup, frames)):
+                raise RuntimeError(wrong)
+        except Empty:
+            raise RuntimeError("the C program has not taken the whole series") from None
+        finally:
+            remove(place.folder, "*.raw")
+        return _turn(setup, frames, found["ended"], sent, found["cpu_seconds"], found["thread_seconds"])
 
-def _take_limit(
-    child: Child[Any], setup: Setup, place: Place, endpoints: list[str], lengths: Iterator[tuple[int, int]],
-    told: Queue[dict[str, float]], prefix: Path,
-) -> Turn:  # fmt: skip
-    number, frames = next(lengths)
-    try:
-        with _warm(setup, place, frames), sender(place, setup, endpoints, frames, "") as sent:
-            found, deadline = dict[str, float](), time.monotonic() + DEADLINE
-            while not found:
-                with contextlib.suppress(Empty):
-                    found = told.get(timeout=0.2)
-                if not found and (child.ended() or time.monotonic() > deadline):
-                    raise RuntimeError(
-                        f"{child.ended() or 'the C program'}: it did not take the whole series"
-                    )
-        if number == 0 and setup.files and (wrong := wrong_in_raw_files(prefix, setup, frames)):
-            raise RuntimeError(wrong)
-    finally:
-        remove(place.folder, "*.raw")
-    return _turn(setup, frames, found["ended"], sent, found["cpu_seconds"], found["thread_seconds"])
+    return take
 
 
 @contextlib.contextmanager

@@ -29,7 +29,7 @@ from penstock.receiver.live import last_frame
 from penstock.receiver.live.last_frame import LastFrame
 from penstock.receiver.process.data_process import TICK
 from penstock.receiver.process.pipeline import Pipeline
-from penstock_bench import loops
+from penstock_bench import programs
 from penstock_bench.receivers import DEADLINE, Receiver, line_with, remove, sending
 from penstock_bench.results import Frames, Turn, Turns
 from penstock_bench.runner import PATH, Bench, NotMeasured, python
@@ -93,7 +93,7 @@ def _sampled(folder: Path, frames: Frames, name: str, perf: str) -> Turn:
             with _perf(perf, data, receiver.data):
                 receiver.take(frames, folder / "penstock.h5")
         else:
-            _naive(folder, frames, python("loops", name), processes, perf, data)
+            _naive(folder, frames, python("programs", name), processes, perf, data)
     argv = [perf, "script", "-i", str(data), "-F", "comm,tid,ip,sym,dso"]
     lines = subprocess.run(argv, capture_output=True, text=True, timeout=DEADLINE, check=False).stdout
     if not (shares := sort_samples(lines.splitlines())):
@@ -171,7 +171,7 @@ def main(contender: str, endpoint: str, file: str, mark: str) -> None:
     """Profile one series, and print the functions."""
     profile = cProfile.Profile()
     if contender == "naive":
-        profile.runcall(loops.receive, "naive", endpoint, file, int(mark))
+        profile.runcall(programs.receive, "naive", endpoint, file, mark)
     else:
         penstock(endpoint, file, int(mark), profile)
     print(json.dumps({"top": top(profile)}), flush=True)

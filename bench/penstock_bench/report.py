@@ -20,9 +20,10 @@ FIRST = """\
 
 Written by `make bench ARGS='--figures docs/performance'` from [results.json](results.json); how it is
 measured, and what follows from it, is in [Performance](../explanation/performance.md). Values are means ±
-standard errors where they have some, else medians, with the longest in brackets. The paper of MAX IV (P. Bell
-et al., *Data acquisition from high-rate detectors at MAX IV*) shows the same for their cluster in its figures
-5 to 8.
+standard errors where they have some, else medians, with the longest in brackets. µs are processor time per
+frame: of all threads of the process that receives, of its loop, which every frame passes through, of ZeroMQ's
+threads (I/O), of the others, of the HTTP process, and of the sender. The paper of MAX IV (P. Bell et al.,
+*Data acquisition from high-rate detectors at MAX IV*) shows the same for their cluster in its figures 5 to 8.
 """
 
 
@@ -98,9 +99,9 @@ def bars(found: Sequence[Verdict]) -> Table:
 def terminal(made: Table) -> rich.table.Table:
     """Return a table for a terminal."""
     found = rich.table.Table(title=made.title, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for place, heading in enumerate(made.head):
-        numbers = [row[place][:1].isdigit() or row[place][:1] == "-" for row in made.rows if row[place]]
-        found.add_column(heading, justify="right" if numbers and all(numbers) else "left", no_wrap=True)
+    for heading in made.head:
+        is_text = heading in ("", "load", "case", "bar")
+        found.add_column(heading, justify="left" if is_text else "right", no_wrap=True)
     for row in made.rows:
         found.add_row(*(text.replace("**not reached**", "[red]NOT reached") for text in row))
     return found

@@ -140,7 +140,7 @@ def _limit(bench: Bench, frames: Frames, file: Path | None) -> Turn:
 
 def _loop(bench: Bench, frames: Frames, name: str) -> Turn:
     endpoint, file = f"tcp://127.0.0.1:{free_port()}", bench.folder / "loop.h5"
-    return _program(name, python("loops", name, endpoint, file, frames.mark), endpoint, frames, file)
+    return _program(name, python("programs", name, endpoint, file, frames.mark), endpoint, frames, file)
 
 
 def _program(name: str, argv: tuple[str, ...], endpoint: str, frames: Frames, file: Path | None) -> Turn:

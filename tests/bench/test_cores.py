@@ -162,10 +162,10 @@ def test_the_bars_of_what_was_measured() -> None:
         (replace(live, sockets=1), 4.0, 4.0), (live, 8.5, 10.0),
     ]  # fmt: skip
     found = judged([setup for setup, _, _ in chosen], measured(*chosen))
-    assert {name: round(turn["of enough"], 3) for name, (turn,) in found.items()} == {
-        "judged: 2 modules": round(5 / 4.8, 3), "judged: 4 modules": round(9 / 9.6, 3),
-        "judged: live, 4 sockets": 1.0,  # 0.85 of the C program's is less than 10 GB/s
-        "judged: 4 or 6 files": round(8.5 / 8, 3),
+    assert {name: turn["of enough"] for name, (turn,) in found.items()} == {
+        "judged: 2 modules": pytest.approx(5 / 4.8), "judged: 4 modules": pytest.approx(9 / 9.6),
+        "judged: live, 4 sockets": pytest.approx(1.0),  # 0.85 of the C program's is less than 10 GB/s
+        "judged: 4 or 6 files": pytest.approx(8.5 / 8),
     }  # fmt: skip
     assert judged([replace(TWO_MB, frame_bytes=200_000)], measured((TWO_MB, 3.0, 9.0))) == {}
 

@@ -25,7 +25,7 @@ def test_memory_stays_under_the_budget_and_every_frame_is_stored_on_a_slow_file_
     assert turn["frames"] >= soak.FRAMES.count and told
     # The consumer alone holds 50 MB: without that the budget would be met by doing nothing.
     assert turn["memory, MB"] > 50 and turn["of its budget, %"] < 100
-    assert turn["dropped for the consumer"] > 0 and turn["HTTP process, MB"] > 0
+    assert turn["HTTP process, MB"] > 0
 
 
 def test_growth_is_the_most_of_the_second_half_once_queues_are_full() -> None:
