@@ -96,9 +96,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         console.width = 200
     with ExitStack() as stack:
         folder, disk = folders(stack, ram, args.disk)
-        results = Results(
-            machine=describe({"RAM disk": folder, "disk": disk}), groups=earlier.groups if earlier else []
-        )
+        machine = describe({"RAM disk": folder, "disk": disk})
+        results = earlier or Results(machine=machine)
+        results.machine = machine
         status = stack.enter_context(
             errors.status("starting", refresh_per_second=1) if errors.is_terminal else nullcontext()
         )

@@ -66,7 +66,7 @@ def send(bench: Bench, command: Sequence[str], rate: float, seconds: float, mega
     source.unlink()
     received = int(told[-1])
     bench.notes.append(
-        f"Python {about.python}, pyzmq {about.zmq}: {received} of {files} files of {megabytes:g} MB arrived "
+        f"Python {about.python}, libzmq {about.zmq}: {received} of {files} files of {megabytes:g} MB arrived "
         f"in {took:.1f} s, offered {rate:g} per second; lost {status.lost or 'none'}"
     )
     counts = {

@@ -31,7 +31,7 @@ from penstock_bench.results import Frames, Turn, Turns, add_difference
 from penstock_bench.runner import Bench
 
 WITHOUT = "without"
-FLAT_OUT = "as fast as possible"
+FLAT_OUT = ", as fast as possible"
 LOOKS = 5.0
 """Frames per second that the viewer requests, in full size, like the silx viewer."""
 WINDOW, PATTERN = 0.6, (False, True, True, False) * 2
@@ -59,24 +59,31 @@ def files(bench: Bench, frames: Frames) -> Turns:
     everywhere. The bytes that the series of all rounds hold are compared.
     """
     contents: dict[float, set[str]] = {frames.rate: set(), 0.0: set()}
+    numbers = {f"{number} file{'s' * (number > 1)}": number for number in (1, bench.options["files"])}
     with ExitStack() as processes:
-        takers = {}
-        for number in (1, bench.options["files"]):
-            source, entry = {"high_water_mark": 8}, {"files": number}
-            receiver = Receiver(bench.folder, frames, processes, source=source, entry=entry)
-            file, name = bench.folder / f"{number}.h5", f"{number} file{'s' * (number > 1)}"
-            for paced, pace in ((frames, ""), (frames.of(frames.count, 0.0), f", {FLAT_OUT}")):
-                takers[name + pace] = partial(_into_files, receiver, paced, file, contents[paced.rate])
+        source = {"high_water_mark": 8}
+        receivers = {
+            name: Receiver(bench.folder, frames, processes, source=source, entry={"files": number})
+            for name, number in numbers.items()
+        }
+        takers = {
+            name + pace: partial(_into_files, receiver, paced, bench.folder / f"{numbers[name]}.h5", contents)
+            for pace, paced in (("", frames), (FLAT_OUT, frames.of(frames.count, 0.0)))
+            for name, receiver in receivers.items()
+        }
         turns = bench.in_turn(takers, warm_up=1)
+    one, several = (turns.get(name + FLAT_OUT, []) for name in numbers)
+    for theirs, ours in zip(one, several, strict=False):
+        ours[f"times {next(iter(numbers))}{FLAT_OUT}"] = ours["receiver, µs"] / theirs["receiver, µs"]
     turns["content"] = [{"series that differ": float(sum(len(each) > 1 for each in contents.values()))}]
     return turns
 
 
-def _into_files(receiver: Receiver, frames: Frames, file: Path, contents: set[str]) -> Turn:
+def _into_files(receiver: Receiver, frames: Frames, file: Path, contents: dict[float, set[str]]) -> Turn:
     try:
         with receiver.taking(frames, file, "--seed", "1") as taking:
             pass
-        contents.add(content(file))
+        contents[frames.rate].add(content(file))
     finally:
         remove(file.parent, "*.h5")
     assert taking.spent is not None

@@ -244,7 +244,7 @@ def follow(demonstration: Demonstration, series: int, say: Callable[[str], None]
     samples = []
     for number in range(1, series + 1):
         last = model.view().last
-        wait(lambda: model.view().allowed[Action.ARM], "ready to arm")
+        wait(lambda: not model.view().allowed[Action.ARM], "ready to arm")
         model.do(Action.ARM)
         wait(lambda: model.view().last != last and model.view().state == "ON", f"series {number}")  # noqa: B023
         ended = model.view().last
