@@ -38,9 +38,8 @@ class Table(NamedTuple):
 def number(value: float, digits: int | None = None) -> str:
     """Return a number with three digits that count, at least."""
     if digits is None:
-        digits = (
-            0 if abs(value) >= 100 or value == 0 else 1 if abs(value) >= 10 else 2 if abs(value) >= 0.1 else 4
-        )
+        steps = ((100, 0), (10, 1), (0.1, 2), (0, 4))
+        digits = 0 if value.is_integer() else next(digits for least, digits in steps if abs(value) >= least)
     return f"{value:,.{digits}f}"
 
 

@@ -34,20 +34,16 @@ def test_a_table_has_a_row_for_each_contender_and_the_ratio_to_its_rival() -> No
 def test_an_upright_table_has_a_row_for_each_figure() -> None:
     made = table(BY_NAME["profile"], results().of("profile")[:1])
     assert made.head == ["", "20 kB, penstock", "20 kB, naive"]
-    assert ["loop: kernel: copies, %", "5.00", "5.00"] in made.rows
+    assert ["loop: kernel: copies, %", "5", "5"] in made.rows
 
 
 def test_what_a_table_shows_of_rounds_is_as_its_case_wants_it() -> None:
     case = BY_NAME["loop"]
-    assert cell(case, [1.0, 900.0, 2.0]) == "2.00" and cell(case, []) == "" and cell(case, [0.0]) == "0"
-    assert cell(case._replace(cell="longest"), [29.0, 255.0, 28.0]) == "29.0 (255)"
+    assert cell(case, [1.0, 900.0, 2.0]) == "2" and cell(case, []) == "" and cell(case, [0.0]) == "0"
+    assert cell(case._replace(cell="longest"), [29.0, 255.0, 28.0]) == "29 (255)"
     assert cell(case._replace(cell="mean"), [1.0, 2.0, 3.0]) == "2.00 ± 0.58"
-    assert [number(each) for each in (21850.4, 12.62, 0.4416, 0.01234)] == [
-        "21,850",
-        "12.6",
-        "0.44",
-        "0.0123",
-    ]
+    numbers = [number(each) for each in (21850.4, 12.62, 0.4416, 0.01234, 5.0)]
+    assert numbers == ["21,850", "12.6", "0.44", "0.0123", "5"]
 
 
 def test_a_bar_that_is_not_reached_stands_out() -> None:
