@@ -37,7 +37,8 @@ from penstock_bench.results import Frames, Results, describe, load
 from penstock_bench.runner import Bench, folders, measure
 
 RAM_DISK = Path("/dev/shm")
-NAME = "make bench"
+BUSY_LOAD = 1.0
+"""Load average from which on other programs disturb the measurement."""
 
 
 def parser() -> argparse.ArgumentParser:
@@ -148,6 +149,8 @@ def finish(
             console.print(report.terminal(report.table(case, those)))
     if found:
         console.print(report.terminal(report.bars(found)))
+    if not args.figures and (busy := results.machine.load) > BUSY_LOAD:
+        console.print(f"- other programs were running before (load average {busy:.1f}): rates are too low")
     for note in results.notes:
         console.print(f"- {note}", soft_wrap=True, markup=False)
     if args.figures:

@@ -29,9 +29,7 @@ def series(bench: Bench, load: Series) -> Turns:
 
     The end has no figure if the file does not say when its frames were taken (stream V1 of DECTRIS).
     """
-    where = bench.disk if load.synced else bench.folder
-    assert where is not None
-    folder = where / load.name.replace(", ", "-")
+    folder = (bench.on_disk() if load.synced else bench.folder) / load.name.replace(", ", "-")
     staged = eiger(load.stream) if load.stream else None
     receiver = {"durability": "synced" if load.synced else "closed"}
     try:

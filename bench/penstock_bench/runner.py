@@ -19,7 +19,7 @@ from typing import Any
 
 from penstock.devices._base.processes import PYTHON, ProcessFailed
 from penstock_bench.cases import Case
-from penstock_bench.results import Group, Results, Turn, Turns
+from penstock_bench.results import Group, Results, Turn, Turns, file_system
 
 HERE = Path(__file__).resolve().parent
 PATH = {"PYTHONPATH": str(HERE.parent)}
@@ -81,6 +81,16 @@ class Bench:
                 if number > 0:
                     turns.setdefault(name, []).append(turn)
         return turns
+
+    def on_disk(self) -> Path:
+        """Return the folder on a disk.
+
+        Raises:
+            NotMeasured: it is on a RAM disk.
+        """
+        if self.disk is None or file_system(self.disk) in ("tmpfs", "ramfs"):
+            raise NotMeasured(f"{self.disk} is on a RAM disk; give a folder on a disk with --disk")
+        return self.disk
 
     def fail(self, sentence: str) -> None:
         """Note what has no figures, and why."""

@@ -70,8 +70,9 @@ Samples = list[tuple[float, int]]
 
 def receiver(bench: Bench, load: str) -> Turns:
     """Let a receiver write to the disk, slowly, for so many `seconds`."""
-    assert bench.disk is not None
-    return bench.in_turn({"data process": partial(soak, bench.disk, bench.options["seconds"], bench.say)})
+    return bench.in_turn(
+        {"data process": partial(soak, bench.on_disk(), bench.options["seconds"], bench.say)}
+    )
 
 
 def soak(folder: Path, seconds: float, say: Callable[[str], None]) -> Turn:

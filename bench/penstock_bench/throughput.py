@@ -56,11 +56,11 @@ def contenders(bench: Bench, frames: Frames) -> Turns:
 
 def disk(bench: Bench, frames: Frames) -> Turns:
     """Let the receiver and the limit write to a disk; synced, the series ends once its file is there."""
-    assert bench.disk is not None
+    folder = bench.on_disk()
     takers = {
-        PENSTOCK: partial(ours, bench.disk, frames),
-        WRITE_LIMIT: partial(_limit, bench, frames, bench.disk / "limit.raw"),
-        SYNCED: partial(ours, bench.disk, frames, entry={"durability": "synced"}),
+        PENSTOCK: partial(ours, folder, frames),
+        WRITE_LIMIT: partial(_limit, bench, frames, folder / "limit.raw"),
+        SYNCED: partial(ours, folder, frames, entry={"durability": "synced"}),
     }
     return bench.in_turn(_possible(bench, takers))
 
@@ -69,8 +69,7 @@ def offered(bench: Bench, frames: Frames) -> Turns:
     """Offer an eighth, a quarter, half and all of the load's rate, and frames as fast as possible."""
     takers = {}
     with ExitStack() as processes:
-        for storage, folder in zip(STORAGES, (bench.folder, bench.folder, bench.disk), strict=True):
-            assert folder is not None
+        for storage, folder in zip(STORAGES, (bench.folder, bench.folder, bench.on_disk()), strict=True):
             receiver = Receiver(folder, frames, processes)
             file = None if storage == "live only" else folder / "penstock.h5"
             for rate in (*(frames.rate / part for part in (8, 4, 2, 1)), 0.0):

@@ -78,6 +78,15 @@ def test_on_a_slow_machine_there_are_fewer_rounds(tmp_path: Path) -> None:
     assert bench.notes == ["1 of 3 rounds, which took long"]
 
 
+def test_a_disk_is_no_ram_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Bench(folder=tmp_path, disk=tmp_path)
+    monkeypatch.setattr(runner, "file_system", lambda folder: "ext4")
+    assert bench.on_disk() == tmp_path
+    monkeypatch.setattr(runner, "file_system", lambda folder: "tmpfs")
+    with pytest.raises(NotMeasured, match="is on a RAM disk; give a folder on a disk with --disk"):
+        bench.on_disk()
+
+
 def test_what_cannot_be_measured_is_a_note_and_what_has_failed_is_a_failure(bench: Bench) -> None:
     found = Results(machine=MACHINE)
     assert [each.name for each in measure(GOOD, found, bench)] == ["x", "y"] and not bench.failed

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock_bench import latency, profile, throughput
+from penstock_bench import latency, profile, runner, throughput
 from penstock_bench.cases import Series
 from penstock_bench.results import Frames, Turns
 from penstock_bench.runner import Bench
@@ -22,8 +22,9 @@ TINY = Frames(name="20 kB", shape=(100, 100), count=120)
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Bench:
-    """A run whose disk is another folder."""
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
+    """A run whose disk is another folder, which passes for one wherever the tests write."""
+    monkeypatch.setattr(runner, "file_system", lambda folder: "ext4")
     for name in ("ram", "disk"):
         (tmp_path / name).mkdir()
     return Bench(folder=tmp_path / "ram", disk=tmp_path / "disk")

@@ -47,5 +47,7 @@ def test_a_file_system_that_cannot_be_made_slow_is_a_sentence() -> None:
     shm = Path("/dev/shm")
     if not os.path.ismount(shm):
         pytest.skip("no RAM disk here")
-    with pytest.raises(NotMeasured, match="give --disk on ext4"):
+    with pytest.raises(NotMeasured, match="is on a RAM disk; give a folder on a disk with --disk"):
         soak.receiver(Bench(folder=shm, disk=shm, options={"seconds": 1.0}), "")
+    with pytest.raises(NotMeasured, match="has no attribute S; give --disk on ext4"):
+        soak.make_slow(shm)
