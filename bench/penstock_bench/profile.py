@@ -109,7 +109,7 @@ def _naive(
     endpoint, file, lines = f"tcp://127.0.0.1:{free_port()}", folder / "loop.h5", list[str]()
     argv = (*command, endpoint, str(file), str(frames.mark))
     child = Child(command[-1], argv, line_with("ready"), relay=lines.append, environment=PATH)
-    with child as process, _perf(perf, data, process.pid), sending(endpoint, frames, file, folder):
+    with child as process, _perf(perf, data, process.pid), sending(endpoint, frames, file):
         process.wait(DEADLINE)
         process.stop()
     remove(folder, "*.h5")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import re
 import threading
 import time
@@ -154,7 +153,7 @@ class Receiver:
     @contextlib.contextmanager
     def taking(self, frames: Frames, file: Path | None = None, *words: str) -> Iterator[Taking]:
         """Send a series; wait for its end after the block."""
-        with self.measured() as finish, sending(self.endpoint, frames, file, self.folder, *words) as child:
+        with self.measured() as finish, sending(self.endpoint, frames, file, *words) as child:
             taking = Taking(began=time.monotonic(), sender=child.pid)
             yield taking
             seconds, taking.spent = finish()
@@ -208,23 +207,24 @@ def per_frame(spent: Turn, count: int) -> Turn:
 
 @contextlib.contextmanager
 def sending(
-    endpoint: str, frames: Frames, file: Path | None, folder: Path, *words: str
+    endpoint: str, frames: Frames, file: Path | None, *words: str, warms: bool = True
 ) -> Iterator[Child[dict[str, Any]]]:
-    """Send one series, on warm memory if it goes into a file, to whoever has connected.
+    """Send one series to whoever has connected.
 
     Args:
         endpoint: to bind.
         frames: of the series.
         file: its name, for the start message; `None` for live only.
-        folder: where the file is written.
         words: further ones of the command line.
+        warms: whether a file is written to warm memory.
     """
     argv = (
         *PENSTOCK, "generate", "--json", "--endpoint", endpoint, "--frames", str(frames.count), "--shape",
         ",".join(map(str, frames.shape)), "--dtype", frames.dtype, "--rate", f"{frames.rate:g}", "--pattern",
         frames.pattern, "--compression", frames.compression, "--filename", str(file or ""), *words,
     )  # fmt: skip
-    hold = warm(folder, frames.nbytes * frames.count) if file else contextlib.nullcontext(lambda: None)
+    nbytes = frames.nbytes * frames.count
+    hold = warm(file.parent, nbytes) if file and warms else contextlib.nullcontext(lambda: None)
     with hold as free, Child("generator", argv, line_with("data"), deadline=DEADLINE) as child:
         free()
         yield child
@@ -372,14 +372,13 @@ def program(
 
 @contextlib.contextmanager
 def warm(folder: Path, nbytes: int) -> Iterator[Callable[[], None]]:
-    """Quiet the disk, and hold as much memory as the file of a series takes.
+    """Hold as much memory as the file of a series takes.
 
     A virtual machine hands free memory back to its host within a second or two, and whoever touches it first
     pays for that: on a disk, the first gigabyte took eight times as long as the second, also in processor
     time. So a file of the size of the series is written while the sender starts, and removed when that is
     ready. It must be in the same folder: the page cache of a disk takes its pages in larger blocks than a RAM
-    disk and programs do, and those blocks are handed back. And the files of the turn before are gone, but
-    their write-back and the freeing of their blocks may be under way; `os.sync` waits for them.
+    disk and programs do, and those blocks are handed back.
 
     Args:
         folder: of that file.
@@ -388,7 +387,6 @@ def warm(folder: Path, nbytes: int) -> Iterator[Callable[[], None]]:
     Yields:
         A function that releases the memory: to be called right before the series.
     """
-    os.sync()
     file = folder / "warm"
     try:
         if nbytes:

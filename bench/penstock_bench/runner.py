@@ -4,6 +4,7 @@ took."""
 from __future__ import annotations
 
 import math
+import os
 import shutil
 import subprocess
 import sys
@@ -71,6 +72,9 @@ class Bench:
                 break
             for name, take in list(waiting.items()):
                 self.say(f"{name}, round {number} of {self.rounds}")
+                # The files of the turn before are gone, but their write-back and the freeing of their
+                # blocks may be under way.
+                os.sync()
                 try:
                     turn = take()
                 except RuntimeError as error:

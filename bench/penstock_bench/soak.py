@@ -150,7 +150,7 @@ def make_slow(folder: Path) -> None:
 def _stored(own: Receiver, folder: Path, frames: int) -> float:
     """Let it take one series of so many frames; return the seconds that it took."""
     file, before, began = folder / "soak.h5", own.client.status().series, time.monotonic()
-    with sending(own.endpoint, FRAMES.of(frames), file, folder, "--linger", "600"):
+    with sending(own.endpoint, FRAMES.of(frames), file, "--linger", "600", warms=False):
         status = until(
             own.client,
             lambda status: status.series and not status.series.active

@@ -150,17 +150,16 @@ def _program(name: str, argv: tuple[str, ...], endpoint: str, frames: Frames, fi
         if line.startswith('{"frames"'):
             told.append(json.loads(line))
 
-    folder = file.parent if file else Path()
     try:
         with (
             Child(name, argv, line_with("ready"), relay=relay, environment=PATH) as process,
-            sending(endpoint, frames, file, folder) as sender,
+            sending(endpoint, frames, file) as sender,
         ):
             process.wait(DEADLINE)
             report = sent(sender)
     finally:
         if file:
-            remove(folder, file.name)
+            remove(file.parent, file.name)
     if not told:
         raise RuntimeError(f"{process.ended() or name + ' was not done in time'}: no figures")
     found = told[-1]

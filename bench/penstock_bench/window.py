@@ -119,7 +119,7 @@ def frames(bench: Bench, load: Frames) -> Turns:
         with ExitStack() as processes:
             receiver = Receiver(bench.folder, load, processes, source={"high_water_mark": 8})
             receiver.client.put_rois({"peak": REGION})
-            processes.enter_context(sending(receiver.endpoint, endless, None, bench.folder))
+            processes.enter_context(sending(receiver.endpoint, endless, None))
             return _follow(receiver, load.rate, seconds, pause)
 
     return bench.in_turn({"window": run})
