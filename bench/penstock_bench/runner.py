@@ -1,5 +1,4 @@
-"""The runner: it lets contenders take turns, one load of one case after the other, and keeps what they
-took."""
+"""The runner: contenders take turns, one load of one case after the other, and their figures are kept."""
 
 from __future__ import annotations
 
