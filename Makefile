@@ -13,7 +13,7 @@ JUDGES := .venv-judges
 DOCS := .venv-docs
 SITE := build/site
 STAMPS := $(VENV)/stamps
-FOLDERS := beamline bench bridges checks cli cluster codecs devices gui hosts processing receiver resources sardana service stins streamer
+FOLDERS := beamline bridges checks cli cluster codecs devices gui hosts processing receiver resources sardana service stins streamer
 REQUIREMENTS := setup.cfg pyproject.toml constraints.txt
 
 # Qt and silx need these, even without a screen.
@@ -126,36 +126,8 @@ format: $(STAMPS)/develop ## format the code and sort the imports with ruff
 	ruff format .
 
 .PHONY: bench
-bench: $(STAMPS)/run ## measure this machine: the receiver, compared with a naive writer, a bare loop and two limits
-	@penstock bench $(ARGS)
-
-.PHONY: bench-sardana
-bench-sardana: $(STAMPS)/develop ## what a detector costs a Sardana scan, and how fast a continuous scan may be
-	@python -m penstock.bench.sardana_scan $(ARGS)
-
-.PHONY: bench-eiger
-bench-eiger: $(STAMPS)/develop ## an EIGER 1M at 1 kHz into a file, compared with the limit; its series over Tango, with the Simulator's
-	@python -m penstock.bench.eiger $(ARGS)
-
-.PHONY: bench-light
-bench-light: $(STAMPS)/develop ## the light streamer: 250 CBF files of 2.5 MB per second for 20 s, and its processor time per frame
-	@python -m penstock.bench.light $(ARGS)
-
-.PHONY: bench-window
-bench-window: $(STAMPS)/develop ## do the live windows keep up with 4 and 16 million pixels and 100 curves per second, and do they ever stall; 14 minutes
-	@python -m penstock.bench.window $(ARGS)
-
-.PHONY: figures
-figures: $(STAMPS)/develop ## measure everything for docs/performance on an otherwise idle machine; three quarters of an hour
-	@penstock bench --figures docs/performance $(ARGS)
-
-.PHONY: soak
-soak: $(STAMPS)/run ## ten minutes on a file system slower than the source: memory use, and every frame
-	@python -m penstock.bench.soak $(ARGS)
-
-.PHONY: soak-panel
-soak-panel: $(STAMPS)/develop ## ten minutes: a control panel follows 200 series, and ten panels share one device
-	@python -m penstock.bench.soak_panel $(ARGS)
+bench: $(STAMPS)/develop ## measure this machine: Penstock beside rivals, bare loops and limits in C; ARGS='--help' lists the cases
+	@PYTHONPATH=bench python -m penstock_bench $(ARGS)
 
 .PHONY: pictures
 pictures: $(STAMPS)/develop ## pictures of every window in every state, from a virtual screen (Xvfb), in the folder pictures/
@@ -247,7 +219,7 @@ $(JUDGES)/hdf5/stamp: Makefile
 	@$(@D)/bin/pip install --quiet h5py==3.12.1 hdf5plugin==7.1.0 nxmx==0.0.8
 	@touch $@
 
-# Others that process frames while they come, for `penstock bench`; stempy and PvaPy judge ours, too.
+# Others that process frames while they come, for `make bench`; stempy and PvaPy judge ours, too.
 $(JUDGES)/processing/stamp: Makefile
 	@.ci/debian-packages redis-server || echo "redis-server is missing: live processing is not compared with dranspose." >&2
 	@rm -rf $(@D)
@@ -315,5 +287,5 @@ $(JUDGES)/slsdet/stamp: Makefile
 
 # mypy does not follow setuptools' editable finder: give it a tree of links to the folders.
 $(VENV)/types/penstock: $(STAMPS)/venv Makefile
-	@mkdir -p $@
+	@rm -rf $@ && mkdir -p $@
 	@for folder in $(FOLDERS); do ln -sfn ../../../$$folder $@/$$folder; done && touch $@

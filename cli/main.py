@@ -50,7 +50,6 @@ COMMANDS = {
     "verify": "compare a file's frames with the checksums that came with them",
     "integrate": "integrate a file to a powder pattern with pyFAI; it needs nothing but the file",
     "check-storage": "probe how a file system handles locks, space, syncs and names",
-    "bench": "measure this machine: generator to receiver, beside a naive writer",
     "completion": "print the completion script for a shell: commands, options, files, receivers' names",
 }
 
@@ -64,7 +63,6 @@ EXTRA_OF = {
     "pyFAI": "powder",
     "OpenGL": "gui", "PyQt5": "gui", "matplotlib": "gui", "qtawesome": "gui", "silx": "gui",
     "aioca": "epics", "p4p": "epics", "itango": "sardana", "sardana": "sardana", "taurus": "sardana",
-    "softioc": "dev",
 }  # fmt: skip
 """The extra of setup.cfg that installs each package that may be missing."""
 

@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FOLDERS = (
-    "bench", "bridges", "checks", "cli", "cluster", "codecs", "devices", "gui", "processing", "receiver",
+    "bridges", "checks", "cli", "cluster", "codecs", "devices", "gui", "processing", "receiver",
     "resources", "stins", "streamer",
 )  # fmt: skip
 

@@ -21,7 +21,6 @@ from penstock.cli.main import COMMANDS, build_parser, main
 ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = (
     "beamline",
-    "bench",
     "bridges",
     "cli",
     "cluster",
@@ -38,7 +37,7 @@ FOLDERS = (
     "stins",
     "streamer",
 )
-MODULES = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
+MODULES = sorted(path for folder in (*FOLDERS, "bench") for path in (ROOT / folder).rglob("*.py"))
 LONGEST_FILE = 500
 """Lines of code, without docstrings, comments and blank lines. A longer file has a second
 responsibility: split it."""
@@ -71,6 +70,11 @@ def test_a_file_has_one_responsibility_and_says_which(path: Path) -> None:
     assert not tree.body or ast.get_docstring(tree), "the module docstring is missing"
 
 
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_nothing_that_is_installed_imports_the_benchmarks(folder: str) -> None:
+    assert not [path for path in (ROOT / folder).rglob("*.py") if "penstock_bench" in path.read_text()]
+
+
 COUNTED = re.compile(
     r" (frames|messages|blobs|parts|modules|sockets|connections|consumers|receivers)\b(?!/s)"
 )
@@ -98,7 +102,16 @@ def test_a_count_in_a_sentence_is_told_by_plural(folder: str) -> None:
 
 def test_tests_mirror_the_folders() -> None:
     folders = {path.name for path in (ROOT / "tests").iterdir() if path.is_dir() and path.name[0] != "_"}
-    assert folders <= {*FOLDERS, "container", "contract", "kubernetes", "system", "recordings", "vendor"}
+    assert folders <= {
+        *FOLDERS,
+        "bench",
+        "container",
+        "contract",
+        "kubernetes",
+        "system",
+        "recordings",
+        "vendor",
+    }
 
 
 def test_the_list_of_device_files_is_the_list_of_supported_detectors() -> None:
@@ -205,8 +218,9 @@ def _imported(path: Path) -> set[str]:
     return found & IMPORTS.keys()
 
 
-IMPORTS: dict[str, set[str]] = {_module(path): set() for path in MODULES}
-IMPORTS.update({_module(path): _imported(path) for path in MODULES})
+PACKAGE = [path for path in MODULES if path.relative_to(ROOT).parts[0] in FOLDERS]
+IMPORTS: dict[str, set[str]] = {_module(path): set() for path in PACKAGE}
+IMPORTS.update({_module(path): _imported(path) for path in PACKAGE})
 ROOMS = sorted({name.rpartition(".")[0] for name in IMPORTS} - {""})
 
 

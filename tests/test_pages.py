@@ -18,7 +18,7 @@ from tests.pages import DEADLINE, run, steps
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FOLDERS = (
-    "beamline", "bench", "bridges", "checks", "cli", "cluster", "codecs", "devices", "gui", "hosts",
+    "beamline", "bridges", "checks", "cli", "cluster", "codecs", "devices", "gui", "hosts",
     "processing", "receiver", "resources", "service", "stins", "streamer",
 )  # fmt: skip
 

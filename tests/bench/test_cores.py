@@ -1,10 +1,11 @@
-"""One receiver on many cores: sets of cores, what is measured, frames, and a small run for real."""
+"""One receiver on many cores: sets of cores, what is measured, bars, frames, and a small run for real."""
 
 from __future__ import annotations
 
-import json
+import os
+import shutil
 import subprocess
-from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,15 +15,27 @@ import h5py
 import numpy as np
 import pytest
 
-from penstock.bench import cores, cores_report, cores_series, cpu_sets, limit
-from penstock.bench.cores import Found, setups
-from penstock.bench.cores_content import words, wrong_in_raw_files, wrong_in_series
-from penstock.bench.cores_report import report
-from penstock.bench.cores_series import Ours, Place, Setup, Take
 from penstock.hosts.child import PYTHON
+from penstock_bench import cores
+from penstock_bench.cases import MB_2
+from penstock_bench.cores import (
+    Place,
+    Setup,
+    divide,
+    judged,
+    limits,
+    pinned,
+    ranges,
+    setups,
+    words,
+    wrong_in_raw_files,
+    wrong_in_series,
+)
+from penstock_bench.results import Group, Turn
+from penstock_bench.runner import Bench
+from tests.bench.canned import group
 
 TWO_MB = Setup(frame_bytes=2_000_000, sockets=4)
-NOWHERE = Place(folder=Path("/nowhere"), send=Path("send"), limit=Path("limit_files"))
 
 
 # -- sets of cores ---------------------------------------------------------------------------------
@@ -47,7 +60,7 @@ def test_sender_and_receiver_get_cores_of_their_own_and_no_hyper_thread_of_the_o
         folder.mkdir(parents=True)
         (folder / "thread_siblings_list").write_text(f"{core % step},{core % step + step}\n")
 
-    assert cpu_sets.divide(list(numbers), 6, tmp_path) == (list(sending), list(receiving))
+    assert divide(list(numbers), tmp_path) == (list(sending), list(receiving))
 
 
 @pytest.mark.parametrize("siblings", ["", "0-3"], ids=["three cores", "one core of four threads"])
@@ -56,20 +69,18 @@ def test_too_few_cores_are_shared(tmp_path: Path, siblings: str) -> None:
         (tmp_path / f"cpu{core}" / "topology").mkdir(parents=True)
         (tmp_path / f"cpu{core}" / "topology" / "thread_siblings_list").write_text(siblings)
 
-    assert cpu_sets.divide(range(4 if siblings else 3), 6, tmp_path) is None
-    assert cpu_sets.pinned(None) == ()
+    assert divide(range(4 if siblings else 3), tmp_path) is None
+    assert pinned(None) == ()
 
 
 def test_a_pinned_program_and_what_it_starts_run_on_its_cores_only() -> None:
-    core = cpu_sets.usable()[-1]
+    core = sorted(os.sched_getaffinity(0))[-1]
     argv = (
         "-c",
         "import os, sys; os.execv('/bin/sh', ['sh', '-c', 'grep Cpus_allowed_list /proc/self/status'])",
     )
 
-    told = subprocess.run(
-        [*cpu_sets.pinned([core]), *PYTHON, *argv], check=True, capture_output=True, text=True
-    )
+    told = subprocess.run([*pinned([core]), *PYTHON, *argv], check=True, capture_output=True, text=True)
 
     assert told.stdout.split() == ["Cpus_allowed_list:", str(core)]
 
@@ -90,7 +101,7 @@ def test_a_pinned_program_and_what_it_starts_run_on_its_cores_only() -> None:
 def test_the_number_of_cores_decides_how_many_files_modules_and_sockets(
     number: int, wanted: list[str]
 ) -> None:
-    chosen = setups(2_000_000, number, modules=True)
+    chosen = setups(2_000_000, number)
     own = [setup.name for setup in chosen if setup.files or setup.streams == 1]
 
     assert own == wanted
@@ -99,83 +110,90 @@ def test_the_number_of_cores_decides_how_many_files_modules_and_sockets(
 
 
 @pytest.mark.parametrize(
-    ("available_kb", "free_blocks", "frames", "note"),
+    ("available_kb", "free_blocks", "nbytes"),
     [
         # Half of the free space; the memory, less 2 GB and the processes', divided by 1.5.
-        (40_000_000, 10**7, 200, ""),
-        (40_000_000, 2 * 10**5, 50, "2 MB: series of 0.1 GB in place of 0.4: there is no room for more"),
+        (40_000_000, 2 * 10**5, 1e8),
         # Seven receivers and C programs of 0.25 GB with 12 sockets each for 10 frames: 3.98 GB.
-        (5_986_329, 10**7, 50, "2 MB: series of 0.1 GB in place of 0.4: there is no room for more"),
-        (40_000_000, 3 * 10**4, 0, ""),
-        (1_000_000, 10**7, 0, ""),
+        (5_986_329, 10**7, 1e8),
     ],
-    ids=["room", "cut by the disk", "cut by the memory", "no room on the disk", "no memory"],
+    ids=["the disk", "the memory"],
 )
-def test_a_series_is_cut_to_the_room_there_is(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    available_kb: int,
-    free_blocks: int,
-    frames: int,
-    note: str,
+def test_a_series_has_the_room_that_there_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, available_kb: int, free_blocks: int, nbytes: float
 ) -> None:
     (tmp_path / "meminfo").write_text(f"MemTotal: 9 kB\nMemAvailable: {available_kb} kB\n")
     monkeypatch.setattr(cores, "MEMINFO", tmp_path / "meminfo")
     monkeypatch.setattr(
         cores.os, "statvfs", lambda folder: SimpleNamespace(f_bavail=free_blocks, f_frsize=1000)
     )
-    monkeypatch.setattr(
-        cores, "_measure", lambda place, chosen, count, *_: [Found(setup=chosen[0], frames=count)]
-    )
-    notes: list[str] = []
+    assert cores.room(tmp_path, setups(2_000_000, 2)) == pytest.approx(nbytes, rel=0.01)
 
-    def run() -> list[Found]:
-        return list(cores.measure(NOWHERE, 2, 3, lambda text: None, notes.append, [2_000_000]))
 
-    if frames:
-        assert run()[0].frames == frames
-        assert notes == ([note] if note else [])
-    else:
-        with pytest.raises(RuntimeError, match=r"room for 0\.\d GB .* 8 frames of 2 MB need 0.016"):
-            run()
+@pytest.mark.skipif(shutil.which("cc") is None, reason="the sender needs a C compiler")
+def test_without_room_there_are_no_figures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cores, "room", lambda folder, chosen: 5e6)
+    with pytest.raises(RuntimeError, match=r"room for 0\.0 GB .* 8 frames need 0.016"):
+        cores.cores(Bench(folder=tmp_path), MB_2)
+
+
+# -- bars and limits -------------------------------------------------------------------------------
+
+
+def turn(gbps: float, **busy: float) -> Turn:
+    """A series, and how busy its processes and threads were, in cores."""
+    known = {"process": 2.0, "sender": 1.0, "loop": 0.5, "ZeroMQ's threads": 1.0} | busy
+    return {"GB/s": gbps} | {f"{name}, % of a core": 100 * each for name, each in known.items()}
+
+
+def measured(*found: tuple[Setup, float, float], **busy: float) -> Group:
+    """Setups with the rates of Penstock and of the C program; the first one was so busy."""
+    turns = {}
+    for place, (setup, ours, c) in enumerate(found):
+        turns |= {setup.name: [turn(ours, **(busy if place == 0 else {}))], f"C, {setup.name}": [turn(c)]}
+    return group("cores", "2 MB", turns)
+
+
+def test_the_bars_of_what_was_measured() -> None:
+    one, live = replace(TWO_MB, sockets=1, files=1), TWO_MB
+    chosen = [
+        (replace(TWO_MB, files=4), 8.5, 9.0), (replace(TWO_MB, files=6), 7.0, 11.0), (one, 3.0, 4.0),
+        (replace(one, streams=2, files=2), 5.0, 7.0), (replace(one, streams=4, files=4), 9.0, 14.0),
+        (replace(live, sockets=1), 4.0, 4.0), (live, 8.5, 10.0),
+    ]  # fmt: skip
+    found = judged([setup for setup, _, _ in chosen], measured(*chosen))
+    assert {name: turn["of enough"] for name, (turn,) in found.items()} == {
+        "judged: 2 modules": pytest.approx(5 / 4.8), "judged: 4 modules": pytest.approx(9 / 9.6),
+        "judged: live, 4 sockets": pytest.approx(1.0),  # 0.85 of the C program's is less than 10 GB/s
+        "judged: 4 or 6 files": pytest.approx(8.5 / 8),
+    }  # fmt: skip
+    assert judged([replace(TWO_MB, frame_bytes=200_000)], measured((TWO_MB, 3.0, 9.0))) == {}
 
 
 @pytest.mark.parametrize(
-    ("files_wanted", "stored", "why"),
-    [(2, 2, ""), (17, 1, "Expected `int` <= 16 - at `$.files`")],
-    ids=["taken", "refused"],
-)
-def test_files_that_the_configuration_refuses_are_one_and_the_sentence_says_why(
-    monkeypatch: pytest.MonkeyPatch, files_wanted: int, stored: int, why: str
+    ("files", "ours", "c", "busy", "sets", "wanted"),
+    [
+        (2, 5.0, 9.0, {}, (6, 10), []),
+        (2, 9.0, 12.0, {}, (6, 10), ["the sender"]),  # 0.9 of its ceiling
+        (2, 5.0, 9.0, {"sender": 5.5}, (6, 10), ["the sender"]),
+        (1, 5.0, 9.0, {"process": 9.5, "ZeroMQ's threads": 3.5}, (6, 10), ["the cores"]),
+        (1, 5.0, 9.0, {"process": 9.0, "sender": 5.5, "ZeroMQ's threads": 3.5}, None, ["the cores"]),
+        (2, 5.0, 9.0, {"loop": 0.95}, (6, 10), ["the loop"]),
+        (2, 5.0, 9.0, {"process": 4.5, "ZeroMQ's threads": 3.7}, (6, 10), ["ZeroMQ"]),
+        (2, 5.0, 9.0, {"process": 4.0}, (6, 10), ["the files' threads"]),  # less 0.5 and 1.0: two and more
+        (2, 5.0, 5.2, {}, (6, 10), ["that C is no faster"]),
+    ],
+)  # fmt: skip
+def test_what_held_the_receiver_up(
+    files: int, ours: float, c: float, busy: dict[str, float], sets: tuple[int, int] | None, wanted: list[str]
 ) -> None:
-    entries: list[dict[str, Any]] = []
-    monkeypatch.setattr(
-        cores_series.contenders, "Receiver", lambda case, folder, **rest: entries.append(rest["more"])
-    )
-
-    receiver = Ours(replace(TWO_MB, files=files_wanted), NOWHERE)
-
-    assert (entries[0]["files"], receiver.refused) == (stored, why)
-    assert (entries[0]["source"]["sockets"], entries[0]["source"]["io_threads"]) == (4, 4)
+    setup = replace(TWO_MB, files=files)
+    found = measured((setup, ours, c), (TWO_MB, 9.0, 10.0), **busy)
+    assert limits(setup, found, sets and (range(sets[0]), range(sets[1])), 16) == wanted
 
 
-class Failing:
-    """A C program that does not take the whole series."""
-
-    def take(self) -> Take:
-        raise RuntimeError("it ended")
-
-
-def test_a_series_that_is_not_complete_leaves_a_sentence_and_no_file(tmp_path: Path) -> None:
-    (tmp_path / "cores_part1.raw").touch()
-    (tmp_path / "cores.h5").touch()
-    each = Found(setup=replace(TWO_MB, files=2), frames=8)
-    takers: Any = Failing()
-
-    cores._turn(replace(NOWHERE, folder=tmp_path), each, "C", takers, 8, counted=True)
-
-    assert each.wrong == "2 MB, files: 2, C: it ended"
-    assert not each.c and not list(tmp_path.iterdir())
+def test_cores_are_told_in_ranges() -> None:
+    assert ranges([0, 1, 2, 5]) == "0-2, 5"
 
 
 # -- frames ----------------------------------------------------------------------------------------
@@ -214,59 +232,48 @@ def test_the_c_programs_files_are_compared_with_what_was_sent(
 
 
 @pytest.mark.slow
-def test_a_small_run_takes_and_compares_every_series(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    measure = cores.measure
-    checked: list[tuple[str, int]] = []
-
-    def small(*arguments: Any) -> Iterator[Found]:
-        return measure(*arguments, series_bytes=6e7)
-
+@pytest.mark.skipif(shutil.which("cc") is None, reason="the sender needs a C compiler")
+def test_a_small_run_takes_and_compares_every_series(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    checked: list[int] = []
     for name in ("wrong_in_series", "wrong_in_raw_files"):
         compared = getattr(cores, name)
 
         def counted(file: Path, setup: Setup, frames: int, compared: Any = compared) -> str:
-            checked.append((file.name, frames))
+            checked.append(frames)
             return str(compared(file, setup, frames))
 
         monkeypatch.setattr(cores, name, counted)
-    monkeypatch.setattr(cores_report, "measure", small)
-    monkeypatch.setattr(cpu_sets, "divide", lambda numbers, most: ([numbers[0]], [numbers[-1]]))
-    two = (cpu_sets.usable() * 2)[:2]
-    monkeypatch.setattr(cpu_sets, "usable", lambda: two)
-    monkeypatch.setattr(cores, "ROUND_SECONDS", 0.0)
+    two = (sorted(os.sched_getaffinity(0)) * 2)[:2]
+    monkeypatch.setattr(cores.os, "sched_getaffinity", lambda process: two)
+    monkeypatch.setattr(cores, "divide", lambda numbers: ([numbers[0]], [numbers[-1]]))
+    bench = Bench(folder=tmp_path)
 
-    assert report(tmp_path, 2, as_json=True, sizes=[2_000_000]) == 0
+    turns = cores.cores(bench, MB_2, series_bytes=6e7)
 
-    told = json.loads(capsys.readouterr().out)
-    cases = {case["name"]: case for case in told["cases"] if case["files"] or case["streams"] == 1}
-    assert list(cases) == [
-        setup.name for setup in setups(2_000_000, 2, modules=True) if setup.files or setup.streams == 1
-    ]
-    assert not any(case["wrong"] for case in told["cases"]) and told["reached"] and not told["bars"]
-    assert "2 MB: 1 of 2 rounds, which took long" in told["notes"]
-    for case in cases.values():
-        (ours,), (c,) = case["penstock"], case["c"]
-        assert ours["frames"] == c["frames"] == 30
-        assert 0 < ours["loop_seconds"] < ours["cpu_seconds"]
+    assert not bench.failed, bench.notes
+    own = {setup.name for setup in setups(2_000_000, 2) if setup.files or setup.streams == 1}
+    assert set(turns) == own | {f"C, {setup.name}" for setup in setups(2_000_000, 2)}
+    assert all(0 < turn["loop, µs"] < turn["process, µs"] for name, (turn,) in turns.items() if name in own)
+    assert "sender on cores" in bench.notes[0] and "say nothing about the bars" in bench.notes[1]
     # Of the 30 frames of a series, 7 are in the first round; of two modules, 3 each.
-    assert sorted(checked) == sorted([("cores", 7), ("cores.h5", 7)] * 3 + [("cores", 3), ("cores.h5", 3)])
-    assert not list(tmp_path.iterdir())
+    assert sorted(checked) == [3, 3, 7, 7, 7, 7, 7, 7]
+    assert not [path for path in tmp_path.iterdir() if path.suffix]
 
 
 @pytest.mark.slow
-def test_a_pixel_that_was_not_sent_is_found_in_the_receivers_files(tmp_path: Path) -> None:
-    send, receive = (limit.build(tmp_path, name) for name in ("send", "limit_files"))
-    assert send is not None and receive is not None
-    place = Place(folder=tmp_path, send=send, limit=receive)
-    setup = Setup(frame_bytes=2_000_000, sockets=3, files=2)
-    file = tmp_path / "cores.h5"
-    with Ours(setup, place) as receiver:
-        receiver.take(9)
+@pytest.mark.skipif(shutil.which("cc") is None, reason="the sender needs a C compiler")
+def test_a_pixel_that_was_not_sent_is_found_in_the_receivers_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench, setup = Bench(folder=tmp_path), Setup(frame_bytes=2_000_000, sockets=3, files=2)
+    place = Place(folder=tmp_path, send=bench.compiled("send"), limit=bench.compiled("limit_files"))
+    monkeypatch.setattr(cores, "remove", lambda folder, *patterns: None)
+    with ExitStack() as processes:
+        assert cores._ours(setup, place, [9], processes)()["GB/s"] > 0
+    (file,) = (path for path in tmp_path.glob("cores-*.h5") if "_part" not in path.name)
 
     assert wrong_in_series(file, setup, 9) == ""
-    assert wrong_in_series(file, setup, 10) == "cores.h5 has 9 of 10 frames"
-    with h5py.File(tmp_path / "cores_part2.h5", "r+") as part:  # frames 4 to 7
+    assert wrong_in_series(file, setup, 10) == f"{file.name} has 9 of 10 frames"
+    with h5py.File(file.with_name(f"{file.stem}_part2.h5"), "r+") as part:  # frames 4 to 7
         part["entry/data/data"][1, 999, 900] ^= 1
     assert wrong_in_series(file, setup, 9) == "frame 5 is not what was sent"

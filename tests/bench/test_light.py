@@ -1,26 +1,33 @@
-"""The measurement of the light streamer counts every frame, and says so."""
+"""The measurement of the light streamer counts every file, and says so."""
 
 from __future__ import annotations
 
-import json
 import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from penstock.bench.light import RAM_DISK, main
+from penstock_bench.light import light
+from penstock_bench.runner import Bench
 
+RAM_DISK = "/dev/shm"
 pytestmark = pytest.mark.skipif(not os.access(RAM_DISK, os.W_OK), reason="there is no RAM disk")
 
 
-def test_it_says_what_arrived_and_what_it_took(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--rate", "50", "--seconds", "0.2", "--mb", "0.2", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert (found["files"], found["sent"], found["received"], found["lost"]) == (10, 10, 10, {})
-    assert 0 < found["python_us"] <= found["all_us"]
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """One on a RAM disk."""
+    with tempfile.TemporaryDirectory(dir=RAM_DISK, prefix="penstock-bench-") as name:
+        yield Path(name)
 
 
-def test_nothing_is_left_on_the_ram_disk(capsys: pytest.CaptureFixture[str]) -> None:
-    before = set(os.listdir(RAM_DISK))
-    main(["--rate", "50", "--seconds", "0.1", "--mb", "0.1"])
-    assert "5 of 5 files of 0.11 MB arrived" in capsys.readouterr().out
-    assert not {name for name in set(os.listdir(RAM_DISK)) - before if name.startswith("penstock-bench-")}
+def test_it_says_what_arrived_and_what_it_took(folder: Path) -> None:
+    options = {"rate": 50.0, "seconds": 0.2, "megabytes": 0.2, "python": ""}
+    bench = Bench(folder=folder, options=options)
+    (turn,) = light(bench, "")["light streamer"]
+    assert (turn["files"], turn["files missing"]) == (10, 0)
+    assert 0 < turn["Python's thread, µs"] <= turn["all threads, µs"]
+    assert "10 of 10 files of 0.2 MB arrived" in bench.notes[0] and "lost none" in bench.notes[0]
+    assert not [path for path in folder.rglob("*") if path.is_file()]

@@ -1,4 +1,4 @@
-"""What a frame costs the loop: the bars, the clock, and a tiny comparison with real processes."""
+"""What a frame costs the loop: the clock, the ceiling, and a tiny comparison with real processes."""
 
 from __future__ import annotations
 
@@ -6,44 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from penstock.bench.loop import Found, Load, Taker, measure, name
-from penstock.bench.loop_report import row
-from penstock.bench.unwritten import Clock
-
-LIVE, ONE, FOUR = Taker(0, 1), Taker(4, 1), Taker(4, 4)
-
-
-def found(load: Load, **flush_us: float) -> Found:
-    """Of three rounds; live with four sockets costs twice as much as with one."""
-    loop_us = {
-        LIVE: [100.0, 200.0, 300.0], Taker(0, 4): [200.0, 400.0, 600.0],
-        ONE: [114.0, 232.0, 345.0], FOUR: [228.0, 464.0, 690.0],
-    }  # fmt: skip
-    return Found(load=load, loop_us=loop_us, flush_us={each: [0.0, 50_000.0, 150_000.0] for each in loop_us})
-
-
-@pytest.mark.parametrize(
-    ("load", "one", "four"),
-    [
-        (Load(2_000_000, 1, 1.15), True, True),
-        (Load(2_000_000, 1, 1.14), False, False),
-        (Load(200_000, 1, 1.4, beside_one=True), True, False),
-        (Load(200_000, 1, 2.3, beside_one=True), True, True),
-        (Load(20_000_000, 1), True, True),
-    ],
-)
-def test_the_bars_are_beside_as_many_sockets_or_beside_one(load: Load, one: bool, four: bool) -> None:
-    case = found(load)
-    assert (case.reached(ONE), case.reached(FOUR), case.reached(LIVE)) == (one, four, True)
-    assert case.ratio(ONE, 1) == case.ratio(FOUR, 4) == pytest.approx(1.15)
-    assert case.ratio(FOUR, 1) == pytest.approx(2.3)
-    assert row(case, FOUR)["reached"] is four
+from penstock_bench.cases import MB_2
+from penstock_bench.loop import figures, loop, name
+from penstock_bench.results import Frames
+from penstock_bench.runner import Bench
+from penstock_bench.unwritten import Clock, Series
 
 
 def test_the_ceiling_is_the_time_per_frame_without_that_of_the_flushes() -> None:
     # 232 µs per frame of 2 MB are 8.62 GB/s; a flush per second of 100 ms leaves nine tenths.
-    assert found(Load(2_000_000, 1)).ceiling(ONE) == pytest.approx(7.76, abs=0.005)
-    assert (name(FOUR), name(LIVE)) == ("4 files, 4 sockets", "live, 1 socket")
+    turn = figures(Series(frames=1000, frame_seconds=0.232, flushes=2, flush_seconds=0.2), MB_2)
+    assert turn["at most, GB/s"] == pytest.approx(7.76, abs=0.005)
+    assert (turn["loop, µs"], turn["flush, ms"]) == (pytest.approx(232), pytest.approx(100))
+    assert (name(4, 4), name(0, 1)) == ("4 files, 4 sockets", "live, 1 socket")
 
 
 def test_the_first_frames_and_the_flushes_are_not_counted() -> None:
@@ -61,8 +36,8 @@ def test_the_first_frames_and_the_flushes_are_not_counted() -> None:
 
 @pytest.mark.slow
 def test_a_comparison_writes_no_pixels_and_counts_all_frames(tmp_path: Path) -> None:
-    takers = (Taker(0, 2), Taker(2, 2))
-    (case,) = measure(tmp_path, 1, lambda text: None, (Load(200_000, 200, 1.4),), takers)
-    assert [len(case.loop_us[taker]) for taker in takers] == [1, 1]
-    assert all(us > 0 for taker in takers for us in case.loop_us[taker])
+    frames = Frames(name="200 kB", shape=(250, 400), count=200)
+    turns = loop(Bench(folder=tmp_path), frames, ((0, 2), (2, 2)))
+    assert list(turns) == ["live, 2 sockets", "2 files, 2 sockets"]
+    assert all(turn["loop, µs"] > 0 for (turn,) in turns.values())
     assert not list(tmp_path.glob("*.h5")) and not list(tmp_path.glob("*.yaml"))

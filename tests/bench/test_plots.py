@@ -1,16 +1,14 @@
-"""Figures and page say what the results say."""
+"""Figures say what the results say."""
 
 from __future__ import annotations
 
-import re
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import pytest
 
-from penstock.bench.page import write_page
-from penstock.bench.plots import FIGURES, draw_all
-from tests.bench.canned import MACHINE, results
+from penstock_bench.plots import FIGURES, draw_all
+from tests.bench.canned import results
 
 pytestmark = pytest.mark.slow
 
@@ -28,10 +26,9 @@ UNITS = {
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """All figures and the page, of canned results."""
+    """All figures of canned results."""
     found = tmp_path_factory.mktemp("performance")
     draw_all(results(), found)
-    write_page(results(), found / "results.md")
     return found
 
 
@@ -57,29 +54,3 @@ def test_a_figure_is_the_same_whenever_it_is_drawn(folder: Path, tmp_path: Path)
     draw_all(results(), tmp_path)
 
     assert (tmp_path / "offered.svg").read_bytes() == (folder / "offered.svg").read_bytes()
-
-
-def test_the_page_has_the_machine_every_figure_and_every_bar(folder: Path) -> None:
-    text = (folder / "results.md").read_text()
-
-    assert MACHINE.processor in text and "tmpfs" in text and "ext4" in text
-    assert set(re.findall(r"\((\w+)\.svg\)", text)) == set(FIGURES)
-    assert "| 20 kB | frame rate | C: receive, pwrite | 1.29 | ≥ 1 | reached |" in text
-    assert "| 20 kB | frame rate | naive | 17.67 | ≥ 15 | reached |" in text
-    assert "| 2 MB, plain | 100 ± 0 | 121 ± 1 | 1.20 | 1.3 | 2.41 | yes | reached |" in text
-    assert "| 20 MB | penstock | 901 ± 1 | 18.02 |" in text
-    for name in ("penstock, unannounced", "penstock, live only"):
-        assert f"| 20 kB | {name} | 901 ± 1 |" in text
-    assert "| 20 kB | frame rate, unannounced | penstock | 1.00 | ≥ 0.85 | reached |" in text
-
-
-def test_what_was_not_measured_is_left_out(tmp_path: Path) -> None:
-    some = results()
-    some.measurements = {"contenders": some.measurements["contenders"]}
-    some.files, some.latency, some.profiles = [], [], []
-
-    drawn = draw_all(some, tmp_path)
-    write_page(some, tmp_path / "results.md")
-
-    assert {file.stem for file in drawn} == {"contenders", "cpu"}
-    assert set(re.findall(r"\((\w+)\.svg\)", (tmp_path / "results.md").read_text())) == {"contenders", "cpu"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.bench.profile import sort_samples
+from penstock_bench.profile import sort_samples
 
 SAMPLES = """\
  python3   4242 ffffffff81f0a3b7 rep_movs_alternative ([kernel.kallsyms])
@@ -20,13 +20,13 @@ Some other line.
 
 def test_samples_are_sorted_by_thread_and_by_what_the_time_is_spent_on() -> None:
     assert sort_samples(SAMPLES.splitlines()) == {
-        "loop: HDF5 and h5py": 0.25,
-        "loop: kernel: copies": 0.125,
-        "loop: kernel: memory pages": 0.125,
-        "loop: Python": 0.125,
-        "I/O: kernel: network": 0.125,
-        "I/O: ZeroMQ and pyzmq": 0.125,
-        "loop: memory of the process (malloc, memcpy)": 0.125,
+        "loop: HDF5 and h5py, %": 25.0,
+        "loop: kernel: copies, %": 12.5,
+        "loop: kernel: memory pages, %": 12.5,
+        "loop: Python, %": 12.5,
+        "I/O: kernel: network, %": 12.5,
+        "I/O: ZeroMQ and pyzmq, %": 12.5,
+        "loop: memory of the process (malloc, memcpy), %": 12.5,
     }
 
 

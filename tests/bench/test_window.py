@@ -1,4 +1,4 @@
-"""Does the live window keep up: the bars, the measure of a loop that stalls, and short real runs."""
+"""Do the live windows keep up: the measure of a loop that stalls, and short real runs."""
 
 from __future__ import annotations
 
@@ -10,33 +10,10 @@ import pytest
 
 pytest.importorskip("silx.gui.plot", reason="the window needs the extra gui")
 
-from silx.gui import qt
-
-from penstock.bench import opening
-from penstock.bench.delays import PERIOD, Delays
-from penstock.bench.opening import Opening
-from penstock.bench.window import Case, Result, Run, measure
-
-CASE = Case(name="small", side=200, least=4.0)
-
-
-def run(**changes: float) -> Run:
-    return Run(**{"drawn": 5.0, "p99": 0.02, "worst": 0.1, "busy": 0.3, **changes})
-
-
-@pytest.mark.parametrize(
-    ("changes", "reached"),
-    [
-        ({}, True),
-        ({"drawn": 3.9}, False),
-        ({"p99": 0.06}, False),
-        ({"worst": 0.21}, False),
-        ({"busy": 0.51}, False),
-    ],
-)
-def test_the_median_of_each_figure_must_reach_its_bar(changes: dict[str, float], reached: bool) -> None:
-    assert Result(case=CASE, runs=[run(), run(**changes), run(**changes)]).reached is reached
-    assert Result(case=CASE, runs=[run(), run(), run(**changes)]).reached
+from penstock_bench import window
+from penstock_bench.results import Frames
+from penstock_bench.runner import Bench
+from penstock_bench.window import PERIOD, Delays
 
 
 def test_a_loop_that_stalls_is_late_by_as_long(qtbot: Any) -> None:
@@ -51,28 +28,25 @@ def test_a_loop_that_stalls_is_late_by_as_long(qtbot: Any) -> None:
 
 @pytest.mark.slow
 def test_a_window_is_measured_while_its_receiver_is_stopped_for_a_while(qtbot: Any, tmp_path: Path) -> None:
-    found = measure(tmp_path, CASE, 1, 4.0, 1.5, lambda what: None)
-    (only,) = found.runs
-    assert only.drawn > 1
-    assert 0 < only.busy < 1
-    assert 0 <= only.p99 <= only.worst
-    assert isinstance(qt.QApplication.instance(), qt.QApplication)
-
-
-def test_a_file_must_open_within_a_second_in_the_median() -> None:
-    assert Opening(frames=9, window=[0.2, 0.3, 1.4], command=[1.2, 1.6, 9.0]).reached
-    slow = Opening(frames=9, window=[0.2, 1.1, 1.4], command=[0.5, 0.5, 0.5])
-    assert not slow.reached
-    assert opening.text(slow).splitlines() == [
-        "A file of 9 frames: the bar is NOT reached",
-        "  open in the window         1.10 s  (0.20, 1.10, 1.40; at most 1)",
-        "  the whole command          0.50 s  (0.50, 0.50, 0.50; no bar: it loads Python's modules)",
-    ]
+    bench = Bench(folder=tmp_path, options={"seconds": 4.0, "pause": 1.5})
+    turns = window.frames(bench, Frames(name="", shape=(200, 200), count=1, rate=10.0))
+    assert not bench.failed, bench.notes
+    (turn,) = turns["window"]
+    assert turn["drawn/s"] > 1 and 0 < turn["thread busy, %"] < 100
+    assert 0 <= turn["late, 99 %, ms"] <= turn["late, worst, ms"]
 
 
 @pytest.mark.slow
 def test_a_file_is_written_by_a_receiver_and_opened(qtbot: Any, tmp_path: Path) -> None:
-    found = opening.measure(tmp_path, 1, lambda what: None, frames=2000)
-    assert len(found.window) == len(found.command) == 1
-    assert min(*found.window, *found.command) > 0
-    assert not list(tmp_path.glob("*.h5"))
+    turns = window.file(Bench(folder=tmp_path), Frames(name="", shape=(64, 64), count=2000))
+    assert list(turns) == ["in the window", "by the command"]
+    assert all(turn["opened in, s"] > 0 for (turn,) in turns.values())
+
+
+@pytest.mark.slow
+def test_a_window_follows_a_pipeline_of_which_every_frame_is_done(qtbot: Any, tmp_path: Path) -> None:
+    bench = Bench(folder=tmp_path, options={"seconds": 6.0})
+    turns = window.results(bench, Frames(name="", shape=(64, 64), count=1, rate=100.0))
+    assert not bench.failed, bench.notes
+    assert all(turn["frames done/s"] > 0 and turn["workers, µs"] > 0 for (turn,) in turns.values())
+    assert turns["with the window"][0]["drawn/s"] > 0

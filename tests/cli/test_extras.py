@@ -75,7 +75,7 @@ OTHERS = {"pvaccess", "pvapy", "stempy"}
 def test_every_package_that_is_imported_anywhere_has_an_extra_that_brings_it() -> None:
     imported: set[str] = set()
     for folder in (
-        "bench", "bridges", "cli", "cluster", "codecs", "devices", "gui", "processing", "receiver", "sardana",
+        "bridges", "cli", "cluster", "codecs", "devices", "gui", "processing", "receiver", "sardana",
         "stins", "streamer",
     ):  # fmt: skip
         for path in (ROOT / folder).rglob("*.py"):

@@ -29,7 +29,7 @@ def test_these_subcommands_have_it() -> None:
     assert isinstance(commands.choices, dict)
     having = {name for name, each in commands.choices.items() if "--json" in each._option_string_actions}
     assert having == {
-        "areadetector", "bench", "camserver", "check", "check-storage", "demo", "epics", "generate",
+        "areadetector", "camserver", "check", "check-storage", "demo", "epics", "generate",
         "integrate", "pipeline-control", "process",
         "receiver", "register", "replay", "rois", "sardana-demo", "sardana-register", "series", "simplon",
         "status", "verify",
@@ -88,11 +88,9 @@ def test_check_storage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
         (["generate", "--frames", "3", "--drop", "7"], "there are 3 frames"),
         (["replay", "/there/is/none"], "/there/is/none"),
         (["demo", "--frames", "0"], "0 is below 1"),
-        (["bench", "--dir", "/there/is/none"], "is not a folder"),
         (["receiver", "nobody"], "nobody"),
         (["check-storage", "--write-mb", "0", "."], "0 is below 1"),
         (["check"], "the following arguments are required: FILE"),
-        (["bench", "--sizes", "17"], "17; give sizes from 20000"),
     ],
 )
 def test_what_cannot_be_is_one_json_value_with_the_sentence_in_error(

@@ -50,7 +50,6 @@ def test_generate_refuses_in_its_users_words(
         (["panel", "sim/det"], '"sim/det" is not a device name: that has three parts, such as sim/det/1'),
         (["panel", "--size", "100"], '--size: "100"; give width and height, such as 1280x800'),
         (["integrate", "--points", "x", "f"], '--points: "x"; give a whole number of at least 1'),
-        (["bench", "--files", "1"], "--files: 1 is below 2"),
         (["database", "--port", "99999"], "--port: 99999 is above 65535"),
         (["demo", "--frames", "0"], "--frames: 0 is below 1"),
         (["check-storage", "--write-mb", "x", "."], '--write-mb: "x"; give a whole number of at least 1'),

@@ -7,15 +7,17 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 import zmq
 
-from penstock.bench.light import measure
 from penstock.codecs import cbf
 from penstock.streamer.remote.light_client import LightClient, LightRefused, LightUnavailable
+from penstock_bench.light import send
+from penstock_bench.runner import Bench
 from tests.streamer.light_rig import LARGE, SCRIPT, SHAPE, Light, cbf_file, pixels
 from tests.streamer.rig import DEADLINE
 
@@ -213,17 +215,17 @@ def test_it_runs_as_a_module_of_penstock(tmp_path: Path) -> None:
     assert process.returncode == 0
 
 
-def test_fifty_files_per_second_arrive_for_two_seconds(python: str) -> None:
+@pytest.mark.parametrize(
+    ("seconds", "rate"), [(2.0, 50.0), pytest.param(20.0, 250.0, marks=pytest.mark.slow)]
+)
+def test_files_of_2_5_megabytes_arrive_as_fast_as_they_are_written(
+    python: str, seconds: float, rate: float
+) -> None:
     if not os.access("/dev/shm", os.W_OK):
         pytest.skip("there is no RAM disk at /dev/shm")
-    result = measure((python,), rate=50, seconds=2, megabytes=2.5)
-    assert (result.received, result.sent, result.lost) == (100, 100, {})
-
-
-@pytest.mark.slow
-def test_250_files_of_2_5_megabytes_per_second_arrive_for_twenty_seconds(python: str) -> None:
-    result = measure((python,))
-    assert (result.received, result.lost) == (5000, {})
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        turn = send(Bench(folder=Path(folder)), (python,), rate, seconds, 2.5)
+    assert (turn["files"], turn["files missing"]) == (seconds * rate, 0)
 
 
 def test_the_file_is_written_for_python_3_6() -> None:

@@ -1,4 +1,4 @@
-"""A file system slower than the source, for some seconds; `make soak` does it for ten minutes."""
+"""A file system slower than the source, for some seconds; `make bench ARGS=soak` does it for ten minutes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from penstock.bench import soak
+from penstock_bench import soak
+from penstock_bench.runner import Bench, NotMeasured
 
 SECONDS = 6.0
 
@@ -18,35 +19,35 @@ def test_memory_stays_under_the_budget_and_every_frame_is_stored_on_a_slow_file_
 ) -> None:
     told: list[str] = []
     try:
-        report = soak.soak(tmp_path, SECONDS, told.append)
-    except soak.SoakError as error:
-        if "cannot be made slow" in str(error):
-            pytest.skip(str(error))
-        raise
-    assert report.frames >= soak.CALIBRATION
-    assert report.seconds >= SECONDS
-    assert len(report.data.samples) > SECONDS / soak.SAMPLE_SECONDS / 4
+        turn = soak.soak(tmp_path, SECONDS, told.append)
+    except NotMeasured as error:
+        pytest.skip(str(error))
+    assert turn["frames"] >= soak.FRAMES.count and told
     # The consumer alone holds 50 MB: without that the budget would be met by doing nothing.
-    assert 50e6 < report.data.most < report.budget
-    assert told
+    assert turn["memory, MB"] > 50 and turn["of its budget, %"] < 100
+    assert turn["HTTP process, MB"] > 0
 
 
-@pytest.mark.parametrize(
-    ("most", "growth", "rate", "word"),
-    [(301, 1.0, 500.0, "budget"), (200, 1.2, 500.0, "grew"), (200, 1.0, 3900.0, "not slower")],
-)
-def test_what_is_not_as_it_must_be_is_said(most: int, growth: float, rate: float, word: str) -> None:
-    memory = soak.Memory([(0.0, int(most / growth)), (1.0, int(most / growth)), (600.0, most)])
-    report = soak.Report(
-        seconds=600, series=10, frames=1000, rate=rate, consumer_lost=0, budget=300, data=memory, http=memory
+def test_growth_is_the_most_of_the_second_half_once_queues_are_full() -> None:
+    data = [(0.0, 100), (1.0, 200), (599.0, 220), (600.0, 210)]
+    turn = soak.figures(600.0, data, data, 300)
+    assert turn["second half, % of the first"] == pytest.approx(110)
+    assert turn["of its budget, %"] == pytest.approx(100 * 220 / 300)
+    assert "second half, % of the first" not in soak.figures(60.0, data, data, 300)
+
+
+def test_the_growth_of_a_panel_is_that_between_both_ends_once_caches_are_filled() -> None:
+    caches = [10_000_000 * number for number in range(20)]
+    assert soak.growth([*caches, *(10**9 + 1000 * number for number in range(180))]) == pytest.approx(
+        1000, rel=0.1
     )
-    (failure,) = report.failures
-    assert word in failure
 
 
 def test_a_file_system_that_cannot_be_made_slow_is_a_sentence() -> None:
     shm = Path("/dev/shm")
     if not os.path.ismount(shm):
         pytest.skip("no RAM disk here")
-    with pytest.raises(soak.SoakError, match="give --dir on ext4"):
-        soak.soak(shm, 1.0, print)
+    with pytest.raises(NotMeasured, match="is on a RAM disk; give a folder on a disk with --disk"):
+        soak.receiver(Bench(folder=shm, disk=shm, options={"seconds": 1.0}), "")
+    with pytest.raises(NotMeasured, match="has no attribute S; give --disk on ext4"):
+        soak.make_slow(shm)

@@ -16,12 +16,12 @@ import numpy as np
 import pytest
 
 from penstock.beamline.stage import json_line
-from penstock.bench.contenders import line_with
 from penstock.hosts.child import PENSTOCK, Child, free_port
 from penstock.receiver.models import FrameStatus, Status
 from penstock.streamer.camera.driver import StreamerStatus
 from penstock.streamer.camera.settings import Settings, TriggerMode
 from penstock.streamer.remote.client import StreamerClient
+from penstock_bench.receivers import line_with
 from tests.bridges.epics.bridge_process import BridgeProcess
 from tests.bridges.epics.test_pvapy import Program, connected, of_sums, until
 from tests.receiver.processes import ReceiverProcess

@@ -1,0 +1,120 @@
+"""What the light streamer costs a PILATUS3's control unit, and whether it keeps up.
+
+Files appear in a folder of a RAM disk as camserver lets them appear, by a rename; each is a hard link of one
+CBF file, so that writing it costs nothing. The light streamer sends them to another process, which discards
+them.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+from penstock.hosts.child import PYTHON
+from penstock.streamer import light_streamer
+from penstock.streamer.remote.light_client import LightClient, LightStatus
+from penstock_bench.receivers import DEADLINE, difference, per_frame, program, start
+from penstock_bench.results import Turn, Turns
+from penstock_bench.runner import Bench
+
+IMAGE = {"shape": [1679, 1475], "type": "int32"}
+
+
+def light(bench: Bench, load: str) -> Turns:
+    """Send series through the light streamer, run by `python` (this one)."""
+    options = dict(bench.options)
+    command = (interpreter,) if (interpreter := options.pop("python")) else PYTHON
+    return bench.in_turn({"light streamer": lambda: send(bench, command, **options)})
+
+
+def send(bench: Bench, command: Sequence[str], rate: float, seconds: float, megabytes: float) -> Turn:
+    """Send one series.
+
+    Args:
+        bench: with a folder on a RAM disk; it is told what arrived.
+        command: command line of the interpreter that runs the light streamer.
+        rate: files per second.
+        seconds: length of the series.
+        megabytes: size of a file.
+    """
+    files = round(rate * seconds)
+    folder, source = bench.folder / "images", bench.folder / "source.cbf"
+    source.write_bytes(_cbf(round(megabytes * 1e6)))
+    argv = (
+        *command, light_streamer.__file__, "--folder", str(folder), "--data", "tcp://127.0.0.1:0",
+        "--control", "tcp://127.0.0.1:0",
+    )  # fmt: skip
+    with ExitStack() as processes:
+        streamer = start(processes, "the light streamer", argv, "control").answer
+        told = list[str]()
+        receiver = program(processes, "count", streamer["data"], relay=told.append)
+        client = processes.enter_context(closing(LightClient(streamer["control"], timeout=10.0)))
+        _until(client, lambda status: status.peers == 1)
+        about = client.describe()
+        client.begin("bench", "penstock-bench", {"filename": ""}, {}, image=IMAGE, planned=files)
+        before, begun = _spent(streamer["pid"]), time.monotonic()
+        waiting = _offer(client, source, folder, files, rate)
+        client.finish("bench", triggered=files)
+        status = _until(client, lambda status: status.state in ("idle", "fault") and not status.held)
+        took, spent = time.monotonic() - begun, difference(_spent(streamer["pid"]), before)
+        if receiver.wait(DEADLINE) is None:
+            raise RuntimeError("the end of the series has not arrived")
+        receiver.stop()
+    source.unlink()
+    received = int(told[-1])
+    bench.notes.append(
+        f"Python {about.python}, libzmq {about.zmq}: {received} of {files} files of {megabytes:g} MB arrived "
+        f"in {took:.1f} s, offered {rate:g} per second; lost {status.lost or 'none'}"
+    )
+    counts = {
+        "files": files,
+        "files missing": files - received,
+        "most waiting": waiting,
+        "files/s": files / took,
+    }
+    return per_frame(spent, files) | {name: float(count) for name, count in counts.items()}
+
+
+def _cbf(nbytes: int) -> bytes:
+    """Return a file of about so many bytes; nobody decodes it here."""
+    header = (
+        "###CBF: VERSION 1.5, CBFlib v0.7.8 - PILATUS detectors\r\n"
+        + "# Exposure_time 0.0030000 s\r\n" * 60
+        + f'conversions="x-CBF_BYTE_OFFSET"\r\nX-Binary-Size: {nbytes}\r\n'
+        + "X-Binary-Size-Fastest-Dimension: 1475\r\nX-Binary-Size-Second-Dimension: 1679\r\n\r\n"
+    ).encode()
+    return header + b"\x0c\x1a\x04\xd5" + os.urandom(nbytes) + bytes(4096)
+
+
+def _offer(client: LightClient, source: Path, folder: Path, files: int, rate: float) -> int:
+    """Let the files appear, evenly; return how many waited at most, as seen ten times per second."""
+    hidden, waiting, begun = folder.parent / "next", 0, time.monotonic()
+    for number in range(files):
+        if (early := begun + number / rate - time.monotonic()) > 0:
+            time.sleep(early)
+        os.link(source, hidden)
+        hidden.rename(folder / f"penstock-bench_{number:06d}.cbf")
+        if not number % max(1, round(rate / 10)):
+            waiting = max(waiting, client.status().waiting)
+    return waiting
+
+
+def _until(client: LightClient, wanted: Callable[[LightStatus], bool]) -> LightStatus:
+    deadline = time.monotonic() + DEADLINE
+    while not wanted(status := client.status()):
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"the light streamer is not as expected after {DEADLINE:g} s: {status}")
+        time.sleep(0.01)
+    return status
+
+
+def _spent(pid: int) -> Turn:
+    """Return the processor time of the thread that runs Python, and of all threads, in seconds."""
+    used = {
+        task.name: int((task / "schedstat").read_text().split()[0]) / 1e9
+        for task in Path(f"/proc/{pid}/task").iterdir()
+    }
+    return {"Python's thread": used[str(pid)], "all threads": sum(used.values())}
