@@ -172,7 +172,7 @@ def test_an_address_that_cannot_be_bound_is_a_sentence(
             Connections(context, first.listen)
         first.close()
         monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "none"))
-        monkeypatch.setattr("penstock.processing.wire.sockets.MOST", 1000)
+        monkeypatch.setattr("penstock.processing.wire.local.MOST", 1000)
         with pytest.raises(
             CannotListen, match="no folder can be made .* set TMPDIR to one that can be written"
         ):
