@@ -21,8 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from penstock.checks.contender import lock, race
-from penstock.checks.finding import Finding
-from penstock.checks.write_rates import BLOCK, one_file, several_files
+from penstock.checks.write_rates import BLOCK, Finding, one_file, several_files
 from penstock.streamer.slices import slices
 
 MEGABYTE = 10**6

@@ -11,11 +11,31 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any, Literal
 
-from penstock.checks.finding import Finding
 from penstock.receiver.config import cores
 from penstock.receiver.files.stores.disk.blob_writes import pwrite_all
+
+Verdict = Literal["good", "note", "bad"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The result of one trial."""
+
+    name: str
+    value: str
+    verdict: Verdict
+    """bad: Penstock's promises do not hold here; note: they do, and this is worth knowing."""
+    meaning: str
+    """What it means for Penstock."""
+
+    def summary(self) -> dict[str, Any]:
+        """Return everything in types that JSON has."""
+        return asdict(self)
+
 
 BLOCK = 2 * 2**20
 """Bytes per block: a frame of one million 16-bit pixels."""

@@ -9,9 +9,8 @@ import zmq
 
 from penstock.hosts import zmq_sockets
 from penstock.stins import codec, shared
-from penstock.stins.buffers import kept
 from penstock.stins.errors import RemoteError
-from penstock.stins.messages import Buffer, Frame, Header, SeriesEnd, Start
+from penstock.stins.messages import Buffer, Frame, Header, SeriesEnd, Start, kept
 from penstock.stins.shared import Reference
 
 

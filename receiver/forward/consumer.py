@@ -19,9 +19,8 @@ from penstock.receiver.config import ForwardConfig
 from penstock.receiver.forward.consumer_socket import bind, is_ready, push_socket
 from penstock.receiver.forward.queued import Passage, Queued
 from penstock.receiver.models import ConsumerStatus
-from penstock.stins.buffers import kept
 from penstock.stins.connections import Connections
-from penstock.stins.messages import Buffer, Frame, Header, Image, SeriesEnd
+from penstock.stins.messages import Buffer, Frame, Header, Image, SeriesEnd, kept
 from penstock.stins.series import SeriesEncoder, SeriesState
 from penstock.stins.texts import plural
 

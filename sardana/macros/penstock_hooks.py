@@ -16,7 +16,7 @@ from sardana.macroserver.scan.gscan import CAcquisition, ScanEndStatus
 from sardana.pool import AcqSynchType
 
 from penstock.sardana.channel.client import ChannelClient, Series, find, find_results, sentence
-from penstock.sardana.channel.folder import scan_folder
+from penstock.sardana.channel.files import scan_folder
 
 T = TypeVar("T")
 

@@ -15,8 +15,7 @@ from penstock.sardana.channel import file_template
 from penstock.sardana.channel import text as detector_text
 from penstock.sardana.channel.client import ACTIVE, ChannelClient, find, sentence
 from penstock.sardana.channel.detector import Refused, TangoDetector
-from penstock.sardana.channel.files import choose_free
-from penstock.sardana.channel.folder import scan_folder
+from penstock.sardana.channel.files import choose_free, scan_folder
 from penstock.sardana.channel.metadata import without_scan
 from penstock.sardana.channel.sentences import no_files
 from penstock.stins.texts import plural

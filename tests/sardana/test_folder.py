@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.sardana.channel.folder import scan_folder
+from penstock.sardana.channel.files import scan_folder
 
 HISTORY = [{"ScanDir": "/data/first"}, {"ScanDir": "/data/visit"}, {"ScanDir": None}]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zmq
 
-from penstock.stins.buffers import BATCH, kept
+from penstock.stins.messages import BATCH, kept
 
 
 def test_small_parts_are_copied_and_let_the_received_message_go() -> None:
