@@ -56,7 +56,7 @@ class KubernetesConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     ca: str = f"{ACCOUNT}/ca.crt"
     """File with the certificate by which the API server is known."""
     namespace: str = ""
-    """That of the Deployments; "": that of the pod."""
+    """Namespace of the Deployments; "": that of the pod."""
 
 
 class ControlConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

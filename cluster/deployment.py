@@ -45,7 +45,7 @@ class Deployment:
         self.doing = ""
         """What a restart waits for; a sentence."""
         self.programs: list[Followed[Any]] = []
-        """Those that run in it."""
+        """Programs that run in it."""
         self._lock = threading.Lock()
         self._orders = 0
         self._changed = time.monotonic()
@@ -53,7 +53,7 @@ class Deployment:
 
     @property
     def settles(self) -> bool:
-        """Whether the number of its pods was changed a short time ago."""
+        """True if the number of its pods was changed a short time ago."""
         return time.monotonic() - self._changed < SETTLES
 
     def set(self, count: int) -> None:

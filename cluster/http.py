@@ -41,7 +41,7 @@ Name = Annotated[str, Field(min_length=1, max_length=LONGEST)]
 
 @dataclass(frozen=True)
 class PartRequest:
-    """Which part it is about."""
+    """The part that a request is about."""
 
     part: Name
     """Such as "receiver", "spots" or "spots/workers"."""

@@ -19,7 +19,7 @@ class Idle:
         self._limit = limit
         self._since = now
         self.asleep = False
-        """Whether they were taken away."""
+        """True if they were taken away."""
         self._found = False
 
     def look(self, now: float, *, wanted: int, count: int = 1, runs: bool, unknown: bool) -> Step:

@@ -31,7 +31,7 @@ class Scale:
 
     wanted: int
     running: int
-    """Those that are starting included; those that are ending are not."""
+    """Pods that there are: those that are starting included, those that are ending not."""
 
 
 class _Spec(msgspec.Struct):

@@ -26,7 +26,7 @@ class Part:
     running: int | None = None
     """Pods that there are, those that are starting included."""
     connected: int | None = None
-    """Of workers: those that the pipeline has, 200 at most; `None` while it does not answer."""
+    """Workers that the pipeline has, 200 at most; `None` while it does not answer."""
     count: int = 1
     """Pods that it has after a start."""
     says: str = ""

@@ -36,11 +36,11 @@ class Program:
 
     state: str
     runs: bool
-    """Whether a series runs."""
+    """True if a series runs."""
     error: str
     waits_for: str
     workers: int = 0
-    """Of a pipeline: those that are connected."""
+    """Workers that are connected to a pipeline."""
 
 
 def receiver(url: str, pause: Pause) -> Followed[Program]:

@@ -19,7 +19,7 @@ class ElidedLabel(qt.QLabel):
         self.setTextInteractionFlags(qt.Qt.TextSelectableByMouse)
 
     def minimumSizeHint(self) -> qt.QSize:
-        """Of one line, also while there is no text: nothing below moves when there is."""
+        """Size of one line, also while there is no text: nothing below moves when there is."""
         self.ensurePolished()
         metrics = self.fontMetrics()  # some fonts have less between their lines than Qt leaves there
         height = max(metrics.height(), metrics.lineSpacing())
@@ -120,7 +120,7 @@ class ClampedLabel(qt.QLabel):
             self._fit()
 
     def sizeHint(self) -> qt.QSize:
-        """Of so many lines, whatever is said."""
+        """Size of so many lines, whatever is said."""
         self.ensurePolished()
         margins, metrics = self.contentsMargins(), self.fontMetrics()
         # Some fonts have less between their lines than Qt leaves there.

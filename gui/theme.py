@@ -48,9 +48,9 @@ class Theme:
     groove: str
     """The empty part of a bar."""
     box: str
-    """Of which the frame of a box to tick is a darker shade."""
+    """Colour of which the frame of a box to tick is a darker shade."""
     handle: str
-    """Of a scroll bar."""
+    """Colour of the handle of a scroll bar."""
     invalid_pixel: str
     """Gaps and dead pixels: of no colour map's colour."""
     saturated_pixel: str

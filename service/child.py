@@ -49,7 +49,7 @@ class Child:
             theirs.close()
         self.link = Datagrams(ours)
         self.is_closed = False
-        """Whether its death was noticed, and the link is closed."""
+        """True if its death was noticed, and the link is closed."""
 
     @property
     def pid(self) -> int:
@@ -58,7 +58,7 @@ class Child:
 
     @property
     def alive(self) -> bool:
-        """Whether it runs."""
+        """True if it runs."""
         return self._process.poll() is None
 
     def wait(self, seconds: float) -> bool:

@@ -54,7 +54,7 @@ class Parent(Generic[S]):
 
     @property
     def alive(self) -> bool:
-        """Whether the child runs."""
+        """True if the child runs."""
         return self._child is not None and self._child.alive
 
     def end_waits(self) -> None:
@@ -76,7 +76,7 @@ class Parent(Generic[S]):
 
     @property
     def _has_told(self) -> bool:
-        """Whether the child has said something since it was started."""
+        """True if the child has said something since it was started."""
         return bool(self._snapshot.status.version > 0)
 
     async def _begin(self, child: Child, setup: Any, seconds: float) -> bool:

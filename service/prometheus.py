@@ -28,7 +28,7 @@ class Row(NamedTuple):
     label: str
     """Beside the name of the service; "" for none."""
     value: Callable[[Any], Any]
-    """Of a metric with a label: values by label; else the value, or `None` where there is none. A value of a
+    """Values by label, of a metric with one; else the value, or `None` where there is none. A value of a
     histogram is a pair: its buckets as Prometheus defines them, and the sum."""
 
 
@@ -38,7 +38,7 @@ class Moment(Generic[S]):
 
     status: S
     healthy: bool
-    """Whether all of its threads and processes live and answer."""
+    """True if all of its threads and processes live and answer."""
     processes: Mapping[str, int]
     """Process ids by name, for the memory that they hold."""
 
@@ -48,7 +48,7 @@ class Scrape(Collector):
     """All metrics of one service at one moment."""
 
     prefix: str
-    """Of every metric's name."""
+    """Beginning of every metric's name."""
     service: str
     """Name of the label that every metric has, such as "receiver"."""
     name: str

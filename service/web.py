@@ -40,7 +40,7 @@ REFUSALS = (
     "those listed with each call: 404 `no_such_path` for any other path, and 405 `no_such_method` for any "
     "other method, with the header `Allow`."
 )
-"""Of the description of every API."""
+"""Beginning of the description of every API."""
 UNLISTED = "The pages for people, `/` and `/docs`, are not listed."
 WHY = {413: "The body is too large", 422: "The request is not as described here"}
 """What statuses of refusals mean in every API."""

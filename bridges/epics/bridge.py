@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 
 VERSION = version("penstock")
 PORT = "5075"
-"""Of pvAccess, unless a variable says otherwise."""
+"""Port of pvAccess, unless a variable says otherwise."""
 TIMEOUT = 2.0
 """Seconds in which a receiver or pipeline has to answer."""
 SHOW = 0.2

@@ -24,7 +24,7 @@ class ImageConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     rate: Annotated[float, msgspec.Meta(ge=0, le=1e6)] = 0.0
     """Most updates per second, for viewers; the last frame of a series comes in any case. 0: no limit."""
     unpack: bool = False
-    """Whether packed frames are unpacked here, for clients that know no codec."""
+    """True if packed frames are unpacked here, for clients that know no codec."""
 
 
 class InConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -44,7 +44,7 @@ class InConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     filename_record: str = ""
     """A record whose text is the name of the file, or a part of it; if it is empty: live view only."""
     continuous: bool = False
-    """Whether acquisitions with ImageMode Continuous are taken, which run until somebody stops them."""
+    """True if acquisitions with ImageMode Continuous are taken, which run until somebody stops them."""
 
 
 class EpicsConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -65,7 +65,7 @@ class EpicsConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     results: tuple[str, ...] = ()
     """Names of the results that are served; empty: all."""
     command: bool = False
-    """Whether PREFIX:Command takes what the pipeline's HTTP API takes: any client of the network may then
+    """True if PREFIX:Command takes what the pipeline's HTTP API takes: any client of the network may then
     stop its series and change its parameters."""
     in_: InConfig | None = msgspec.field(default=None, name="in")
     """A driver of an IOC that others arm, whose frames go to a receiver."""

@@ -44,7 +44,7 @@ class Frames:
     def __init__(self, records: Sequence[ImageRecord], *, keep_times: bool) -> None:
         self.series: str | None = None
         self.active = False
-        """Whether the end of the series has not come yet."""
+        """True until the end of the series has come."""
         self.file = ""
         self.count = 0
         """Frames of the series that have come."""

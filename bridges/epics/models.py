@@ -60,7 +60,7 @@ class Client:
     address: str
     """HOST:PORT of the client."""
     records: list[str]
-    """Those that it has."""
+    """Records that it has."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +80,7 @@ class In:
     series: str | None = None
     """Id of the series that is being taken."""
     file: str = ""
-    """Of this series, or the last one; "" for live view only."""
+    """File of this series, or the last one; "" for live view only."""
     frames: int = 0
     """Frames of this series that were sent."""
     planned: int | None = None
@@ -115,7 +115,7 @@ class Status:
     series: str | None = None
     """Id of the series whose frames are posted, or were last."""
     active: bool = False
-    """Whether its end has not come yet."""
+    """True until its end has come."""
     file: str = ""
     frames: int = 0
     """Frames of this series that have come."""
@@ -132,7 +132,7 @@ class Status:
     """Commands that were carried out."""
     refused_commands: int = 0
     clients: list[Client] = field(default_factory=list)
-    """Of the p4p server."""
+    """Clients of the p4p server."""
     penstock: str = ""
     """Version of Penstock."""
     version: int = 0

@@ -48,12 +48,12 @@ class Array:
     values: np.ndarray[Any, Any]
     """In one row: pixels, or packed bytes."""
     member: str
-    """Of the union `value`."""
+    """Name of the member of the union `value`."""
     codec: str = ""
     scalar_type: int
-    """Of the unpacked pixels."""
+    """Type of the unpacked pixels."""
     nbytes: int
-    """Of the unpacked pixels."""
+    """Bytes of the unpacked pixels."""
     sizes: tuple[int, ...]
     """x first."""
     index: int

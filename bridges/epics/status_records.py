@@ -21,7 +21,7 @@ class Shown(NamedTuple):
 
 
 MOST_CHARACTERS = 1000
-"""Of a sentence."""
+"""Most characters of a sentence."""
 LOST = {"missing", "corrupt", "partial", "lost_messages", "undecodable"}
 """Counts of a receiver that are an alarm, unless they are 0."""
 NOT_DONE = {"failed", "lost", "dropped"}

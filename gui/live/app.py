@@ -52,15 +52,15 @@ class Options:
     tiles: bool = False
     wall: bool = False
     frame: int | None = None
-    """Of files: the frame to begin with."""
+    """The frame of files to begin with."""
     rate: float = 10.0
     logarithmic: bool = False
     downsample: int | None = None
     colours: str | None = None
     result: str = ""
-    """Of pipelines and result files: the result to begin with; "": the first curve."""
+    """The result of pipelines and result files to begin with; "": the first curve."""
     all_frames: bool = False
-    """Of curves: all of them, one row per frame."""
+    """True for all curves, one row per frame."""
     backend: str = "mpl"
     theme: theme.Name = "dark"
     screenshot: Path | None = None

@@ -24,7 +24,7 @@ class Wanted:
     path: Path
     after_frames: int = 1
     frame: int | None = None
-    """Of files: the frame that has to be on show."""
+    """The frame of files that has to be on show."""
     deadline: float = 60.0
     """Seconds to wait for it."""
 

@@ -82,7 +82,7 @@ class LiveView(TakesFiles):
             self.setWindowFlags(qt.Qt.Widget)
         self._compact = compact
         self.keeps_size = True
-        """Whether its size is that of a window, and is remembered."""
+        """True if its size is that of a window, and is remembered."""
         self.troubles = TROUBLE
         """Kinds of banner on show in the compact form; who says one of them elsewhere takes it out."""
         self._theme = theme.current()

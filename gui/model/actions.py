@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Action(StrEnum):
-    """By the Tango command that it calls."""
+    """An action, named by the Tango command that it calls."""
 
     ARM = "Arm"
     TRIGGER = "SoftwareTrigger"

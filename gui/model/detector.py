@@ -232,7 +232,7 @@ class DetectorModel:
             self._refused(f"Arm was not called. {place.sentence()}")
 
     def set_counts_up(self, on: bool) -> None:
-        """Whether the number in the file's name goes up with each series of this panel."""
+        """Return whether the number in the file's name goes up with each series of this panel."""
         with self._lock:
             self._view = replace(self._view, counts_up=on)
         self._notify()

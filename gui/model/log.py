@@ -93,7 +93,7 @@ KINDS: Mapping[Kind, KindWords] = {
 
 @dataclass(frozen=True)
 class Filter:
-    """Which entries are shown."""
+    """The choice of entries that are shown."""
 
     words: str = ""
     """All of them have to be in the entry, anywhere, in whatever case."""

@@ -36,7 +36,7 @@ class Preset:
     """What a file has."""
 
     settings: Mapping[str, Any]
-    """By attribute: true or false, a number, or a text as somebody would type it; of Metadata an object."""
+    """Values by attribute: true or false, a number, or a text as one would type it; of Metadata an object."""
     device: str = ""
     """Where it was saved."""
     saved: str = ""

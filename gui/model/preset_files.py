@@ -25,7 +25,7 @@ class Found:
 
     @property
     def path(self) -> Path:
-        """Of the file."""
+        """Path of the file."""
         return self.folder / f"{self.name}{SUFFIX}"
 
 

@@ -17,7 +17,7 @@ from penstock.gui.model.tango.answers import Check, LastSeries
 
 
 class Presence(Enum):
-    """Whether the device is there."""
+    """The presence of the device."""
 
     WAITED_FOR = auto()
     """It has not been seen yet."""
@@ -44,7 +44,7 @@ class DetectorView:
     """A consistent snapshot of `DetectorModel`."""
 
     name: str
-    """Of the device."""
+    """Name of the device."""
     presence: Presence = Presence.WAITED_FOR
     waits_for: str = ""
     """While it is not HERE: what for, since when, and what to look at, in a sentence."""

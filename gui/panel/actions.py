@@ -64,7 +64,7 @@ def next_step(view: DetectorView) -> Action | None:
 
 
 class ActionButton(qt.QPushButton):
-    """Of two clicks in a row only the first counts, but for triggers, of which each is one."""
+    """A button. Of two clicks in a row only the first counts, but for triggers, of which each is one."""
 
     def __init__(self, action: Action, parent: qt.QWidget | None = None) -> None:
         known = LOOKS[action]

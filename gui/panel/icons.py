@@ -11,7 +11,7 @@ from penstock.gui import theme
 SIGNS: Mapping[str, str] = {
     "running": "▶", "idle": "–", "notice": "!", "error": "✕", "fault": "✕", "away": "?", "connecting": "…",
 }  # fmt: skip
-"""By kind of a `Message`."""
+"""Icons by kind of a `Message`."""
 SIZE = 16
 
 

@@ -70,7 +70,7 @@ class Window(qt.QMainWindow):
         self._show_title()
 
     def panels(self) -> Sequence[DetectorPanel]:
-        """Of the detectors that are open, from left to right."""
+        """Panels of the detectors that are open, from left to right."""
         pages = (self.tabs.widget(index) for index in range(self.tabs.count()))
         return [page for page in pages if isinstance(page, DetectorPanel)]
 

@@ -1,4 +1,4 @@
-"""Which arrays of an IOC are which frames of which series, by the driver's records alone.
+"""The frames and series that arrays of an IOC are, by the driver's records alone.
 
 areaDetector has no series. Here one is an acquisition: it begins as `Acquire` goes to 1 and ends as it goes
 to 0, and what `ArrayCounter_RBV` was before is the number of the array before its first one. So a frame that
@@ -171,12 +171,12 @@ class Acquisitions:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether the next acquisition has begun, which waits for the end of this one."""
+        """True if the next acquisition has begun, which waits for the end of this one."""
         return self._waiting is not None
 
     @property
     def is_complete(self) -> bool:
-        """Whether the acquisition has stopped, and its last frame has come."""
+        """True if the acquisition has stopped, and its last frame has come."""
         return self.state is State.ENDING and self._next >= self._end
 
     def stopped(self, counter: int, images: int) -> None:

@@ -25,7 +25,7 @@ class Format(NamedTuple):
     """Rows, columns."""
     dtype: str
     codec: str
-    """Of EPICS; "" for plain ones."""
+    """Name of the codec in EPICS; "" for plain ones."""
 
     @property
     def compression(self) -> str:

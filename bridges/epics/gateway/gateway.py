@@ -64,7 +64,7 @@ class Gateway:
         self._series: str | None = None
         """Id of the series that is taken; `None` between two, and of an acquisition that is not taken."""
         self._opened = False
-        """Whether its start message was sent."""
+        """True if its start message was sent."""
         self._found: Mapping[str, Reading] = {}
         """What was read for the newest begin; its series may wait for the end of the one before."""
         self._unread = ""

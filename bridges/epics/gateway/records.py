@@ -21,7 +21,7 @@ class Reading(NamedTuple):
     value: Any
     """A number or text; of an enumeration the number of its choice."""
     text: str
-    """Of an enumeration the choice."""
+    """The choice, if it is an enumeration."""
     stamp: float
     """Seconds since 1970."""
 
@@ -92,9 +92,9 @@ class Monitor:
     def __init__(self, monitor: Any) -> None:
         self._monitor = monitor
         self.is_there = False
-        """Whether the record is connected, as far as the updates taken say."""
+        """True if the record is connected, as far as the updates taken say."""
         self.is_refused = False
-        """Whether the IOC has refused the subscription, as one does whose connection is full of arrays."""
+        """True if the IOC has refused the subscription, as one does whose connection is full of arrays."""
 
     def updates(self) -> Iterator[Any]:
         """Yield the updates that have come, as structures; `None` where the record was lost."""

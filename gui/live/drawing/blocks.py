@@ -39,10 +39,10 @@ class Blocks:
     flags: npt.NDArray[np.uint8]
     """The `Flag` of each, in the same shape."""
     extremes: Extremes
-    """Of the pixels that were reduced, whatever became of the blocks."""
+    """Extremes of the pixels that were reduced, whatever became of the blocks."""
     reduction: Reduction
     is_single: bool
-    """Whether each block is one pixel."""
+    """True if each block is one pixel."""
 
     def some(self, every: int) -> Blocks:
         """Return every so many-th row of it, as `reduce` does."""

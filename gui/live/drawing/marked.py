@@ -1,4 +1,4 @@
-"""Which pixels of a frame count, in a form that is fast to compare, and the least and greatest of them."""
+"""The pixels of a frame that count, in a form that is fast to compare, and the least and greatest of them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Extremes(NamedTuple):
     """Least and greatest count of the good pixels, exact; `int` of integer pixels. `None`: there is no good
     pixel."""
     is_saturated: bool
-    """Whether any pixel is saturated."""
+    """True if any pixel is saturated."""
 
 
 def extremes(image: Image, marked: Marked, gaps: Gaps | None = None) -> Extremes:

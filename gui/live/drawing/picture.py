@@ -71,7 +71,7 @@ class Picture:
     seen: Blocks | None = None
     """What the colours were made of; `None` of colours as received."""
     extremes: Extremes | None = None
-    """Of the whole frame; `None` of colours as received."""
+    """Extremes of the whole frame; `None` of colours as received."""
 
 
 def draw(whole: Whole, port: Port | None, style: Style, home: tuple[int, int]) -> Picture:

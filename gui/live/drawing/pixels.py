@@ -1,4 +1,4 @@
-"""Which pixels of a frame have no value or are saturated, by `receiver.validity`; and pixels as drawn."""
+"""The pixels of a frame that have no value or are saturated, by `receiver.validity`; and pixels as drawn."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def not_sent(frame: LastFrame, shape: tuple[int, int]) -> npt.NDArray[np.bool_] 
 
 
 def _visible(first: int, length: int, step: int, blocks: bool) -> slice:
-    """Of every `step`-th pixel from 0 on, or of all blocks of so many, those from `first` on, so many."""
+    """Return the slice of `length` of every `step`-th pixel, or of blocks of so many, from `first` on."""
     start = first // step if blocks else -(-first // step)
     return slice(max(0, start), max(0, -(-(first + length) // step)))
 

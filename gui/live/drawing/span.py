@@ -1,4 +1,4 @@
-"""Which pixels of the frame go to which pixels of the screen, along one axis: pure functions."""
+"""The pixels of the frame that go to each pixel of the screen, along one axis: pure functions."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class Whole:
     """
 
     has_counts = True
-    """Whether its numbers are those of a detector, of which some may be no values; of other numbers, all
+    """True if its numbers are those of a detector, of which some may be no values; of other numbers, all
     finite ones are good."""
 
     def __init__(self, frame: LastFrame, bad: npt.NDArray[np.bool_] | None = None) -> None:
@@ -62,7 +62,7 @@ class Whole:
 
     @property
     def is_reduced(self) -> bool:
-        """Whether its pixels were reduced before they came: then none of its counts is a pixel's."""
+        """True if its pixels were reduced before they came: then none of its counts is a pixel's."""
         return self.frame.downsample > 1
 
     @cached_property
@@ -94,12 +94,12 @@ class Whole:
 
     @property
     def drawn_rule(self) -> PixelRule:
-        """By which the pixels of `drawn` count."""
+        """Rule by which the pixels of `drawn` count."""
         return pixels.rule_of(self.frame)
 
     @property
     def drawn_is_partial(self) -> bool:
-        """Whether pixels of `drawn` may have the fill value of their type, since a part is missing."""
+        """True if pixels of `drawn` may have the fill value of their type, since a part is missing."""
         return pixels.is_partial(self.frame)
 
     @cached_property

@@ -23,7 +23,7 @@ from penstock.gui.live.threads import Worker
 from penstock.receiver.client import LastFrame
 
 WINDOW = qt.QSize(760, 300)
-"""Of the window of its own, at first."""
+"""Size of the window of its own, at first."""
 
 
 class MeasureDock(qt.QDockWidget):

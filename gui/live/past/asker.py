@@ -31,7 +31,7 @@ class Wish:
     """A frame that is wanted."""
 
     number: int
-    """Of wishes, one after the other."""
+    """Number of the wish, one after the other."""
     index: int
     part: Part
     stop: int | None = None
@@ -64,7 +64,7 @@ class Asker(WaitingThread):
         self._lost_wanted = False
         self._lost_due = 0.0
         self.bad: Callable[[LastFrame], npt.NDArray[np.bool_] | None] = lambda frame: None
-        """Which pixels of a frame are no saturated ones, since the series' mask leaves them out."""
+        """Pixels of a frame that are no saturated ones, since the series' mask leaves them out."""
 
     def set_source(self, source: Source | None) -> None:
         """Ask this one from now on; what was wished of the last is forgotten."""

@@ -87,7 +87,7 @@ class PastBar(qt.QWidget):
         self._of = qt.QLabel(self)
         self._status = ""
         self._is_typed = False
-        """Whether the user has put another number into the field."""
+        """True if the user has put another number into the field."""
         self._is_useful = False
         self.line = BriefLabel(self)
         """What is said: its owner finds a place for it."""

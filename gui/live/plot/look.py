@@ -129,7 +129,7 @@ class Look(qt.QObject):
         return self._mask_shown
 
     def set_mask_shown(self, on: bool) -> None:
-        """Whether pixels without a value, and saturated ones, have colours of their own.
+        """Return whether pixels without a value, and saturated ones, have colours of their own.
 
         If not, those without a value have the lowest.
         """

@@ -29,7 +29,7 @@ class CurvesPanel(qt.QWidget):
     """One value of the selected region, or of all regions, over frames, times or a scan's motor."""
 
     shown_wanted = qt.Signal(bool)
-    """Whether frames shown are to be counted."""
+    """True if frames shown are to be counted."""
     changed = qt.Signal()
     """The user has chosen something else to draw."""
 

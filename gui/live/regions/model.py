@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from penstock.receiver.models import Rectangle, Roi
 
 Regions = Mapping[str, Rectangle]
-"""By name, in their order."""
+"""Rectangles by name, in their order."""
 Change = Callable[[Regions], dict[str, Rectangle]]
 """What the user wants, of whatever regions the receiver has by then; it may raise `RegionError`."""
 NOTHING = "–"
@@ -27,9 +27,9 @@ class Row:
 
     name: str
     place: Rectangle
-    """Of the next series, as far as that is known."""
+    """Rectangle of the next series, as far as that is known."""
     sum: float | None = None
-    """Of the newest frame, as are the others; `None` if there is none."""
+    """Sum in the newest frame, as the figures below; `None` if there is none."""
     mean: float | None = None
     max: float | None = None
     saturated: float | None = None
@@ -182,5 +182,5 @@ PALETTE = ("#ff9f1c", "#3fc1ff", "#b388ff", "#ff6b6b", "#9be564", "#ffe14d", "#4
 
 
 def colour(place: int) -> str:
-    """Of the region at this place in the list."""
+    """Return the colour of the region at this place in the list."""
     return PALETTE[place % len(PALETTE)]

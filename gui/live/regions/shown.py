@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 NAME = "frames shown"
-"""Of the columns in a table."""
+"""Name of the columns in a table."""
 WHOLE = "whole frame"
 """What the values are of, in the plot; a region's name has no space in it."""
 FRAMES = 10_000

@@ -40,7 +40,7 @@ class Drawer(qt.QObject):
         """What is on the screen."""
         self._drawn, self._began = 0, 0.0
         self._drawing = False
-        """Whether what was shown last is not on the screen yet."""
+        """True if what was shown last is not on the screen yet."""
         self._idle = Idle(ready, self)
         plots.drawn.connect(self._note_drawn)
 

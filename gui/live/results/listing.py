@@ -94,7 +94,7 @@ class _TwoLines(qt.QStyledItemDelegate):
     """Draws the name, and below it what it is."""
 
     def sizeHint(self, option: qt.QStyleOptionViewItem, index: qt.QModelIndex) -> qt.QSize:
-        """Of two lines."""
+        """Size of two lines."""
         return qt.QSize(WIDTH - 20, 2 * option.fontMetrics.lineSpacing() + _PAD + 2)
 
     def paint(self, painter: qt.QPainter, option: qt.QStyleOptionViewItem, index: qt.QModelIndex) -> None:

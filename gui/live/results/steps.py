@@ -1,4 +1,4 @@
-"""Which frame is wanted, and how one gets to another: what the slider and its keys do."""
+"""The frame that is wanted, and how one gets to another: what the slider and its keys do."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ class ResultsView(Following):
     ) -> None:
         super().__init__(feed, parent)
         self.keeps_size = True
-        """Whether its size is that of a window, and is remembered."""
+        """True if its size is that of a window, and is remembered."""
         self._snapshot = Snapshot(url=feed.source().address, is_file=feed.source().is_file)
         self.banner = StateBanner(self)
         self.plate = Plate(self)

@@ -67,7 +67,7 @@ class Facts:
 
     @property
     def growing(self) -> bool:
-        """Whether Penstock has not ended it."""
+        """True if Penstock has not ended it."""
         return self.state == "in progress"
 
     def same(self, other: Facts | None) -> bool:

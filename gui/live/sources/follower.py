@@ -22,11 +22,11 @@ class Snapshot:
     url: str = ""
     """The source's address: a URL, or the path of a file."""
     is_file: bool = False
-    """Whether the source is a file."""
+    """True if the source is a file."""
     content: Content = IMAGES
     """What the source has."""
     frames: int | None = None
-    """Of the series, planned ones too; `None` if that is not known."""
+    """Frames of the series, planned ones too; `None` if that is not known."""
     choices: tuple[str, ...] = ()
     """What of a file can be shown, where there is a choice."""
     chosen: str = ""
@@ -47,7 +47,7 @@ class Snapshot:
 
     @property
     def is_old(self) -> bool:
-        """Whether there is a status whose sender no longer answers."""
+        """True if there is a status whose sender no longer answers."""
         return self.status is not None and bool(self.trouble or self.fault)
 
 

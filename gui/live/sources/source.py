@@ -96,7 +96,7 @@ class Source(Protocol):
 
     @property
     def is_file(self) -> bool:
-        """Whether it is a file, which has an end, and no detector behind it."""
+        """True if it is a file, which has an end, and no detector behind it."""
 
     def status(self, seen: int | None = None, wait: float = 0.0) -> Status:
         """Return state and account of the series; with `seen`, wait for another version so many seconds."""

@@ -100,7 +100,7 @@ class Readings(qt.QWidget):
         self._set("Rates", "Data", NOTHING if status is None else f"{_bytes(status.byte_rate)}/s")
 
     def age(self) -> str:
-        """Of when the figures are, where the receiver does not answer any more; else empty."""
+        """Age of the figures, where the receiver does not answer any more; else empty."""
         return str(self._age.text())
 
     def show_age(self, now: float) -> None:

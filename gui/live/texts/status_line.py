@@ -10,7 +10,7 @@ from penstock.gui.live.plot.image_plot import Pixel
 from penstock.receiver.validity.pixels import Flag
 
 LONGEST = "row 10,000   column 10,000   value 4,294,967,295   saturated"
-"""Of what is usually said of a pixel."""
+"""The longest of what is usually said of a pixel."""
 _PADDING = 16
 
 

@@ -24,7 +24,7 @@ PREFIXES: Mapping[str, Mapping[str, float]] = {
 }
 """Units that may be typed behind a number, and what they are in the attribute's own."""
 LAST_LETTER = 255
-"""Of Latin-1: Tango refuses texts with others."""
+"""The last letter of Latin-1: Tango refuses texts with others."""
 _NUMBER = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([^\d\s].*?)?\s*")
 _WHOLE = re.compile(r"[+-]?[0-9]{1,20}")
 

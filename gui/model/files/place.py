@@ -34,7 +34,7 @@ class Place:
     """What the receiver says of one path."""
 
     path: str
-    """Of the file, as this side names it."""
+    """Path of the file, as this side names it."""
     there: str = ""
     """The innermost folder on its way that exists; only where `missing` is set."""
     missing: str = ""

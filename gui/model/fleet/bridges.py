@@ -69,9 +69,9 @@ class Bridges:
         self._waiting = threading.Condition()
         self._stopped = False
         self._behind: dict[str, _Behind] = {}
-        """By the receiver's address."""
+        """What is behind each receiver, by its address."""
         self._rows: dict[str, Row] = {}
-        """By the bridge's address."""
+        """Rows by the bridge's address."""
 
     def follow(self, receivers: Iterable[str]) -> None:
         """Follow what is behind these receivers, and behind no others; "" is none."""

@@ -57,7 +57,7 @@ class Fleet:
         self._now = now
         self._lock = threading.Lock()
         self._followed: dict[str, _Followed] = {}
-        """By the device's name in lower case."""
+        """Devices that are followed, by their names in lower case."""
         self._bridges = Bridges(behind, self._notify, now)
         self._trouble = ""
         self._looked = False

@@ -34,7 +34,7 @@ class PipelineRow:
     kind: str = "pipeline"
     """Or "bridge"."""
     name: str
-    """Of one that does not answer: that of its forward entry."""
+    """Its name; that of its forward entry while it does not answer."""
     state: str
     """IDLE, RUNNING, FAULT, AWAY; WAITING: a bridge; or OFF: its receiver has a place for it, and it does not
     run."""
@@ -46,13 +46,13 @@ class PipelineRow:
     """Frames of this series that are done; of a bridge, that have come."""
     planned: int | None = None
     workers: int = 0
-    """Of a bridge: its clients."""
+    """Workers of a pipeline, clients of a bridge."""
     url: str
     receiver_url: str
 
     @property
     def ill(self) -> bool:
-        """Whether it processes no series."""
+        """True if it processes no series."""
         return self.state in ("FAULT", AWAY)
 
     @property

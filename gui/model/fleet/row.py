@@ -97,9 +97,9 @@ class Row:
     running: bool = False
     """A series runs."""
     file: str = ""
-    """Of the running, or else of the last, series, as the receiver sees it; "" where nothing is written."""
+    """File of the running, or else the last, series, as the receiver sees it; "" where nothing is written."""
     live: bool = False
-    """That series is a live view."""
+    """True if that series is a live view."""
     done: int | None = None
     """Number of its whole frames: stored, or delivered live; of a pipeline, those that are done; of a bridge,
     those that have come."""
@@ -108,13 +108,13 @@ class Row:
     rate: float | None = None
     """Frames per second that the receiver takes, or that the pipeline does, while a series runs."""
     free_bytes: int | None = None
-    """Of the disk that the receiver writes to."""
+    """Free space on the disk that the receiver writes to."""
     away_since: float | None = None
     """Seconds since 1970 (UTC); `None` too where it has never been seen."""
     receiver_url: str = ""
     pipeline_url: str = ""
     last_error: str = ""
-    """Of a pipeline, or of one of its workers, since it was started."""
+    """Last error of a pipeline, or of one of its workers, since it was started."""
 
     @property
     def key(self) -> str:
@@ -123,7 +123,7 @@ class Row:
 
     @property
     def ill(self) -> bool:
-        """Whether no series can be taken with it."""
+        """True if no series can be taken with it."""
         return self.state in ILL
 
     @property

@@ -1,4 +1,4 @@
-"""Which frames of a series are lost: the receiver is asked, since the device knows only how many."""
+"""The lost frames of a series: the receiver is asked, since the device knows only how many."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ class Ending:
     time: str
     """When, and how long it took."""
     lost: str
-    """Which frames are lost, in words; "" if none are."""
+    """Lost frames, in words; "" if none are."""
     armed_by: str
 
 

@@ -62,7 +62,7 @@ class PastRow:
 
     @property
     def lost(self) -> str:
-        """Which frames are not, or not as a whole, in the file; "" where all are."""
+        """Frames that are not, or not as a whole, in the file; "" where all are."""
         lost = self.past.series.lost
         return lost_in_words([(first, last, fate) for first, last, fate in lost], most=len(lost))
 
@@ -127,6 +127,6 @@ DAY, TIME, TOOK, FRAMES, VERDICT, FILE, FOLDER = range(len(COLUMNS))
 
 
 def filtered(rows: list[PastRow], words: str, column: int, *, falling: bool) -> list[PastRow]:
-    """Those that have all the words, sorted by a column, and among equals the newest first."""
+    """Return the rows that have all the words, sorted by a column, and among equals the newest first."""
     found = sorted((row for row in rows if row.fits(words)), key=lambda row: row.begun, reverse=True)
     return sorted(found, key=COLUMNS[column].key, reverse=falling)

@@ -24,7 +24,7 @@ class Greeting:
     control_url: str = ""
     """Its property ControlUrl; "" where none is set, and of other devices than detectors."""
     values: Mapping[str, Value | None] = field(default_factory=dict)
-    """Of every attribute, State and Status too; `None`: without a valid value."""
+    """Values of every attribute, State and Status too; `None`: without a valid value."""
 
 
 class Listener(Protocol):

@@ -14,7 +14,7 @@ NO_SERVER = frozenset({
     "API_CorbaException", "API_CommunicationFailed",
 })  # fmt: skip
 _ESCAPE = re.compile(r"\\x[0-9a-f]{2}|\\u(?!d[89a-f])[0-9a-f]{4}|\\U000[0-9a-f]{5}")
-"""Of Python's "backslashreplace"."""
+"""Escapes of Python's "backslashreplace"."""
 TIMED_OUT = "API_DeviceTimedOut"
 
 

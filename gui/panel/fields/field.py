@@ -110,7 +110,7 @@ class Field(qt.QWidget):
 
     @property
     def name(self) -> str:
-        """Of the attribute."""
+        """Name of the attribute."""
         return self.attribute.name
 
     def set_narrow(self) -> None:

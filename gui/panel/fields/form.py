@@ -40,7 +40,7 @@ class Form(qt.QScrollArea):
         whole.addStretch(1)
         self.setWidget(content)
         self.fields: dict[str, Field] = {}
-        """By attribute."""
+        """Fields by attribute."""
         self._labels: dict[str, qt.QLabel] = {}
         self._hidden: frozenset[str] = frozenset()
         self._sought = ""

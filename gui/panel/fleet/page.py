@@ -37,7 +37,7 @@ ROOMY = 1050
 WIDEST_NAME = 320
 """Pixels; the tool tip has what is longer."""
 LINES = 2
-"""Of each row, whatever it says: no row moves under the pointer. The whole sentence is below the table."""
+"""Lines of each row, whatever it says: no row moves under the pointer. The whole text is below the table."""
 MARGIN = 12
 """Pixels between two rows' lines."""
 
@@ -55,7 +55,7 @@ class FleetPage(qt.QWidget):
         self._named: list[str] = []
         self._widths: Mapping[str, int] = {}
         self._own_widths = False
-        """Whether they are those that the user has left."""
+        """True if they are those that the user has left."""
         self._notifier = Notifier(fleet, self)
         self._notifier.changed.connect(self._refresh)
         self._table = FleetTable(self)

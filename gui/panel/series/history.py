@@ -172,7 +172,7 @@ class HistoryDialog(qt.QDialog):
         return self._rows.rows()[index.row()] if index.isValid() else None
 
     def files(self) -> list[str]:
-        """Of the series on show, from top to bottom."""
+        """Files of the series on show, from top to bottom."""
         return [row.file for row in self._rows.rows()]
 
     def text(self) -> str:

@@ -94,7 +94,7 @@ class Settings(qt.QWidget):
                 self._tabs.setCurrentIndex(place)
 
     def minimumSizeHint(self) -> qt.QSize:
-        """Of the wider form."""
+        """Size of the wider form."""
         return super().minimumSizeHint().expandedTo(qt.QSize(LEAST_WIDTH, 0))
 
     def show_view(self, view: DetectorView) -> None:
@@ -121,8 +121,8 @@ class Settings(qt.QWidget):
         self._show_strip()
 
     def _focus_safely(self) -> None:
-        """Of a page that comes to the front Qt gives the focus to the first field: not to one that a single
-        key would write."""
+        """Give the focus to the tabs if Qt has given it to the first field of a page that comes to the front,
+        and that is one that a single key would write."""
         focused = qt.QApplication.focusWidget()
         at_once = isinstance(focused, (qt.QAbstractButton, qt.QComboBox, qt.QAbstractSpinBox))
         if at_once and self._tabs.isAncestorOf(focused):

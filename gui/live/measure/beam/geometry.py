@@ -19,7 +19,7 @@ from penstock.receiver.models import Geometry
 UPRIGHT = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0)
 """Directions in which columns and rows increase: (right, down, along the beam) of each."""
 POINTS = 361
-"""Of a ring."""
+"""Points of a ring."""
 PLANCK_LIGHT = 12398.419843320026
 """h c in eV angstrom: exact since the SI of 2019."""
 
@@ -59,12 +59,12 @@ class Beam:
 
     @property
     def energy(self) -> float | None:
-        """Of a photon, in eV."""
+        """Energy of a photon, in eV."""
         return PLANCK_LIGHT / self.wavelength if self.wavelength else None
 
     @property
     def is_tilted(self) -> bool:
-        """Whether it is known not to be perpendicular to the beam."""
+        """True if it is known not to be perpendicular to the beam."""
         along = (self.orientation or UPRIGHT)[2::3]
         return any(abs(each) > 1e-6 for each in along)
 

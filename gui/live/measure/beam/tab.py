@@ -67,7 +67,7 @@ class BeamTab(qt.QWidget):
     """
 
     cross_shown = qt.Signal(bool)
-    """Whether the cross is drawn."""
+    """True if the cross is drawn."""
     rings_changed = qt.Signal()
     """`rings` are others."""
     use = qt.Signal(float, float)
@@ -78,7 +78,7 @@ class BeamTab(qt.QWidget):
         self._state = state
         self._rings: tuple[float, ...] = ()
         self._seen = True
-        """Whether one of the rings is in the picture, as far as is known."""
+        """True if one of the rings is in the picture, as far as is known."""
         self._wrong = ""
         """What of the last that was typed is no number; "" if nothing."""
         self._why_not: str | None = None

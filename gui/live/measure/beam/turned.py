@@ -65,7 +65,7 @@ class Turned:
 
     @property
     def is_turned(self) -> bool:
-        """Whether it is known that the image is not as it was sent."""
+        """True if it is known that the image is not as it was sent."""
         try:
             return bool(self._turns())
         except NotKnown:

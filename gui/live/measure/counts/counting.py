@@ -54,7 +54,7 @@ class Counting(qt.QObject):
     rectangle_counted = qt.Signal(object, object)
     """`LastFrame` of which the rectangle was taken, and its `Figures`; `None` twice: there are none."""
     says = qt.Signal(str, bool)
-    """Which pixels count; true: there are no figures, and why."""
+    """Sentence about the pixels that count; true: there are no figures, and why."""
 
     def __init__(
         self, rectangle: RectangleTool, facts: Facts, worker: Worker, asker: Worker,

@@ -27,7 +27,7 @@ class Figures:
     left_out: int
     """Pixels that do not: masked, in a gap, without a number."""
     saturated: int
-    """Of those that count."""
+    """Saturated pixels among those that count."""
     sum: float
     """An `int` of integer pixels, exact."""
     maximum: float | None
@@ -51,7 +51,7 @@ class Saturated:
     count: int | None
     """`None`: they are not counted, since the frame came in blocks."""
     some: bool
-    """Whether there are any."""
+    """True if there are any."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,7 +28,7 @@ class Profile:
 
     kind: Kind
     x: Values
-    """Of a line, pixels from its start; else columns, or rows, at their middles."""
+    """Pixels from the start of a line; else columns, or rows, at their middles."""
     y: Values
     """NaN where no pixel counts."""
 

@@ -23,7 +23,7 @@ from penstock.stins.texts import plural
 
 MOST_FRAMES = 100
 MOST_BYTES = 1 << 30
-"""Of the frames that are kept: fewer, if they are large."""
+"""Most bytes of the frames that are kept: fewer, if they are large."""
 SATURATED = np.float32(3e38)
 """Stands for a saturated pixel in what is drawn."""
 
@@ -104,7 +104,7 @@ class Treatment:
 
     @property
     def is_nothing(self) -> bool:
-        """Whether frames stay as they are."""
+        """True if frames stay as they are."""
         return (
             self.combine is Combine.NOTHING
             and self.mask is None and self.hot is None and self.background is None
@@ -220,7 +220,7 @@ class Treated(Whole):
 
     @property
     def combined(self) -> int:
-        """Of how many frames it is."""
+        """Number of frames that it is made of."""
         with self._lock:
             return self._made[2]
 
@@ -257,12 +257,12 @@ class Treated(Whole):
 
     @property
     def drawn_rule(self) -> PixelRule:
-        """By which the pixels of `drawn` count: which have no value is known."""
+        """Rule by which the pixels of `drawn` count: which have no value is known."""
         return PixelRule(float(SATURATED))
 
     @property
     def drawn_is_partial(self) -> bool:
-        """Whether values of `drawn` stand for pixels that are missing."""
+        """True if values of `drawn` stand for pixels that are missing."""
         return False
 
     @cached_property

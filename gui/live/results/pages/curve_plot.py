@@ -95,7 +95,7 @@ class CurvePlot(PlotWidget):
         self._names = Names()
         self._kind: object = None
         self._follows = True
-        """Whether the axes are ours to set: the user has not zoomed."""
+        """True if the axes are ours to set: the user has not zoomed."""
         self._setting = False
         colours = theme.current()
         self.setBackgroundColor(colours.window)

@@ -23,7 +23,7 @@ in any order."""
 MOST_ROWS = 4096
 """Rows of the image of all frames; a screen has no more."""
 MOST_BYTES = 1 << 26
-"""Of the image of all frames."""
+"""Most bytes of the image of all frames."""
 LEAST_ROWS = 64
 MOST_NUMBERS = 1 << 20
 """Frames of which a number is kept."""

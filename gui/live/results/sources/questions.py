@@ -38,7 +38,7 @@ class ResultSource(Protocol):
 
     @property
     def is_file(self) -> bool:
-        """Whether it is a file, which has no pipeline behind it."""
+        """True if it is a file, which has no pipeline behind it."""
 
     def status(self) -> Status:
         """Return the pipeline's state, and the account of its newest series."""

@@ -46,7 +46,7 @@ class Wish:
     """What is to be seen."""
 
     name: str = ""
-    """Of a result; "": nothing."""
+    """Name of a result; "": nothing."""
     page: Page = Page.CURVE
     frame: int | None = None
     """`None`: the newest."""
@@ -83,7 +83,7 @@ class Rectangle(Shown):
     values: npt.NDArray[Any]
     step: int
     loading: bool
-    """Whether more rows are known to be there."""
+    """True if more rows are known to be there."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
