@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import h5py
+import hdf5plugin  # noqa: F401  (registers the filters)
 import numpy as np
 import pytest
 
