@@ -209,7 +209,8 @@ def test_a_receiver_that_comes_back_gets_no_frame_of_an_acquisition_under_the_na
             pass
     with closing(ReceiverProcess(tmp_path, endpoint)) as receiver:
         again = stage._replace(receiver=receiver)
-        # "a" waits for a receiver for some seconds, in which this one may not have come; "b" waits for "a"
+        # "a" waits for a receiver for some seconds, in which this one may not have come; "b" waits for "a".
+        # On a busy machine others may be noticed only once the next one has begun: they are not taken either.
         status = stage.bridge.wait(
             lambda status: (
                 status.gateway is not None
@@ -220,13 +221,15 @@ def test_a_receiver_that_comes_back_gets_no_frame_of_an_acquisition_under_the_na
         assert status.gateway is not None
         again.file("c").close()
         names = {file.stem for file in receiver.root.glob("*.h5")}
-        assert names == ({"a", "c"} if status.gateway.taken == 2 else {"c"})
+        assert "c" in names and len(names) == status.gateway.taken
         for name in names:
             with h5py.File(receiver.root / f"{name}.h5") as file:
                 counted_by_hand(file, 1, set(), 5)
                 detector = file["entry/instrument/sim_1"]
                 assert detector["frame_time"][()] == pytest.approx(periods[name])
-    assert stage.bridge.log.read_text().count("its settings were read too late: ") == 1
+    said = stage.bridge.log.read_text()
+    why = ("its settings were read too late: ", "no receiver is connected")
+    assert sum(said.count(f"an acquisition was not taken: {each}") for each in why) == 3 - len(names)
 
 
 @pytest.mark.slow
@@ -257,9 +260,14 @@ def test_an_acquisition_that_is_stopped_a_single_one_and_one_behind_the_other(st
         stage.take(f"row{number}", 3, period=0.002)
         while stage.ioc.value("Acquire"):
             pass
-    stage.until(taken=7)
+    # on a busy machine one may be noticed only once the next one has begun: it is not taken
+    found = stage.bridge.wait(
+        lambda status: status.gateway is not None and status.gateway.taken + status.gateway.not_taken == 7
+    ).gateway
     stage.file("row4").close()
-    for number in range(5):
+    rows = [number for number in range(5) if (stage.receiver.root / f"row{number}.h5").exists()]
+    assert found is not None and len(rows) + 2 == found.taken
+    for number in rows:
         with h5py.File(stage.receiver.root / f"row{number}.h5") as file:
             counted_by_hand(file, before + 1 + 3 * number, set(), 3)
 
