@@ -129,7 +129,7 @@ def test_resources_are_read_from_an_installed_wheel(installed: Path) -> None:
         text=True,
     ).stdout.split()
     expected = {path.name for path in (ROOT / "resources").iterdir() if path.is_file()}
-    assert set(found) == {*expected, "commit"}
+    assert set(found) == expected
 
 
 def _version(packages: Path, **environment: str) -> str:
