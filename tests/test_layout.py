@@ -192,6 +192,11 @@ def test_a_docstring_without_a_subject_is_named_with_its_line_and_the_remedy(tmp
     subprocess.run([ROOT / ".ci" / "docstrings", room], check=True)
 
 
+def test_the_image_is_built_of_all_folders_of_code() -> None:
+    kept = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line[:1] == "!"}
+    assert set(FOLDERS) <= kept
+
+
 MOST_FILES, MOST_FLOORS = 20, 10
 """Files of a room beside its own rooms, and the longest chain of imports among all of them."""
 LISTS = {"penstock.cli"}
