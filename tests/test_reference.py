@@ -15,8 +15,8 @@ import pytest
 
 from penstock.devices._detector.detector import Detector
 from penstock.devices._detector.view_attributes import VIEW_ATTRIBUTES
+from penstock.devices._series.machine.states import TANGO_STATE
 from penstock.devices._series.settings import DEVICE_SETTINGS, PERIOD_ATTRIBUTES
-from penstock.devices._series.states import TANGO_STATE
 from penstock.devices._services import pipeline as pipeline_device
 from penstock.devices._services.receiver import STATUS_ATTRIBUTES
 from penstock.processing import models as processing_models

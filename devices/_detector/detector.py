@@ -24,10 +24,12 @@ from penstock.devices._detector.parameter_list import parameter_list
 from penstock.devices._detector.programs import Programs
 from penstock.devices._detector.streamer_link import streamer_link, streamer_properties
 from penstock.devices._detector.view_attributes import VIEW_ATTRIBUTES
-from penstock.devices._series.arming import ArmRefused
 from penstock.devices._series.checking import Answer, refused
 from penstock.devices._series.control import SeriesControl
-from penstock.devices._series.limits import WatchdogLimits
+from penstock.devices._series.machine.limits import WatchdogLimits
+from penstock.devices._series.machine.states import ACTIVE, TANGO_STATE, SeriesState
+from penstock.devices._series.machine.view import SeriesView
+from penstock.devices._series.refusals import ArmRefused
 from penstock.devices._series.settings import (
     PERIOD_ATTRIBUTES,
     ValueRefused,
@@ -38,9 +40,7 @@ from penstock.devices._series.settings import (
     periods,
     settings_of,
 )  # fmt: skip
-from penstock.devices._series.states import ACTIVE, TANGO_STATE, SeriesState
 from penstock.devices._series.streamer_process import StreamerLink
-from penstock.devices._series.view import SeriesView
 from penstock.devices._tango import events
 from penstock.devices._tango.attributes import (
     Unread,
@@ -395,7 +395,7 @@ class Detector(CheckedProperties):
             parse_metadata(str(value))
         self._limits.check(parameter, value)
         if self._box and name in self._camera_names():
-            self._control.box.set({name: value})  # the box then shows the value that it has set
+            self._control.set({name: value})  # the box then shows the value that it has set
             return
         if name in self._camera_names() and self._control.connected:
             self._take_limits(self._control.streamer.set({name: value}))

@@ -13,7 +13,7 @@ from penstock.devices._detector.detector import IDENTITY, PROPERTIES, Detector
 from penstock.devices._detector.parameter_list import ATTRIBUTE as PARAMETERS
 from penstock.devices._detector.streamer_link import streamer_properties
 from penstock.devices._detector.view_attributes import view_parameters
-from penstock.devices._series.arming import ArmRefused
+from penstock.devices._series.refusals import ArmRefused
 from penstock.devices._series.settings import DEVICE_SETTINGS, PERIOD_ATTRIBUTES
 from penstock.devices._tango.attributes import declare
 from penstock.devices._tango.device_properties import declared

@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from penstock.devices._series.arming import ArmRefused
 from penstock.devices._series.control import SeriesControl
-from penstock.devices._series.states import ACTIVE, SeriesState
+from penstock.devices._series.machine.states import ACTIVE, SeriesState
+from penstock.devices._series.refusals import ArmRefused
 from penstock.streamer.camera.settings import Value
 from penstock.streamer.remote.client import Description, Feature
 

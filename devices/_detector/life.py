@@ -17,9 +17,9 @@ from typing import Any, Protocol
 import tango
 
 from penstock.devices._series.control import SeriesControl
-from penstock.devices._series.last_series import PROCESS_END
+from penstock.devices._series.machine.last_series import PROCESS_END
+from penstock.devices._series.machine.states import ACTIVE
 from penstock.devices._series.record import SeriesRecord
-from penstock.devices._series.states import ACTIVE
 from penstock.devices._tango.publisher import Publisher
 
 log = logging.getLogger(__name__)

@@ -28,7 +28,7 @@ PATIENCE = 1.0
 
 def address_of(camera: type[Unit], record: SeriesRecord) -> str:
     """Return the address of the box's newest image; "" without one, or while the receiver takes a series."""
-    if not issubclass(camera, StreamingDetector) or not camera.newest_image or record.receiver_takes:
+    if not issubclass(camera, StreamingDetector) or not camera.newest_image or record.facts.receiver_takes:
         return ""
     return str(record.view.readings.get(camera.newest_image, ""))
 

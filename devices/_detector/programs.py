@@ -8,7 +8,8 @@ import time
 from collections.abc import Callable
 
 from penstock.cluster.client import ControlClient, NoAnswer
-from penstock.devices._series.arming import ARM_LIMIT, ArmRefused
+from penstock.devices._series.arming import ARM_LIMIT
+from penstock.devices._series.refusals import ArmRefused
 
 log = logging.getLogger(__name__)
 

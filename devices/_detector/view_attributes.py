@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from penstock.devices._series.view import SeriesView
+from penstock.devices._series.machine.view import SeriesView
 from penstock.devices._tango.attributes import Unread
 from penstock.streamer.camera.own_stream import StreamingDetector
 from penstock.streamer.camera.settings import Parameter, Value

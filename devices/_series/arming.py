@@ -1,7 +1,4 @@
-"""The steps of Arm until the hardware takes triggers: what can fail, fails here and not during the series.
-
-`arm_streamer` and `arm_box` call them in order, each for its kind of detector.
-"""
+"""Questions to both sides while a detector is armed: what can fail, fails here and not during the series."""
 
 from __future__ import annotations
 
@@ -9,6 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from penstock.devices._series.refusals import ArmRefused
 from penstock.receiver.client import ReceiverClient, ReceiverRefused
 from penstock.receiver.models import SeriesCheck, SeriesCheckResult, Status
 from penstock.stins.texts import plural
@@ -22,19 +20,6 @@ PEERS_LIMIT = 1.5
 between two attempts to connect (`receiver.connection.connecting.PAUSES`)."""
 POLL = 0.02
 """Seconds between two queries of the number of peers."""
-
-
-class ArmRefused(Exception):
-    """Arm was refused: `kind` is stable across versions, the sentence says what to change."""
-
-    def __init__(self, kind: str, message: str) -> None:
-        super().__init__(message)
-        self.kind = kind
-
-
-def not_idle(sentence: str) -> ArmRefused:
-    """Return the refusal for every state but ON, with the sentence of that state."""
-    return ArmRefused("not_idle", f"Arm is possible only in the state ON; now: {sentence}")
 
 
 class Budget:

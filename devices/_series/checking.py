@@ -9,10 +9,11 @@ from typing import TypeVar
 import msgspec
 
 from penstock.devices._series import arming
-from penstock.devices._series.arming import ArmRefused, Budget
+from penstock.devices._series.arming import Budget
+from penstock.devices._series.machine.states import ACTIVE, SeriesState
+from penstock.devices._series.machine.view import SeriesView
+from penstock.devices._series.refusals import ArmRefused, not_idle
 from penstock.devices._series.settings import ValueRefused
-from penstock.devices._series.states import ACTIVE, SeriesState
-from penstock.devices._series.view import SeriesView
 from penstock.receiver.client import ReceiverClient, ReceiverRefused, ReceiverUnavailable
 from penstock.receiver.models import Status
 from penstock.streamer.camera.settings import Settings, TriggerMode
@@ -94,7 +95,7 @@ class Checker:
             )  # fmt: skip
         try:
             if view.state is not SeriesState.IDLE:
-                raise arming.not_idle(view.sentence)
+                raise not_idle(view.sentence)
             client, budget = streamer(), Budget(self._clock, LIMIT)
             checked = self._once(client.control, lambda: client.check(settings))
             draft = msgspec.structs.replace(draft, frame_bytes=checked.frame_bytes)

@@ -1,40 +1,46 @@
 """The control loop of one detector: the commands of a series, from Arm to the closed file.
 
-It uses no Tango, no socket and no thread of its own: commands are calls, both clients' snapshots are kept in
-the `SeriesRecord`, and `step`, which one thread calls often, has the `SeriesWatchdog` check them.
+It uses no Tango: commands are calls, both clients' snapshots are kept in the `SeriesRecord`, and `step`,
+which one thread calls often, lets time pass. The `machine` decides what follows, and `effects` does it.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Mapping
 
 from penstock.devices._series import arming
-from penstock.devices._series.arm_box import BoxArming
-from penstock.devices._series.arm_streamer import NO_RECEIVER, NO_STREAMER, StreamerArming
-from penstock.devices._series.arming import ArmRefused
+from penstock.devices._series.arm_call import ArmCall
+from penstock.devices._series.arm_steps import NO_RECEIVER, NO_STREAMER, ArmSteps
+from penstock.devices._series.arming import Budget
 from penstock.devices._series.checking import Answer, Checker
-from penstock.devices._series.configuring import Configuring
-from penstock.devices._series.earlier_series import EarlierSeries
-from penstock.devices._series.limits import WatchdogLimits
+from penstock.devices._series.effects import Effects
+from penstock.devices._series.machine import events
+from penstock.devices._series.machine.facts import Facts
+from penstock.devices._series.machine.limits import WatchdogLimits
+from penstock.devices._series.machine.states import ACTIVE, SeriesState
+from penstock.devices._series.machine.view import SeriesView
+from penstock.devices._series.machine.watchdog import UNCHECKED
 from penstock.devices._series.next_frames import NextFrames
 from penstock.devices._series.record import SeriesRecord
-from penstock.devices._series.states import ACTIVE, Event, SeriesState
+from penstock.devices._series.refusals import ArmRefused, not_idle
 from penstock.devices._series.streamer_process import StreamerLink
-from penstock.devices._series.trigger_waits import TriggerWaits
-from penstock.devices._series.view import SeriesView
-from penstock.devices._series.watchdog import SeriesWatchdog, remedied, sentence
 from penstock.receiver.client import ReceiverClient
-from penstock.stins.texts import plural
-from penstock.streamer.camera.settings import Settings, TriggerMode
+from penstock.streamer.camera.settings import Settings, TriggerMode, Value
 from penstock.streamer.remote.client import Description, Prepared, StreamerClient
 
 log = logging.getLogger(__name__)
 
-UNCHECKED = "other consumers of the stream cannot be seen (unchecked)"
-"""Note for a detector that streams by itself: the peers of its box are unknown."""
 LEFT_OVER = ("prepared", "announced", "arming", "acquiring", "ending")
 """States of a streamer with a series of an earlier device process."""
+EXPECTED_BEYOND = 60.0
+"""Seconds beyond ArmedTimeLimit for which the receiver expects a series: the limit counts from the end of
+arming, and stopping takes time."""
+WAIT = 0.7
+"""Seconds for which a client waits for the box, so that writing an attribute returns within 1 s."""
+PATIENCE = 180.0
+"""Seconds for one call of the box, which may set every threshold or initialise the detector."""
 
 
 class SeriesControl:
@@ -50,8 +56,8 @@ class SeriesControl:
         changed: called after every change that requires a `step`; must return at once.
         limits: time limits of the watchdog.
         may_connect: returns whether the streamer may be opened; called often until it may.
-        armed_limit: see `TriggerWaits`.
-        trigger_limit: see `TriggerWaits`.
+        armed_limit: returns the most seconds from Arm to the first trigger; 0 for ever.
+        trigger_limit: returns the most seconds from a trigger or frame to the next; 0 for ever.
     """
 
     def __init__(
@@ -67,22 +73,15 @@ class SeriesControl:
         self._receiver = receiver
         self._clock = clock
         self._connected = connected
-        self._changed = changed
-        self.record = SeriesRecord(clock, changed)
+        self._armed_limit = armed_limit
+        self._trigger_limit = trigger_limit
+        self.record = SeriesRecord(clock, changed, limits, remote=not link.restartable)
         self.next_frames = NextFrames(self.record, receiver)
         self._checker = Checker(receiver, clock)
-        self._watchdog = SeriesWatchdog(
-            self.record, link.died, self, limits or WatchdogLimits(),
-            TriggerWaits(self.record, armed_limit, trigger_limit), remote=not link.restartable,
-        )  # fmt: skip
-        self.box = Configuring(self.record, lambda: self.streamer, connected, changed)
-        self._earlier = EarlierSeries(self.record)
-        self._arm_streamer = StreamerArming(self.record, receiver, link.died, self)
-        self._arm_box = BoxArming(self.record, receiver, self, prepared, self._on_armed, armed_limit)
-        self._box_changed = False
+        steps = ArmSteps(self.record, receiver, link.died, clock)
+        self._effects = Effects(self.record, receiver, lambda: self._streamer, steps, prepared, connected)
         self._streamer: StreamerClient | None = None
         self._endpoint = ""
-        self._in_arm = False
         self._closed = False
 
     @property
@@ -93,7 +92,7 @@ class SeriesControl:
     @property
     def connected(self) -> bool:
         """True if a streamer is connected."""
-        return self._streamer is not None and not self.record.streamer_lost
+        return self._facts.reachable
 
     @property
     def streamer(self) -> StreamerClient:
@@ -103,9 +102,13 @@ class SeriesControl:
             ArmRefused: there is none now.
         """
         streamer = self._streamer
-        if streamer is None or self.record.streamer_lost:
+        if streamer is None or self._facts.streamer_lost:
             raise ArmRefused("no_streamer", self.view.warning or self.view.sentence)
         return streamer
+
+    @property
+    def _facts(self) -> Facts:
+        return self.record.facts
 
     # Commands ---------------------------------------------------------------------------------
 
@@ -120,19 +123,22 @@ class SeriesControl:
             ArmRefused: the sentence says why; the state is IDLE again, or FAULT if the streamer is lost.
         """
         with self.record.lock:
-            view = self.view
-            if view.state is not SeriesState.IDLE:
-                raise arming.not_idle(view.sentence)
+            if self.view.state is not SeriesState.IDLE:
+                raise not_idle(self.view.sentence)
             streamer = self.streamer
-            self._in_arm = True
-            self.record.begin(settings)
-            self.record.move(Event.ARM, "Arming: checks, start message, hardware.")
-        procedure = self._arm_box if self.record.own_stream else self._arm_streamer
+            first = self.record.handle(events.Arm(settings, armed_by))
+            facts, limit = self._facts, self._armed_limit()
+        call = ArmCall(
+            facts.number, streamer, self._endpoint, settings, Budget(self._clock), facts.own_stream,
+            expected_for=limit + EXPECTED_BEYOND if limit else 0.0,
+        )  # fmt: skip
         try:
-            procedure.arm(streamer, self._endpoint, settings, armed_by)
+            self._effects.arm(call, first)
         finally:
-            self._in_arm = False
-            self._changed()
+            self._effects.happen(events.CallerGone())
+        error = self._facts.refusal
+        if error is not None:
+            raise ArmRefused(getattr(error, "kind", "unavailable"), str(error)) from error
 
     def check(self, settings: Settings, period: float) -> Answer:
         """Return what `arm` would answer, and the size of the series; in every state, without any change.
@@ -141,16 +147,17 @@ class SeriesControl:
             settings: settings of the next series.
             period: period of its frames, in seconds.
         """
-        record = self.record
-        status = record.receiver_status if record.receiver_silence is None else None
+        facts = self._facts
+        status = facts.receiver_status if facts.receiver_silence is None else None
         return self._checker.answer(
-            self.view, status, lambda: self.streamer, self._endpoint, settings, period,
-            unchecked=UNCHECKED if record.own_stream else "",
+            facts.view, status, lambda: self.streamer, self._endpoint, settings, period,
+            unchecked=UNCHECKED if facts.own_stream else "",
         )  # fmt: skip
 
     def measure(self, settings: Callable[[], Settings]) -> bool:
         """Find out the format of the next series' frames; return whether that was possible now."""
-        if self._in_arm or self.view.state not in (SeriesState.IDLE, SeriesState.FAULT) or not self.connected:
+        facts = self._facts
+        if facts.view.state not in (SeriesState.IDLE, SeriesState.FAULT) or not facts.reachable:
             return False
         return self.next_frames.ask(lambda: self.streamer, settings)
 
@@ -160,21 +167,24 @@ class SeriesControl:
         Raises:
             ArmRefused: no such series is running, or it takes no trigger now.
         """
-        view, settings = self.view, self.record.settings
-        if view.state is not SeriesState.TAKING:
-            raise ArmRefused("not_running", f"SoftwareTrigger needs an armed series; now: {view.sentence}")
-        if settings is not None and settings.trigger_mode is not TriggerMode.SOFTWARE:
-            raise ArmRefused(
-                "wrong_mode",
-                "SoftwareTrigger needs TriggerMode SOFTWARE; this series was armed with "
-                f"{settings.trigger_mode}",
-            )
-        streamer = self.streamer
-        self.record.trigger(1 if settings is None else settings.n_frames_per_trigger)
+        with self.record.lock:
+            view, settings = self.view, self._facts.settings
+            if view.state is not SeriesState.TAKING:
+                raise ArmRefused(
+                    "not_running", f"SoftwareTrigger needs an armed series; now: {view.sentence}"
+                )
+            if settings is not None and settings.trigger_mode is not TriggerMode.SOFTWARE:
+                raise ArmRefused(
+                    "wrong_mode",
+                    "SoftwareTrigger needs TriggerMode SOFTWARE; this series was armed with "
+                    f"{settings.trigger_mode}",
+                )
+            streamer = self.streamer
+            self.record.handle(events.Trigger(1 if settings is None else settings.n_frames_per_trigger))
         try:
             streamer.trigger()
         except NO_STREAMER as error:
-            self.record.untrigger(view.triggered)
+            self.record.handle(events.TriggerRefused(view.triggered))
             raise ArmRefused(getattr(error, "kind", "unavailable"), str(error)) from error
 
     def stop(self, cause: str = "") -> None:
@@ -183,8 +193,7 @@ class SeriesControl:
         Args:
             cause: reason in words, if no client has requested it.
         """
-        doing = sentence(cause or "the running frame is finished")
-        self._end(f"Stopping: {doing}", aborted=False, cause=cause)
+        self._happen_if(events.Stop(cause), SeriesState.ARMING, SeriesState.TAKING)
 
     def abort(self, by: str = "") -> None:
         """Drop queued frames and mark the file as aborted; without effect if no series is running.
@@ -192,7 +201,7 @@ class SeriesControl:
         Args:
             by: what ends the series, if not a client's Abort, such as "Init".
         """
-        self._end("Aborting: queued frames are dropped.", aborted=True, cause=by)
+        self._happen_if(events.Abort(by), SeriesState.ARMING, SeriesState.TAKING, SeriesState.STOPPING)
 
     def announce_end(self, by: str) -> None:
         """Tell the receiver that the series of a box ends before its time: no end message of a box says why.
@@ -201,10 +210,24 @@ class SeriesControl:
         Args:
             by: what ends the series.
         """
+        self._happen_if(events.ProcessEnds(by), SeriesState.TAKING, SeriesState.STOPPING)
+
+    def set(self, values: Mapping[str, Value]) -> None:
+        """Set parameters of the detector's own box; return when it has taken them, or after `WAIT` seconds.
+
+        Raises:
+            ArmRefused: the state is not IDLE, or the box refuses.
+        """
+        names = ", ".join(values)
         with self.record.lock:
-            runs = self.view.state in (SeriesState.TAKING, SeriesState.STOPPING)
-        if runs and self.record.own_stream and self.record.ready:
-            self._announce_end(f"ended by {by}", failed=True)
+            streamer = self.streamer
+            if self.view.state is not SeriesState.IDLE or self._facts.call is not None:
+                raise ArmRefused(
+                    "not_idle", f"{names} can be written only in the state ON; now: {self.view.sentence}"
+                )
+            self.record.handle(events.SetBox(names))
+            number = self._facts.calls
+        self._call_box(number, lambda: streamer.set(values, PATIENCE))
 
     def reset(self) -> None:
         """Leave FAULT: at once, or after the streamer has been restarted (state OFFLINE).
@@ -219,24 +242,24 @@ class SeriesControl:
             return
         self._end_at_receiver()
         if not self.connected or self._link.died() is not None:
-            self.record.move(Event.RECONNECT, "The streamer is being started.")
+            self.record.handle(events.Reconnect("The streamer is being started."))
             return
         try:
-            if self.record.own_stream:
-                self.box.reset()
+            if self._facts.own_stream:
+                self._reset_box()
                 return
             self.streamer.reset()
         except (ArmRefused, *NO_STREAMER) as error:
             # The camera or the box hangs in a call, or takes a series that was given up while its streamer
             # was silent: only a new process helps.
             kind = getattr(error, "kind", "unavailable")
-            hangs = not self.record.own_stream or kind in ("busy", "illegal_state")
+            hangs = not self._facts.own_stream or kind in ("busy", "illegal_state")
             if not (self._link.restartable and hangs):
                 raise ArmRefused(kind, str(error)) from error
             log.warning("the streamer cannot be reset, so it is restarted: %s", error)
-            self.record.move(Event.RECONNECT, "The streamer is being restarted.")
+            self.record.handle(events.Reconnect("The streamer is being restarted."))
         else:
-            self.record.move(Event.RESET, "Ready.")
+            self.record.handle(events.StreamerReset())
 
     def close(self) -> None:
         """Release the streamer; a child process ends its running series as a fault."""
@@ -246,21 +269,18 @@ class SeriesControl:
     # The loop ---------------------------------------------------------------------------------
 
     def step(self) -> None:
-        """Check both sides' snapshots against the time limits, and act; call it often, from one thread."""
+        """Let time pass: both sides' snapshots are checked against limits; call it often, from one thread."""
         if self._closed:
             return
-        if self.view.state is SeriesState.OFFLINE:
-            if self._may_connect(self.record):
-                self._connect()
-        elif not self._in_arm:
-            self._earlier.look()
-            self._watchdog.check()
-            if self._box_changed and self.connected:
-                self._box_changed = False
-                self.box.take_over()
+        if self.view.state is not SeriesState.OFFLINE:
+            died = self._link.died()
+            self._effects.happen(events.Tick(died, self._armed_limit(), self._trigger_limit()))
+        elif self._may_connect(self.record):
+            self._connect()
 
     def _connect(self) -> None:
         self._streamer = None
+        self.record.handle(events.Connecting())
         try:
             streamer = self._link.open()
             # In this order: the description of a box is read once it is idle.
@@ -272,142 +292,62 @@ class SeriesControl:
                 status = streamer.status()
             self._connected(streamer, description)
         except NO_STREAMER as error:
-            remedy = "Then call Reset, or Init if a property was changed."
-            self.record.move(Event.FAIL, f"{sentence(str(error))} {remedy}")
+            self.record.handle(events.NotConnected(str(error)))
             return
         self._endpoint = description.data_endpoint
         with self.record.lock:
             self._streamer = streamer
-            self.box.forget()
-            self.record.on_connected(description)
-            self._watchdog.left_over.begin()
-            if not description.own_stream or status.state == "idle":
-                self.record.move(Event.CONNECTED, "Ready.")
-            elif status.state == "fault":
-                self.record.move(Event.FAIL, remedied(status.message))
-            else:
-                self.record.move(Event.CONFIGURE, sentence(status.message or "The detector is being reached"))
+            self.record.handle(events.Connected(description, status))
         streamer.subscribe(self.record.on_streamer)
 
-    # Actions of the watchdog --------------------------------------------------------------------
-
-    def ready(self) -> None:
-        """Change to TAKING: the hardware takes triggers."""
-        with self.record.lock:
-            settings, view = self.record.settings, self.view
-            if view.state is not SeriesState.ARMING or settings is None:
-                return  # it has failed or was stopped meanwhile
-            where = f"into {view.filename}" if view.filename else "for live view, without a file"
-            frames = "frames until Stop" if view.unplanned else plural(view.planned, "frame")
-            pushes = self.record.own_stream and not self.record.expects  # others are published to everybody
-            more = f"; {UNCHECKED}" if pushes else ""
-            self.record.move(Event.READY, f"Taking {frames}, {settings.trigger_mode}, {where}{more}.")
-        self.record.catch_up()
-
-    def fail(self, cause: str, *, lost: bool = False) -> None:
-        """Fail the series, or the streamer without one; `lost`: the streamer is lost."""
-        record = self.record
-        with record.lock:
-            active = self.view.state in ACTIVE
-            record.failure = cause
-            record.streamer_lost = record.streamer_lost or lost
-            record.move(Event.FAIL, f"{sentence(cause)} Ending the series." if active else remedied(cause))
-        own = record.own_streamer_status
-        ended = own is not None and own.state in ("idle", "fault")
-        if active and self.connected and not ended:
-            if record.own_stream and self.view.unplanned:
-                self._announce_end(cause, failed=True)  # or the box's end message would make it complete
-            try:
-                self.streamer.abort(cause)
-            except NO_STREAMER as error:
-                log.warning("the streamer could not be aborted after a failure: %s", error)
-        if active and record.expects:
-            self.withdraw()
-
-    def finish(self) -> None:
-        """Disarm the detector's own box: every frame has been received."""
-        try:
-            self.streamer.stop("every frame has arrived")
-        except (ArmRefused, *NO_STREAMER) as error:
-            log.warning("the detector's box cannot be disarmed after its last frame: %s", error)
-
-    def is_configuring(self) -> bool:
-        """Return whether a call that sets or resets the detector's own box is running."""
-        return self.box.pending
-
-    def finish_configuring(self) -> None:
-        """Check whether the box is still busy with settings or Reset, and show the resulting values."""
-        self.box.finish()
-
-    def explain(self, why: str) -> None:
-        """Tell the receiver why the box has ended the series by itself; "" if frames were lost."""
-        self.record.stopped_by = why
-        self._announce_end(why, failed=True)
-
-    def repeat_end(self) -> None:
-        """Tell the receiver again that Stop or Abort ends the series: it may have begun only since."""
-        self._announce_end(self.record.announced_end, failed=self.record.aborted)
-
-    def withdraw(self) -> None:
-        """Tell the receiver not to expect the series any more; its status shows one that has begun."""
-        try:
-            self.record.on_receiver(self._receiver.forget(self.view.series))
-            self.record.withdrawn = True
-        except NO_RECEIVER as error:
-            log.warning("the receiver could not be told not to expect the series any more: %s", error)
-
-    def stop_receiver(self, reason: str) -> None:
-        """Have the receiver end the series, with this reason in the file."""
-        try:
-            self._receiver.stop(reason, failed=True)
-        except NO_RECEIVER as error:
-            log.warning("the receiver could not be told to stop: %s", error)
-
     # Parts ------------------------------------------------------------------------------------
+
+    def _happen_if(self, event: events.Event, *states: SeriesState) -> None:
+        """Let an event happen that is without effect in other states."""
+        with self.record.lock:
+            if self.view.state not in states:
+                return
+            wanted = self.record.handle(event)
+        self._effects.do(wanted)
+
+    def _reset_box(self) -> None:
+        with self.record.lock:
+            streamer = self.streamer
+            self.record.handle(events.ResetBox())
+            number = self._facts.calls
+        self._call_box(number, lambda: streamer.reset(PATIENCE))
+
+    def _call_box(self, number: int, call: Callable[[], object]) -> None:
+        """Have a thread call the box; wait for `WAIT` seconds.
+
+        Raises:
+            ArmRefused: it has answered with a refusal.
+        """
+        over, errors = threading.Event(), list[Exception]()
+
+        def run() -> None:
+            try:
+                call()
+            except NO_STREAMER as error:
+                errors.append(error)
+            finally:
+                self.record.handle(events.CallOver(number, str(*errors)))
+                over.set()
+
+        threading.Thread(target=run, name="configuring", daemon=True).start()
+        if not over.wait(WAIT):
+            self._effects.happen(events.CallLong(number))
+            return
+        self._effects.read_box(number)
+        for error in errors:
+            raise ArmRefused(getattr(error, "kind", "unavailable"), str(error)) from error
 
     def _end_at_receiver(self) -> None:
         """End the failed series at the receiver too: a receiver that was killed and restarted resumes it, and
         would wait for the rest."""
         try:
             self.record.on_receiver(self._receiver.status())  # it may have started again a moment ago
+            if self._facts.receiver_runs:
+                self._receiver.stop(f"the detector was reset: {self._facts.failure}", failed=True)
         except NO_RECEIVER as error:
             log.info("Reset continues without the receiver: %s", error)
-            return
-        if self.record.receiver_runs:
-            self.stop_receiver(f"the detector was reset: {self.record.failure}")
-
-    def _on_armed(self) -> None:
-        """Read the values back: the box may have changed them when it was configured."""
-        self._box_changed = True
-        self._changed()
-
-    def _end(self, doing: str, *, aborted: bool, cause: str = "") -> None:
-        record = self.record
-        with record.lock:
-            state = self.view.state
-            if state not in (SeriesState.ARMING, SeriesState.TAKING, SeriesState.STOPPING):
-                return
-            if state is SeriesState.STOPPING and (record.aborted or not aborted):
-                return
-            record.aborted = aborted
-            record.stopped_by = f"ended by {cause}" if aborted and cause else cause
-            record.move(Event.STOP, doing)
-            streamer = self._streamer
-        word = "Abort" if aborted else "Stop"
-        if record.own_stream and record.ready:
-            record.announced_end = f"ended by {word.lower()}{f': {cause}' if cause else ''}"
-            self._announce_end(record.announced_end, failed=aborted)
-        try:
-            if streamer is not None:
-                (streamer.abort if aborted else streamer.stop)(cause)
-        except NO_STREAMER as error:
-            # The series may have ended by itself a moment ago; `step` finds out.
-            log.warning("%s: %s", word, error)
-
-    def _announce_end(self, why: str, *, failed: bool) -> None:
-        """Tell the receiver before the box: the box's end message gives no reason, and frames that were never
-        taken would count as missing."""
-        try:
-            self._receiver.stop_at_end(self.view.series, why, failed=failed)
-        except NO_RECEIVER as error:
-            log.warning("the receiver could not be told that the series is %s: %s", why, error)

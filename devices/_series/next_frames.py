@@ -6,8 +6,10 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from penstock.devices._series.arming import ArmRefused, orientation
+from penstock.devices._series.arming import orientation
+from penstock.devices._series.machine.events import FormatFound
 from penstock.devices._series.record import SeriesRecord
+from penstock.devices._series.refusals import ArmRefused
 from penstock.devices._series.settings import ValueRefused
 from penstock.receiver.client import ReceiverClient, ReceiverRefused, ReceiverUnavailable
 from penstock.receiver.models import SeriesCheck
@@ -36,9 +38,9 @@ class NextFrames:
     def outdated(self) -> bool:
         """Return whether the receiver, whose transforms may change the frames, can be asked now and has not
         been asked since it appeared; call it often."""
-        if self._record.receiver_silence is not None:
+        if self._record.facts.receiver_silence is not None:
             self._asked_receiver = False  # it may come back with another configuration
-        return not self._asked_receiver and self._record.receiver_is_idle
+        return not self._asked_receiver and self._record.facts.receiver_is_idle
 
     def ask(self, streamer: Callable[[], StreamerClient], settings: Callable[[], Settings]) -> bool:
         """Find out the format; return whether the camera could be asked now.
@@ -47,11 +49,11 @@ class NextFrames:
             streamer: returns the streamer, or raises ArmRefused.
             settings: returns the settings of the next series, or raises ValueRefused.
         """
-        self._asked_receiver = self._record.receiver_is_idle
+        self._asked_receiver = self._record.facts.receiver_is_idle
         checked, turning = Checked(frames=0), {}
         try:
             next_settings = settings()
-            turning = orientation(next_settings) if self._record.own_stream else {}
+            turning = orientation(next_settings) if self._record.facts.own_stream else {}
             checked = streamer().check(next_settings)
         except ValueRefused:
             return True  # too many frames; their format is unchanged
@@ -59,7 +61,7 @@ class NextFrames:
             if getattr(error, "kind", "") == "busy":
                 return False
             log.debug("frames of the next series: %s", error)  # the command Check reports it
-        self._record.on_next_frames(checked.frame_bytes, *self._stored(checked, turning))
+        self._record.handle(FormatFound(checked.frame_bytes, *self._stored(checked, turning)))
         return True
 
     def _stored(self, checked: Checked, turning: Mapping[str, Any]) -> tuple[tuple[int, ...], str]:

@@ -11,7 +11,7 @@ import numpy as np
 import tango
 from tango.server import attribute, command
 
-from penstock.devices._series.states import RECEIVER_TANGO_STATE
+from penstock.devices._series.machine.states import RECEIVER_TANGO_STATE
 from penstock.devices._services import curve_feed
 from penstock.devices._services.configuring import Configuring, briefly
 from penstock.devices._services.pipeline_attributes import STATUS_ATTRIBUTES

@@ -9,7 +9,7 @@ from typing import Any
 import tango
 from tango.server import attribute, command
 
-from penstock.devices._series.states import RECEIVER_TANGO_STATE
+from penstock.devices._series.machine.states import RECEIVER_TANGO_STATE
 from penstock.devices._tango import events
 from penstock.devices._tango.attributes import attribute_options
 from penstock.devices._tango.device_properties import CheckedProperties, declared

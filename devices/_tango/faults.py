@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import tango
 
-from penstock.devices._series.arming import ArmRefused
+from penstock.devices._series.refusals import ArmRefused
 from penstock.devices._series.settings import ValueRefused
 from penstock.devices._tango.device_properties import PropertyRefused
 from penstock.devices._tango.tango_text import tango_error

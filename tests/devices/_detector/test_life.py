@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import threading
 import time
+from dataclasses import replace
 
 import pytest
 
 from penstock.devices._detector import life as module
 from penstock.devices._detector.life import Life
+from penstock.devices._series.machine import events
+from penstock.devices._series.machine.states import SeriesState
 from penstock.devices._series.record import SeriesRecord
-from penstock.devices._series.states import SeriesState
 from tests.devices._series.beamside import HeldClock
 from tests.devices._series.test_arm_box import BoxLoop
 from tests.devices._series.test_control import Loop, settings
@@ -154,12 +156,13 @@ def test_without_a_series_the_last_one_stays_and_arm_takes_the_note_away(ending:
     until(lambda: ending.may_connect, "over")
     assert ending.next.view.last_series == last
     assert ending.next.view.status == "The streamer is being started. Last series: as it was."
-    ending.next.begin(settings(3))
+    ending.next.facts = replace(ending.next.facts, view=replace(ending.next.view, state=SeriesState.IDLE))
+    ending.next.handle(events.Arm(settings(3), ""))
     assert ending.next.view.note == ""
 
 
 def test_an_arm_that_init_has_ended_leaves_the_series_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("penstock.devices._series.arm_box.ARM_LIMIT", 0.01)
+    monkeypatch.setattr("penstock.devices._series.arm_call.ARM_LIMIT", 0.01)
     loop = BoxLoop()
     ending = Ending(loop)
     held = loop.hold("prepare")

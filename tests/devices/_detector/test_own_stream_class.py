@@ -9,7 +9,7 @@ import pytest
 from penstock.devices._detector.detector_class import detector_class
 from penstock.devices._detector.streamer_link import streamer_properties
 from penstock.devices._detector.view_attributes import ACQUIRED, VIEW_ATTRIBUTES, view_parameters
-from penstock.devices._series.view import SeriesView
+from penstock.devices._series.machine.view import SeriesView
 from penstock.devices._tango.attributes import Unread
 from penstock.devices.simulator import Simulator
 from penstock.stins.messages import IndexSource

@@ -8,7 +8,7 @@ from contextlib import closing
 import pytest
 
 from penstock.devices._detector.programs import Programs
-from penstock.devices._series.arming import ArmRefused
+from penstock.devices._series.refusals import ArmRefused
 from penstock.hosts.child import free_port
 
 DEADLINE = 10.0

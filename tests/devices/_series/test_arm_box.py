@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from penstock.devices._series import arm_box
-from penstock.devices._series.arming import ArmRefused
+from penstock.devices._series import arm_call
 from penstock.devices._series.control import UNCHECKED, SeriesControl
+from penstock.devices._series.machine.states import SeriesState
+from penstock.devices._series.refusals import ArmRefused
 from penstock.devices._series.settings import live_settings
-from penstock.devices._series.states import SeriesState
 from penstock.receiver.client import ReceiverRefused
 from penstock.receiver.models import Counts
 from penstock.streamer.camera.settings import TriggerMode
@@ -55,7 +55,7 @@ class BoxLoop(Loop):
 
 @pytest.fixture
 def loop(monkeypatch: pytest.MonkeyPatch) -> Iterator[BoxLoop]:
-    monkeypatch.setattr(arm_box, "ARM_LIMIT", LATE)
+    monkeypatch.setattr(arm_call, "ARM_LIMIT", LATE)
     loop = BoxLoop()
     assert loop.state is SeriesState.IDLE
     yield loop
@@ -66,7 +66,7 @@ def loop(monkeypatch: pytest.MonkeyPatch) -> Iterator[BoxLoop]:
 @pytest.fixture
 def patient(loop: BoxLoop, monkeypatch: pytest.MonkeyPatch) -> BoxLoop:
     """A device whose Arm waits for as long as in life."""
-    monkeypatch.setattr(arm_box, "ARM_LIMIT", 2.2)
+    monkeypatch.setattr(arm_call, "ARM_LIMIT", 2.2)
     return loop
 
 

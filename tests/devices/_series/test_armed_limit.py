@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from penstock.devices._series.control import SeriesControl
+from penstock.devices._series.machine.states import SeriesState
 from penstock.devices._series.settings import live_settings
-from penstock.devices._series.states import SeriesState
 from penstock.streamer.camera.settings import TriggerMode
 from tests.devices._series.beamside import HeldClock, StandInLink, StandInReceiver, StandInStreamer
 from tests.devices._series.test_control import DAY, LIMITS, Loop, settings

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from penstock.devices._series.arming import ArmRefused
 from penstock.devices._series.checking import SHARED, Answer
+from penstock.devices._series.machine.states import SeriesState
+from penstock.devices._series.refusals import ArmRefused
 from penstock.devices._series.settings import live_settings
-from penstock.devices._series.states import SeriesState
 from penstock.receiver.client import ReceiverRefused
 from penstock.streamer.camera.settings import TriggerMode
 from penstock.streamer.remote.client import StreamerUnavailable

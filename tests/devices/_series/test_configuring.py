@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from penstock.devices._series import configuring
-from penstock.devices._series.arming import ArmRefused
-from penstock.devices._series.states import TANGO_STATE, SeriesState
+from penstock.devices._series import control
+from penstock.devices._series.machine.states import TANGO_STATE, SeriesState
+from penstock.devices._series.refusals import ArmRefused
 from penstock.streamer.remote.client import StreamerStatus
 from tests.devices._series.beamside import refused
 from tests.devices._series.test_arm_box import BoxLoop
@@ -23,7 +23,7 @@ ARMED_BY_OTHERS = StreamerStatus(
 
 @pytest.fixture
 def loop(monkeypatch: pytest.MonkeyPatch) -> Iterator[BoxLoop]:
-    monkeypatch.setattr(configuring, "WAIT", 0.05)
+    monkeypatch.setattr(control, "WAIT", 0.05)
     loop = BoxLoop()
     yield loop
     for event in loop.streamer.holds.values():
@@ -33,14 +33,14 @@ def loop(monkeypatch: pytest.MonkeyPatch) -> Iterator[BoxLoop]:
 @pytest.fixture
 def patient(loop: BoxLoop, monkeypatch: pytest.MonkeyPatch) -> BoxLoop:
     """A device whose writes wait for as long as in life."""
-    monkeypatch.setattr(configuring, "WAIT", 0.7)
+    monkeypatch.setattr(control, "WAIT", 0.7)
     return loop
 
 
 def test_what_the_box_takes_at_once_moves_nothing(patient: BoxLoop) -> None:
     loop = patient
     loop.control.record.entered()
-    loop.control.box.set({"Energy": 12000.0})
+    loop.control.set({"Energy": 12000.0})
     loop.wait(0.5)
     assert loop.updates[-1] == 12000.0
     assert loop.control.record.entered() == []
@@ -50,7 +50,7 @@ def test_what_the_box_refuses_at_once_is_raised(patient: BoxLoop) -> None:
     loop = patient
     loop.streamer.refuses["set"] = refused("camera", "12 keV is too much")
     with pytest.raises(ArmRefused, match="12 keV is too much") as refusal:
-        loop.control.box.set({"Energy": 12000.0})
+        loop.control.set({"Energy": 12000.0})
     assert refusal.value.kind == "camera"
     assert loop.state is SeriesState.IDLE
     assert loop.updates[-1] == 8000.0
@@ -59,7 +59,7 @@ def test_what_the_box_refuses_at_once_is_raised(patient: BoxLoop) -> None:
 def test_a_slow_box_is_configuring_until_it_confirms(loop: BoxLoop) -> None:
     let_go = loop.hold("set")
     begun = time.monotonic()
-    loop.control.box.set({"Energy": 12000.0})
+    loop.control.set({"Energy": 12000.0})
     assert time.monotonic() - begun < 1.0
     assert loop.state is SeriesState.CONFIGURING
     assert TANGO_STATE[loop.state] == "MOVING"
@@ -69,7 +69,7 @@ def test_a_slow_box_is_configuring_until_it_confirms(loop: BoxLoop) -> None:
         loop.control.arm(settings())
     assert refusal.value.kind == "not_idle"
     with pytest.raises(ArmRefused, match="only in the state ON"):
-        loop.control.box.set({"Energy": 9000.0})
+        loop.control.set({"Energy": 9000.0})
     let_go.set()
     loop.until(lambda: loop.state is SeriesState.IDLE, "ready")
     assert loop.updates[-1] == 12000.0
@@ -79,7 +79,7 @@ def test_a_slow_box_is_configuring_until_it_confirms(loop: BoxLoop) -> None:
 def test_a_late_failure_is_said_and_the_boxs_own_value_shown(loop: BoxLoop) -> None:
     let_go = loop.hold("set")
     loop.streamer.refuses["set"] = refused("camera", "12 keV is too much")
-    loop.control.box.set({"Energy": 12000.0})
+    loop.control.set({"Energy": 12000.0})
     let_go.set()
     loop.until(lambda: loop.state is SeriesState.IDLE, "ready")
     assert loop.sentence == "Ready. Energy was not set: 12 keV is too much."
@@ -176,7 +176,7 @@ def test_a_box_that_is_being_reached_at_start_is_moving_and_then_shown(loop: Box
 
 def test_a_streamer_that_dies_while_the_box_is_configured_is_a_fault(loop: BoxLoop) -> None:
     loop.hold("set")
-    loop.control.box.set({"Energy": 12000.0})
+    loop.control.set({"Energy": 12000.0})
     loop.link.death = "streamer of StandIn was killed by signal 9"
     loop.wait(0.2)
     assert loop.state is SeriesState.FAULT
@@ -186,7 +186,7 @@ def test_a_streamer_that_dies_while_the_box_is_configured_is_a_fault(loop: BoxLo
 def test_the_waiting_client_and_the_devices_thread_do_not_both_finish(patient: BoxLoop) -> None:
     loop = patient
     let_go = loop.hold("set")
-    writer = threading.Thread(target=loop.control.box.set, args=({"Energy": 12000.0},))
+    writer = threading.Thread(target=loop.control.set, args=({"Energy": 12000.0},))
     writer.start()
     loop.until(lambda: loop.streamer.now.state == "configuring", "being set")
     loop.wait(1.0)

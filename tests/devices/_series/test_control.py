@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from penstock.devices._series.arming import ArmRefused
 from penstock.devices._series.control import SeriesControl
-from penstock.devices._series.limits import WatchdogLimits
+from penstock.devices._series.machine.limits import WatchdogLimits
+from penstock.devices._series.machine.states import SeriesState
+from penstock.devices._series.refusals import ArmRefused
 from penstock.devices._series.settings import live_settings
-from penstock.devices._series.states import SeriesState
 from penstock.receiver.client import ReceiverUnavailable
 from penstock.receiver.models import Counts
 from penstock.streamer.camera.settings import Settings, TriggerMode

@@ -14,15 +14,15 @@ from collections.abc import Callable
 
 import msgspec
 
-from penstock.devices._series import arming
-from penstock.devices._series.arm_streamer import NO_RECEIVER, NO_STREAMER
-from penstock.devices._series.arming import ARM_LIMIT, ArmRefused, Budget
-from penstock.devices._series.record import SeriesRecord
-from penstock.devices._series.states import Event, SeriesState
-from penstock.devices._series.watchdog import Actions, sentence
+from penstock.devices._series.machine.states import Event, SeriesState
 from penstock.receiver.client import ReceiverClient
 from penstock.streamer.camera.settings import Settings
 from penstock.streamer.remote.client import Prepared, StreamerClient, StreamerRefused
+from tests.devices._series.former import arming
+from tests.devices._series.former.arm_streamer import NO_RECEIVER, NO_STREAMER
+from tests.devices._series.former.arming import ARM_LIMIT, ArmRefused, Budget
+from tests.devices._series.former.record import SeriesRecord
+from tests.devices._series.former.watchdog import Actions, sentence
 
 log = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from dataclasses import asdict
 
 import msgspec
 
-from penstock.devices._series.view import SeriesView
+from penstock.devices._series.machine.view import SeriesView
 from penstock.receiver.models import Series
 
 PROCESS_END = "the end of the device server"

@@ -5,21 +5,22 @@ Until its first frame the receiver does not take it, and there is no file.
 
 from __future__ import annotations
 
-from penstock.devices._series.record import SeriesRecord
+from penstock.devices._series.machine.draft import Draft
+from penstock.devices._series.machine.facts import Facts
 from penstock.stins.texts import plural
 from penstock.streamer.camera.settings import TriggerMode
 
 BY_ANOTHER = "another client has ended this series at the detector"
 
 
-def reason_of(record: SeriesRecord) -> str:
+def reason_of(facts: Facts) -> str:
     """Return why frames lack that the receiver waits for; "" if they were lost.
 
     Frames that a box has not dropped and that are missing at the end alone were never exposed, unless another
     consumer takes frames from the box: then some are missing in between.
     """
-    status, view = record.own_streamer_status, record.view
-    if status is None or record.aborted or record.stopped_by:
+    status, view = facts.own_streamer_status, facts.view
+    if status is None or facts.aborted or facts.stopped_by:
         return ""
     taken = 0 if view.latest_frame is None else view.latest_frame + 1
     counts = view.counts
@@ -28,50 +29,50 @@ def reason_of(record: SeriesRecord) -> str:
     return (status.ended_by or BY_ANOTHER) if early else ""
 
 
-def warning(record: SeriesRecord) -> str:
+def warning(facts: Facts) -> str:
     """Return a warning that the receiver takes another series while it waits for this one; "" if not."""
-    if not (record.receiver_expects and record.receiver_takes):
+    if not (facts.receiver_expects and facts.receiver_takes):
         return ""
     return "The receiver takes a series that somebody else has started; this one waits for its first frame."
 
 
-def forgotten(record: SeriesRecord) -> str:
+def forgotten(facts: Facts) -> str:
     """Return why a series fails that the receiver neither expects nor takes any more."""
-    takes = ", and takes a series that it counts as somebody else's" if record.receiver_takes else ""
+    takes = ", and takes a series that it counts as somebody else's" if facts.receiver_takes else ""
     return (
         "the receiver no longer knows this series: it was restarted, or another device has announced one in "
         f"its place, or ArmedTimeLimit was raised after Arm{takes}; the detector was aborted"
     )
 
 
-def is_over(record: SeriesRecord, patience: float) -> bool:
+def is_over(draft: Draft, patience: float) -> bool:
     """Return whether no first frame is to come, now that the box has ended the series.
 
     Args:
-        record: record of the series.
+        draft: facts of the series.
         patience: seconds that a frame may be under way.
     """
-    return not record.view.acquired or record.without_progress() > patience
+    return not draft.view.acquired or draft.without_progress() > patience
 
 
-def lost(record: SeriesRecord) -> str:
+def lost(facts: Facts) -> str:
     """Return why a series fails whose frames were taken, none of which has arrived; "" if none was taken."""
-    if not record.view.acquired:
+    if not facts.view.acquired:
         return ""
     return (
-        f"the detector has taken {plural(record.view.acquired, 'frame')}, and none has reached the receiver; "
+        f"the detector has taken {plural(facts.view.acquired, 'frame')}, and none has reached the receiver; "
         "does the detector's software publish every frame, and at the endpoint of the receiver's source?"
     )
 
 
-def verdict(record: SeriesRecord) -> str:
+def verdict(facts: Facts) -> str:
     """Return how a series has ended of which no frame was taken: "0 of 5 triggers: ended by stop, …"."""
-    settings = record.settings
+    settings = facts.settings
     internal = settings is not None and settings.trigger_mode is TriggerMode.INTERNAL
     each = "frame" if internal else "trigger"
     account = (
         f"0 of {plural(settings.n_triggers, each)}" if settings and settings.n_triggers else f"0 {each}s"
     )
-    status = record.own_streamer_status
-    why = record.stopped_by or record.announced_end or (status.ended_by if status else "") or BY_ANOTHER
+    status = facts.own_streamer_status
+    why = facts.stopped_by or facts.announced_end or (status.ended_by if status else "") or BY_ANOTHER
     return f"{account}: {why}, before the first frame; no file was written."

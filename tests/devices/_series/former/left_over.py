@@ -6,8 +6,8 @@ the new streamer does not know the series. Or its end message was lost, and no d
 
 from __future__ import annotations
 
-from penstock.devices._series.record import SeriesRecord
 from penstock.receiver.models import Series
+from tests.devices._series.former.record import SeriesRecord
 
 RESTARTED = "the device server was restarted during the series, and nothing more came"
 """Why such a series is ended."""

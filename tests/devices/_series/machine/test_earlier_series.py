@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from penstock.devices._series.earlier_series import summary
+from penstock.devices._series.machine.earlier_series import summary
 from penstock.receiver.models import Counts, Series
+from tests.devices._series.machine.test_left_over import SERIES, Restarted
 from tests.devices._series.test_control import settings
-from tests.devices._series.test_left_over import SERIES, Restarted
 
 OVER = Series(
     id="before", filename="/data/x.h5", active=False, complete=False, started=1e9, ended=1e9 + 5,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from penstock.devices._series.control import SeriesControl
-from penstock.devices._series.limits import WatchdogLimits
-from penstock.devices._series.states import SeriesState
+from penstock.devices._series.machine.limits import WatchdogLimits
+from penstock.devices._series.machine.states import SeriesState
 from penstock.receiver.models import Status
 from penstock.streamer.camera.settings import TriggerMode
 from tests.devices._series.beamside import (

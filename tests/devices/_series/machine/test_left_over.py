@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from penstock.devices._series.control import SeriesControl
-from penstock.devices._series.states import SeriesState
+from penstock.devices._series.machine.states import SeriesState
 from penstock.receiver.models import Series
 from tests.devices._series.beamside import HeldClock, StandInLink, StandInReceiver, StandInStreamer
 from tests.devices._series.test_control import LIMITS, Loop, settings

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from penstock.devices._series.limits import WatchdogLimits
-from penstock.devices._series.record import SeriesRecord
-from penstock.devices._series.states import SeriesState
+from penstock.devices._series.machine.limits import WatchdogLimits
+from penstock.devices._series.machine.states import SeriesState
+from tests.devices._series.former.record import SeriesRecord
 
 
 class Silence:

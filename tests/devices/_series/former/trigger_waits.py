@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from penstock.devices._series.record import SeriesRecord
 from penstock.stins.texts import plural
 from penstock.streamer.camera.settings import TriggerMode
+from tests.devices._series.former.record import SeriesRecord
 
 SHOWN_AFTER = 5.0
 """Seconds without a trigger after which it is shown how long ago the last one was."""

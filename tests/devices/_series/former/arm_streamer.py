@@ -6,14 +6,14 @@ import contextlib
 import logging
 from collections.abc import Callable
 
-from penstock.devices._series import arming
-from penstock.devices._series.arming import ArmRefused, Budget
-from penstock.devices._series.record import SeriesRecord
-from penstock.devices._series.states import Event
-from penstock.devices._series.watchdog import Actions, remedied, sentence
+from penstock.devices._series.machine.states import Event
 from penstock.receiver.client import ReceiverClient, ReceiverRefused, ReceiverUnavailable
 from penstock.streamer.camera.settings import Settings
 from penstock.streamer.remote.client import StreamerClient, StreamerRefused, StreamerUnavailable
+from tests.devices._series.former import arming
+from tests.devices._series.former.arming import ArmRefused, Budget
+from tests.devices._series.former.record import SeriesRecord
+from tests.devices._series.former.watchdog import Actions, remedied, sentence
 
 log = logging.getLogger(__name__)
 

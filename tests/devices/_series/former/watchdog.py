@@ -11,17 +11,17 @@ import logging
 from collections.abc import Callable
 from typing import Protocol
 
-from penstock.devices._series import expected
-from penstock.devices._series.expected import reason_of
-from penstock.devices._series.left_over import RESTARTED, LeftOver
-from penstock.devices._series.limits import WatchdogLimits
-from penstock.devices._series.record import SeriesRecord
-from penstock.devices._series.silence import Silence
-from penstock.devices._series.states import Event, SeriesState
-from penstock.devices._series.trigger_waits import TriggerWaits
-from penstock.devices._series.view import account_sentence, beyond_counts
+from penstock.devices._series.machine.limits import WatchdogLimits
+from penstock.devices._series.machine.states import Event, SeriesState
+from penstock.devices._series.machine.view import account_sentence, beyond_counts
 from penstock.stins.texts import plural
 from penstock.streamer.remote.client import StreamerStatus
+from tests.devices._series.former import expected
+from tests.devices._series.former.expected import reason_of
+from tests.devices._series.former.left_over import RESTARTED, LeftOver
+from tests.devices._series.former.record import SeriesRecord
+from tests.devices._series.former.silence import Silence
+from tests.devices._series.former.trigger_waits import TriggerWaits
 
 log = logging.getLogger(__name__)
 

@@ -10,13 +10,13 @@ import logging
 import threading
 from collections.abc import Callable, Mapping
 
-from penstock.devices._series.arm_streamer import NO_STREAMER
-from penstock.devices._series.arming import ArmRefused
-from penstock.devices._series.record import SeriesRecord
-from penstock.devices._series.states import Event, SeriesState
-from penstock.devices._series.watchdog import remedied, sentence, warning_of
+from penstock.devices._series.machine.states import Event, SeriesState
 from penstock.streamer.camera.settings import Value
 from penstock.streamer.remote.client import Description, StreamerClient, StreamerStatus
+from tests.devices._series.former.arm_streamer import NO_STREAMER
+from tests.devices._series.former.arming import ArmRefused
+from tests.devices._series.former.record import SeriesRecord
+from tests.devices._series.former.watchdog import remedied, sentence, warning_of
 
 log = logging.getLogger(__name__)
 

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from penstock.devices._series import arm_box
-from penstock.devices._series.arm_box import EXPECTED_BEYOND, TAKEN_LIMIT
-from penstock.devices._series.arming import ArmRefused
-from penstock.devices._series.control import SeriesControl
-from penstock.devices._series.states import SeriesState
+from penstock.devices._series import arm_call
+from penstock.devices._series.arm_steps import TAKEN_LIMIT
+from penstock.devices._series.control import EXPECTED_BEYOND, SeriesControl
+from penstock.devices._series.machine.states import SeriesState
+from penstock.devices._series.refusals import ArmRefused
 from penstock.receiver.client import ReceiverRefused
 from penstock.streamer.camera.settings import TriggerMode
 from tests.devices._series.beamside import HeldClock, StandInLink, StandInQuietBox, StandInReceiver, refused
@@ -164,8 +164,8 @@ def test_a_receiver_that_was_restarted_fails_the_series_at_once(loop: QuietLoop)
     loop.control.arm(settings(5))
     loop.receiver.expected = None
     loop.wait(3.0)
-    assert "no longer knows this series: it was restarted" in loop.control.record.failure
-    assert "or ArmedTimeLimit was raised after Arm" in loop.control.record.failure
+    assert "no longer knows this series: it was restarted" in loop.control.record.facts.failure
+    assert "or ArmedTimeLimit was raised after Arm" in loop.control.record.facts.failure
     assert "abort" in loop.streamer.calls
     loop.wait(5.0)
     assert loop.state is SeriesState.FAULT
@@ -179,7 +179,7 @@ def test_a_receiver_that_was_restarted_and_takes_the_rest_as_somebody_elses_is_t
     loop.frame()
     loop.receiver.begin("somebody", 0)
     loop.wait(3.0)
-    assert "takes a series that it counts as somebody else's" in loop.control.record.failure
+    assert "takes a series that it counts as somebody else's" in loop.control.record.facts.failure
 
 
 def test_somebody_elses_series_meanwhile_is_said_and_ends_nothing(loop: QuietLoop) -> None:
@@ -225,7 +225,7 @@ def test_an_entry_that_is_gone_when_the_box_is_armed_is_a_refusal(loop: QuietLoo
 def test_stop_while_the_box_is_being_armed_takes_the_entry_back(
     loop: QuietLoop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(arm_box, "ARM_LIMIT", 0.05)
+    monkeypatch.setattr(arm_call, "ARM_LIMIT", 0.05)
     loop.hold("start")
     loop.control.arm(settings(3))
     assert loop.state is SeriesState.ARMING

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from penstock.devices._series.arming import ArmRefused
+from penstock.devices._series.machine.states import SeriesState
+from penstock.devices._series.refusals import ArmRefused
 from penstock.devices._series.settings import live_settings
-from penstock.devices._series.states import SeriesState
 from penstock.receiver.models import Counts
 from tests.devices._series.beamside import refused
 from tests.devices._series.test_control import LIMITS, Loop, settings

@@ -7,7 +7,7 @@ import itertools
 import pytest
 import tango
 
-from penstock.devices._series.states import (
+from penstock.devices._series.machine.states import (
     ACTIVE,
     RECEIVER_TANGO_STATE,
     TABLE,

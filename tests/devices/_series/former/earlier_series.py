@@ -5,12 +5,12 @@ A receiver takes the series of one detector, whoever arms them; it does not know
 
 from __future__ import annotations
 
-from penstock.devices._series.last_series import PROCESS_END, last_series
-from penstock.devices._series.left_over import RESTARTED
-from penstock.devices._series.record import SeriesRecord
-from penstock.devices._series.view import SeriesView, account_sentence, beyond_counts
+from penstock.devices._series.machine.view import SeriesView, account_sentence, beyond_counts
 from penstock.receiver.models import Counts, Series
 from penstock.streamer.camera.driver import TOLD_TO_END
+from tests.devices._series.former.last_series import PROCESS_END, last_series
+from tests.devices._series.former.left_over import RESTARTED
+from tests.devices._series.former.record import SeriesRecord
 
 
 class EarlierSeries:

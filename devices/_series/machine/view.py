@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from penstock.devices._series.states import ACTIVE, SeriesState
+from penstock.devices._series.machine.states import ACTIVE, SeriesState
 from penstock.receiver.models import Counts, Status
 from penstock.stins.texts import plural
 from penstock.streamer.camera.settings import Value

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from penstock.devices._detector.view_attributes import VIEW_ATTRIBUTES
-from penstock.devices._series.view import SeriesView
+from penstock.devices._series.machine.view import SeriesView
 from penstock.devices._tango.attributes import Unread
 from penstock.receiver.models import Series, Status
 from penstock.streamer.remote.client import StreamerStatus
