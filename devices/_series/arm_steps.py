@@ -44,16 +44,19 @@ class ArmSteps:
         record: of the device's series.
         receiver: client of the receiver.
         died: returns how the streamer's process ended, `None` while it lives.
+        clock: monotonic seconds.
+        prepared: called with a series that a box has been configured for, from the thread of the arming.
     """
 
     def __init__(
         self, record: SeriesRecord, receiver: ReceiverClient, died: Callable[[], str | None],
-        clock: Callable[[], float],
+        clock: Callable[[], float], prepared: Callable[[Prepared], None],
     ) -> None:  # fmt: skip
         self.died = died
         self._record = record
         self._receiver = receiver
         self._clock = clock
+        self._prepared = prepared
         self._steps: dict[Step, Callable[[ArmCall], Any]] = {
             Step.PREPARE: self._prepare,
             Step.CHECK: self._check,
@@ -84,15 +87,17 @@ class ArmSteps:
 
     # The steps
 
-    def _prepare(self, call: ArmCall) -> Prepared:
+    def _prepare(self, call: ArmCall) -> None:
         streamer, settings = call.streamer, call.settings
-        prepared = streamer.prepare(settings, PATIENCE) if call.own_stream else streamer.prepare(settings)
-        call.prepared = prepared
-        return prepared
+        call.prepared = (
+            streamer.prepare(settings, PATIENCE) if call.own_stream else streamer.prepare(settings)
+        )
 
     def _check(self, call: ArmCall) -> tuple[Prepared, SeriesCheckResult]:
-        prepared = _series(call)
-        budget = Budget(self._clock) if call.own_stream else call.budget
+        prepared, budget = _series(call), call.budget
+        if call.own_stream:
+            self._prepared(prepared)
+            budget = Budget(self._clock)
         found = arming.check_receiver(
             self._receiver, call.streamer, call.settings, prepared, call.endpoint, budget,
             own_stream=call.own_stream,

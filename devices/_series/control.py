@@ -78,8 +78,8 @@ class SeriesControl:
         self.record = SeriesRecord(clock, changed, limits, remote=not link.restartable)
         self.next_frames = NextFrames(self.record, receiver)
         self._checker = Checker(receiver, clock)
-        steps = ArmSteps(self.record, receiver, link.died, clock)
-        self._effects = Effects(self.record, receiver, lambda: self._streamer, steps, prepared, connected)
+        steps = ArmSteps(self.record, receiver, link.died, clock, prepared)
+        self._effects = Effects(self.record, receiver, lambda: self._streamer, steps, connected)
         self._streamer: StreamerClient | None = None
         self._endpoint = ""
         self._closed = False

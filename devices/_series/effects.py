@@ -19,7 +19,7 @@ from penstock.devices._series.machine.actions import Action, RunStep, Undo
 from penstock.devices._series.record import SeriesRecord
 from penstock.devices._series.refusals import ArmRefused
 from penstock.receiver.client import ReceiverClient
-from penstock.streamer.remote.client import Description, Prepared, StreamerClient
+from penstock.streamer.remote.client import Description, StreamerClient
 
 log = logging.getLogger(__name__)
 
@@ -35,20 +35,17 @@ class Effects:
         receiver: client of the receiver.
         client: returns the client of the streamer, even of one that does not answer.
         steps: makes the calls of Arm.
-        prepared: called with a series that a box has been configured for, from the thread of the arming.
         read: called with the values of a box, in the thread of a client or of the watchdog.
     """
 
     def __init__(
         self, record: SeriesRecord, receiver: ReceiverClient, client: Callable[[], StreamerClient | None],
-        steps: ArmSteps, prepared: Callable[[Prepared], None],
-        read: Callable[[StreamerClient, Description], None],
+        steps: ArmSteps, read: Callable[[StreamerClient, Description], None],
     ) -> None:  # fmt: skip
         self._record = record
         self._receiver = receiver
         self._client = client
         self._steps = steps
-        self._prepared = prepared
         self._read = read
         self._calls: dict[int, ArmCall] = {}
         """By number, those whose steps are being done: one, and those that were given up."""
@@ -58,7 +55,6 @@ class Effects:
             actions.StopAtEnd: self._stop_at_end,
             actions.Withdraw: self._withdraw,
             actions.ReadBox: self._read_box,
-            actions.ShowPrepared: lambda action: prepared(action.prepared),
             actions.RunStep: self._later,
             actions.Undo: self._later,
             actions.Answer: self._answer,

@@ -6,7 +6,6 @@ import msgspec
 
 from penstock.devices._series.machine.procedures import Step
 from penstock.devices._series.machine.view import SeriesView
-from penstock.streamer.remote.client import Prepared
 
 
 class Action(msgspec.Struct, frozen=True):
@@ -89,12 +88,6 @@ class Answer(Action, frozen=True):
     number: int
     over: bool = True
     """True if nothing of this Arm is left to be done."""
-
-
-class ShowPrepared(Action, frozen=True):
-    """Show what the box has made of the settings."""
-
-    prepared: Prepared
 
 
 class ReadBox(Action, frozen=True):

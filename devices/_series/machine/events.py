@@ -147,13 +147,13 @@ class StepDone(Event, frozen=True):
     """A step of Arm is done.
 
     Attributes:
-        learned: the series as the streamer will send it; with how the receiver will take it; a snapshot of
-            the receiver; or whether the hardware takes triggers already.
+        learned: the series as the streamer will send it and the receiver will take it; a snapshot of the
+            receiver; or whether the hardware takes triggers already.
     """
 
     number: int
     step: Step
-    learned: Prepared | tuple[Prepared, SeriesCheckResult] | Status | bool | None = None
+    learned: tuple[Prepared, SeriesCheckResult] | Status | bool | None = None
 
 
 class StepFailed(Event, frozen=True):

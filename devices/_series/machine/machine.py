@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from penstock.devices._series.machine import events
-from penstock.devices._series.machine.actions import Action, Answer, RunStep, ShowPrepared, Undo
+from penstock.devices._series.machine.actions import Action, Answer, RunStep, Undo
 from penstock.devices._series.machine.draft import Draft, Moment
 from penstock.devices._series.machine.facts import BoxCall, Facts
 from penstock.devices._series.machine.procedures import Procedure, procedure
@@ -141,9 +141,7 @@ def _step_done(draft: Draft, event: events.StepDone) -> None:
     if number != draft.facts.number or draft.view.state is not SeriesState.ARMING:
         _undo(draft, number, "")
         return
-    if isinstance(learned, Prepared) and draft.facts.own_stream:
-        draft.do(ShowPrepared(learned))
-    elif isinstance(learned, tuple):
+    if isinstance(learned, tuple):
         _name(draft, *learned)
     elif isinstance(learned, Status):
         _receiver_told(draft, events.ReceiverTold(learned))

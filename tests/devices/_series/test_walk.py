@@ -69,6 +69,8 @@ class Side:
         self.streamer: Any = KINDS[kind](self.receiver)
         self.link = StandInLink(self.streamer)
         self.link.restartable = not remote
+        self.two = False
+        """Whether two threads of arming were let go at once, whose calls have no order."""
         self.answers: list[Any] = []
         self.read: list[Any] = []
         self.control: Any = module.SeriesControl(
@@ -94,7 +96,7 @@ class Side:
         entered = [timeless(each) for each in self.control.record.entered()]
         return {
             "view": timeless(view), "entered": entered, "answers": self.answers[-2:], "read": self.read[-5:],
-            "calls": streamer.calls[-10:], "number of calls": len(streamer.calls), "clock": self.clock.now,
+            "calls": sorted(streamer.calls) if self.two else streamer.calls[-10:], "number of calls": len(streamer.calls), "clock": self.clock.now,
             "reasons": streamer.end_reasons[-3:], "stops": receiver.stops[-3:],
             "number of stops": len(receiver.stops), "told": receiver.told[-3:],
             "number told": len(receiver.told), "forgotten": len(receiver.forgotten),
@@ -298,6 +300,9 @@ class Walk:
 
     def let_go(self) -> None:
         held, self.held = self.held, []
+        for side in self.sides:
+            arming = [each for each in threading.enumerate() if each.name in ("arming", "configuring")]
+            side.two = side.two or len(arming) > 2
         for pair in held:
             for each in pair:
                 each.set()
@@ -362,7 +367,7 @@ OPERATIONS: dict[str, tuple[float, Callable[[Walk], None]]] = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("seed", [232, 270, *range(300, 306)])
+@pytest.mark.parametrize("seed", [232, 270, *range(400, 410)])
 def test_both_do_the_same(kind: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(arm_call, "ARM_LIMIT", 0.03)
     monkeypatch.setattr(arm_box, "ARM_LIMIT", 0.03)
