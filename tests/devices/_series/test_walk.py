@@ -287,6 +287,8 @@ class Walk:
         frames = self.random.choice((1, 3, 3, 0))
         chosen = settings(frames, mode, save_raw=self.random.random() < 0.8)
         by = self.random.choice(("", "ascan"))
+        if any(each.name == "arming" for each in threading.enumerate()):
+            self.let_go()  # the threads of two Arms have no order
         self.both(lambda side: side.control.arm(chosen, by))
 
     def hold(self) -> None:
