@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.hosts.child import PYTHON, ProcessFailed
-from penstock_bench.cases import Case
+from penstock_bench.cases import Case, load_name
 from penstock_bench.results import Group, Results, Turn, Turns, file_system
 
 HERE = Path(__file__).resolve().parent
@@ -142,6 +142,18 @@ def packages_with(package: str) -> Path:
     return packages
 
 
+def program_of_others(name: str) -> str:
+    """Return the path of a program of others.
+
+    Raises:
+        NotMeasured: it is not here.
+    """
+    program = JUDGES / "bin" / name
+    if not program.is_file():
+        raise NotMeasured(f"there is no {program}; make judges installs it")
+    return str(program)
+
+
 def measure(
     case: Case, results: Results, bench: Bench, only: Sequence[str] = (), *, again: bool = True
 ) -> Iterator[Group]:
@@ -159,7 +171,7 @@ def measure(
     """
     module, _, function = case.measure.partition(":")
     for load in case.loads:
-        name = str(getattr(load, "name", load))
+        name = load_name(load)
         there = results.get(case.name, name)
         if (only and name not in only) or (not again and there and there.rounds >= bench.rounds):
             continue

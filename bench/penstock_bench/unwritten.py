@@ -120,7 +120,7 @@ def _measure() -> None:
     Outputs.end, SeriesWriter.flush = end, flush  # type: ignore[method-assign]
 
 
-class Series(msgspec.Struct, frozen=True, tag_field="figures", tag="series"):
+class Series(msgspec.Struct, frozen=True):
     """What the counted frames of a series have cost the loop, in seconds of processor time."""
 
     frames: int
@@ -129,20 +129,6 @@ class Series(msgspec.Struct, frozen=True, tag_field="figures", tag="series"):
     """For all frames, without flushes."""
     flushes: int
     flush_seconds: float
-
-    @property
-    def frame_us(self) -> float:
-        """Microseconds per frame."""
-        return self.frame_seconds / self.frames * 1e6
-
-    @property
-    def flush_us(self) -> float:
-        """Microseconds per flush; 0 without any."""
-        return self.flush_seconds / max(self.flushes, 1) * 1e6
-
-
-FIGURES = '{"figures":"series"'
-"""How the line begins that the data process prints at the end of a series."""
 
 
 class Clock:

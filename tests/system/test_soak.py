@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock_bench import soak
+from penstock_bench import soak, soak_panel
 from penstock_bench.runner import Bench, NotMeasured
 
 SECONDS = 6.0
@@ -38,7 +38,7 @@ def test_growth_is_the_most_of_the_second_half_once_queues_are_full() -> None:
 
 def test_the_growth_of_a_panel_is_that_between_both_ends_once_caches_are_filled() -> None:
     caches = [10_000_000 * number for number in range(20)]
-    assert soak.growth([*caches, *(10**9 + 1000 * number for number in range(180))]) == pytest.approx(
+    assert soak_panel.growth([*caches, *(10**9 + 1000 * number for number in range(180))]) == pytest.approx(
         1000, rel=0.1
     )
 
