@@ -28,7 +28,7 @@ class Case(NamedTuple):
     rival: str = ""
     """Contender with whose figure those of the others are compared in the table; "" for none."""
     figure: str = ""
-    """Which one; several are added, see `Group.values`."""
+    """Name of it; several are added, see `Group.values`."""
     cell: str = "median"
     """What the table shows of the rounds: "median"; "longest": that as well; "mean": with its standard
     error."""

@@ -47,7 +47,7 @@ FILES, STREAMS, MODULE_BYTES = (1, 2, 4, 6), (1, 2, 4), 2_000_000
 HUGE_FRAME, HUGE_MARK = 10_000_000, 2
 """Messages of each of several sockets; the next one has the next frame."""
 SERIES_BYTES, FEW_CORES_BYTES = 4e9, 4e8
-"""Of a series, and with fewer cores: a second or two."""
+"""Size of a series, and with fewer cores: a second or two."""
 FEWEST, SPARE_BYTES, PROCESS_BYTES, ROUND_SECONDS = 8, 2e9, 2.5e8, 45.0
 """Frames of a series that can be measured; memory for what else is running, and of a process besides its
 queues; longest time of a round."""
@@ -69,11 +69,11 @@ class Setup:
     """How frames of one size are taken."""
 
     frame_bytes: int
-    """Of each stream."""
+    """Size of a frame of each stream."""
     streams: int = 1
     """Modules of one detector, one stream each."""
     sockets: int = 1
-    """Of each stream."""
+    """Number for each stream."""
     files: int = 0
     """0: live only, and the C program discards the frames."""
 

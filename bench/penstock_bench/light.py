@@ -56,7 +56,7 @@ def send(bench: Bench, command: Sequence[str], rate: float, seconds: float, mega
         about = client.describe()
         client.begin("bench", "penstock-bench", {"filename": ""}, {}, image=IMAGE, planned=files)
         spent, begun = since(partial(_seconds, Path(f"/proc/{streamer['pid']}/task"))), time.monotonic()
-        waiting = _offer(client, source, folder, files, rate)
+        _offer(source, folder, files, rate)
         client.finish("bench", triggered=files)
         ended = lambda status: status.state in ("idle", "fault") and not status.held  # noqa: E731
         status = poll(client.status, ended, "the light streamer has not sent its files")
@@ -65,14 +65,9 @@ def send(bench: Bench, command: Sequence[str], rate: float, seconds: float, mega
     source.unlink()
     bench.notes.append(
         f"Python {about.python}, libzmq {about.zmq}: {received} of {files} files of {megabytes:g} MB arrived "
-        f"in {seconds:.1f} s, offered {rate:g} per second; lost {status.lost or 'none'}; "
-        f"{waiting} waiting at most"
+        f"in {seconds:.1f} s, offered {rate:g} per second; lost {status.lost or 'none'}"
     )
-    return turn | {
-        "files": float(files),
-        "files missing": float(files - received),
-        "files/s": files / seconds,
-    }
+    return turn | {"files": float(files), "files missing": float(files - received)}
 
 
 def _cbf(nbytes: int) -> bytes:
@@ -86,17 +81,13 @@ def _cbf(nbytes: int) -> bytes:
     return header + b"\x0c\x1a\x04\xd5" + os.urandom(nbytes) + bytes(4096)
 
 
-def _offer(client: LightClient, source: Path, folder: Path, files: int, rate: float) -> int:
-    """Let the files appear, evenly; return how many waited at most, as seen ten times per second."""
-    hidden, waiting, begun = folder.parent / "next", 0, time.monotonic()
+def _offer(source: Path, folder: Path, files: int, rate: float) -> None:
+    """Let the files appear, evenly."""
+    hidden, begun = folder.parent / "next", time.monotonic()
     for number in range(files):
-        if (early := begun + number / rate - time.monotonic()) > 0:
-            time.sleep(early)
+        time.sleep(max(0.0, begun + number / rate - time.monotonic()))
         os.link(source, hidden)
         hidden.rename(folder / f"penstock-bench_{number:06d}.cbf")
-        if not number % max(1, round(rate / 10)):
-            waiting = max(waiting, client.status().waiting)
-    return waiting
 
 
 def _seconds(tasks: Path) -> Turn:

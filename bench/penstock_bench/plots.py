@@ -182,7 +182,7 @@ FIGURES = {
     "latency": Plot("latency", (9.6, 3.2), of_case=latency, panels=2),
     "profile": Plot("profile", (9.6, 4.6), of_case=profile, panels=1, legend=3),
 }
-"""By file name."""
+"""Plots by file name."""
 
 
 def draw_all(results: Results, folder: Path) -> list[Path]:

@@ -62,10 +62,10 @@ class PassOn(UserDataProcessor):
         self.count, self.every = 0, configDict["every"]
 
     def start(self):
-        say("started")
+        say("PassOn started")
 
     def getOutputPvObjectType(self, pvObject):
-        say("connected")
+        say("PassOn connected")
         return pvObject
 
     def process(self, pvObject):
@@ -191,10 +191,10 @@ class Consumer:
         """Frames, and the number of the last one, as it has told."""
         self._read = line_with("count")
         # Before the first frame it prints nothing by itself.
+        ready = says("PassOn connected" if output else "PassOn started")
         child = Child(
-            "PvaPy's consumer", argv, says("connected" if output else "started"), deadline=DEADLINE,
-            environment=environment, relay=self._line,
-        )  # fmt: skip
+            "PvaPy's consumer", argv, ready, deadline=DEADLINE, environment=environment, relay=self._line
+        )
         self.pid = processes.enter_context(child).pid
 
     def wait(self, count: int, due: float) -> None:
@@ -204,7 +204,7 @@ class Consumer:
             RuntimeError: it has not in time.
         """
         complaint = f"PvaPy's consumer has not taken {count} frames"
-        poll(lambda: self.taken, lambda taken: taken[0] >= count, complaint, due - time.monotonic())
+        poll(lambda: self.taken, lambda taken: taken[0] >= count, complaint, due - time.monotonic(), 0.005)
 
     def _line(self, line: str) -> None:
         if (told := self._read(line)) is not None:

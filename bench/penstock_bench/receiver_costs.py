@@ -30,7 +30,7 @@ HAND_OVERS = 50
 REGIONS, SIDE = (0, 1, 4), 100
 PLACES = ((200, 200), (200, 600), (600, 200), (600, 600))
 SHARE_MEASURED = 0.9
-"""Of the frames of a series: after the last one, the file is closed."""
+"""Share of the frames of a series: after the last one, the file is closed."""
 
 
 # -- several files -----------------------------------------------------------------------------------------

@@ -298,6 +298,11 @@ class Pipeline:
         workers = sum(map(process_seconds, self.workers.values()))
         return {"workers": workers} | {name: process_seconds(pid) for name, pid in self._pids.items()}
 
+    def done(self) -> int:
+        """Return how many frames of the series that was sent are done so far."""
+        series = self.client.status().series
+        return series.counts.done if series is not None and series.id != self._last else 0
+
     def did(self, frames: int) -> None:
         """Wait until so many frames of the series that was sent are done, before it is over."""
         self._until(lambda series: series.counts.done >= frames, "do its frames")
@@ -455,9 +460,9 @@ def until(client: Any, condition: Callable[[Any], object], complaint: str, secon
 
 def poll(
     ask: Callable[[], Any], condition: Callable[[Any], object], complaint: str, seconds: float = DEADLINE,
-    pause: float = 0.02,
+    pause: float = 0.02, sleep: Callable[[float], object] = time.sleep,
 ) -> Any:  # fmt: skip
-    """Ask now and then; return the first answer that meets the condition.
+    """Ask now and then, and sleep meanwhile; return the first answer that meets the condition.
 
     Raises:
         RuntimeError: there is none in time.
@@ -466,7 +471,7 @@ def poll(
     while not condition(answer := ask()):
         if time.monotonic() > due:
             raise RuntimeError(f"{complaint} within {seconds:g} s: {answer}")
-        time.sleep(pause)
+        sleep(pause)
     return answer
 
 

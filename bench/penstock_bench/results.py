@@ -21,7 +21,7 @@ LIBRARIES = ("pyzmq", "h5py", "numpy", "msgspec", "hdf5plugin")
 Turn = dict[str, float]
 """Figures by name, with their unit; the first one is compared with a rival's."""
 Turns = dict[str, list[Turn]]
-"""By contender, one entry per round: neighbours were measured one after the other."""
+"""Turns by contender, one entry per round: neighbours were measured one after the other."""
 
 
 LARGE_FRAME, LARGE_MARK, SMALL_MARK = 2_000_000, 8, 64
@@ -62,7 +62,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
 
     case: str
     name: str
-    """Of the load."""
+    """Name of the load."""
     turns: Turns
 
     def values(self, contender: str, figure: str) -> list[float]:

@@ -51,7 +51,7 @@ class Bench:
     notes: list[str] = field(default_factory=list)
     """Sentences for the report."""
     failed: bool = False
-    """Whether something has no figures that should have some."""
+    """True if something has no figures that should have some."""
 
     def in_turn(
         self, takers: Mapping[str, Callable[[], Turn]], warm_up: int = 0, round_seconds: float = math.inf

@@ -76,7 +76,7 @@ def soak(folder: Path, seconds: float, say: Callable[[str], None]) -> Turn:
         stuck.connect(consumer)
         own.connected()
         own.client.check(SeriesCheck(filename="", frames=1, frame_bytes=FRAMES.nbytes))
-        data, http = (_watch(pid, processes) for pid in (own.data, own.http))
+        data = _watch(own.data, processes)
         began, frames, writing, series = time.monotonic(), 0, 0.0, 0
         say("measuring the file system")
         rate = FRAMES.count / _stored(own, folder, FRAMES.count)
@@ -89,10 +89,10 @@ def soak(folder: Path, seconds: float, say: Callable[[str], None]) -> Turn:
         if errors := own.client.status().errors:
             raise RuntimeError(f"there were bad messages: {errors}")
     counts = {"frames": float(frames), "written, % of offered": 100 * frames / writing / FRAMES.rate}
-    return figures(time.monotonic() - began, data, http, budget) | counts
+    return figures(time.monotonic() - began, data, budget) | counts
 
 
-def figures(seconds: float, data: Samples, http: Samples, budget: int) -> Turn:
+def figures(seconds: float, data: Samples, budget: int) -> Turn:
     """Return the figures of the samples; before queues are full, there is no growth."""
     most, middle = max(nbytes for _, nbytes in data), (data[0][0] + data[-1][0]) / 2
     turn = {"memory, MB": most / 1e6, "of its budget, %": 100 * most / budget}
@@ -102,7 +102,7 @@ def figures(seconds: float, data: Samples, http: Samples, budget: int) -> Turn:
             for is_late in (False, True)
         )
         turn["second half, % of the first"] = 100 * late / early
-    return turn | {"HTTP process, MB": max(nbytes for _, nbytes in http) / 1e6}
+    return turn
 
 
 def make_slow(folder: Path) -> None:

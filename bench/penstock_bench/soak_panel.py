@@ -14,10 +14,11 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 from penstock.beamline.demonstration import Demonstration
 from penstock.hosts.child import PENSTOCK, Child
-from penstock_bench.receivers import DEADLINE, process_seconds, pss, says
+from penstock_bench.receivers import DEADLINE, poll, process_seconds, pss, says
 from penstock_bench.results import Turn, Turns
 from penstock_bench.runner import Bench
 
@@ -51,12 +52,12 @@ def follow(demonstration: Demonstration, series: int, say: Callable[[str], None]
     application = qt.QApplication.instance() or qt.QApplication(["soak-panel"])
     qt.qInstallMessageHandler(lambda *_: None)  # complaints of the offscreen platform
 
-    def wait(condition: Callable[[], object], what: str) -> None:
-        end = time.monotonic() + DEADLINE
-        while not condition():
-            application.processEvents(qt.QEventLoop.AllEvents | qt.QEventLoop.WaitForMoreEvents, 20)
-            if time.monotonic() > end:
-                raise RuntimeError(f"{what}: not within {DEADLINE:g} s; {model.view().status}")
+    def process_events(seconds: float) -> None:
+        flags = qt.QEventLoop.AllEvents | qt.QEventLoop.WaitForMoreEvents
+        application.processEvents(flags, round(seconds * 1000))
+
+    def wait(condition: Callable[[Any], object], what: str) -> None:
+        poll(lambda: model.view(), condition, f"{what}: not", sleep=process_events)
 
     def opened() -> DetectorPanel:
         name = f"tango://{demonstration.tango_host}/{demonstration.detector}"
@@ -77,21 +78,21 @@ def follow(demonstration: Demonstration, series: int, say: Callable[[str], None]
     wake.start(20)
     shown = opened()
     model = shown.model
-    wait(lambda: model.view().here, "the device")
+    wait(lambda view: view.here, "the device")
     before = closed(shown)
     shown = opened()
     model = shown.model
-    wait(lambda: model.view().here and model.view().state == "ON", "the device")
+    wait(lambda view: view.here and view.state == "ON", "the device")
     for setting, text in (("ExposureTime", "1 ms"), ("nTriggers", "20"), ("TriggerMode", "INTERNAL")):
         model.set(setting, text)
     model.set("DestinationFilename", f"{demonstration.folder}/soak_0001.h5")
-    wait(lambda: not model.view().edits, "the settings")
+    wait(lambda view: not view.edits, "the settings")
     samples = []
     for number in range(1, series + 1):
         last = model.view().last
-        wait(lambda: not model.view().allowed[Action.ARM], "ready to arm")
+        wait(lambda view: not view.allowed[Action.ARM], "ready to arm")
         model.do(Action.ARM)
-        wait(lambda: model.view().last != last and model.view().state == "ON", f"series {number}")  # noqa: B023
+        wait(lambda view: view.last != last and view.state == "ON", f"series {number}")  # noqa: B023
         ended = model.view().last
         if ended is None or not ended.complete:
             raise RuntimeError(f"series {number}: {model.view().status}")
