@@ -29,6 +29,7 @@ from penstock.receiver.process.supervisor.supervisor import ALLOCATOR
 from penstock.receiver.reading.reader import SeriesFile
 from penstock.stins.codec import encode_start
 from penstock.stins.messages import EndReason, Header
+from penstock.stins.texts import plural
 from penstock.streamer.simulated.generator.plan import Module
 from penstock_bench.receivers import Receiver, Taken, Told, line_with, per_frame, remove, start, warm
 from penstock_bench.results import Frames, Group, Turn, Turns
@@ -83,7 +84,7 @@ class Setup:
         if self.streams > 1:
             return f"{self.streams} modules" + ("" if self.files else ", live")
         if not self.files:
-            return f"live, {self.sockets} socket{'s' * (self.sockets > 1)}"
+            return f"live, {plural(self.sockets, 'socket')}"
         return "1 stream" if self.sockets == 1 else f"files: {self.files}"
 
     @property

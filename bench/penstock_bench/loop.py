@@ -14,6 +14,7 @@ from pathlib import Path
 
 import msgspec
 
+from penstock.stins.texts import plural
 from penstock.streamer.camera.push_socket import PushSocket
 from penstock.streamer.simulated.generator.generator import generate
 from penstock.streamer.simulated.generator.plan import Plan
@@ -37,7 +38,7 @@ def loop(bench: Bench, frames: Frames, takers: tuple[tuple[int, int], ...] = TAK
 
 def name(files: int, sockets: int) -> str:
     """Return it in words."""
-    return f"{f'{files} files' if files else 'live'}, {sockets} socket{'s' * (sockets > 1)}"
+    return f"{plural(files, 'file') if files else 'live'}, {plural(sockets, 'socket')}"
 
 
 def figures(series: Series, frames: Frames) -> Turn:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from penstock.stins.texts import plural
 from penstock_bench.cases import SIZES
 from penstock_bench.profile import CONTENDERS as PROFILED
 from penstock_bench.profile import KINDS
@@ -122,7 +123,7 @@ def workers(axes: Axes, group: Group, results: Results) -> None:
     numbers = {name: tuple(map(int, name.split(" × "))) for name in group.turns}
     for threads, colour in zip(sorted({each[1] for each in numbers.values()}), (BLUE, ORANGE), strict=False):
         chosen = sorted((name for name in numbers if numbers[name][1] == threads), key=numbers.__getitem__)
-        label = f"{threads} I/O thread{'s' * (threads > 1)}"
+        label = plural(threads, "I/O thread")
         places = [numbers[name][0] for name in chosen]
         _points(axes, places, group, chosen, color=colour, marker="o", label=label)
     axes.set_xticks(sorted({each[0] for each in numbers.values()}))

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
 
+from penstock.stins.texts import plural
 from penstock_bench.consumers import PROCESS, pipeline_of
 from penstock_bench.receivers import Pipeline, Receiver, per_frame, process_seconds, since
 from penstock_bench.results import Frames, Turn, Turns
@@ -33,7 +34,7 @@ def sharing(bench: Bench, frames: Frames) -> Turns:
         for workers in (1, WAITERS):
             source, load = f"{PROCESS}time.sleep({WAIT})\n", frames.of(few * workers)
             receiver, pipeline = pipeline_of(bench.folder, load, source, workers, processes)
-            name = f"{workers} workers that wait" if workers > 1 else "1 worker that waits"
+            name = plural(workers, "worker that waits", "workers that wait")
             takers[name] = partial(_waiting, receiver, pipeline, load)
         turns = bench.in_turn(takers)
     with ExitStack() as processes:

@@ -16,6 +16,7 @@ from penstock.receiver.live import last_frame
 from penstock.receiver.models import Rectangle
 from penstock.receiver.reading.reader import SeriesFile
 from penstock.stins.messages import Frame, Image
+from penstock.stins.texts import plural
 from penstock_bench.receivers import Receiver, difference, per_frame, remove, until
 from penstock_bench.results import Frames, Turn, Turns, add_difference
 from penstock_bench.runner import Bench
@@ -51,17 +52,13 @@ def files(bench: Bench, frames: Frames) -> Turns:
             for pace, found in contents.items():
                 paced = frames.of(frames.count, 0.0) if pace else frames
                 take = partial(_into_files, receiver, paced, bench.folder / f"{number}.h5", found)
-                takers[_files(number) + pace] = take
+                takers[plural(number, "file") + pace] = take
         turns = bench.in_turn(takers, warm_up=1)
-    pairs = (turns.get(_files(number) + FLAT_OUT, []) for number in (1, several))
+    pairs = (turns.get(plural(number, "file") + FLAT_OUT, []) for number in (1, several))
     for theirs, ours in zip(*pairs, strict=False):
         ours[f"times 1 file{FLAT_OUT}"] = ours["receiver, µs"] / theirs["receiver, µs"]
     turns["content"] = [{"series that differ": float(sum(len(each) > 1 for each in contents.values()))}]
     return turns
-
-
-def _files(number: int) -> str:
-    return f"{number} file{'s' * (number > 1)}"
 
 
 def _into_files(receiver: Receiver, frames: Frames, file: Path, contents: set[str]) -> Turn:

@@ -17,6 +17,7 @@ from penstock.processing.config.pipeline_config import PipelineConfig, StepConfi
 from penstock.processing.distributor.link import Command, Setup, Snapshot
 from penstock.processing.wire import Step, local
 from penstock.receiver.reading.reader import SeriesFile
+from penstock.stins.texts import plural
 from penstock_bench.consumers import HEAD
 from penstock_bench.receivers import DEADLINE, Receiver, per_frame, process_seconds, since
 from penstock_bench.results import Frames, Turn, Turns
@@ -45,8 +46,7 @@ def recorded(bench: Bench, frames: Frames, workers: tuple[int, ...] = (1, 2, 4))
         pass
     with SeriesFile(path) as series:
         stored = sum(map(len, series.blobs(0) or ()))
-    names = {f"{number} worker{'s' * (number > 1)}": number for number in workers}
-    takers = {name: partial(_recorded, path, frames, number) for name, number in names.items()}
+    takers = {plural(number, "worker"): partial(_recorded, path, frames, number) for number in workers}
     turns = bench.in_turn(takers)
     for turn in (turn for found in turns.values() for turn in found):
         turn["MB stored"] = stored / 1e6

@@ -11,7 +11,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -175,25 +175,24 @@ def measure(
         there = results.get(case.name, name)
         if (only and name not in only) or (not again and there and there.rounds >= bench.rounds):
             continue
-        say, text = bench.say, f"{case.name}, {name}" if name else case.name
-        notes, bench.notes = bench.notes, []
+        text = f"{case.name}, {name}" if name else case.name
+        say: Callable[[str], None] = lambda what, text=text: bench.say(f"{text}: {what}")  # type: ignore[misc]
+        own = replace(bench, notes=[], failed=False, say=say)
         try:
-            bench.say = lambda what, text=text, say=say: say(f"{text}: {what}")  # type: ignore[misc]
-            bench.say("starting")
-            turns = getattr(import_module(f"penstock_bench.{module}"), function)(bench, load)
+            say("starting")
+            turns = getattr(import_module(f"penstock_bench.{module}"), function)(own, load)
         except (ImportError, NotMeasured) as error:
-            bench.notes.append(f"not measured: {error}")
+            own.notes.append(f"not measured: {error}")
         except (ProcessFailed, RuntimeError, OSError) as error:
-            bench.fail(str(error))
+            own.fail(str(error))
         else:
             if turns:
                 results.put(group := Group(case=case.name, name=name, turns=turns))
                 yield group
         finally:
-            bench.say = say
+            bench.failed |= own.failed
             results.notes = [note for note in results.notes if not note.startswith(f"{text}: ")]
-            results.notes += [f"{text}: {note}" for note in bench.notes]
-            bench.notes = notes
+            results.notes += [f"{text}: {note}" for note in own.notes]
             for file in (path for path in bench.folder.iterdir() if path.is_file() and path.suffix):
                 file.unlink()
 
