@@ -152,7 +152,8 @@ class Receiver:
             with self.taking(frames, file, *words) as taking:
                 pass
         finally:
-            remove(self.folder, "*.h5")
+            if file:
+                remove(self.folder, "*.h5")
         return figures(frames, taking.seconds, taking.spent)
 
     @contextlib.contextmanager

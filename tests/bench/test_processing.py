@@ -61,7 +61,7 @@ def test_costs_and_delays_at_a_rate_are_measured(bench: Bench) -> None:
 
 @pytest.mark.slow
 def test_recorded_frames_are_measured(bench: Bench) -> None:
-    frames = replace(CONSUMED[2], count=20)
+    frames = replace(CONSUMED[2], count=20, pattern="noise")
     plain, packed = (recorded(bench, replace(frames, compression=kind), (1, 2)) for kind in ("none", "bslz4"))
     assert list(plain) == ["1 worker", "2 workers"]
     assert plain["1 worker"][0]["MB stored"] == frames.nbytes / 1e6 > 4 * packed["1 worker"][0]["MB stored"]
