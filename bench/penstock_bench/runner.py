@@ -176,7 +176,10 @@ def measure(
         if (only and name not in only) or (not again and there and there.rounds >= bench.rounds):
             continue
         text = f"{case.name}, {name}" if name else case.name
-        say: Callable[[str], None] = lambda what, text=text: bench.say(f"{text}: {what}")  # type: ignore[misc]
+
+        def say(what: str, text: str = text) -> None:
+            bench.say(f"{text}: {what}")
+
         own = replace(bench, notes=[], failed=False, say=say)
         try:
             say("starting")
