@@ -44,13 +44,15 @@ def files(bench: Bench, frames: Frames) -> Turns:
     everywhere. The bytes that the series of all rounds hold are compared.
     """
     contents: dict[str, set[str]] = {"": set(), FLAT_OUT: set()}
-    several, takers = bench.options["files"], {}
+    several, takers, source = bench.options["files"], {}, {"high_water_mark": 8}
     with ExitStack() as processes:
-        for number in (1, several):
-            source, entry = {"high_water_mark": 8}, {"files": number}
-            receiver = Receiver(bench.folder, frames, processes, source=source, entry=entry)
-            for pace, found in contents.items():
-                paced = frames.of(frames.count, 0.0) if pace else frames
+        receivers = {
+            number: Receiver(bench.folder, frames, processes, source=source, entry={"files": number})
+            for number in (1, several)
+        }
+        for pace, found in contents.items():
+            paced = frames.of(frames.count, 0.0) if pace else frames
+            for number, receiver in receivers.items():  # neighbours, of which one is compared with the other
                 take = partial(_into_files, receiver, paced, bench.folder / f"{number}.h5", found)
                 takers[plural(number, "file") + pace] = take
         turns = bench.in_turn(takers, warm_up=1)
