@@ -23,7 +23,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,7 @@ from rich.console import Console
 
 from penstock_bench import report
 from penstock_bench.bars import verdicts
-from penstock_bench.cases import CASES, PAGE, Case, chosen
+from penstock_bench.cases import CASES, PAGE, Case, chosen, load_name
 from penstock_bench.results import Frames, Results, describe, load
 from penstock_bench.runner import Bench, folders, measure
 
@@ -44,29 +44,26 @@ BUSY_LOAD = 1.0
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
     title, _, text = (__doc__ or "").partition("\n")
-    cases = "\n".join(
-        f"  {case.name:22}{case.what}" + (f" [{', '.join(f'{k}={v}' for k, v in case.options.items())}]"
-                                          if case.options else "")
-        for case in CASES
-    )  # fmt: skip
+    lines = []
+    for case in CASES:
+        options = ", ".join(f"{name}={value}" for name, value in case.options.items())
+        lines.append(f"  {case.name:22}{case.what}{f' [{options}]' if options else ''}")
+    epilog = "\n".join([text, "cases:", *lines])
     found = argparse.ArgumentParser(
-        prog="python -m penstock_bench", description=title, epilog=f"{text}\ncases:\n{cases}",
+        prog="python -m penstock_bench", description=title, epilog=epilog,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
-    found.add_argument("cases", nargs="*", metavar="CASE", help="what to measure (contenders)")
-    found.add_argument("--rounds", type=int, metavar="N", help="turns of each contender (by case)")
-    found.add_argument(
-        "--only", action="append", default=[], metavar="LOAD", help="this load; may be repeated"
-    )
-    found.add_argument("--scale", type=float, default=1.0, metavar="X", help="of the length of series (1)")
-    found.add_argument("--dir", type=Path, metavar="DIR", help="folder to write to (a RAM disk)")
-    found.add_argument("--disk", type=Path, metavar="DIR", help="folder on a disk (the temporary one)")
-    found.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="an option of a case")
-    found.add_argument(
-        "--figures", type=Path, metavar="DIR", help="keep results, and draw plots and page here"
-    )
-    found.add_argument("--again", action="store_true", help="measure again what is kept there")
-    found.add_argument("--json", action="store_true", help="print JSON, and tables on standard error")
+    add = found.add_argument
+    add("cases", nargs="*", metavar="CASE", help="what to measure (contenders)")
+    add("--rounds", type=int, metavar="N", help="turns of each contender (by case)")
+    add("--only", action="append", default=[], metavar="LOAD", help="this load; may be repeated")
+    add("--scale", type=float, default=1.0, metavar="X", help="of the length of series (1)")
+    add("--dir", type=Path, metavar="DIR", help="folder to write to (a RAM disk)")
+    add("--disk", type=Path, metavar="DIR", help="folder on a disk (the temporary one)")
+    add("--set", action="append", default=[], metavar="NAME=VALUE", help="an option of a case")
+    add("--figures", type=Path, metavar="DIR", help="keep results, and draw plots and page here")
+    add("--again", action="store_true", help="measure again what is kept there")
+    add("--json", action="store_true", help="print JSON, and tables on standard error")
     return found
 
 
@@ -79,7 +76,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         for option in ("dir", "disk"):
             if (folder := getattr(args, option)) is not None and not folder.is_dir():
                 raise ValueError(f"--{option} {folder} is not a folder")
-        known = {str(getattr(each, "name", each)) for case in cases for each in case.loads}
+        known = {load_name(load) for case in cases for load in case.loads}
         if unknown := set(args.only) - known:
             raise ValueError(f"--only {min(unknown)}; give some of {', '.join(sorted(known))}")
         kept = args.figures / "results.json" if args.figures else None
@@ -95,23 +92,27 @@ def main(argv: Sequence[str] | None = None) -> int:
     console, errors = Console(stderr=args.json, highlight=False), Console(stderr=True)
     if not console.is_terminal:
         console.width = 200
+    busy, failed = os.getloadavg()[0], False
     with ExitStack() as stack:
         folder, disk = folders(stack, ram, args.disk)
         machine = describe({"RAM disk": folder, "disk": disk})
         results = earlier or Results(machine=machine)
         results.machine = machine
-        status = stack.enter_context(
-            errors.status("starting", refresh_per_second=1) if errors.is_terminal else nullcontext()
-        )
-        say = status.update if status else lambda text: None
-        failed = False
+        say = lambda text: None  # noqa: E731
+        if errors.is_terminal:
+            say = stack.enter_context(errors.status("starting", refresh_per_second=1)).update
         for case in cases:
             bench = Bench(folder=folder, disk=disk, rounds=case.rounds, options=case.options, say=say)
             for _ in measure(case, results, bench, args.only, again=args.again or not kept):
                 if kept:
                     results.save(kept)
             failed |= bench.failed
-    return finish(args, cases, results, console, failed)
+    if not args.figures and busy > BUSY_LOAD:
+        results.notes.append(
+            f"other programs were running before (load average {busy:.1f}): rates are too low"
+        )
+    reached = finish(args, cases, results, console)
+    return 2 if failed else 0 if reached else 1
 
 
 def with_options(cases: Sequence[Case], args: argparse.Namespace) -> list[Case]:
@@ -125,48 +126,40 @@ def with_options(cases: Sequence[Case], args: argparse.Namespace) -> list[Case]:
     if unknown := set(given) - set(options):
         raise ValueError(f"--set {min(unknown)}; give some of {', '.join(options) or '(none)'}")
     values: dict[str, Any] = {name: type(options[name])(value) for name, value in given.items()}
-    return [
-        case._replace(
-            options={name: values.get(name, value) for name, value in case.options.items()},
-            loads=[
-                each.of(round(each.count * args.scale)) if isinstance(each, Frames) else each
-                for each in case.loads
-            ],
-            rounds=args.rounds or case.rounds,
-        )
-        for case in cases
-    ]
+    found = []
+    for case in cases:
+        own = {name: values.get(name, value) for name, value in case.options.items()}
+        scaled = [
+            load.of(round(load.count * args.scale)) if isinstance(load, Frames) else load
+            for load in case.loads
+        ]
+        found.append(case._replace(options=own, loads=scaled, rounds=args.rounds or case.rounds))
+    return found
 
 
-def finish(
-    args: argparse.Namespace, cases: Sequence[Case], results: Results, console: Console, failed: bool
-) -> int:
-    """Print and write what was found; return the exit status."""
+def finish(args: argparse.Namespace, cases: Sequence[Case], results: Results, console: Console) -> bool:
+    """Print and write what was found; return whether every bar is reached."""
     groups = results.groups if args.figures else [group for case in cases for group in results.of(case.name)]
     found = verdicts(groups)
-    for case in cases:
-        if those := results.of(case.name):
-            console.print(report.terminal(report.table(case, those)))
-    if found:
-        console.print(report.terminal(report.bars(found)))
-    if not args.figures and (busy := results.machine.load) > BUSY_LOAD:
-        console.print(f"- other programs were running before (load average {busy:.1f}): rates are too low")
+    reached = all(each.reached for each in found)
+    tables = [report.table(case, those) for case in cases if (those := results.of(case.name))]
+    for table in [*tables, *([report.bars(found)] if found else [])]:
+        console.print(report.terminal(table))
     for note in results.notes:
         console.print(f"- {note}", soft_wrap=True, markup=False)
+    if found:
+        console.print(
+            "every bar reached" if reached else "below a bar: is something else using this machine?"
+        )
     if args.figures:
         from penstock_bench.plots import draw_all
 
         results.save(args.figures / "results.json")
         draw_all(results, args.figures)
         report.write_page(results, args.figures / "results.md")
-    reached = all(each.reached for each in found)
-    if found:
-        console.print(
-            "every bar reached" if reached else "below a bar: is something else using this machine?"
-        )
     if args.json:
         print(msgspec.json.encode(report.as_json(results, found)).decode())
-    return 2 if failed else 0 if reached else 1
+    return reached
 
 
 if __name__ == "__main__":

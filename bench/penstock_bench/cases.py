@@ -28,7 +28,7 @@ class Case(NamedTuple):
     rival: str = ""
     """Contender with whose figure those of the others are compared in the table; "" for none."""
     figure: str = ""
-    """Which one; several are added, see `Group.values`."""
+    """Name of it; several are added, see `Group.values`."""
     cell: str = "median"
     """What the table shows of the rounds: "median"; "longest": that as well; "mean": with its standard
     error."""
@@ -139,9 +139,9 @@ CASES = (
          [Frames(name="2 MB, plain", shape=(1000, 1000), count=300, rate=100),
           Frames(name="2 MB, bslz4", shape=(1000, 1000), count=300, rate=100, compression="bslz4",
                  pattern="powder")], 3),
-    Case("consumers", "what a consumer costs the receiver, live only", "receiver_costs:consumers",
+    Case("consumers", "what a consumer costs the receiver, live only", "consumers:consumers",
          CONSUMED, 3, "none", "receiver, µs"),
-    Case("transforms", "Pilatus CBF to bslz4, beside its two libraries alone", "receiver_costs:transforms",
+    Case("transforms", "Pilatus CBF to bslz4, beside its two libraries alone", "transforms:transforms",
          options={"image": ""}, rival="libraries", figure="frames/s per thread"),
     Case("eiger", "an EIGER 1M at 1 kHz into a file, beside the limit; and as fast as each takes the frames",
          "eiger:eiger",
@@ -169,15 +169,15 @@ CASES = (
     Case("window-results", "does the window of live results keep up, and what does it take from the pipeline",
          "window:results", [Frames(name="100 curves/s", shape=(64, 64), count=0, rate=100.0)], 3,
          options={"seconds": 60.0}),
-    Case("processing-cost", "what live processing adds to a receiver, beside a plain loop", "processing:cost",
+    Case("processing-cost", "what live processing adds to a receiver, beside a plain loop", "consumers:cost",
          CONSUMED, 3, "loop", "added, µs"),
     Case("processing-paced", "the same at the rate of a detector, and how late results are",
-         "processing:paced",
+         "consumers:paced",
          [plain(name="16 kB at 600/s", shape=(90, 90), count=6_000, rate=600),
           plain(name="4.2 MB at 60/s", shape=(1448, 1448), count=600, rate=60)], 3, "loop",
          "added, µs"),
     Case("processing-recorded", "recorded frames of 4.2 MB, read by one, two and four workers",
-         "processing:recorded",
+         "recorded:recorded",
          [Frames(name=name, shape=(1448, 1448), count=240, compression=kind)
           for name, kind in (("plain", "none"), ("packed", "bslz4"))]),
     Case("processing-sharing",
@@ -186,10 +186,10 @@ CASES = (
          "1 worker that waits", "frames/s"),
     Case("processing-kills", "how long frames wait while workers are killed", "processing:kills",
          [plain(name="20 kB at 1000/s", shape=(100, 100), count=10_000, rate=1000)], 1),
-    Case("processing-dranspose", "events per second beside dranspose", "others:dranspose",
+    Case("processing-dranspose", "events per second beside dranspose", "dranspose:dranspose",
          [plain(name="20 kB", shape=(100, 100), count=25_000),
           plain(name="200 kB", shape=(316, 316), count=6_000)], 3, "dranspose", "events/s"),
-    Case("processing-pvapy", "the whole chain beside PvaPy's, from the sender to the worker", "others:pvapy",
+    Case("processing-pvapy", "the whole chain beside PvaPy's, from the sender to the worker", "pvapy:pvapy",
          [plain(name="4096² at 60/s", shape=(4096, 4096), count=240, rate=60, dtype="uint8"),
           plain(name="512² at 1500/s", shape=(512, 512), count=6_000, rate=1500, dtype="uint8")], 3,
          "PvaPy", "all, µs"),
@@ -205,23 +205,26 @@ CASES = (
     Case("processors-epics", "what six EPICS records set 1,000 times/s add to a pipeline", "channels:epics",
          [plain(name="1,000 frames/s", shape=(100, 100), count=5_000, rate=1000)], 9, "without",
          "frames/s"),
-    Case("epics-camera", "the camera AreaDetector beside a program of its bare parts", "epics:camera", UINT8,
-         3,
-         "bare parts", "process, µs"),
+    Case("epics-camera", "the camera AreaDetector beside a program of its bare parts", "epics:camera",
+         UINT8, 3, "bare parts", "process, µs"),
     Case("epics-bridge", "the bridge beside a program of its bare parts", "epics:bridge", UINT8, 3,
          "bare parts", "process, µs"),
-    Case("epics-pvapy", "PvaPy's streaming test with and without Penstock", "others:streaming",
+    Case("epics-pvapy", "PvaPy's streaming test with and without Penstock", "pvapy:streaming",
          [Chain(frames, consumers, stages)
           for frames in (UINT8[0].of(600), UINT8[1].of(30))
           for stages in (1, 2) for consumers in (1, 2)], 3, "PvaPy", "all, µs"),
     Case("sardana", "what a detector costs a Sardana scan, and how fast a continuous scan may be",
          "sardana_scan:scans", rounds=7, options={"hertz": 8000.0}),
     Case("soak", "memory on a file system slower than the source, and every frame; on the disk",
-         "soak:receiver",
-         rounds=1, options={"seconds": 600.0}),
-    Case("soak-panel", "a control panel follows 200 series, and ten panels share one device", "soak:panel",
-         rounds=1, options={"series": 200, "seconds": 10.0}),
+         "soak:receiver", rounds=1, options={"seconds": 600.0}),
+    Case("soak-panel", "a control panel follows 200 series, and ten panels share one device",
+         "soak_panel:panel", rounds=1, options={"series": 200, "seconds": 10.0}),
 )  # fmt: skip
+
+
+def load_name(load: Any) -> str:
+    """Return how people call a load."""
+    return str(getattr(load, "name", load))
 
 
 def chosen(words: Sequence[str]) -> list[Case]:
@@ -230,13 +233,12 @@ def chosen(words: Sequence[str]) -> list[Case]:
     Raises:
         ValueError: there is none; the sentence names what there is.
     """
-    found = []
+    found: list[Case] = []
     for word in words:
         exact = [case for case in CASES if case.name == word]
         those = exact or [case for case in CASES if case.name.startswith(f"{word}-")]
         if not those:
-            raise ValueError(
-                f"there is no case {word}; give some of {', '.join(case.name for case in CASES)}"
-            )
+            names = ", ".join(case.name for case in CASES)
+            raise ValueError(f"there is no case {word}; give some of {names}")
         found += those
     return found

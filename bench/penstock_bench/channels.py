@@ -21,9 +21,10 @@ from importlib.util import find_spec
 from typing import Any
 
 from penstock.hosts.child import free_port
-from penstock_bench.processing import pipeline_of
+from penstock_bench.consumers import pipeline_of
+from penstock_bench.epics import alone
 from penstock_bench.programs import CHANNELS, DEVICE, PREFIX, SERVER
-from penstock_bench.receivers import Pipeline, Receiver, difference, per_frame, program, until
+from penstock_bench.receivers import Pipeline, Receiver, per_frame, program, since, until
 from penstock_bench.results import Frames, Turn, Turns
 from penstock_bench.runner import Bench, NotMeasured
 
@@ -52,47 +53,38 @@ def tango(bench: Bench, frames: Frames) -> Turns:
         host = f"127.0.0.1:{database.answer}"
         register(tango.Database("127.0.0.1", database.answer), SERVER, "Channels", DEVICE, {})
         program(processes, "device", VALUES, environment={"TANGO_HOST": host})
-        channels = [
-            {"name": f"c{n}", "attribute": f"tango://{host}/{DEVICE}/c{n}", "tolerance": 0.003}
-            for n in range(CHANNELS)
-        ]
-        return joined(bench, frames, channels, processes)
+        names = [f"tango://{host}/{DEVICE}/c{n}" for n in range(CHANNELS)]
+        return joined(bench, frames, names, processes, {"tolerance": 0.003})
 
 
 def epics(bench: Bench, frames: Frames) -> Turns:
     """Join six records of an IOC, on ports of their own: nothing is broadcast."""
     if missing := [name for name in ("softioc", "p4p", "aioca") if find_spec(name) is None]:
         raise NotMeasured(f"{missing[0]} is missing; pip install 'penstock[dev]' installs it")
-    ca, repeater, pva, search = (str(free_port()) for _ in range(4))
-    environment = {
-        "EPICS_CA_SERVER_PORT": ca, "EPICS_CA_REPEATER_PORT": repeater, "EPICS_CA_ADDR_LIST": "127.0.0.1",
-        "EPICS_CAS_INTF_ADDR_LIST": "127.0.0.1", "EPICS_CA_AUTO_ADDR_LIST": "NO",
-        "EPICS_PVAS_SERVER_PORT": pva,
-        "EPICS_PVAS_BROADCAST_PORT": search, "EPICS_PVAS_INTF_ADDR_LIST": "127.0.0.1",
-        "EPICS_PVAS_AUTO_BEACON_ADDR_LIST": "NO", "EPICS_PVA_BROADCAST_PORT": search,
-        "EPICS_PVA_ADDR_LIST": "127.0.0.1", "EPICS_PVA_AUTO_ADDR_LIST": "NO",
+    environment = alone() | {
+        "EPICS_CA_SERVER_PORT": str(free_port()), "EPICS_CA_REPEATER_PORT": str(free_port()),
+        "EPICS_CA_ADDR_LIST": "127.0.0.1", "EPICS_CA_AUTO_ADDR_LIST": "NO",
+        "EPICS_CAS_INTF_ADDR_LIST": "127.0.0.1", "EPICS_PVAS_SERVER_PORT": str(free_port()),
     }  # fmt: skip
     with ExitStack() as processes:
         program(processes, "ioc", VALUES, environment=environment)
-        channels = [
-            {"name": f"c{n}", "attribute": f"{'ca' if n % 2 else 'pva'}://{PREFIX}:c{n}"}
-            for n in range(CHANNELS)
-        ]
-        return joined(bench, frames, channels, processes, environment)
+        names = [f"{'ca' if n % 2 else 'pva'}://{PREFIX}:c{n}" for n in range(CHANNELS)]
+        return joined(bench, frames, names, processes, environment=environment)
 
 
 def joined(
-    bench: Bench, frames: Frames, channels: Sequence[Mapping[str, Any]], processes: ExitStack,
-    environment: Mapping[str, str] | None = None,
+    bench: Bench, frames: Frames, names: Sequence[str], processes: ExitStack,
+    keys: Mapping[str, Any] | None = None, environment: Mapping[str, str] | None = None,
 ) -> Turns:  # fmt: skip
-    """Compare a pipeline with channels to one without."""
+    """Compare a pipeline with channels of these names, and further keys, to one without."""
+    channels = [{"name": f"c{n}", "attribute": name, **(keys or {})} for n, name in enumerate(names)]
     takers = {}
-    for name, keys in (("without", {}), ("with six channels", {"channels": channels})):
+    for name, some in (("without", []), ("with six channels", channels)):
         receiver, pipeline = pipeline_of(
             bench.folder, frames, CLASS, 1, processes, environment=environment,
-            results_root=str(bench.folder), **keys,
+            results_root=str(bench.folder), channels=some,
         )  # fmt: skip
-        takers[name] = partial(_turn, receiver, pipeline, frames, has_channels=bool(keys))
+        takers[name] = partial(_turn, receiver, pipeline, frames, has_channels=bool(some))
     until(pipeline.client, _values_come, "no values come of the channels")
     return bench.in_turn(takers)
 
@@ -103,20 +95,20 @@ def _values_come(status: Any) -> bool:
 
 def _turn(receiver: Receiver, pipeline: Pipeline, frames: Frames, *, has_channels: bool) -> Turn:
     with receiver.taking(frames) as taking:
-        before, values = pipeline.seconds(), _values(pipeline)
+        spent, values = since(pipeline.seconds), _values(pipeline)
     sent = time.monotonic()
     pipeline.did(frames.count)
     seconds = frames.count / taking.rate + time.monotonic() - sent
     pipeline.over(frames.count)
-    spent = difference(pipeline.seconds(), before)
-    ours = {name: spent[name] for name in ("distributor", "workers")}
+    took = spent()
+    ours = {name: took[name] for name in ("distributor", "workers")}
     turn = {"frames/s": frames.count / seconds} | per_frame(ours, frames.count)
     if has_channels:
         status, recorded = pipeline.client.status(), _values(pipeline) - values
         if not recorded:
             raise RuntimeError(f"no values have come: {status.channels}")
         # Beside other load device and recorder may fall behind: what a join takes is the same.
-        turn["recorder, µs per value"] = spent["recorder"] / recorded * 1e6
+        turn["recorder, µs per value"] = took["recorder"] / recorded * 1e6
         turn["values lacking"] = float(sum(status.series.unmatched.values() if status.series else ()))
     return turn
 

@@ -12,24 +12,26 @@ from __future__ import annotations
 import contextlib
 import os
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from queue import Empty, Queue
 from typing import Any
 
 import msgspec
 import numpy as np
 
+from penstock.checks.series_check import ranges
 from penstock.hosts.child import PENSTOCK, PYTHON, Child, free_port
 from penstock.receiver.files.dealing import Dealing
 from penstock.receiver.process.supervisor.supervisor import ALLOCATOR
 from penstock.receiver.reading.reader import SeriesFile
 from penstock.stins.codec import encode_start
 from penstock.stins.messages import EndReason, Header
+from penstock.stins.texts import plural
 from penstock.streamer.simulated.generator.plan import Module
-from penstock_bench.receivers import DEADLINE, Receiver, line_with, remove, start, warm
+from penstock_bench.receivers import Receiver, Taken, Told, line_with, per_frame, remove, start, warm
 from penstock_bench.results import Frames, Group, Turn, Turns
 from penstock_bench.runner import Bench
 
@@ -46,7 +48,7 @@ FILES, STREAMS, MODULE_BYTES = (1, 2, 4, 6), (1, 2, 4), 2_000_000
 HUGE_FRAME, HUGE_MARK = 10_000_000, 2
 """Messages of each of several sockets; the next one has the next frame."""
 SERIES_BYTES, FEW_CORES_BYTES = 4e9, 4e8
-"""Of a series, and with fewer cores: a second or two."""
+"""Size of a series, and with fewer cores: a second or two."""
 FEWEST, SPARE_BYTES, PROCESS_BYTES, ROUND_SECONDS = 8, 2e9, 2.5e8, 45.0
 """Frames of a series that can be measured; memory for what else is running, and of a process besides its
 queues; longest time of a round."""
@@ -68,11 +70,11 @@ class Setup:
     """How frames of one size are taken."""
 
     frame_bytes: int
-    """Of each stream."""
+    """Size of a frame of each stream."""
     streams: int = 1
     """Modules of one detector, one stream each."""
     sockets: int = 1
-    """Of each stream."""
+    """Number for each stream."""
     files: int = 0
     """0: live only, and the C program discards the frames."""
 
@@ -82,7 +84,7 @@ class Setup:
         if self.streams > 1:
             return f"{self.streams} modules" + ("" if self.files else ", live")
         if not self.files:
-            return f"live, {self.sockets} socket{'s' * (self.sockets > 1)}"
+            return f"live, {plural(self.sockets, 'socket')}"
         return "1 stream" if self.sockets == 1 else f"files: {self.files}"
 
     @property
@@ -116,13 +118,12 @@ class Place:
 def cores(bench: Bench, frames: Frames, series_bytes: float | None = None) -> Turns:
     """Measure frames of one size, of series of so many bytes where there is room for them."""
     numbers = sorted(os.sched_getaffinity(0))
-    sets = divide(numbers)
-    place = Place(
-        folder=bench.folder, send=bench.compiled("send"), limit=bench.compiled("limit_files"),
-        sending=sets and sets[0], receiving=sets and sets[1],
-    )  # fmt: skip
+    sets, is_large = divide(numbers), len(numbers) >= MANY
+    programs = {"send": bench.compiled("send"), "limit": bench.compiled("limit_files")}
+    sending, receiving = sets or (None, None)
+    place = Place(folder=bench.folder, sending=sending, receiving=receiving, **programs)
     chosen = setups(frames.nbytes, len(numbers))
-    wanted = series_bytes or (SERIES_BYTES if len(numbers) >= MANY else FEW_CORES_BYTES)
+    wanted = series_bytes or (SERIES_BYTES if is_large else FEW_CORES_BYTES)
     nbytes = max(0.0, min(wanted, room(bench.folder, chosen)))
     count = int(nbytes // frames.nbytes)
     if count < min(FEWEST, wanted // frames.nbytes):
@@ -130,13 +131,11 @@ def cores(bench: Bench, frames: Frames, series_bytes: float | None = None) -> Tu
             f"{bench.folder} and the memory have room for {nbytes / 1e9:.1f} GB per series, of which "
             f"{FEWEST} frames need {FEWEST * frames.nbytes / 1e9:.2g}"
         )
-    about = (
-        f"sender on cores {ranges(sets[0])}, receiver and C program on {ranges(sets[1])}"
-        if sets
-        else f"sender and receiver share {len(numbers)} cores, which are too few for sets of their own"
-    )
+    about = f"sender and receiver share {len(numbers)} cores, which are too few for sets of their own"
+    if sets:
+        about = f"sender on cores {ranges(sets[0])}, receiver and C program on {ranges(sets[1])}"
     bench.notes.append(f"{about}; series of {count:,} frames of {nbytes / 1e9:.2g} GB")
-    if len(numbers) < MANY:
+    if not is_large:
         bench.notes.append(f"figures of {len(numbers)} cores say nothing about the bars, for {MANY} and more")
     with ExitStack() as processes:
         takers: dict[str, Callable[[], Turn]] = {}
@@ -150,7 +149,7 @@ def cores(bench: Bench, frames: Frames, series_bytes: float | None = None) -> Tu
     for setup in chosen:
         if causes := limits(setup, found, sets, len(numbers)):
             bench.notes.append(f"{setup.name}: the limit was {', '.join(causes)}")
-    return turns | (judged(chosen, found) if len(numbers) >= MANY else {})
+    return turns | (judged(chosen, found) if is_large else {})
 
 
 def setups(frame_bytes: int, number: int) -> list[Setup]:
@@ -188,19 +187,18 @@ def ceiling(setup: Setup, found: Group) -> float:
 
 def judged(chosen: Sequence[Setup], found: Group) -> Turns:
     """Return for each bar what share was reached of what is enough: the required rate, or of the C
-    program's."""
-    wanted: list[tuple[str, float, list[Setup]]] = []
+    program's; of 4 and 6 files that of the better one."""
+    bars: dict[str, tuple[float, list[Setup]]] = {}
     for setup in chosen:
         required = FILES_GBPS.get(setup.frame_bytes)
         if setup.streams > 1 and setup.files:
-            wanted.append((setup.name, OF_STREAMS * setup.streams * _gbps(found, "1 stream"), [setup]))
-        elif not setup.files and setup.streams == 1 and setup.sockets > 1 and required:
-            wanted.append((setup.name, LIVE_GBPS, [setup]))
-    best = [each for each in chosen if each.files in BEST_OF and each.streams == 1 and each.sockets > 1]
-    if best and best[0].frame_bytes in FILES_GBPS:
-        wanted.append(("4 or 6 files", FILES_GBPS[best[0].frame_bytes], best))
+            bars[setup.name] = (OF_STREAMS * setup.streams * _gbps(found, "1 stream"), [setup])
+        elif required and setup.sockets > 1 and not setup.files:
+            bars[setup.name] = (LIVE_GBPS, [setup])
+        elif required and setup.sockets > 1 and setup.files in BEST_OF:
+            bars.setdefault("4 or 6 files", (required, []))[1].append(setup)
     turns: Turns = {}
-    for name, gbps, those in wanted:
+    for name, (gbps, those) in bars.items():
         reached = max(_gbps(found, each.name) for each in those)
         enough = min(gbps, OF_C * max(_gbps(found, C + each.name) for each in those))
         turns[f"judged: {name}"] = [{"GB/s": reached, "of enough": reached / enough if enough else 0.0}]
@@ -238,8 +236,8 @@ def _gbps(found: Group, name: str) -> float:
 
 
 def _ours(setup: Setup, place: Place, lengths: Sequence[int], processes: ExitStack) -> Callable[[], Turn]:
-    """Start a receiver; return what lets it take the next series. The first one's content is compared."""
-    endpoints, series = _endpoints(setup.streams), enumerate(lengths)
+    """Start a receiver; return what lets it take the next series."""
+    endpoints = _endpoints(setup)
     source = {
         "endpoints": endpoints, "sockets": setup.sockets, "io_threads": setup.io_threads,
         "high_water_mark": setup.mark, **({"join": "modules"} if setup.streams > 1 else {}),
@@ -249,61 +247,64 @@ def _ours(setup: Setup, place: Place, lengths: Sequence[int], processes: ExitSta
     receiver = Receiver(place.folder, frames, processes, source=source, entry=entry, command=command)
     file = place.folder / f"cores-{receiver.data}.h5"
 
-    def take() -> Turn:
-        number, frames = next(series)
-        name = str(file) if setup.files else ""
-        try:
-            with (
-                _warm(setup, place, frames),
-                receiver.measured() as finish,
-                sender(place, setup, endpoints, frames, name) as sent,
-            ):
-                _, spent = finish()
-            if number == 0 and setup.files and (wrong := wrong_in_series(file, setup, frames)):
-                raise RuntimeError(wrong)
-        finally:
-            remove(place.folder, "*.h5")
-        return _turn(setup, frames, receiver.idle_at, sent, spent["receiver"], spent["loop"], spent["I/O"])
-
-    return take
+    name = str(file) if setup.files else ""
+    return partial(
+        _take, setup, place, endpoints, enumerate(lengths), name, receiver.measured,
+        lambda count: wrong_in_series(file, setup, count),
+    )  # fmt: skip
 
 
 def _limit(setup: Setup, place: Place, lengths: Sequence[int], processes: ExitStack) -> Callable[[], Turn]:
     """The same of the C program."""
-    endpoints, series, told = _endpoints(setup.streams), enumerate(lengths), Queue[dict[str, float]]()
-
-    def follow(line: str) -> None:
-        if (ended := line_with("ended")(line)) is not None:
-            told.put(ended)
-
+    endpoints, told = _endpoints(setup), Told("ended")
     prefix = place.folder / f"cores-{free_port()}"
     block = Dealing.of(max(1, setup.files), setup.frame_bytes).block
     numbers = setup.frame_bytes, setup.mark, setup.sockets, setup.io_threads, setup.files, block, prefix
     argv = (*pinned(place.receiving), place.limit, ",".join(map(str, lengths)), *numbers, *endpoints)
     # It keeps the memory of frames as the receiver does: the allocator must not be the limit.
-    start(processes, "the C program", [*map(str, argv)], environment=ALLOCATOR, relay=follow)
+    start(processes, "the C program", [*map(str, argv)], environment=ALLOCATOR, relay=told)
 
-    def take() -> Turn:
-        number, frames = next(series)
-        try:
-            with _warm(setup, place, frames), sender(place, setup, endpoints, frames, "") as sent:
-                found = told.get(timeout=DEADLINE)
-            if number == 0 and setup.files and (wrong := wrong_in_raw_files(prefix, setup, frames)):
-                raise RuntimeError(wrong)
-        except Empty:
-            raise RuntimeError("the C program has not taken the whole series") from None
-        finally:
-            remove(place.folder, "*.raw")
-        return _turn(setup, frames, found["ended"], sent, found["cpu_seconds"], found["thread_seconds"])
+    def finish() -> Taken:
+        found = told.next("the C program has not taken the whole series")
+        return 0.0, found["ended"], {"receiver": found["cpu_seconds"], "loop": found["thread_seconds"]}
 
-    return take
+    return partial(
+        _take, setup, place, endpoints, enumerate(lengths), "", lambda: finish,
+        lambda count: wrong_in_raw_files(prefix, setup, count),
+    )  # fmt: skip
 
 
-@contextlib.contextmanager
-def _warm(setup: Setup, place: Place, frames: int) -> Iterator[None]:
-    with warm(place.folder, setup.streams * frames * setup.frame_bytes if setup.files else 0) as free:
-        free()
-        yield
+def _take(
+    setup: Setup, place: Place, endpoints: list[str], series: Iterator[tuple[int, int]], name: str,
+    begin: Callable[[], Callable[[], Taken]], wrong: Callable[[int], str],
+) -> Turn:  # fmt: skip
+    """Take the next series; the content of the first one is compared."""
+    number, frames = next(series)
+    try:
+        with warm(place.folder, setup.streams * frames * setup.frame_bytes if setup.files else 0) as free:
+            free()
+            finish = begin()
+            with sender(place, setup, endpoints, frames, name) as sent:
+                _, ended, spent = finish()
+        if number == 0 and setup.files and (difference := wrong(frames)):
+            raise RuntimeError(difference)
+    finally:
+        remove(place.folder, "*.h5", "*.raw")
+    seconds, count = ended - sent["started"], frames * setup.streams
+    process, loop = spent["receiver"], spent["loop"]
+    busy = {
+        "process": process, "loop": loop, "ZeroMQ's threads": spent.get("I/O", 0.0),
+        "sender": sent["cpu_seconds"],
+    }  # fmt: skip
+    return (
+        {"GB/s": count * setup.frame_bytes / seconds / 1e9}
+        | per_frame({"process": process, "loop": loop}, count)
+        | {f"{name}, % of a core": 100 * spent / seconds for name, spent in busy.items()}
+    )
+
+
+def _endpoints(setup: Setup) -> list[str]:
+    return [f"tcp://127.0.0.1:{free_port()}" for _ in range(setup.streams)]
 
 
 @contextlib.contextmanager
@@ -313,18 +314,15 @@ def sender(
     """Send a series; yield what the sender has told, complete when the context ends."""
     numbers = frames, setup.frame_bytes, setup.mark, setup.sockets, setup.io_threads
     argv = [*pinned(place.sending), str(place.send), *map(str, numbers)]
-    series = uuid.uuid4().hex
+    series, told = uuid.uuid4().hex, dict[str, float]()
     for number, endpoint in enumerate(endpoints):
         argv += (endpoint, *_texts(setup, number, series, frames, file))
-    told: dict[str, float] = {}
-
-    def follow(line: str) -> None:
-        for key in ("started", "ended"):
-            told.update(line_with(key)(line) or {})
-
-    with Child("the sender", argv, line_with("bound"), relay=follow) as child:
+    with Child("the sender", argv, line_with("bound")) as child:
         yield told
         child.wait(10.0)
+        child.stop()
+        for line in child.tail:
+            told |= msgspec.json.decode(line)
     if "ended" not in told:
         raise RuntimeError(f"{child.ended()}: it has not sent the whole series")
 
@@ -346,28 +344,6 @@ def _texts(setup: Setup, number: int, series: str, frames: int, file: str) -> tu
     return start.decode(), metadata.decode(), *rest
 
 
-def _turn(
-    setup: Setup,
-    frames: int,
-    ended: float,
-    sent: Mapping[str, float],
-    process: float,
-    loop: float,
-    io: float = 0.0,
-) -> Turn:
-    seconds, count = ended - sent["started"], frames * setup.streams
-    busy = {"process": process, "loop": loop, "ZeroMQ's threads": io, "sender": sent["cpu_seconds"]}
-    return {
-        "GB/s": count * setup.frame_bytes / seconds / 1e9, "process, µs": process / count * 1e6,
-        "loop, µs": loop / count * 1e6,
-        **{f"{name}, % of a core": 100 * spent / seconds for name, spent in busy.items()},
-    }  # fmt: skip
-
-
-def _endpoints(streams: int) -> list[str]:
-    return [f"tcp://127.0.0.1:{free_port()}" for _ in range(streams)]
-
-
 # -- content -----------------------------------------------------------------------------------------------
 
 
@@ -377,14 +353,12 @@ def wrong_in_series(file: Path, setup: Setup, frames: int) -> str:
         data = series.group.get("modules", series.data)
         if data is None or len(data) != frames:
             return f"{file.name} has {0 if data is None else len(data)} of {frames} frames"
-        return _wrong(
-            (
-                (index, stream, pixels.reshape(-1).view("<u8"))
-                for index in range(frames)
-                for stream, pixels in enumerate(data[index].reshape(setup.streams, -1))
-            ),
-            setup,
+        stored = (
+            (index, stream, pixels.reshape(-1).view("<u8"))
+            for index in range(frames)
+            for stream, pixels in enumerate(data[index].reshape(setup.streams, -1))
         )
+        return _wrong(stored, setup)
 
 
 def wrong_in_raw_files(prefix: Path, setup: Setup, frames: int) -> str:
@@ -393,15 +367,13 @@ def wrong_in_raw_files(prefix: Path, setup: Setup, frames: int) -> str:
     for part in range(setup.files):
         file = prefix.with_name(f"{prefix.name}_part{part + 1}.raw")
         indices = range(frames) if of_stream else dealing.indices(part, frames).tolist()
-        if file.stat().st_size != len(indices) * setup.frame_bytes:
-            return f"{file.name} has {file.stat().st_size} bytes, not {len(indices) * setup.frame_bytes}"
-        if indices:
-            rows = np.memmap(file, "<u8", "r").reshape(len(indices), -1)
-            stored = (
-                (index, part if of_stream else 0, row) for index, row in zip(indices, rows, strict=True)
-            )
-            if wrong := _wrong(stored, setup):
-                return wrong
+        wanted, stream = len(indices) * setup.frame_bytes, part if of_stream else 0
+        if file.stat().st_size != wanted:
+            return f"{file.name} has {file.stat().st_size} bytes, not {wanted}"
+        rows = np.fromfile(file, "<u8").reshape(-1, setup.frame_bytes // 8)
+        stored = ((index, stream, row) for index, row in zip(indices, rows, strict=True))
+        if wrong := _wrong(stored, setup):
+            return wrong
     return ""
 
 
@@ -453,14 +425,3 @@ def pinned(numbers: Sequence[int] | None) -> tuple[str, ...]:
     """Return the beginning of a command line that runs the rest of it, its program by its full path, on these
     cores; nothing for `None`."""
     return () if numbers is None else (*PYTHON, "-c", PINNED, ",".join(map(str, numbers)))
-
-
-def ranges(numbers: Sequence[int]) -> str:
-    """Return 0, 1, 2, 5 as "0-2, 5"."""
-    runs: list[list[int]] = []
-    for core in numbers:
-        if runs and core == runs[-1][-1] + 1:
-            runs[-1].append(core)
-        else:
-            runs.append([core])
-    return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)

@@ -8,14 +8,12 @@ receiver. Without a file, and discarding them, the limit shows the highest rate 
 
 from __future__ import annotations
 
-import contextlib
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import cbor2
 import numpy as np
@@ -25,7 +23,7 @@ from penstock.codecs import bslz4
 from penstock.devices._dectris.rest import Simplon
 from penstock.hosts.child import PENSTOCK, Child
 from penstock_bench.cases import HZ_EIGER, Stream
-from penstock_bench.receivers import DEADLINE, Receiver, line_with, per_frame, remove, warm
+from penstock_bench.receivers import DEADLINE, Receiver, figures, line_with, remove, told_by, warm
 from penstock_bench.results import Frames, Turn, Turns
 from penstock_bench.runner import Bench
 from penstock_bench.throughput import PENSTOCK as OURS
@@ -97,9 +95,8 @@ class Sender:
     def __exit__(self, *_: object) -> None:
         self._context.destroy(0)
 
-    def awaiting(self) -> contextlib.AbstractContextManager[Callable[[], None]]:
-        """Return a context in which the socket waits for its receiver."""
-        return contextlib.nullcontext(lambda: None)
+    def connected(self) -> None:
+        """Wait for a receiver: sending does."""
 
     def send(self, frames: int, hertz: float, file: Path | None) -> None:
         """Send one series, as fast as it is taken."""
@@ -133,16 +130,11 @@ class ControlUnit:
         self._box.close()
         self._child.stop()
 
-    @contextlib.contextmanager
-    def awaiting(self) -> Iterator[Callable[[], None]]:
-        """Wrap the start of a receiver; yield a function that waits until the box sees its connection."""
+    def connected(self) -> None:
+        """Wait until the box sees the connection of a receiver that has just been started."""
+        if not self._connected.wait(DEADLINE):
+            raise RuntimeError("the receiver has not connected to the control unit")
         self._connected.clear()
-
-        def wait() -> None:
-            if not self._connected.wait(DEADLINE):
-                raise RuntimeError("the receiver has not connected to the control unit")
-
-        yield wait
 
     def send(self, frames: int, hertz: float, file: Path | None) -> None:
         """Send one series; return when its frames have left."""
@@ -154,10 +146,10 @@ class ControlUnit:
 
     def blob_bytes(self) -> int:
         """Return the size of the largest of some frames."""
-        with self.awaiting() as connected, zmq.Context() as context, context.socket(zmq.PULL) as socket:
+        with zmq.Context() as context, context.socket(zmq.PULL) as socket:
             socket.set(zmq.RCVTIMEO, int(DEADLINE * 1000))
             socket.connect(self.endpoint)
-            connected()
+            self.connected()
             self.send(16, HZ_EIGER, None)
             messages = [socket.recv_multipart() for _ in range(18)]
         return max(max(map(len, parts)) for parts in messages[1:])
@@ -170,75 +162,59 @@ class ControlUnit:
 def eiger(bench: Bench, stream: Stream, sensor: tuple[int, int] = SENSOR) -> Turns:
     """Let receiver and limit take the series of a control unit, or blobs of the same size as fast as they
     do."""
-    program = bench.compiled("limit")
     with ExitStack() as processes:
-        box: ControlUnit | Sender = processes.enter_context(ControlUnit(stream, sensor))
-        nbytes = box.blob_bytes()  # type: ignore[union-attr]
-        if stream.hertz:
-            return bench.in_turn(_takers(bench, box, stream, nbytes, program))
-        few = stream._replace(frames=min(QUEUED, stream.frames))
-        most = bench.in_turn(
-            {"the control unit alone": partial(_limit, bench.folder, box, few, nbytes, program)}
-        )
-        sender = processes.enter_context(Sender(stream, nbytes))
-        return bench.in_turn(_takers(bench, sender, stream, nbytes, program)) | most
+        box = processes.enter_context(ControlUnit(stream, sensor))
+        nbytes = box.blob_bytes()
+        alone: Turns = {}
+        sender: Sender | ControlUnit = box
+        if not stream.hertz:
+            few = stream._replace(frames=min(QUEUED, stream.frames))
+            alone = bench.in_turn({"the control unit alone": partial(_limit, bench, box, few, nbytes)})
+            sender = processes.enter_context(Sender(stream, nbytes))
+        takers = {OURS: _receiver, WRITE_LIMIT: _limit}
+        turns = {name: partial(take, bench, sender, stream, nbytes) for name, take in takers.items()}
+        return bench.in_turn(turns) | alone
 
 
 def dectris(bench: Bench, stream: Stream) -> Turns:
     """Let a receiver take a series of blobs of one size."""
     with Sender(stream, stream.nbytes) as sender:
-        return bench.in_turn({OURS: partial(_receiver, bench.folder, sender, stream, stream.nbytes)})
+        return bench.in_turn({OURS: partial(_receiver, bench, sender, stream, stream.nbytes)})
 
 
-def _takers(
-    bench: Bench, sender: Sender | ControlUnit, stream: Stream, nbytes: int, program: Path
-) -> dict[str, Callable[[], Turn]]:
-    return {
-        OURS: partial(_receiver, bench.folder, sender, stream, nbytes),
-        WRITE_LIMIT: partial(_limit, bench.folder, sender, stream, nbytes, program),
-    }
-
-
-def _receiver(folder: Path, sender: Sender | ControlUnit, stream: Stream, nbytes: int) -> Turn:
-    frames, file = _frames(nbytes, stream.frames), folder / "eiger.h5"
-    with sender.awaiting() as connected, ExitStack() as processes:
+def _receiver(bench: Bench, sender: Sender | ControlUnit, stream: Stream, nbytes: int) -> Turn:
+    frames, file = _frames(nbytes, stream.frames), bench.folder / "eiger.h5"
+    with ExitStack() as processes:
         source = {"type": stream.kind, "endpoints": [sender.endpoint]}
-        receiver = Receiver(folder, frames, processes, source=source)
-        connected()
+        receiver = Receiver(bench.folder, frames, processes, source=source)
+        sender.connected()
         try:
-            with warm(folder, nbytes * stream.frames) as free, receiver.measured() as finish:
+            with warm(bench.folder, nbytes * stream.frames) as free:
+                finish = receiver.measured()
                 free()
                 sender.send(stream.frames, stream.hertz or FLAT_OUT, file)
-                seconds, spent = finish()
+                running, idle, spent = finish()
         finally:
-            remove(folder, file.name)
-    return _turn(stream, nbytes, seconds, spent["receiver"])
+            remove(bench.folder, file.name)
+    return figures(frames, idle - running, {"receiver": spent["receiver"]})
 
 
-def _limit(folder: Path, sender: Sender | ControlUnit, stream: Stream, nbytes: int, program: Path) -> Turn:
-    file, lines = folder / "eiger.raw", list[dict[str, Any]]()
-    argv = limit_argv(program, sender.endpoint, _frames(nbytes, stream.frames), file)
+def _limit(bench: Bench, sender: Sender | ControlUnit, stream: Stream, nbytes: int) -> Turn:
+    frames, file = _frames(nbytes, stream.frames), bench.folder / "eiger.raw"
+    argv = limit_argv(bench.compiled("limit"), sender.endpoint, frames, file)
+
+    def send(pid: int) -> None:
+        sender.connected()
+        sender.send(stream.frames, stream.hertz or FLAT_OUT, None)
+
     # It preallocates its file before it connects: the warm memory must be free by then.
-    with warm(folder, stream.frames * nbytes) as free:
+    with warm(bench.folder, stream.frames * nbytes) as free:
         free()
     try:
-        with sender.awaiting() as connected, Child(
-            WRITE_LIMIT, argv, line_with("ready"), relay=lambda line: lines.append(json.loads(line))
-        ) as child:  # fmt: skip
-            connected()
-            sender.send(stream.frames, stream.hertz or FLAT_OUT, None)
-            child.wait(DEADLINE)
-            child.stop()
+        found, _ = told_by(WRITE_LIMIT, argv, "cpu_seconds", send)
     finally:
-        remove(folder, file.name)
-    if not lines or "seconds" not in lines[-1]:
-        raise RuntimeError(f"{WRITE_LIMIT} did not take the whole series")
-    return _turn(stream, nbytes, lines[-1]["seconds"], lines[-1]["cpu_seconds"])
-
-
-def _turn(stream: Stream, nbytes: int, seconds: float, spent: float) -> Turn:
-    rates = {"frames/s": stream.frames / seconds, "GB/s": stream.frames * nbytes / seconds / 1e9}
-    return rates | per_frame({"receiver": spent}, stream.frames) | {"kB per frame": nbytes / 1e3}
+        remove(bench.folder, file.name)
+    return figures(frames, found["seconds"], {"receiver": found["cpu_seconds"]})
 
 
 def _frames(nbytes: int, count: int) -> Frames:

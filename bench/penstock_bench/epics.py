@@ -8,20 +8,32 @@ that nobody loses frames.
 
 from __future__ import annotations
 
+import itertools
 import json
-import threading
 import time
 from collections.abc import Callable
 from contextlib import ExitStack, closing
 from functools import partial
+from pathlib import Path
+from typing import Any
 
 from penstock.bridges.epics.client import BridgeClient
 from penstock.hosts.child import PENSTOCK, free_port
 from penstock.streamer.camera.settings import Settings, TriggerMode
 from penstock.streamer.remote.client import StreamerClient
-from penstock_bench.others import start_bridge
 from penstock_bench.programs import DRIVER, IMAGE
-from penstock_bench.receivers import DEADLINE, Receiver, process_seconds, program, start
+from penstock_bench.receivers import (
+    DEADLINE,
+    ENTRY,
+    Loop,
+    Receiver,
+    per_frame,
+    poll,
+    process_seconds,
+    program,
+    since,
+    start,
+)
 from penstock_bench.results import Frames, Turn, Turns
 from penstock_bench.runner import Bench
 
@@ -38,22 +50,8 @@ def camera(bench: Bench, frames: Frames) -> Turns:
         server = start(stack, "IOC", ioc, "server").answer["server"]
         takers = {OURS: _streamer(server, frames, stack)}
         takers[BARE] = partial(_bare_camera, server, sink, frames)
-        program(stack, "pull", sink)
+        Loop(stack, sink)
         return bench.in_turn(takers, warm_up=1)
-
-
-def bridge(bench: Bench, frames: Frames) -> Turns:
-    """Let bridge and bare parts take series of receivers."""
-    with ExitStack() as stack:
-        takers = {}
-        for name, start in ((OURS, _bridge), (BARE, _bare_bridge)):
-            receiver = Receiver(bench.folder, frames, stack, forward={"queue_mb": 256})
-            takers[name] = start(bench, receiver, frames, stack)
-        return bench.in_turn(takers, warm_up=1)
-
-
-def _figure(spent: float, frames: Frames) -> Turn:
-    return {"process, µs": spent / frames.count * 1e6}
 
 
 def _streamer(server: str, frames: Frames, stack: ExitStack) -> Callable[[], Turn]:
@@ -63,9 +61,9 @@ def _streamer(server: str, frames: Frames, stack: ExitStack) -> Callable[[], Tur
         "--properties", json.dumps(unit),
     )  # fmt: skip
     streamer = start(stack, "streamer", argv, "control").answer
-    program(stack, "pull", streamer["data"])
+    Loop(stack, streamer["data"])
     client = stack.enter_context(closing(StreamerClient(streamer["control"], timeout=10.0)))
-    pid, is_first = int(streamer["pid"]), True
+    may_lose = iter((True,))
     settings = Settings(
         exposure_time=0.5 / frames.rate, latency_time=0.5 / frames.rate, n_triggers=frames.count,
         n_frames_per_trigger=1, trigger_mode=TriggerMode.INTERNAL, filename="", overwrite=False,
@@ -74,21 +72,16 @@ def _streamer(server: str, frames: Frames, stack: ExitStack) -> Callable[[], Tur
     )  # fmt: skip
 
     def take() -> Turn:
-        nonlocal is_first
         client.prepare(settings, DEADLINE)
         client.announce()
-        before = process_seconds(pid)
+        spent = since(lambda: {"process": process_seconds(streamer["pid"])})
         client.start(DEADLINE)
         time.sleep(frames.count / frames.rate)  # it is asked nothing meanwhile, which would cost time
-        due = time.monotonic() + DEADLINE
-        while (status := client.status()).state not in ("idle", "fault"):
-            if time.monotonic() > due:
-                raise RuntimeError(f"the series does not end: {status}")
-            time.sleep(0.1)
-        if status.sent != frames.count and not is_first:
+        ended = lambda status: status.state in ("idle", "fault")  # noqa: E731
+        status = poll(client.status, ended, "the series does not end", pause=0.1)
+        if status.sent != frames.count and not next(may_lose, False):
             raise RuntimeError(f"the camera has lost {frames.count - status.sent} of {frames.count} frames")
-        is_first = False
-        return _figure(process_seconds(pid) - before, frames)
+        return per_frame(spent(), frames.count)
 
     return take
 
@@ -98,43 +91,58 @@ def _bare_camera(server: str, sink: str, frames: Frames) -> Turn:
         numbers = (str(frames.count), str(1 / frames.rate))
         deadline = frames.count / frames.rate + DEADLINE
         bare = program(stack, "camera", server, sink, *numbers, key="cpu_seconds", deadline=deadline)
-        return _figure(float(bare.answer["cpu_seconds"]), frames)
+        return per_frame({"process": float(bare.answer["cpu_seconds"])}, frames.count)
 
 
-def _bridge(bench: Bench, receiver: Receiver, frames: Frames, stack: ExitStack) -> Callable[[], Turn]:
-    there = start_bridge(bench.folder, receiver, stack)
-    program(stack, "client", there["pva"][0], "BENCH:IMAGE")
-    client, pid = BridgeClient(there["http"], timeout=5.0), int(there["pid"])
+def bridge(bench: Bench, frames: Frames) -> Turns:
+    """Let bridge and bare parts take series of receivers."""
+    with ExitStack() as stack:
+        theirs, ours = (Receiver(bench.folder, frames, stack, forward={"queue_mb": 256}) for _ in range(2))
+        there = start_bridge(bench.folder, ours, stack)
+        bare = Loop(stack, theirs.consumer.endpoint, "bridge")
+        theirs.connected()
+        for server, record in ((there["pva"][0], "BENCH:IMAGE"), (bare.answer["ready"], IMAGE)):
+            program(stack, "client", server, record)
+        client, totals = BridgeClient(there["http"], timeout=5.0), itertools.count(frames.count, frames.count)
 
-    def take() -> Turn:
-        posted, before = client.status().images[0].posted, process_seconds(pid)
-        with receiver.taking(frames):
-            pass
-        due = time.monotonic() + DEADLINE
-        while (now := client.status().images[0].posted) < posted + frames.count:
-            if time.monotonic() > due:
-                raise RuntimeError(f"the bridge has posted {now - posted} of {frames.count} frames")
-            time.sleep(0.1)
-        return _figure(process_seconds(pid) - before, frames)
+        def posted(_: int) -> None:
+            total = next(totals)
+            over = lambda status: status.images[0].posted >= total  # noqa: E731
+            poll(client.status, over, f"the bridge has not posted {total} frames", pause=0.1)
 
-    return take
+        takers = {
+            OURS: partial(_bridged, ours, frames, there["pid"], posted),
+            BARE: partial(_bridged, theirs, frames, bare.pid, bare.over),
+        }
+        return bench.in_turn(takers, warm_up=1)
 
 
-def _bare_bridge(bench: Bench, receiver: Receiver, frames: Frames, stack: ExitStack) -> Callable[[], Turn]:
-    (entry,) = receiver.client.status().consumers
-    over = threading.Event()
-    relay = lambda line: over.set() if line == "posted" else None  # noqa: E731
-    bare = program(stack, "bridge", entry.endpoint, key="server", relay=relay)
+def _bridged(receiver: Receiver, frames: Frames, pid: int, over: Callable[[int], object]) -> Turn:
+    spent = since(lambda: {"process": process_seconds(pid)})
+    receiver.take(frames)
+    over(frames.count)
+    return per_frame(spent(), frames.count)
+
+
+def start_bridge(
+    folder: Path, receiver: Receiver, processes: ExitStack, environment: dict[str, str] | None = None,
+    keys: dict[str, str] | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """Start a bridge of this receiver's frames to BENCH:IMAGE; return what it tells."""
+    config = folder / "epics.yaml"
+    entry = {"prefix": "BENCH", "receiver": receiver.url, "consumer": ENTRY, "listen": "127.0.0.1:0"}
+    config.write_text(json.dumps(entry | (keys or {})))
+    argv = (*PENSTOCK, "epics", str(config), "--http", "127.0.0.1:0", "--json")
+    answer = start(processes, "bridge", argv, "pva", environment=environment).answer
     receiver.connected()
-    program(stack, "client", bare.answer["server"], IMAGE)
+    return answer
 
-    def take() -> Turn:
-        over.clear()
-        before = process_seconds(bare.pid)
-        with receiver.taking(frames):
-            pass
-        if not over.wait(DEADLINE):
-            raise RuntimeError("the bare parts have not seen the end of the series")
-        return _figure(process_seconds(bare.pid) - before, frames)
 
-    return take
+def alone() -> dict[str, str]:
+    """Return the variables of servers and clients that find each other, and nobody else."""
+    search = str(free_port())
+    return {
+        "EPICS_PVA_ADDR_LIST": "127.0.0.1", "EPICS_PVA_AUTO_ADDR_LIST": "NO",
+        "EPICS_PVAS_INTF_ADDR_LIST": "127.0.0.1", "EPICS_PVAS_AUTO_BEACON_ADDR_LIST": "NO",
+        "EPICS_PVA_BROADCAST_PORT": search, "EPICS_PVAS_BROADCAST_PORT": search, "PYTHONUNBUFFERED": "1",
+    }  # fmt: skip

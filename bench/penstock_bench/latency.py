@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import queue
 import time
+from functools import partial
 from pathlib import Path
 
 import h5py
@@ -44,12 +46,10 @@ def series(bench: Bench, load: Series) -> Turns:
                 detector.Reset()
             _until(detector, moments, tango.DevState.ON)
             detector.TriggerMode, detector.ExposureTime, detector.nTriggers = "INTERNAL", EXPOSURE, FRAMES
-            found = bench.in_turn(
-                {load.name: lambda: _series(detector, moments, folder, beamline.name, load)}
-            )
+            take = partial(_series, detector, moments, folder, beamline.name, load)
+            return bench.in_turn({load.name: take})
     except DemonstrationFailed as error:
         raise RuntimeError(str(error)) from error
-    return found
 
 
 def _series(detector: tango.DeviceProxy, moments: Moments, folder: Path, name: str, load: Series) -> Turn:
@@ -71,31 +71,27 @@ def _series(detector: tango.DeviceProxy, moments: Moments, folder: Path, name: s
 
 def _until(detector: tango.DeviceProxy, moments: Moments, wanted: tango.DevState) -> float:
     """Return the moment at which the device reported this state, in seconds since 1970."""
-    deadline = time.time() + PATIENCE
-    while time.time() < deadline:
-        try:
-            moment, event = moments.get(timeout=1.0)
-        except queue.Empty:
-            continue
-        if not event.err and event.attr_value.value == wanted:
-            return moment
-        if not event.err and event.attr_value.value == tango.DevState.FAULT:
-            raise RuntimeError(f"the series ended in FAULT: {detector.Status()}")
+    due = time.time() + PATIENCE
+    while (left := due - time.time()) > 0:
+        with contextlib.suppress(queue.Empty):
+            moment, event = moments.get(timeout=left)
+            state = None if event.err else event.attr_value.value
+            if state == wanted:
+                return moment
+            if state == tango.DevState.FAULT:
+                raise RuntimeError(f"the series ended in FAULT: {detector.Status()}")
     raise RuntimeError(f"not {wanted} within {PATIENCE:g} s: {detector.Status()}")
 
 
 def _sync_seconds(file: Path) -> float:
     """Return the seconds that the disk takes now for a file of this size, and its name."""
     twin = file.with_suffix(".twin")
-    content = file.read_bytes()
-    try:
-        with twin.open("wb", buffering=0) as stream:
-            stream.write(content)
-            began = time.monotonic()
-            os.fsync(stream.fileno())
-        folder = os.open(file.parent, os.O_RDONLY)
-        os.fsync(folder)
-        os.close(folder)
-        return time.monotonic() - began
-    finally:
-        twin.unlink(missing_ok=True)
+    twin.write_bytes(file.read_bytes())
+    began = time.monotonic()
+    for path in (twin, file.parent):
+        descriptor = os.open(path, os.O_RDONLY)
+        os.fsync(descriptor)
+        os.close(descriptor)
+    seconds = time.monotonic() - began
+    twin.unlink()
+    return seconds

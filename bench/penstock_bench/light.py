@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack, closing
+from functools import partial
 from pathlib import Path
 
 from penstock.hosts.child import PYTHON
 from penstock.streamer import light_streamer
-from penstock.streamer.remote.light_client import LightClient, LightStatus
-from penstock_bench.receivers import DEADLINE, difference, per_frame, program, start
+from penstock.streamer.remote.light_client import LightClient
+from penstock_bench.receivers import Loop, per_frame, poll, since, start, thread_seconds
 from penstock_bench.results import Turn, Turns
 from penstock_bench.runner import Bench
 
@@ -49,33 +50,24 @@ def send(bench: Bench, command: Sequence[str], rate: float, seconds: float, mega
     )  # fmt: skip
     with ExitStack() as processes:
         streamer = start(processes, "the light streamer", argv, "control").answer
-        told = list[str]()
-        receiver = program(processes, "count", streamer["data"], relay=told.append)
+        receiver = Loop(processes, streamer["data"])
         client = processes.enter_context(closing(LightClient(streamer["control"], timeout=10.0)))
-        _until(client, lambda status: status.peers == 1)
+        poll(client.status, lambda status: status.peers == 1, "the light streamer has no receiver")
         about = client.describe()
         client.begin("bench", "penstock-bench", {"filename": ""}, {}, image=IMAGE, planned=files)
-        before, begun = _spent(streamer["pid"]), time.monotonic()
-        waiting = _offer(client, source, folder, files, rate)
+        spent, begun = since(partial(_seconds, Path(f"/proc/{streamer['pid']}/task"))), time.monotonic()
+        _offer(source, folder, files, rate)
         client.finish("bench", triggered=files)
-        status = _until(client, lambda status: status.state in ("idle", "fault") and not status.held)
-        took, spent = time.monotonic() - begun, difference(_spent(streamer["pid"]), before)
-        if receiver.wait(DEADLINE) is None:
-            raise RuntimeError("the end of the series has not arrived")
-        receiver.stop()
+        ended = lambda status: status.state in ("idle", "fault") and not status.held  # noqa: E731
+        status = poll(client.status, ended, "the light streamer has not sent its files")
+        seconds, turn = time.monotonic() - begun, per_frame(spent(), files)
+        received = receiver.over(files)
     source.unlink()
-    received = int(told[-1])
     bench.notes.append(
         f"Python {about.python}, libzmq {about.zmq}: {received} of {files} files of {megabytes:g} MB arrived "
-        f"in {took:.1f} s, offered {rate:g} per second; lost {status.lost or 'none'}"
+        f"in {seconds:.1f} s, offered {rate:g} per second; lost {status.lost or 'none'}"
     )
-    counts = {
-        "files": files,
-        "files missing": files - received,
-        "most waiting": waiting,
-        "files/s": files / took,
-    }
-    return per_frame(spent, files) | {name: float(count) for name, count in counts.items()}
+    return turn | {"files": float(files), "files missing": float(files - received)}
 
 
 def _cbf(nbytes: int) -> bytes:
@@ -89,32 +81,16 @@ def _cbf(nbytes: int) -> bytes:
     return header + b"\x0c\x1a\x04\xd5" + os.urandom(nbytes) + bytes(4096)
 
 
-def _offer(client: LightClient, source: Path, folder: Path, files: int, rate: float) -> int:
-    """Let the files appear, evenly; return how many waited at most, as seen ten times per second."""
-    hidden, waiting, begun = folder.parent / "next", 0, time.monotonic()
+def _offer(source: Path, folder: Path, files: int, rate: float) -> None:
+    """Let the files appear, evenly."""
+    hidden, begun = folder.parent / "next", time.monotonic()
     for number in range(files):
-        if (early := begun + number / rate - time.monotonic()) > 0:
-            time.sleep(early)
+        time.sleep(max(0.0, begun + number / rate - time.monotonic()))
         os.link(source, hidden)
         hidden.rename(folder / f"penstock-bench_{number:06d}.cbf")
-        if not number % max(1, round(rate / 10)):
-            waiting = max(waiting, client.status().waiting)
-    return waiting
 
 
-def _until(client: LightClient, wanted: Callable[[LightStatus], bool]) -> LightStatus:
-    deadline = time.monotonic() + DEADLINE
-    while not wanted(status := client.status()):
-        if time.monotonic() > deadline:
-            raise RuntimeError(f"the light streamer is not as expected after {DEADLINE:g} s: {status}")
-        time.sleep(0.01)
-    return status
-
-
-def _spent(pid: int) -> Turn:
-    """Return the processor time of the thread that runs Python, and of all threads, in seconds."""
-    used = {
-        task.name: int((task / "schedstat").read_text().split()[0]) / 1e9
-        for task in Path(f"/proc/{pid}/task").iterdir()
-    }
-    return {"Python's thread": used[str(pid)], "all threads": sum(used.values())}
+def _seconds(tasks: Path) -> Turn:
+    """Return the processor time of the thread that runs Python, and of all threads of a process."""
+    used = {task.name: thread_seconds(task) for task in tasks.iterdir()}
+    return {"Python's thread": used[tasks.parent.name], "all threads": sum(used.values())}

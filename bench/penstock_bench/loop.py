@@ -11,17 +11,17 @@ from contextlib import ExitStack
 from functools import partial
 from itertools import product
 from pathlib import Path
-from queue import Empty, Queue
 
 import msgspec
 
+from penstock.stins.texts import plural
 from penstock.streamer.camera.push_socket import PushSocket
 from penstock.streamer.simulated.generator.generator import generate
 from penstock.streamer.simulated.generator.plan import Plan
-from penstock_bench.receivers import DEADLINE, Receiver, remove
+from penstock_bench.receivers import DEADLINE, Receiver, Told, remove
 from penstock_bench.results import Frames, Turn, Turns
 from penstock_bench.runner import PATH, Bench
-from penstock_bench.unwritten import COMMAND, FIGURES, Series
+from penstock_bench.unwritten import COMMAND, Series
 
 FLUSH_SECONDS = 1.0
 """Between two flushes: the default of `flush_seconds`."""
@@ -38,46 +38,39 @@ def loop(bench: Bench, frames: Frames, takers: tuple[tuple[int, int], ...] = TAK
 
 def name(files: int, sockets: int) -> str:
     """Return it in words."""
-    return f"{f'{files} files' if files else 'live'}, {sockets} socket{'s' * (sockets > 1)}"
+    return f"{plural(files, 'file') if files else 'live'}, {plural(sockets, 'socket')}"
 
 
 def figures(series: Series, frames: Frames) -> Turn:
     """Return the figures of a series; "at most": the rate at which the loop would never wait."""
-    left = 1 - series.flush_us / (FLUSH_SECONDS * 1e6)
-    ceiling = left * frames.nbytes / series.frame_us / 1e3
-    return {"loop, µs": series.frame_us, "flush, ms": series.flush_us / 1e3, "at most, GB/s": ceiling}
+    us, flush = series.frame_seconds / series.frames * 1e6, series.flush_seconds / max(series.flushes, 1)
+    ceiling = (1 - flush / FLUSH_SECONDS) * frames.nbytes / us / 1e3
+    return {"loop, µs": us, "flush, ms": flush * 1e3, "at most, GB/s": ceiling}
 
 
 def _taker(folder: Path, frames: Frames, files: int, sockets: int, processes: ExitStack) -> partial[Turn]:
-    told: Queue[Series] = Queue()
-
-    def relay(line: str) -> None:
-        if line.startswith(FIGURES):
-            told.put(msgspec.json.decode(line, type=Series))
-
+    told = Told("frame_seconds")
     receiver = Receiver(
         folder, frames, processes, source={"sockets": sockets, "io_threads": sockets},
-        entry={"files": max(1, files)}, command=COMMAND, environment=PATH, relay=relay,
+        entry={"files": max(1, files)}, command=COMMAND, environment=PATH, relay=told,
     )  # fmt: skip
     return partial(_take, receiver, frames, folder / "unwritten.h5" if files else None, sockets, told)
 
 
-def _take(receiver: Receiver, frames: Frames, file: Path | None, sockets: int, told: Queue[Series]) -> Turn:
+def _take(receiver: Receiver, frames: Frames, file: Path | None, sockets: int, told: Told) -> Turn:
     """Send a series as a sender that begins anew: several sockets expect its first message numbers again."""
     plan = Plan(frames=frames.count, shape=frames.shape, pattern="opaque", filename=str(file or ""))
-    with receiver.measured() as finish:
-        push = PushSocket(receiver.endpoint, hwm=frames.mark, io_threads=sockets)
-        try:
-            if not push.wait_peers(sockets, DEADLINE):
-                raise RuntimeError(f"the receiver did not connect to {receiver.endpoint}")
-            generate(plan, [push])
-        finally:
-            push.close()
-        try:
-            finish()
-        finally:
-            remove(receiver.folder, "*.h5")
+    finish = receiver.measured()
+    push = PushSocket(receiver.endpoint, hwm=frames.mark, io_threads=sockets)
     try:
-        return figures(told.get(timeout=5.0), frames)
-    except Empty:
-        raise RuntimeError("the data process has not said what the series took") from None
+        if not push.wait_peers(sockets, DEADLINE):
+            raise RuntimeError(f"the receiver did not connect to {receiver.endpoint}")
+        generate(plan, [push])
+    finally:
+        push.close()
+    try:
+        finish()
+    finally:
+        remove(receiver.folder, "*.h5")
+    found = told.next("the data process has not said what the series took", 5.0)
+    return figures(msgspec.convert(found, Series), frames)

@@ -15,7 +15,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -53,24 +52,14 @@ RATE, ARM_SECONDS = 100, 6.0
 """Frames per second while another geometry is prepared; from the start message to the first frame."""
 RANGE = (1.0, 30.0)
 """In 1/nm: without a range, pyFAI's begins where ours does not."""
-WHO = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
-OURS, UNPACKED, PRODUCT, SCIPY, PYFAI = (
-    "worker", "unpacking", "product", "product by scipy", "pyFAI in a worker",
-)  # fmt: skip
+OURS, UNPACKED, PRODUCT = "worker", "unpacking", "product"
+SCIPY, PYFAI = "product by scipy", "pyFAI in a worker"
 US = "µs per frame"
 ELECTRON_SHAPE, ELECTRON_FRAMES, ELECTRONS = (576, 576), 200, 0.006
 """A frame of the 4D Camera; how many; share of the pixels that are hit."""
 BACKGROUND, XRAY = 20.0, 2000.0
-CLASS_SHAPE, CLASS_FRAMES, BUNCH = (512, 512), 320, 16
+CLASS_SHAPE, BUNCH, BUNCHES = (512, 512), 16, 20
 CLASS_OF_PVAPY = "pvapy:pvapy.hpc.adImageProcessor:AdImageProcessor"
-RETURNS = """
-from penstock.processing import Processor
-
-
-class Returns(Processor):
-    def process(self, frame):
-        return {"image": frame.pixels, "output_count": 1}
-"""
 
 
 def azimuthal(bench: Bench, load: str) -> Turns:
@@ -168,15 +157,12 @@ def parts_of(images: np.ndarray[Any, Any], compression: str = "none") -> list[tu
     return [(header, each.tobytes() if compression == "none" else bslz4.compress(each)) for each in images]
 
 
-def in_rounds(calls: Mapping[str, Callable[[], object]], rounds: int, frames: int) -> Turns:
-    """Return the processor time per frame of each call, which takes so many, in turns."""
-    turns: Turns = {name: [] for name in calls}
-    for _ in range(rounds):
-        for name, call in calls.items():
-            begun = time.process_time()
-            call()
-            turns[name].append({US: (time.process_time() - begun) / frames * 1e6})
-    return turns
+def timed(call: Callable[[], object], frames: int, times: int = 1) -> Turn:
+    """Return the processor time per frame of calls that take so many each."""
+    begun = time.process_time()
+    for _ in range(times):
+        call()
+    return {US: (time.process_time() - begun) / (frames * times) * 1e6}
 
 
 # -- in the child: azimuthal -------------------------------------------------------------------------------
@@ -209,6 +195,14 @@ class Unpack(Processor):
         return {"first": frame.pixels[0, 0]}
 
 
+class Returns(Processor):
+    """The image of each frame."""
+
+    def process(self, frame: Frame) -> Result:
+        """Return it, as PvaPy's class publishes it."""
+        return {"image": frame.pixels, "output_count": 1}
+
+
 def image() -> np.ndarray[Any, Any]:
     """Return rings with Poisson noise."""
     y, x = np.indices(SHAPE, np.float32)
@@ -218,24 +212,20 @@ def image() -> np.ndarray[Any, Any]:
     return found
 
 
-def ready(rounds: int) -> Turns:
-    """Return how long imports and the start of a series take, and the first frame."""
-    begun = time.perf_counter()
+def ready(bench: Bench) -> Turns:
+    """Return how long the start of a series takes, imports included, and the first frame."""
     import penstock.processing.processors.azimuthal  # noqa: F401  as with Welcome
 
     imported = time.perf_counter()
     worker = InWorker("azimuthal", {"points": POINTS}, SHAPE, "uint32", HEADER)
-    started = time.perf_counter()
-    used = sum(resource.getrusage(who)[kind] for who in WHO for kind in (0, 1))
-    frame = parts_of(image()[None], "bslz4")
+    started, frame = time.perf_counter(), parts_of(image()[None], "bslz4")
     before = time.perf_counter()
     worker.process(frame)
     first = (time.perf_counter() - before) * 1000
-    turn = {"ready after, s": started - imported, "imports, s": imported - begun, "processor time, s": used}
-    return {"ready": [turn | {"first frame, ms": first}]}
+    return {"ready": [{"ready after, s": started - imported, "first frame, ms": first}]}
 
 
-def change(rounds: int) -> Turns:
+def change(bench: Bench) -> Turns:
     """Return how long a frame takes at most, at 100 per second, while the worker prepares another geometry,
     which nobody has made yet."""
     worker = InWorker("azimuthal", {"points": POINTS}, (1024, 1024), "uint32", HEADER)
@@ -257,7 +247,7 @@ def change(rounds: int) -> Turns:
     return {"change": [{"longest frame, ms": max(found), "prepared, s": took}]}
 
 
-def cost(rounds: int) -> Turns:
+def cost(bench: Bench) -> Turns:
     """Return the processor time per frame.
 
     Raises:
@@ -296,19 +286,13 @@ def cost(rounds: int) -> Turns:
         **{name: partial(worker.process, frame) for name, worker in workers.items()}, PRODUCT: bare,
         SCIPY: lambda: by_bin @ as_float,
     }  # fmt: skip
-    repeated = {name: partial(_repeat, call, FRAMES) for name, call in calls.items()}
-    return in_rounds(repeated, rounds, FRAMES)
-
-
-def _repeat(call: Callable[[], object], times: int) -> None:
-    for _ in range(times):
-        call()
+    return bench.in_turn({name: partial(timed, call, 1, FRAMES) for name, call in calls.items()})
 
 
 # -- in the child: beside packages of others ---------------------------------------------------------------
 
 
-def beside_stempy(rounds: int) -> Turns:
+def beside_stempy(bench: Bench) -> Turns:
     """Return the processor time per frame of both.
 
     Raises:
@@ -335,20 +319,17 @@ def beside_stempy(rounds: int) -> Turns:
     if not np.array_equal(events, np.concatenate(theirs())) or counts.sum() != len(events):
         raise RuntimeError("Penstock and stempy do not find the same electrons")
     calls: dict[str, Callable[[], object]] = {OURS: partial(worker.process, parts), "stempy": theirs}
-    return in_rounds(calls, rounds, ELECTRON_FRAMES)
+    return bench.in_turn({name: partial(timed, call, ELECTRON_FRAMES) for name, call in calls.items()})
 
 
-def beside_pvapy(rounds: int) -> Turns:
+def beside_pvapy(bench: Bench) -> Turns:
     """Return the processor time per frame in a worker, of it in the class, and with a class of ours."""
     images = np.random.default_rng(1).integers(0, 1000, (BUNCH, *CLASS_SHAPE)).astype(np.uint16)
     parts, inside = parts_of(images), 0.0
     worker = InWorker(CLASS_OF_PVAPY, {}, CLASS_SHAPE, "uint16")
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "returns.py")
-        path.write_text(RETURNS)
-        plain = InWorker(f"{path}:Returns", {}, CLASS_SHAPE, "uint16")
+    plain = InWorker(f"{MODULE}:Returns", {}, CLASS_SHAPE, "uint16")
 
-    def timed(call: Callable[[Any], None], sign: int) -> Callable[[Any], None]:
+    def counted(call: Callable[[Any], None], sign: int) -> Callable[[Any], None]:
         """Add the time in a call, or subtract it: that in which what the class publishes is taken is ours."""
 
         def called(argument: Any) -> None:
@@ -360,20 +341,20 @@ def beside_pvapy(rounds: int) -> Turns:
         return called
 
     step: Any = worker.steps[0]
-    step._made.process = timed(step._made.process, 1)
-    step._publisher.updateOutputChannel = timed(step._publisher.updateOutputChannel, -1)
-    times = CLASS_FRAMES // BUNCH
-    calls = {name: partial(_repeat, partial(each.process, parts), times)
-             for name, each in ((OURS, worker), ("a Processor's image", plain))}  # fmt: skip
-    found: Turns = {name: [] for name in calls}
-    for _ in range(rounds):
-        _repeat(partial(worker.process, parts), 1)
+    step._made.process = counted(step._made.process, 1)
+    step._publisher.updateOutputChannel = counted(step._publisher.updateOutputChannel, -1)
+
+    def take() -> Turn:
+        nonlocal inside
+        worker.process(parts)
         inside = 0.0
-        for name, turns in in_rounds(calls, 1, CLASS_FRAMES).items():
-            found[name] += turns
-        mine: Turn = found[OURS][-1]
-        mine["of this the class, µs"] = inside / CLASS_FRAMES * 1e6
-        mine["ours, µs"] = mine[US] - mine["of this the class, µs"] - found["a Processor's image"][-1][US]
+        turn = timed(partial(worker.process, parts), BUNCH, BUNCHES)
+        return turn | {"of this the class, µs": inside / (BUNCH * BUNCHES) * 1e6}
+
+    theirs = partial(timed, partial(plain.process, parts), BUNCH, BUNCHES)
+    found = bench.in_turn({OURS: take, "a Processor's image": theirs})
+    for mine, image_alone in zip(*found.values(), strict=True):
+        mine["ours, µs"] = mine[US] - mine["of this the class, µs"] - image_alone[US]
     return found
 
 
@@ -381,4 +362,8 @@ PARTS = {"ready": ready, "change": change, "cost": cost, "stempy": beside_stempy
 
 if __name__ == "__main__":
     sys.path += sys.argv[3:]  # behind ours
-    print(json.dumps(PARTS[sys.argv[1]](int(sys.argv[2]))))
+    bench = Bench(folder=Path(), rounds=int(sys.argv[2]))
+    turns = PARTS[sys.argv[1]](bench)
+    if bench.failed:
+        sys.exit(bench.notes[-1])
+    print(json.dumps(turns))

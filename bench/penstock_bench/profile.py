@@ -10,7 +10,6 @@ receiver's loop, or the naive writer, for one series under cProfile:
 from __future__ import annotations
 
 import cProfile
-import json
 import pstats
 import re
 import shutil
@@ -18,21 +17,22 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
+from typing import Any
 
-from penstock.hosts.child import Child, free_port
+from penstock.hosts.child import free_port
 from penstock.receiver.config import ReceiverConfig, SourceConfig
 from penstock.receiver.live import last_frame
 from penstock.receiver.live.last_frame import LastFrame
 from penstock.receiver.process.data_process import TICK
 from penstock.receiver.process.pipeline import Pipeline
 from penstock_bench import programs
-from penstock_bench.receivers import DEADLINE, Receiver, line_with, remove, sending
+from penstock_bench.receivers import DEADLINE, Receiver, remove, sending, sent, told_by
 from penstock_bench.results import Frames, Turn, Turns
-from penstock_bench.runner import PATH, Bench, NotMeasured, python
+from penstock_bench.runner import Bench, NotMeasured, python
 
 CONTENDERS = ("penstock", "naive")
 KINDS = (
@@ -87,13 +87,13 @@ def _kind(symbol: str, file: str) -> str:
 
 def _sampled(folder: Path, frames: Frames, name: str, perf: str) -> Turn:
     data = folder / "perf.data"
-    with ExitStack() as processes:
-        if name == "penstock":
+    if name == "penstock":
+        with ExitStack() as processes:
             receiver = Receiver(folder, frames, processes)
             with _perf(perf, data, receiver.data):
                 receiver.take(frames, folder / "penstock.h5")
-        else:
-            _naive(folder, frames, python("programs", name), processes, perf, data)
+    else:
+        _taken(folder, frames, "programs", name, "frames", partial(_perf, perf, data))
     argv = [perf, "script", "-i", str(data), "-F", "comm,tid,ip,sym,dso"]
     lines = subprocess.run(argv, capture_output=True, text=True, timeout=DEADLINE, check=False).stdout
     if not (shares := sort_samples(lines.splitlines())):
@@ -101,27 +101,26 @@ def _sampled(folder: Path, frames: Frames, name: str, perf: str) -> Turn:
     return shares
 
 
-def _naive(
-    folder: Path, frames: Frames, command: tuple[str, ...], processes: ExitStack, perf: str = "",
-    data: Path = Path(),
-) -> list[str]:  # fmt: skip
-    """Run a program that takes one series, beside perf if it is given; return its lines."""
-    endpoint, file, lines = f"tcp://127.0.0.1:{free_port()}", folder / "loop.h5", list[str]()
-    argv = (*command, endpoint, str(file), str(frames.mark))
-    child = Child(command[-1], argv, line_with("ready"), relay=lines.append, environment=PATH)
-    with child as process, _perf(perf, data, process.pid), sending(endpoint, frames, file):
-        process.wait(DEADLINE)
-        process.stop()
-    remove(folder, "*.h5")
-    return lines
+def _taken(
+    folder: Path, frames: Frames, module: str, name: str, key: str,
+    beside: Callable[[int], AbstractContextManager[object]] = nullcontext,
+) -> dict[str, Any]:  # fmt: skip
+    """Let a program write one series; return what it has told."""
+    endpoint, file = f"tcp://127.0.0.1:{free_port()}", folder / "loop.h5"
+
+    def send(pid: int) -> None:
+        with beside(pid), sending(endpoint, frames, file) as sender:
+            sent(sender)
+
+    try:
+        return told_by(name, python(module, name, endpoint, file, frames.mark), key, send)[0]
+    finally:
+        remove(folder, "*.h5")
 
 
 @contextmanager
 def _perf(perf: str, data: Path, pid: int) -> Iterator[None]:
     """Attach perf to a process for the block."""
-    if not perf:
-        yield
-        return
     argv = [perf, "record", "-e", "cpu-clock", "-F", "997", "-o", str(data), "-p", str(pid)]
     with subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         deadline = time.monotonic() + 5.0
@@ -132,11 +131,7 @@ def _perf(perf: str, data: Path, pid: int) -> Iterator[None]:
 
 
 def _profiled(folder: Path, frames: Frames, name: str) -> Turn:
-    with ExitStack() as processes:
-        lines = _naive(folder, frames, python("profile", name), processes)
-    found = next((json.loads(line)["top"] for line in reversed(lines) if line.startswith('{"top"')), None)
-    if found is None:
-        raise RuntimeError(f"the profiled {name} did not end: {lines[-3:]}")
+    found = _taken(folder, frames, "profile", name, "top")["top"]
     total = sum(seconds for _, seconds in found)
     shares = {f"{function}, %": 100 * seconds / total for function, seconds in found[:TOP]}
     return {function: share for function, share in shares.items() if share >= LEAST}
@@ -147,15 +142,10 @@ def penstock(endpoint: str, file: str, mark: int, profile: cProfile.Profile) -> 
     source = SourceConfig(endpoints=(endpoint,), high_water_mark=mark)
     config = ReceiverConfig(source=source, data_root=str(Path(file).parent))
     pipeline = Pipeline("profiled", config, LastFrame(last_frame.create()), LastFrame(last_frame.create()))
-    print(json.dumps({"ready": endpoint}), flush=True)
-    deadline = time.monotonic() + DEADLINE
-    try:
-        while (
-            (series := pipeline.status(0).series) is None or series.active
-        ) and time.monotonic() < deadline:
+    programs.say(ready=endpoint)
+    with closing(pipeline):
+        while (series := pipeline.status(0).series) is None or series.active:
             profile.runcall(pipeline.step, TICK)
-    finally:
-        pipeline.close()
 
 
 def top(profile: cProfile.Profile) -> list[tuple[str, float]]:
@@ -174,7 +164,7 @@ def main(contender: str, endpoint: str, file: str, mark: str) -> None:
         profile.runcall(programs.receive, "naive", endpoint, file, mark)
     else:
         penstock(endpoint, file, int(mark), profile)
-    print(json.dumps({"top": top(profile)}), flush=True)
+    programs.say(top=top(profile))
 
 
 if __name__ == "__main__":

@@ -2,10 +2,9 @@
 
 - naive, bare ENDPOINT FILE MARK: loops that write a series: one the obvious way, and one of which nothing but
   pyzmq and h5py is left;
-- pull ENDPOINT: the least that a consumer of plain messages can be; "ended" after the last one of each
-  series; - count ENDPOINT: takes one series, and prints the number of its frames; - consume ENDPOINT PATH: a
-  consumer of the memory at PATH, or of messages if that is ""; - camera HOST:PORT ENDPOINT FRAMES PERIOD,
-  bridge ENDPOINT, client HOST:PORT RECORD: the bare parts of what
+- pull ENDPOINT: the least that a consumer of plain messages can be;
+- free ENDPOINT PATH: a consumer of the memory at PATH;
+- camera HOST:PORT ENDPOINT FRAMES PERIOD, bridge ENDPOINT, client HOST:PORT RECORD: the bare parts of what
   Penstock does between EPICS and ZeroMQ; nothing is numbered, checked, accounted for;
 - device RATE: a Tango device whose attributes change by themselves;
 - ioc RATE: an IOC whose records do.
@@ -18,7 +17,7 @@ import random
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -112,42 +111,33 @@ def receive(name: str, endpoint: str, filename: str, mark: str) -> dict[str, flo
 
 
 def pull(endpoint: str) -> None:
-    """Take what comes until this process is killed."""
+    """Take what comes until this process is killed; tell the frames of each series."""
     socket = connected(endpoint)
-    say(ready=True)
+    say(ready=endpoint)
+    messages = 0
     while True:
+        messages += 1
         if len(socket.recv_multipart(copy=False)) == 1:
-            print("ended", flush=True)
+            say(ended=messages - 2)  # less its start and its end
+            messages = 0
 
 
-def count(endpoint: str) -> None:
-    """Take a series, and discard it."""
-    socket, kinds = connected(endpoint), list[str]()
-    say(ready=True)
-    while "series_end" not in kinds:
-        parts: Any = socket.recv_multipart(copy=False)
-        kinds.append(json.loads(parts[0].bytes)["htype"])
-    print(kinds.count("image"), flush=True)
-
-
-def consume(endpoint: str, path: str) -> None:
-    """Take what comes, and free it at once, until this process is killed."""
-    from penstock.processing.sources.stream import Began, Referenced, Stream
+def free(endpoint: str, path: str) -> None:
+    """Take references, and free what they stand for at once, until this process is killed."""
+    from penstock.processing.sources.stream import Began, Ended, Referenced, Stream
     from penstock.processing.wire.shared_frames import SharedFrames, lock
 
-    hold = lock(path) if path else None
-    stream = Stream(endpoint, zmq.Context())
-    say(ready=True)
+    hold, stream = lock(path), Stream(endpoint, zmq.Context())
+    say(ready=endpoint)
     memory: SharedFrames | None = None
-    while stream.socket.poll():
-        if hold is None:
-            stream.socket.recv_multipart(copy=False)
-            continue
+    while hold and stream.socket.poll():
         while (event := stream.receive()) is not None:
             if isinstance(event, Began) and event.header.shared is not None:
                 memory = SharedFrames(event.header.shared.path, event.header.shared.nonce)
             elif isinstance(event, Referenced) and memory is not None:
                 memory.free([reference.slot for reference in event.references])
+            elif isinstance(event, Ended):
+                say(ended=event.end.sent)
 
 
 def _pva(server: str) -> Any:
@@ -158,13 +148,17 @@ def _pva(server: str) -> Any:
     return Context("pva", conf=conf, useenv=False, nt=False)
 
 
-def _monitored(context: Any, record: str) -> tuple[Any, threading.Event]:
-    """Return a monitor of a record, and what is set when something has come."""
+def _updates(context: Any, record: str, seconds: float | None = None) -> Iterator[Any]:
+    """Yield the updates of a record; end when none has come for so long."""
     from p4p.client.raw import Context
 
     come = threading.Event()
     monitor = Context.monitor(context, record, lambda: come.set(), request=f"record[queueSize={QUEUE}]")
-    return monitor, come
+    while come.wait(seconds):
+        come.clear()
+        while (update := monitor.pop()) is not None:
+            if not isinstance(update, Exception):
+                yield update
 
 
 def camera(server: str, endpoint: str, frames: str, period: str) -> None:
@@ -173,29 +167,25 @@ def camera(server: str, endpoint: str, frames: str, period: str) -> None:
     socket = zmq.Context().socket(zmq.PUSH)
     socket.bind(endpoint)
     context = _pva(server)
-    monitor, come = _monitored(context, IMAGE)
-    settings = (
-        ("AcquirePeriod", float(period)),
-        ("AcquireTime", float(period) / 2),
-        ("NumImages", int(frames)),
-    )
-    for name, value in settings:
+    updates = _updates(context, IMAGE, SECONDS)
+    next(updates)  # what was there before
+    settings = {"AcquirePeriod": float(period), "AcquireTime": float(period) / 2, "NumImages": int(frames)}
+    for name, value in (settings | {"ImageMode": {"value.index": 1}}).items():
         context.put(DRIVER + name, value)
-    context.put(DRIVER + "ImageMode", {"value.index": 1})
     began, taken = time.process_time(), 0
     context.put(DRIVER + "Acquire", {"value.index": 1}, wait=False)
-    while taken < int(frames):
-        if not come.wait(SECONDS):
-            raise TimeoutError(f"{taken} of {frames} frames have come")
-        come.clear()
-        while (array := monitor.pop()) is not None:
-            if isinstance(array, Exception) or array.value is None or not len(array.value):
-                continue
-            copy: np.ndarray[Any, Any] = np.array(array.value)
-            header = {"htype": "image", "frame": taken, "shape": copy.shape, "type": str(copy.dtype)}
-            socket.send_json(header, zmq.SNDMORE)
-            socket.send(copy.data, copy=False)
-            taken += 1
+    for array in updates:
+        if array.value is None or not len(array.value):
+            continue
+        copy: np.ndarray[Any, Any] = np.array(array.value)
+        header = {"htype": "image", "frame": taken, "shape": copy.shape, "type": str(copy.dtype)}
+        socket.send_json(header, zmq.SNDMORE)
+        socket.send(copy.data, copy=False)
+        taken += 1
+        if taken == int(frames):
+            break
+    else:
+        raise TimeoutError(f"{taken} of {frames} frames have come")
     say(cpu_seconds=time.process_time() - began)
     context.close()
 
@@ -213,12 +203,12 @@ def bridge(endpoint: str) -> None:
     conf |= {"EPICS_PVAS_BROADCAST_PORT": "0", "EPICS_PVAS_AUTO_BEACON_ADDR_LIST": "NO"}
     server = Server(providers=[{IMAGE: record}], conf=conf, useenv=False)
     socket = connected(endpoint)
-    say(server=f"127.0.0.1:{server.conf()['EPICS_PVAS_SERVER_PORT']}")
+    say(ready=f"127.0.0.1:{server.conf()['EPICS_PVAS_SERVER_PORT']}")
     while True:
         parts: Any = socket.recv_multipart(copy=False)
         header = json.loads(parts[0].bytes)
         if header["htype"] == "series_end":
-            print("posted", flush=True)
+            say(ended=header["sent"])
         if header["htype"] != "image":
             continue
         array = Value(kind)
@@ -230,14 +220,11 @@ def bridge(endpoint: str) -> None:
 
 def client(server: str, record: str) -> None:
     """Take all updates until this process is killed."""
-    monitor, come = _monitored(_pva(server), record)
-    is_ready = False
-    while come.wait():
-        come.clear()
-        while (found := monitor.pop()) is not None:
-            if not is_ready and not isinstance(found, Exception):
-                is_ready = True
-                say(ready=record)
+    updates = _updates(_pva(server), record)
+    next(updates)
+    say(ready=record)
+    for _ in updates:
+        pass
 
 
 def device(rate: str) -> None:
@@ -300,7 +287,7 @@ def ioc(rate: str) -> None:
 
 
 PROGRAMS: dict[str, Callable[..., None]] = {
-    each.__name__: each for each in (pull, count, consume, camera, bridge, client, device, ioc)
+    each.__name__: each for each in (pull, free, camera, bridge, client, device, ioc)
 }
 
 if __name__ == "__main__":

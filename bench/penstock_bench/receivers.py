@@ -13,17 +13,23 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any
+from queue import Empty, Queue
+from typing import Any, TypeVar
 
 from penstock.hosts.child import PENSTOCK, Child, children, free_port
 from penstock.processing.client import PipelineClient
 from penstock.processing.models import Counts, Status
 from penstock.receiver.client import ReceiverClient
+from penstock.receiver.models import ConsumerStatus
 from penstock_bench.results import Frames, Turn
 from penstock_bench.runner import PATH, python
 
+T = TypeVar("T")
+Taken = tuple[float, float, Turn]
+"""When a series began and ended, monotonic seconds, and those of processor time that were spent."""
 DEADLINE = 120.0
 """Seconds for a process to start, and for a series to end."""
 ENTRY = "bench"
@@ -47,9 +53,8 @@ class Taking:
     """Its process id."""
     seconds: float = 0.0
     """From Running to Idle, or that of the sender, if it is longer."""
-    spent: Turn | None = None
-    """Seconds of the receiver's processor time, as in `Receiver.seconds`."""
-    sender_seconds: float = 0.0
+    spent: Turn = field(default_factory=dict)
+    """Seconds of processor time, as in `Receiver.seconds`, and of the sender."""
     rate: float = 0.0
     """Frames per second that were sent."""
 
@@ -104,23 +109,24 @@ class Receiver:
         """Return the processor time so far of the data process, of its threads, and of the HTTP process."""
         seconds = {"receiver": process_seconds(self.data), "loop": 0.0, "I/O": 0.0, "others": 0.0}
         for task in Path(f"/proc/{self.data}/task").iterdir():
-            try:
-                spent = int((task / "schedstat").read_text().split()[0]) / 1e9  # proc(5)
-                is_zmq = (task / "comm").read_text().startswith("ZMQ")
-            except (FileNotFoundError, ProcessLookupError):
-                continue  # it has ended
-            seconds["loop" if task.name == str(self.data) else "I/O" if is_zmq else "others"] += spent
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has ended
+                spent, is_zmq = thread_seconds(task), (task / "comm").read_text().startswith("ZMQ")
+                seconds["loop" if task.name == str(self.data) else "I/O" if is_zmq else "others"] += spent
         return seconds | {"HTTP": process_seconds(self.http)}
+
+    def processes_seconds(self) -> Turn:
+        """Return the same of both processes, beside those of a consumer."""
+        return {"receiver": process_seconds(self.data), "receiver's HTTP": process_seconds(self.http)}
+
+    @property
+    def consumer(self) -> ConsumerStatus:
+        """Its consumer, as its status says."""
+        return self.client.status().consumers[0]
 
     @property
     def dropped(self) -> int:
         """Frames for which its consumer was too slow, so far."""
         return sum(consumer.dropped for consumer in self.client.status().consumers)
-
-    @property
-    def idle_at(self) -> float:
-        """When the last series had ended; monotonic seconds."""
-        return self._moments["idle"]
 
     def connected(self) -> None:
         """Wait until its consumer is connected.
@@ -146,44 +152,42 @@ class Receiver:
             with self.taking(frames, file, *words) as taking:
                 pass
         finally:
-            remove(self.folder, "*.h5")
-        assert taking.spent is not None
-        return figures(frames, taking.seconds, {**taking.spent, "sender": taking.sender_seconds})
+            if file:
+                remove(self.folder, "*.h5")
+        return figures(frames, taking.seconds, taking.spent)
 
     @contextlib.contextmanager
     def taking(self, frames: Frames, file: Path | None = None, *words: str) -> Iterator[Taking]:
         """Send a series; wait for its end after the block."""
-        with self.measured() as finish, sending(self.endpoint, frames, file, *words) as child:
+        finish = self.measured()
+        with sending(self.endpoint, frames, file, *words) as child:
             taking = Taking(began=time.monotonic(), sender=child.pid)
             yield taking
-            seconds, taking.spent = finish()
+            running, idle, taking.spent = finish()
             report = sent(child)
-        taking.rate, taking.sender_seconds = float(report["rate"]), sender_seconds(report)
+        taking.rate, taking.spent["sender"] = float(report["rate"]), sender_seconds(report)
         # Frames are on their way while the file is created: the longer of the two clocks is right.
-        taking.seconds = max(seconds, float(report["seconds"]))
+        taking.seconds = max(idle - running, float(report["seconds"]))
 
-    @contextlib.contextmanager
-    def measured(self) -> Iterator[Callable[[], tuple[float, Turn]]]:
-        """Measure a series; yield a function that waits for its end, and returns the seconds from Running to
-        Idle and those of processor time. It raises RuntimeError if the series was not complete."""
+    def measured(self) -> Callable[[], Taken]:
+        """Measure a series; return a function that waits for its end, and returns when it was Running and
+        Idle, monotonic seconds, and those of processor time. It raises RuntimeError if the series was not
+        complete."""
         self._ended.clear()
         self._moments.clear()
-        before = self.seconds()
+        spent = since(self.seconds)
 
-        def finish() -> tuple[float, Turn]:
-            is_over = self._ended.wait(DEADLINE)
-            spent = difference(self.seconds(), before)
-            status = self.client.status()
-            if is_over:  # the status follows the log after a moment
-                status = until(
-                    self.client, lambda status: status.series and not status.series.active, "no end"
-                )
+        def finish() -> Taken:
+            is_over, took = self._ended.wait(DEADLINE), spent()
+            # The status follows the log after a moment.
+            ended = lambda status: not is_over or (status.series and not status.series.active)  # noqa: E731
+            status = until(self.client, ended, "no end")
             if not is_over or status.series is None or not status.series.complete:
                 why = status.error or (status.series.reason if status.series else "no series arrived")
                 raise RuntimeError(f"the receiver did not take the whole series: {why or 'it has not ended'}")
-            return self._moments["idle"] - self._moments["running"], spent
+            return self._moments["running"], self._moments["idle"], took
 
-        yield finish
+        return finish
 
     def _follow(self, line: str) -> None:
         self._relay(line)
@@ -200,7 +204,7 @@ def figures(frames: Frames, seconds: float, spent: Turn) -> Turn:
     } | per_frame(spent, frames.count)  # fmt: skip
 
 
-def per_frame(spent: Turn, count: int) -> Turn:
+def per_frame(spent: Turn, count: float) -> Turn:
     """Return microseconds per frame of seconds of processor time."""
     return {f"{name}, µs": seconds / count * 1e6 for name, seconds in spent.items()}
 
@@ -234,10 +238,10 @@ def sent(generator: Child[Any]) -> dict[str, Any]:
     """Return the sender's report on the series, once it has ended by itself."""
     generator.wait(DEADLINE)
     generator.stop()  # returns once everything that it wrote has been read
-    for line in reversed(generator.tail):
-        if line.startswith('{"series"'):
-            return dict(json.loads(line))
-    raise RuntimeError(f"{generator.ended() or 'the generator did not end'}: no figures")
+    found = next(filter(None, map(line_with("series"), reversed(generator.tail))), None)
+    if found is None:
+        raise RuntimeError(f"{generator.ended() or 'the generator did not end'}: no figures")
+    return found
 
 
 def sender_seconds(report: dict[str, Any]) -> float:
@@ -283,12 +287,10 @@ class Pipeline:
         )  # fmt: skip
         self.workers = {each.name: each.pid for each in status.workers}
         """Process ids by name."""
-        others = set(children(self.http)) - set(self.workers.values())
-        recorder = next((pid for pid in others if _runs(pid, "channels.recorder")), None)
-        (distributor,) = others - {recorder}
-        self._pids = {"distributor": distributor, "pipeline's HTTP": self.http} | (
-            {} if recorder is None else {"recorder": recorder}
-        )
+        self._pids = {"pipeline's HTTP": self.http}
+        for pid in set(children(self.http)) - set(self.workers.values()):
+            words = Path(f"/proc/{pid}/cmdline").read_bytes()
+            self._pids["recorder" if b"channels.recorder" in words else "distributor"] = pid
         self._last = "" if status.series is None else status.series.id
         receiver.connected()
 
@@ -296,6 +298,11 @@ class Pipeline:
         """Return the processor time of its processes so far."""
         workers = sum(map(process_seconds, self.workers.values()))
         return {"workers": workers} | {name: process_seconds(pid) for name, pid in self._pids.items()}
+
+    def done(self) -> int:
+        """Return how many frames of the series that was sent are done so far."""
+        series = self.client.status().series
+        return series.counts.done if series is not None and series.id != self._last else 0
 
     def did(self, frames: int) -> None:
         """Wait until so many frames of the series that was sent are done, before it is over."""
@@ -331,27 +338,66 @@ class Pipeline:
 
 
 class Loop:
-    """A plain loop around `recv_multipart`, the least that a consumer can be: `programs.pull`."""
+    """One of `programs` that takes series, and tells when one has ended; by default the least that a consumer
+    can be, a plain loop around `recv_multipart`."""
 
-    def __init__(self, receiver: Receiver, processes: ExitStack) -> None:
-        (there,) = receiver.client.status().consumers
-        self._ended = threading.Event()
-        self._pid = program(processes, "pull", there.endpoint, relay=self._follow).pid
-        receiver.connected()
+    def __init__(self, processes: ExitStack, endpoint: str, name: str = "pull", *words: object) -> None:
+        self._ended = Told("ended")
+        child = program(processes, name, endpoint, *words, relay=self._ended)
+        self.pid, self.answer = child.pid, child.answer
 
     def seconds(self) -> Turn:
         """Return its processor time so far."""
-        return {"loop": process_seconds(self._pid)}
+        return {"loop": process_seconds(self.pid)}
 
-    def over(self, frames: int) -> None:
-        """Wait until it has taken the end of a series."""
-        if not self._ended.wait(DEADLINE):
-            raise RuntimeError("the loop was not sent the end of the series")
-        self._ended.clear()
+    def over(self, frames: int) -> int:
+        """Wait until it has taken the end of a series of so many frames; return how many of them it has."""
+        return int(self._ended.next(f"the loop was not sent the end of {frames} frames")["ended"])
 
-    def _follow(self, line: str) -> None:
-        if line == "ended":
-            self._ended.set()
+
+class Told:
+    """Lines of JSON with a key that a child prints, as its `relay`."""
+
+    def __init__(self, key: str) -> None:
+        self._read, self._lines = line_with(key), Queue[dict[str, Any]]()
+
+    def __call__(self, line: str) -> None:
+        """Keep a line, if it is one."""
+        if (found := self._read(line)) is not None:
+            self._lines.put(found)
+
+    def next(self, complaint: str, seconds: float = DEADLINE) -> dict[str, Any]:
+        """Return the next one.
+
+        Raises:
+            RuntimeError: there is none in time.
+        """
+        try:
+            return self._lines.get(timeout=seconds)
+        except Empty:
+            raise RuntimeError(complaint) from None
+
+
+def told_by(name: str, argv: Sequence[str], key: str, send: Callable[[int], T]) -> tuple[dict[str, Any], T]:
+    """Run a program that takes one series, and prints a line of JSON with this key at its end.
+
+    Args:
+        name: of the program, for messages.
+        argv: its command line.
+        key: of the line.
+        send: called with its process id once it is ready; sends the series.
+
+    Returns:
+        The line, and what `send` has returned.
+
+    Raises:
+        RuntimeError: it has printed none.
+    """
+    told = Told(key)
+    with Child(name, argv, line_with("ready"), relay=told, environment=PATH) as process:
+        result = send(process.pid)
+        process.wait(DEADLINE)
+    return told.next(f"{process.ended() or name + ' was not done in time'}: no figures", 0.0), result
 
 
 def start(
@@ -399,18 +445,35 @@ def warm(folder: Path, nbytes: int) -> Iterator[Callable[[], None]]:
 
 
 def until(client: Any, condition: Callable[[Any], object], complaint: str, seconds: float = DEADLINE) -> Any:
-    """Return the first status of a service that meets the condition.
+    """Return the first status of a service that meets the condition; it answers when it has another one.
+
+    Raises:
+        RuntimeError: there is none in time.
+    """
+
+    def statuses() -> Iterator[Any]:
+        yield (status := client.status())
+        while True:
+            yield (status := client.status(seen=status.version, wait=1.0))
+
+    return poll(partial(next, statuses()), condition, complaint, seconds, pause=0.0)
+
+
+def poll(
+    ask: Callable[[], Any], condition: Callable[[Any], object], complaint: str, seconds: float = DEADLINE,
+    pause: float = 0.02, sleep: Callable[[float], object] = time.sleep,
+) -> Any:  # fmt: skip
+    """Ask now and then, and sleep meanwhile; return the first answer that meets the condition.
 
     Raises:
         RuntimeError: there is none in time.
     """
     due = time.monotonic() + seconds
-    status = client.status()
-    while not condition(status):
+    while not condition(answer := ask()):
         if time.monotonic() > due:
-            raise RuntimeError(f"{complaint} within {seconds:g} s: {status}")
-        status = client.status(seen=status.version, wait=1.0)
-    return status
+            raise RuntimeError(f"{complaint} within {seconds:g} s: {answer}")
+        sleep(pause)
+    return answer
 
 
 def line_with(key: str) -> Callable[[str], dict[str, Any] | None]:
@@ -426,6 +489,11 @@ def line_with(key: str) -> Callable[[str], dict[str, Any] | None]:
     return ready
 
 
+def says(word: str) -> Callable[[str], bool | None]:
+    """Return a test for `Child`: a line with this word means that a process is ready."""
+    return lambda line: True if word in line else None
+
+
 def process_seconds(pid: int) -> float:
     """Return the processor time of a process in seconds, of all threads that it has and had: of some
     programs each frame has a thread of its own."""
@@ -439,6 +507,17 @@ def pss(pid: int | str) -> int:
     return int(text.partition("\nPss:")[2].split()[0]) * 1024
 
 
+def thread_seconds(task: Path) -> float:
+    """Return the processor time of a thread in seconds, by its folder in /proc (proc(5))."""
+    return int((task / "schedstat").read_text().split()[0]) / 1e9
+
+
+def since(seconds: Callable[[], Turn]) -> Callable[[], Turn]:
+    """Return a function that returns what was spent from now on, by process."""
+    before = seconds()
+    return lambda: difference(seconds(), before)
+
+
 def difference(after: Turn, before: Turn) -> Turn:
     """Return what was spent between two times, by process."""
     return {name: after[name] - before[name] for name in after}
@@ -449,7 +528,3 @@ def remove(folder: Path, *patterns: str) -> None:
     for pattern in patterns:
         for path in folder.glob(pattern):
             path.unlink()
-
-
-def _runs(pid: int, module: str) -> bool:
-    return module.encode() in Path(f"/proc/{pid}/cmdline").read_bytes()

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 import rich.table
 from rich import box
 
@@ -58,28 +59,20 @@ def cell(case: Case, values: Sequence[float]) -> str:
 def table(case: Case, groups: Sequence[Group]) -> Table:
     """Return a row for each load and contender, with all figures, and the ratio to a rival; or the other way
     round."""
-    if case.upright:
-        head = ["", *(f"{group.name}, {name}" for group in groups for name in group.turns)]
-        figures = dict.fromkeys(name for group in groups for name in group.figures)
-        rows = [
-            [figure, *(cell(case, group.values(name, figure)) for group in groups for name in group.turns)]
-            for figure in figures
-        ]
-        return Table(case.what, head, rows)
-    figures = dict.fromkeys(name for group in groups for name in group.figures)
+    figures = list(dict.fromkeys(name for group in groups for name in group.figures))
     rows = []
     for group in groups:
         for place, name in enumerate(group.turns):
-            row = [group.name if place == 0 else "", name]
-            row += [cell(case, group.values(name, figure)) for figure in figures]
-            if case.rival:
-                ratios = group.ratios(name, case.rival, case.figure) if name != case.rival else []
-                row.append(number(statistics.median(ratios), 2) if ratios else "")
-            rows.append(row)
-    title = (
-        f"{case.what}; times: {case.figure.partition(',')[0]} of {case.rival}" if case.rival else case.what
-    )
-    return Table(title, ["load", "", *figures, *(["times"] if case.rival else [])], rows)
+            cells = [cell(case, group.values(name, figure)) for figure in figures]
+            ratios = group.ratios(name, case.rival, case.figure) if name != case.rival else []
+            times = [number(statistics.median(ratios), 2) if ratios else ""] if case.rival else []
+            load = [f"{group.name}, {name}"] if case.upright else [group.name if place == 0 else "", name]
+            rows.append([*load, *cells, *times])
+    if case.upright:
+        head, *rows = map(list, zip(["", *figures], *rows, strict=True))
+        return Table(case.what, head, rows)
+    title = f"; times: {case.figure.partition(',')[0]} of {case.rival}" if case.rival else ""
+    return Table(case.what + title, ["load", "", *figures, *["times"] * bool(case.rival)], rows)
 
 
 def bars(found: Sequence[Verdict]) -> Table:
@@ -114,18 +107,14 @@ def markdown(made: Table) -> str:
 
 def as_json(results: Results, found: Sequence[Verdict]) -> dict[str, Any]:
     """Return everything for --json."""
-    return {
-        "reached": all(each.reached for each in found),
-        "bars": [
-            {
-                "case": each.bar.case, "load": each.group.name, "of": each.bar.of, "figure": each.bar.figure,
-                "to": each.bar.to, "found": round(each.found, 4), "bar": each.bar.wanted,
-                "reached": each.reached,
-            }
-            for each in found
-        ],
-        "groups": results.groups, "notes": results.notes, "machine": results.machine,
-    }  # fmt: skip
+    judged = [
+        {
+            "case": each.bar.case, "load": each.group.name, "of": each.bar.of, "figure": each.bar.figure,
+            "to": each.bar.to, "found": round(each.found, 4), "bar": each.bar.wanted, "reached": each.reached,
+        }
+        for each in found
+    ]  # fmt: skip
+    return {"reached": all(each.reached for each in found), "bars": judged} | msgspec.structs.asdict(results)
 
 
 def write_page(results: Results, file: Path) -> None:
@@ -138,8 +127,8 @@ def write_page(results: Results, file: Path) -> None:
         if groups := results.of(case.name):
             made = table(case, groups)
             sections.append(f"## {case.name.capitalize()}\n\n{made.title[0].upper()}{made.title[1:]}.\n")
-            for name in (name for name, (_, of) in FIGURES.items() if of == case.name):
-                if (file.parent / f"{name}.svg").exists():
+            for name, plot in FIGURES.items():
+                if plot.case == case.name and (file.parent / f"{name}.svg").exists():
                     sections.append(f"![{made.title}]({name}.svg)\n")
             sections.append(markdown(made))
     if results.notes:
@@ -148,23 +137,12 @@ def write_page(results: Results, file: Path) -> None:
 
 
 def _machine(results: Results) -> str:
-    machine = results.machine
-    libraries = ", ".join(f"{name} {version}" for name, version in machine.libraries.items())
-    kind = "virtual machine" if machine.virtual else "machine"
-    rounds = {
-        case: "–".join(str(each) for each in dict.fromkeys((min(found), max(found))))
-        for case in dict.fromkeys(group.case for group in results.groups)
-        if (found := [group.rounds for group in results.of(case)])
-    }
-    rows = [
-        ("date", machine.date),
-        ("processor", f"{machine.processor}, {machine.cores} cores of a {kind}"),
-        ("memory", f"{machine.memory_gb:g} GB; transparent huge pages: {machine.huge_pages}"),
-        ("kernel", machine.kernel),
-        ("file systems", ", ".join(f"{name}: {kind}" for name, kind in machine.storage.items())),
-        ("network", "the loopback interface"),
-        ("load before", f"{machine.load:g} (average of one minute)"),
-        ("rounds of each case", ", ".join(f"{case}: {number}" for case, number in rounds.items())),
-        ("software", f"Penstock {machine.penstock}, Python {machine.python}, {libraries}"),
+    rounds = dict[str, list[int]]()
+    for group in results.groups:
+        rounds.setdefault(group.case, []).append(group.rounds)
+    texts = [
+        f"{case}: {'–'.join(map(str, dict.fromkeys((min(found), max(found)))))}"
+        for case, found in rounds.items()
     ]
+    rows = [*results.machine.items(), ("rounds of each case", ", ".join(texts))]
     return "## Machine and conditions\n\n" + markdown(Table("", ("", ""), rows))

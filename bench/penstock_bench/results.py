@@ -21,7 +21,7 @@ LIBRARIES = ("pyzmq", "h5py", "numpy", "msgspec", "hdf5plugin")
 Turn = dict[str, float]
 """Figures by name, with their unit; the first one is compared with a rival's."""
 Turns = dict[str, list[Turn]]
-"""By contender, one entry per round: neighbours were measured one after the other."""
+"""Turns by contender, one entry per round: neighbours were measured one after the other."""
 
 
 LARGE_FRAME, LARGE_MARK, SMALL_MARK = 2_000_000, 8, 64
@@ -62,7 +62,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
 
     case: str
     name: str
-    """Of the load."""
+    """Name of the load."""
     turns: Turns
 
     def values(self, contender: str, figure: str) -> list[float]:
@@ -93,30 +93,11 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
         return min(map(len, self.turns.values()), default=0)
 
 
-class Machine(msgspec.Struct, frozen=True, kw_only=True):
-    """Where, and with which software, a measurement was made."""
-
-    date: str
-    penstock: str
-    processor: str
-    cores: int
-    memory_gb: float
-    virtual: bool
-    kernel: str
-    huge_pages: str
-    """Setting of transparent huge pages."""
-    load: float
-    """Average over the minute before: what else was running."""
-    python: str
-    libraries: dict[str, str]
-    storage: dict[str, str] = {}
-    """Type of file system, by what the folder is for."""
-
-
 class Results(msgspec.Struct, kw_only=True):
     """Everything measured so far."""
 
-    machine: Machine
+    machine: dict[str, str]
+    """Where, and with which software: what the page says of it."""
     groups: list[Group] = []
     notes: list[str] = []
     """Sentences on what the figures do not say."""
@@ -181,26 +162,30 @@ def add_difference(turns: Turns, rival: str, figure: str, name: str) -> None:
             turn[name] = value - rivals
 
 
-def describe(folders: Mapping[str, Path]) -> Machine:
+def describe(folders: Mapping[str, Path]) -> dict[str, str]:
     """Describe this machine, now; `folders` are those that are written to."""
     import h5py
     import zmq
 
     found = Path("/proc/cpuinfo").read_text()
     model = re.search(r"^model name\s*: (.*)$", found, re.MULTILINE)
-    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 1e9
     pages = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+    huge = re.findall(r"\[(.*)\]|$", pages.read_text() if pages.exists() else "")[0] or "unknown"
     libraries = {name: metadata.version(name) for name in LIBRARIES}
-    return Machine(
-        date=datetime.now(UTC).strftime("%Y-%m-%d"), penstock=version(),
-        processor=model[1].strip() if model else platform.processor(), cores=len(os.sched_getaffinity(0)),
-        memory_gb=round(memory / 1e9, 1), virtual="hypervisor" in found,
-        kernel=f"{platform.system()} {platform.release()}",
-        huge_pages=re.findall(r"\[(.*)\]|$", pages.read_text() if pages.exists() else "")[0] or "unknown",
-        load=round(os.getloadavg()[0], 2), python=platform.python_version(),
-        libraries={**libraries, "libzmq": zmq.zmq_version(), "HDF5": h5py.version.hdf5_version},
-        storage={name: file_system(folder) for name, folder in folders.items()},
-    )  # fmt: skip
+    software = {"Penstock": version(), "Python": platform.python_version(), **libraries}
+    software |= {"libzmq": zmq.zmq_version(), "HDF5": h5py.version.hdf5_version}
+    kind, cores = "virtual machine" if "hypervisor" in found else "machine", len(os.sched_getaffinity(0))
+    return {
+        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+        "processor": f"{model[1].strip() if model else platform.processor()}, {cores} cores of a {kind}",
+        "memory": f"{memory:.1f} GB; transparent huge pages: {huge}",
+        "kernel": f"{platform.system()} {platform.release()}",
+        "file systems": ", ".join(f"{name}: {file_system(folder)}" for name, folder in folders.items()),
+        "network": "the loopback interface",
+        "load before": f"{os.getloadavg()[0]:.2f} (average of one minute)",
+        "software": ", ".join(f"{name} {number}" for name, number in software.items()),
+    }
 
 
 def file_system(folder: Path) -> str:

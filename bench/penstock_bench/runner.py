@@ -11,14 +11,14 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from penstock.hosts.child import PYTHON, ProcessFailed
-from penstock_bench.cases import Case
+from penstock_bench.cases import Case, load_name
 from penstock_bench.results import Group, Results, Turn, Turns, file_system
 
 HERE = Path(__file__).resolve().parent
@@ -51,7 +51,7 @@ class Bench:
     notes: list[str] = field(default_factory=list)
     """Sentences for the report."""
     failed: bool = False
-    """Whether something has no figures that should have some."""
+    """True if something has no figures that should have some."""
 
     def in_turn(
         self, takers: Mapping[str, Callable[[], Turn]], warm_up: int = 0, round_seconds: float = math.inf
@@ -142,6 +142,18 @@ def packages_with(package: str) -> Path:
     return packages
 
 
+def program_of_others(name: str) -> str:
+    """Return the path of a program of others.
+
+    Raises:
+        NotMeasured: it is not here.
+    """
+    program = JUDGES / "bin" / name
+    if not program.is_file():
+        raise NotMeasured(f"there is no {program}; make judges installs it")
+    return str(program)
+
+
 def measure(
     case: Case, results: Results, bench: Bench, only: Sequence[str] = (), *, again: bool = True
 ) -> Iterator[Group]:
@@ -159,29 +171,31 @@ def measure(
     """
     module, _, function = case.measure.partition(":")
     for load in case.loads:
-        name = str(getattr(load, "name", load))
+        name = load_name(load)
         there = results.get(case.name, name)
         if (only and name not in only) or (not again and there and there.rounds >= bench.rounds):
             continue
-        say, text = bench.say, f"{case.name}, {name}" if name else case.name
-        notes, bench.notes = bench.notes, []
+        text = f"{case.name}, {name}" if name else case.name
+
+        def say(what: str, text: str = text) -> None:
+            bench.say(f"{text}: {what}")
+
+        own = replace(bench, notes=[], failed=False, say=say)
         try:
-            bench.say = lambda what, text=text, say=say: say(f"{text}: {what}")  # type: ignore[misc]
-            bench.say("starting")
-            turns = getattr(import_module(f"penstock_bench.{module}"), function)(bench, load)
+            say("starting")
+            turns = getattr(import_module(f"penstock_bench.{module}"), function)(own, load)
         except (ImportError, NotMeasured) as error:
-            bench.notes.append(f"not measured: {error}")
+            own.notes.append(f"not measured: {error}")
         except (ProcessFailed, RuntimeError, OSError) as error:
-            bench.fail(str(error))
+            own.fail(str(error))
         else:
             if turns:
                 results.put(group := Group(case=case.name, name=name, turns=turns))
                 yield group
         finally:
-            bench.say = say
+            bench.failed |= own.failed
             results.notes = [note for note in results.notes if not note.startswith(f"{text}: ")]
-            results.notes += [f"{text}: {note}" for note in bench.notes]
-            bench.notes = notes
+            results.notes += [f"{text}: {note}" for note in own.notes]
             for file in (path for path in bench.folder.iterdir() if path.is_file() and path.suffix):
                 file.unlink()
 

@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from penstock.hosts.child import Child, free_port
-from penstock_bench.receivers import (
-    DEADLINE,
-    Receiver,
-    figures,
-    line_with,
-    remove,
-    sender_seconds,
-    sending,
-    sent,
-)
+from penstock.hosts.child import free_port
+from penstock_bench.receivers import Receiver, figures, remove, sender_seconds, sending, sent, told_by
 from penstock_bench.results import Frames, Turn, Turns
-from penstock_bench.runner import PATH, Bench, NotMeasured, python
+from penstock_bench.runner import Bench, NotMeasured, python
 
 PENSTOCK, BARE, NAIVE = "penstock", "bare pyzmq + h5py", "naive"
 UNANNOUNCED, LIVE, SYNCED = "penstock, unannounced", "penstock, live only", "penstock, synced"
@@ -43,13 +33,13 @@ def contenders(bench: Bench, frames: Frames) -> Turns:
     """Let all contenders take the same frames, writing and live; our rivals are next to it."""
     fewer = frames.of(round(frames.count * (NAIVE_SHARE if frames.nbytes > 100_000 else NAIVE_SHARE / 3)))
     takers = {
-        NAIVE: partial(_loop, bench, fewer, "naive"),
-        BARE: partial(_loop, bench, frames, "bare"),
+        NAIVE: partial(loop, bench.folder, fewer, "naive"),
+        BARE: partial(loop, bench.folder, frames, "bare"),
         UNANNOUNCED: partial(ours, bench.folder, frames, "--unannounced"),
         PENSTOCK: partial(ours, bench.folder, frames),
-        WRITE_LIMIT: partial(_limit, bench, frames, bench.folder / "limit.raw"),
+        WRITE_LIMIT: partial(limit, bench, frames, bench.folder / "limit.raw"),
         LIVE: partial(ours, bench.folder, frames, live=True),
-        RECEIVE_LIMIT: partial(_limit, bench, frames, None),
+        RECEIVE_LIMIT: partial(limit, bench, frames, None),
     }
     return bench.in_turn(_possible(bench, takers))
 
@@ -59,7 +49,7 @@ def disk(bench: Bench, frames: Frames) -> Turns:
     folder = bench.on_disk()
     takers = {
         PENSTOCK: partial(ours, folder, frames),
-        WRITE_LIMIT: partial(_limit, bench, frames, folder / "limit.raw"),
+        WRITE_LIMIT: partial(limit, bench, frames, folder / "limit.raw"),
         SYNCED: partial(ours, folder, frames, entry={"durability": "synced"}),
     }
     return bench.in_turn(_possible(bench, takers))
@@ -130,39 +120,29 @@ def _possible(bench: Bench, takers: dict[str, Any]) -> dict[str, Any]:
     return takers
 
 
-def _limit(bench: Bench, frames: Frames, file: Path | None) -> Turn:
+def limit(bench: Bench, frames: Frames, file: Path | None) -> Turn:
+    """Let the limit take a series, and write it to a file, if there is one."""
     endpoint = f"tcp://127.0.0.1:{free_port()}"
-    return _program(
-        "limit", limit_argv(bench.compiled("limit"), endpoint, frames, file), endpoint, frames, file
-    )
+    argv = limit_argv(bench.compiled("limit"), endpoint, frames, file)
+    return _rival("limit", argv, endpoint, frames, file)
 
 
-def _loop(bench: Bench, frames: Frames, name: str) -> Turn:
-    endpoint, file = f"tcp://127.0.0.1:{free_port()}", bench.folder / "loop.h5"
-    return _program(name, python("programs", name, endpoint, file, frames.mark), endpoint, frames, file)
+def loop(folder: Path, frames: Frames, name: str) -> Turn:
+    """Let one of the loops write a series."""
+    endpoint, file = f"tcp://127.0.0.1:{free_port()}", folder / "loop.h5"
+    return _rival(name, python("programs", name, endpoint, file, frames.mark), endpoint, frames, file)
 
 
-def _program(name: str, argv: tuple[str, ...], endpoint: str, frames: Frames, file: Path | None) -> Turn:
-    """Run a contender that prints its own figures in its last line."""
-    told: list[dict[str, float]] = []
-
-    def relay(line: str) -> None:
-        if line.startswith('{"frames"'):
-            told.append(json.loads(line))
+def _rival(name: str, argv: Sequence[str], endpoint: str, frames: Frames, file: Path | None) -> Turn:
+    def send(pid: int) -> float:
+        with sending(endpoint, frames, file) as sender:
+            return sender_seconds(sent(sender))
 
     try:
-        with (
-            Child(name, argv, line_with("ready"), relay=relay, environment=PATH) as process,
-            sending(endpoint, frames, file) as sender,
-        ):
-            process.wait(DEADLINE)
-            report = sent(sender)
+        found, seconds = told_by(name, argv, "cpu_seconds", send)
     finally:
         if file:
             remove(file.parent, file.name)
-    if not told:
-        raise RuntimeError(f"{process.ended() or name + ' was not done in time'}: no figures")
-    found = told[-1]
-    spent = {"receiver": found["cpu_seconds"], "loop": found["thread_seconds"]}
-    spent |= {"I/O": spent["receiver"] - spent["loop"], "sender": sender_seconds(report)}
+    process, thread = found["cpu_seconds"], found["thread_seconds"]
+    spent = {"receiver": process, "loop": thread, "I/O": process - thread, "sender": seconds}
     return figures(frames, found["seconds"], spent)

@@ -95,32 +95,34 @@ def _measure() -> None:
     from penstock.receiver.files.writer import SeriesWriter
     from penstock.receiver.process.outputs import Outputs
 
-    entered, entered_run = Outputs.frame, Outputs.frame_run
-    ended, flushed = Outputs.end, SeriesWriter.flush
-    clock = Clock(time.thread_time)
+    clock, flushed = Clock(time.thread_time), SeriesWriter.flush
 
-    def frame(self: Outputs, *args: Any) -> None:
-        clock.frames(args[0].account.planned or 0, 1)
-        entered(self, *args)
-
-    def frame_run(self: Outputs, *args: Any) -> None:
-        clock.frames(args[0].account.planned or 0, len(args[2]))
-        entered_run(self, *args)
+    def note(series: Any, frames: int) -> None:
+        clock.frames(series.account.planned or 0, frames)
 
     def flush(self: SeriesWriter) -> None:
         began = time.thread_time()
         flushed(self)
         clock.flushed(time.thread_time() - began)
 
-    def end(self: Outputs, *args: Any, **more: Any) -> None:
-        print(msgspec.json.encode(clock.end()).decode(), flush=True)
-        ended(self, *args, **more)
-
-    Outputs.frame, Outputs.frame_run = frame, frame_run  # type: ignore[method-assign, assignment]
-    Outputs.end, SeriesWriter.flush = end, flush  # type: ignore[method-assign]
+    _before(Outputs, "frame", lambda series, *_: note(series, 1))
+    _before(Outputs, "frame_run", lambda series, _, run, *more: note(series, len(run)))
+    _before(Outputs, "end", lambda *_, **more: print(msgspec.json.encode(clock.end()).decode(), flush=True))
+    SeriesWriter.flush = flush  # type: ignore[method-assign]
 
 
-class Series(msgspec.Struct, frozen=True, tag_field="figures", tag="series"):
+def _before(owner: type, name: str, note: Callable[..., None]) -> None:
+    """Call a function with the arguments of a method before that is called."""
+    method = getattr(owner, name)
+
+    def noted(self: object, *args: Any, **more: Any) -> Any:
+        note(*args, **more)
+        return method(self, *args, **more)
+
+    setattr(owner, name, noted)
+
+
+class Series(msgspec.Struct, frozen=True):
     """What the counted frames of a series have cost the loop, in seconds of processor time."""
 
     frames: int
@@ -129,20 +131,6 @@ class Series(msgspec.Struct, frozen=True, tag_field="figures", tag="series"):
     """For all frames, without flushes."""
     flushes: int
     flush_seconds: float
-
-    @property
-    def frame_us(self) -> float:
-        """Microseconds per frame."""
-        return self.frame_seconds / self.frames * 1e6
-
-    @property
-    def flush_us(self) -> float:
-        """Microseconds per flush; 0 without any."""
-        return self.flush_seconds / max(self.flushes, 1) * 1e6
-
-
-FIGURES = '{"figures":"series"'
-"""How the line begins that the data process prints at the end of a series."""
 
 
 class Clock:

@@ -22,8 +22,9 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, nullcontext
-from itertools import pairwise
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,15 +32,7 @@ import numpy as np
 
 from penstock.hosts.child import PENSTOCK
 from penstock.receiver.models import Rectangle
-from penstock_bench.receivers import (
-    DEADLINE,
-    Pipeline,
-    Receiver,
-    difference,
-    per_frame,
-    remove,
-    sending,
-)
+from penstock_bench.receivers import DEADLINE, Pipeline, Receiver, per_frame, poll, sending, since
 from penstock_bench.results import Frames, Turn, Turns
 from penstock_bench.runner import Bench
 
@@ -49,8 +42,8 @@ WARM_UP = 3.0
 REGION = Rectangle(x=500, y=500, width=400, height=300)
 PERIOD = 0.01
 """Seconds between two events that are posted to the window's loop."""
-LAST = 5
-"""Curves on show."""
+LAST, LOOK = 5, 0.25
+"""Curves on show; seconds between two looks at how many frames are done."""
 SOURCE = """
 import numpy as np
 from penstock.processing import Axis, Plot, Processor
@@ -115,14 +108,14 @@ def frames(bench: Bench, load: Frames) -> Turns:
     seconds, pause = bench.options["seconds"], bench.options["pause"]
     endless = load.of(int((seconds + pause + 2 * DEADLINE) * load.rate))
 
-    def run() -> Turn:
+    def follow() -> Turn:
         with ExitStack() as processes:
             receiver = Receiver(bench.folder, load, processes, source={"high_water_mark": 8})
             receiver.client.put_rois({"peak": REGION})
             processes.enter_context(sending(receiver.endpoint, endless, None))
             return _follow(receiver, load.rate, seconds, pause)
 
-    return bench.in_turn({"window": run})
+    return bench.in_turn({"window": follow})
 
 
 def _follow(receiver: Receiver, rate: float, seconds: float, pause: float) -> Turn:
@@ -154,51 +147,38 @@ def _follow(receiver: Receiver, rate: float, seconds: float, pause: float) -> Tu
 
 def results(bench: Bench, load: Frames) -> Turns:
     """Let the window of live results follow a pipeline, in turns with a series without it."""
-    series = load.of(round(bench.options["seconds"] * load.rate))
+    seconds, root = bench.options["seconds"], str(bench.folder)
+    series = load.of(round(seconds * load.rate))
     with ExitStack() as processes:
-        forward = {"shared": True, "queue_mb": 16}
-        receiver = Receiver(bench.folder, load, processes, forward=forward)
-        pipeline = Pipeline(bench.folder, receiver, SOURCE, 1, processes, results_root=str(bench.folder))
-        return bench.in_turn(
-            {
-                "without": lambda: _processed(receiver, pipeline, series, dict),
-                "with the window": lambda: _processed(
-                    receiver, pipeline, series, lambda: _look_at(pipeline, bench.options["seconds"])
-                ),
-            }
-        )
+        receiver = Receiver(bench.folder, load, processes, forward={"shared": True, "queue_mb": 16})
+        pipeline = Pipeline(bench.folder, receiver, SOURCE, 1, processes, results_root=root)
+        looks: dict[str, Callable[[], Turn]] = {
+            "without": dict,
+            "with the window": partial(_look_at, pipeline, seconds),
+        }
+        takers = {name: partial(_processed, receiver, pipeline, series, look) for name, look in looks.items()}
+        return bench.in_turn(takers)
 
 
 def _processed(receiver: Receiver, pipeline: Pipeline, series: Frames, look: Callable[[], Turn]) -> Turn:
-    seen, ends = list[tuple[float, int]](), threading.Event()
-
-    def count() -> None:
-        while not ends.wait(0.25):
-            there = pipeline.client.status().series
-            if there is not None and there.active:
-                seen.append((time.monotonic(), there.counts.done))
-
-    counting = threading.Thread(target=count, daemon=True)
-    before, began = pipeline.seconds(), time.monotonic()
-    try:
+    spent, began = since(pipeline.seconds), time.monotonic()
+    with ThreadPoolExecutor(1) as beside:
         with receiver.taking(series):
-            counting.start()
+            rate = beside.submit(_rate, pipeline, series.count)
             turn = look()
         pipeline.over(series.count)
-    finally:
-        ends.set()
-        counting.join()
-    took, spent = time.monotonic() - began, difference(pipeline.seconds(), before)
-    remove(receiver.folder, "*.h5")
-    growing = [(moment, done) for (_, last), (moment, done) in pairwise([(0.0, 0), *seen]) if done > last]
-    (first, least), (last, most) = growing[0], growing[-1]
-    rate = (most - least) / (last - first) if last > first else 0.0
-    ours = per_frame({name: spent[name] for name in ("distributor", "workers")}, series.count)
-    return {
-        "frames done/s": rate,
-        **ours,
-        "HTTP process, % of a core": 100 * spent["pipeline's HTTP"] / took,
-    } | turn
+        found, share = spent(), 100 / (time.monotonic() - began)
+    ours = per_frame({name: found[name] for name in ("distributor", "workers")}, series.count)
+    http = {"HTTP process, % of a core": share * found["pipeline's HTTP"]}
+    return {"frames done/s": rate.result()} | ours | http | turn
+
+
+def _rate(pipeline: Pipeline, frames: int) -> float:
+    """Return how many frames are done per second, from the first to the last."""
+    look, what = lambda: (time.monotonic(), pipeline.done()), f"{frames} frames are not done"
+    began, first = poll(look, lambda seen: seen[1] > 0, what, pause=LOOK)
+    ended, last = poll(look, lambda seen: seen[1] >= frames, what, 2 * DEADLINE, pause=LOOK)
+    return float((last - first) / (ended - began)) if ended > began else 0.0
 
 
 def _look_at(pipeline: Pipeline, seconds: float) -> Turn:
@@ -222,14 +202,11 @@ def _look_at(pipeline: Pipeline, seconds: float) -> Turn:
 
 def file(bench: Bench, load: Frames) -> Turns:
     """Open a file of so many frames in both ways."""
-    path, picture = bench.folder / "long.h5", bench.folder / "picture.png"
-    with ExitStack() as processes:
-        receiver = Receiver(bench.folder, load, processes)
-        with receiver.taking(load, path):
-            pass
-    return bench.in_turn(
-        {"in the window": lambda: _in_window(path), "by the command": lambda: _by_command(path, picture)}
-    )
+    path = bench.folder / "long.h5"
+    with ExitStack() as processes, Receiver(bench.folder, load, processes).taking(load, path):
+        pass
+    ways = {"in the window": _in_window, "by the command": _by_command}
+    return bench.in_turn({name: partial(way, path) for name, way in ways.items()})
 
 
 def _in_window(path: Path) -> Turn:
@@ -239,20 +216,16 @@ def _in_window(path: Path) -> Turn:
     with _shown(lambda: Viewer(Feed(None))) as (viewer, process_events):
         viewer.start()
         process_events(0.1)
-        began = time.monotonic()
-        moments = list[float]()
+        moments, began = list[float](), time.monotonic()
         viewer.frame_drawn.connect(lambda _: moments.append(time.monotonic()))
         viewer.open_file(str(path))
-        while not moments and time.monotonic() < began + DEADLINE:
-            process_events(0.02)
-        if not moments:
-            raise RuntimeError(f"no frame was drawn within {DEADLINE:g} s: {viewer.banner.text()}")
+        poll(lambda: moments, len, f"nothing is drawn of {path}", sleep=process_events)
         return {"opened in, s": moments[0] - began}
 
 
-def _by_command(path: Path, picture: Path) -> Turn:
+def _by_command(path: Path) -> Turn:
     began = time.monotonic()
-    argv = [*PENSTOCK, "view", str(path), "--screenshot", str(picture)]
+    argv = [*PENSTOCK, "view", str(path), "--screenshot", str(path.with_suffix(".png"))]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=DEADLINE, check=False)
     if done.returncode:
         raise RuntimeError(f"penstock view: {done.stderr.strip()}")
@@ -286,21 +259,14 @@ def _shown(make: Callable[[], Any]) -> Iterator[tuple[Any, Callable[[float], Non
 
 def _drawn(window: Any, process_events: Callable[[float], None]) -> None:
     """Wait until some frames were drawn."""
-    due = time.monotonic() + DEADLINE
-    while window.drawn() < 3:
-        if time.monotonic() > due:
-            raise RuntimeError(f"nothing was drawn within {DEADLINE:g} s: {window.banner.text()}")
-        process_events(0.1)
+    poll(window.drawn, lambda drawn: drawn >= 3, "nothing is drawn", pause=0.1, sleep=process_events)
 
 
 @contextmanager
 def _stopped(receiver: Receiver) -> Iterator[None]:
     """The receiver's processes do nothing from here to the end of the block (SIGSTOP)."""
-    pids = (receiver.http, receiver.data)
-    try:
-        for pid in pids:
+    with ExitStack() as going_on:
+        for pid in (receiver.http, receiver.data):
+            going_on.callback(os.kill, pid, signal.SIGCONT)
             os.kill(pid, signal.SIGSTOP)
         yield
-    finally:
-        for pid in pids:
-            os.kill(pid, signal.SIGCONT)

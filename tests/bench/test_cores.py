@@ -25,7 +25,6 @@ from penstock_bench.cores import (
     judged,
     limits,
     pinned,
-    ranges,
     setups,
     words,
     wrong_in_raw_files,
@@ -190,10 +189,6 @@ def test_what_held_the_receiver_up(
     setup = replace(TWO_MB, files=files)
     found = measured((setup, ours, c), (TWO_MB, 9.0, 10.0), **busy)
     assert limits(setup, found, sets and (range(sets[0]), range(sets[1])), 16) == wanted
-
-
-def test_cores_are_told_in_ranges() -> None:
-    assert ranges([0, 1, 2, 5]) == "0-2, 5"
 
 
 # -- frames ----------------------------------------------------------------------------------------

@@ -11,10 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from penstock_bench import channels, others, processing, processors
+from penstock_bench import channels, consumers, dranspose, processing, processors, pvapy
 from penstock_bench.cases import CONSUMED, UINT8, Chain
-from penstock_bench.others import Consumer, alone, source, within
+from penstock_bench.epics import alone
+from penstock_bench.pvapy import Consumer, source, within
 from penstock_bench.receivers import process_seconds
+from penstock_bench.recorded import recorded
 from penstock_bench.runner import Bench
 from tests.third_party import program_of
 
@@ -41,7 +43,7 @@ def test_the_time_of_a_process_has_that_of_threads_that_have_ended() -> None:
 
 @pytest.mark.slow
 def test_receivers_loop_and_pipelines_are_measured(bench: Bench) -> None:
-    turns = processing.cost(bench, SMALL.of(3000))
+    turns = consumers.cost(bench, SMALL.of(3000))
     assert list(turns) == ["none", "loop", "by reference", "by TCP"]
     for kind, processes in (("loop", ["loop"]), ("by TCP", ["distributor", "workers"])):
         (turn,) = turns[kind]
@@ -51,7 +53,7 @@ def test_receivers_loop_and_pipelines_are_measured(bench: Bench) -> None:
 
 @pytest.mark.slow
 def test_costs_and_delays_at_a_rate_are_measured(bench: Bench) -> None:
-    turns = processing.paced(bench, SMALL.of(600, rate=600.0))
+    turns = consumers.paced(bench, SMALL.of(600, rate=600.0))
     (late,) = turns["results"]
     assert 0 < late["late, ms"] <= late["late, 99 %, ms"] < 10_000
     assert turns["by reference"][0]["workers, µs"] > 0 and turns["by reference"][0]["dropped"] == 0
@@ -59,10 +61,8 @@ def test_costs_and_delays_at_a_rate_are_measured(bench: Bench) -> None:
 
 @pytest.mark.slow
 def test_recorded_frames_are_measured(bench: Bench) -> None:
-    frames = replace(CONSUMED[2], count=20)
-    plain, packed = (
-        processing.recorded(bench, replace(frames, compression=kind), (1, 2)) for kind in ("none", "bslz4")
-    )
+    frames = replace(CONSUMED[2], count=20, pattern="noise")
+    plain, packed = (recorded(bench, replace(frames, compression=kind), (1, 2)) for kind in ("none", "bslz4"))
     assert list(plain) == ["1 worker", "2 workers"]
     assert plain["1 worker"][0]["MB stored"] == frames.nbytes / 1e6 > 4 * packed["1 worker"][0]["MB stored"]
     for (turn,) in (*plain.values(), *packed.values()):
@@ -83,15 +83,24 @@ def test_workers_are_killed_and_frames_do_not_wait(bench: Bench) -> None:
     assert turn["kills"] >= 1 and 0 < turn["longest pause, ms"] < 2000
 
 
+@pytest.mark.slow
+def test_receivers_are_measured_with_each_kind_of_consumer(bench: Bench) -> None:
+    turns = consumers.consumers(bench, SMALL.of(3000))
+    assert list(turns) == ["none", "by reference", "messages"]
+    assert all(turn["receiver, µs"] > 0 for (turn,) in turns.values())
+    assert all(turns[kind][0]["loop, µs"] > 0 for kind in ("by reference", "messages"))
+    assert turns["none"][0]["dropped"] == 0
+
+
 # -- programs of others ----------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
 def test_programs_of_others_take_the_same_frames(bench: Bench) -> None:
     program_of("processing", "dranspose")
-    events = others.dranspose(bench, SMALL.of(2000))
+    events = dranspose.dranspose(bench, SMALL.of(2000))
     assert all(turn["events/s"] > 0 for (turn,) in events.values()) and len(events) == 3
-    chain = others.pvapy(bench, UINT8[0].of(1500, rate=1500.0))
+    chain = pvapy.pvapy(bench, UINT8[0].of(1500, rate=1500.0))
     assert all(turn["all, µs"] > 0 for (turn,) in chain.values()) and len(chain) == 2
 
 
@@ -99,14 +108,14 @@ SMALLER = replace(UINT8[0], shape=(64, 64), count=100, rate=100.0)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("consumers", "stages"), [(1, 1), (2, 2)])
+@pytest.mark.parametrize(("number", "stages"), [(1, 1), (2, 2)])
 def test_streaming_test_of_pvapy_is_measured_with_and_without_a_bridge(
-    consumers: int, stages: int, bench: Bench
+    number: int, stages: int, bench: Bench
 ) -> None:
     program_of("processing", "pvapy-ad-sim-server")
-    turns = others.streaming(bench, Chain(SMALLER, consumers, stages))
+    turns = pvapy.streaming(bench, Chain(SMALLER, number, stages))
     assert not bench.failed, bench.notes
-    of_consumers = {f"consumers {number}, µs" for number in range(1, stages + 1)}
+    of_consumers = {f"consumers {stage}, µs" for stage in range(1, stages + 1)}
     for name, processes in (
         ("PvaPy", {"source, µs"}),
         ("penstock", {"generator, µs", "receiver, µs", "bridge, µs"}),

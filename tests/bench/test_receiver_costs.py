@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from penstock_bench import receiver_costs
-from penstock_bench.receiver_costs import consumers, files, regions, viewer
+from penstock_bench.receiver_costs import files, regions, viewer
 from penstock_bench.results import Frames
 from penstock_bench.runner import Bench
 
@@ -54,10 +54,3 @@ def test_a_receiver_is_measured_with_each_number_of_regions(tmp_path: Path) -> N
     assert list(turns) == ["0 regions", "1 regions", "4 regions"]
     assert all(0 < turn["loop, µs"] < turn["receiver, µs"] for (turn,) in turns.values())
     assert turns["0 regions"][0]["more than without, µs"] == 0
-
-
-def test_receivers_are_measured_with_each_kind_of_consumer(tmp_path: Path) -> None:
-    turns = consumers(Bench(folder=tmp_path), Frames(name="", shape=(100, 100), count=3000))
-    assert list(turns) == ["none", "by reference", "messages"]
-    assert all(0 < turn["loop, µs"] < turn["receiver, µs"] for (turn,) in turns.values())
-    assert turns["none"][0]["dropped"] == 0
