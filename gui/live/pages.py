@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from silx.gui import qt
 
 from penstock.gui import theme
+from penstock.gui.layouts import in_column, in_row
 
 
 class Pages(qt.QStackedWidget):
@@ -36,18 +37,8 @@ class Pages(qt.QStackedWidget):
             beside: bars, from the plot to the right.
             below: line, likewise.
         """
-        row = qt.QHBoxLayout()
-        row.setSpacing(0)
-        row.addWidget(plot, 1)
-        for bar in beside:
-            row.addWidget(bar)
-        page = qt.QVBoxLayout(self.picture)
-        page.setContentsMargins(0, 0, 0, 0)
-        page.setSpacing(0)
-        for line in over:
-            page.addWidget(line)
-        page.addLayout(row, 1)
-        page.addWidget(below)
+        middle = in_row((plot, 1), *beside, spacing=0)
+        in_column(*over, (middle, 1), below, of=self.picture, spacing=0)
 
     def say(self, sentence: str) -> None:
         """Set what is said in place of a picture."""

@@ -15,6 +15,7 @@ from silx.gui import qt
 from penstock.gui import theme
 from penstock.gui.banner import StateBanner
 from penstock.gui.first_place import first_size
+from penstock.gui.layouts import in_column, in_row
 from penstock.gui.live.actions.colours import LevelsInSight
 from penstock.gui.live.actions.controls import Controls, PictureTools
 from penstock.gui.live.actions.open_file import OpenFile, Reload
@@ -463,19 +464,9 @@ class LiveView(TakesFiles):
         self.show_histogram.setChecked(not compact)
         self.levels.setVisible(not compact)
         side = ReadingsPanel(self.readings, self)
-        middle = qt.QWidget(self)
-        columns = qt.QHBoxLayout(middle)
-        columns.setContentsMargins(0, 0, 0, 0)
-        columns.setSpacing(0)
-        columns.addWidget(self._pages, 1)
-        columns.addWidget(side)
         whole = qt.QWidget(self)
-        lines = qt.QVBoxLayout(whole)
-        lines.setContentsMargins(0, 0, 0, 0)
-        lines.setSpacing(0)
-        lines.addWidget(self.banner)
-        lines.addWidget(self.plate)
-        lines.addWidget(middle, 1)
+        middle = in_row((self._pages, 1), side, spacing=0)
+        in_column(self.banner, self.plate, (middle, 1), of=whole, spacing=0)
         self.figures.toggled.connect(lambda on: self._forms.show(side, on))
         if compact:  # beside the figures there is room for the picture, but not for its colour bar too
             self.figures.toggled.connect(lambda on: self._forms.show(self.colour_bar, not on))

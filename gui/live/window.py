@@ -10,6 +10,7 @@ from silx.gui import qt
 from penstock.gui import theme
 from penstock.gui.banner import FailureStrip
 from penstock.gui.first_place import first_size
+from penstock.gui.layouts import in_column
 from penstock.gui.live.results.view import ResultsView
 from penstock.gui.live.sources.receiver_source import PIPELINE
 from penstock.gui.live.view import LiveView
@@ -63,11 +64,7 @@ class Window(qt.QMainWindow):
         self._pages.addWidget(self._grid_page)
         self.failure = FailureStrip("viewer", self)
         whole = qt.QWidget(self)
-        lines = qt.QVBoxLayout(whole)
-        lines.setContentsMargins(0, 0, 0, 0)
-        lines.setSpacing(0)
-        lines.addWidget(self.failure)
-        lines.addWidget(self._pages, 1)
+        in_column(self.failure, (self._pages, 1), of=whole, spacing=0)
         self.setCentralWidget(whole)
         self._grid_page.setObjectName("tiles")
         self._grid_page.setStyleSheet(f"#tiles {{ background: {theme.current().line}; }}")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from silx.gui import qt
 
 from penstock.gui.labels import ClampedLabel
+from penstock.gui.layouts import in_column, in_row
 from penstock.gui.model.actions import Action
 from penstock.gui.model.detector import DetectorModel
 from penstock.gui.model.texts.sentences import arm_sentence, stop_question
@@ -194,19 +195,14 @@ class Actions(qt.QFrame):
             self._question.reject()
 
     def _lay_out(self) -> None:
-        row = qt.QHBoxLayout(self)
-        row.setContentsMargins(14, 6, 14, 6)
-        row.setSpacing(8)
-        for action, button in self.buttons.items():
-            if action is Action.STOP:
-                row.addSpacing(14)
-            row.addWidget(button)
-        row.addSpacing(8)
-        words = qt.QVBoxLayout()
-        words.setSpacing(0)
-        for label, role in ((self._notice, "problem"), (self._says, "muted")):
-            label.setProperty("role", role)
-            words.addWidget(label)
-        row.addLayout(words, 1)
+        buttons = list(self.buttons.values())
+        stop = buttons.index(self.buttons[Action.STOP])
+        self._notice.setProperty("role", "problem")
+        self._says.setProperty("role", "muted")
+        words = in_column(self._notice, self._says, spacing=0)
+        in_row(
+            *buttons[:stop], 14, *buttons[stop:], 8, (words, 1),
+            of=self, margins=(14, 6, 14, 6), spacing=8,
+        )  # fmt: skip
         # Two lines, whatever is said: nothing moves when a sentence appears.
         self.setFixedHeight(2 * self.fontMetrics().lineSpacing() + 16)

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from silx.gui import qt
 
 from penstock.gui import theme
+from penstock.gui.layouts import in_column, in_row
 from penstock.gui.model.log import KINDS, Entry, Filter, Kind, Log, LogLines, as_text
 from penstock.gui.model.words import date_and_clock, when
 from penstock.gui.panel.notifier import Notifier
@@ -188,9 +189,6 @@ class LogView(qt.QWidget):
         self.filter.setMinimumWidth(self.filter.fontMetrics().horizontalAdvance("Filter") + AROUND)
         self.filter.setAccessibleName("Filter of the log")
         self.filter.setToolTip("Only entries with all of these words; Esc clears it")
-        top = qt.QHBoxLayout()
-        top.setSpacing(4)
-        top.addWidget(self.filter, 1)
         for kind, button in self.kinds.items():
             words = KINDS[kind]
             button.setText(_word(kind))
@@ -199,11 +197,8 @@ class LogView(qt.QWidget):
             button.setObjectName("kind")
             button.setCheckable(True)
             button.setChecked(True)
-            top.addWidget(button)
         self.save_as.setText("Save as…")
         self.save_as.setToolTip("Write the entries shown to a text file")
-        top.addSpacing(6)
-        top.addWidget(self.save_as)
         self.table.setModel(self._rows)
         self.table.setAccessibleName("Log")
         self.table.horizontalHeader().hide()
@@ -219,12 +214,8 @@ class LogView(qt.QWidget):
         self._says.setTextInteractionFlags(qt.Qt.TextSelectableByMouse)
         self._says.hide()
         self.setFocusProxy(self.table)
-        layout = qt.QVBoxLayout(self)
-        layout.setContentsMargins(8, 4, 8, 4)
-        layout.setSpacing(4)
-        layout.addLayout(top)
-        layout.addWidget(self.table, 1)
-        layout.addWidget(self._says)
+        top = in_row((self.filter, 1), *self.kinds.values(), 6, self.save_as, spacing=4)
+        in_column(top, (self.table, 1), self._says, of=self, margins=(8, 4, 8, 4), spacing=4)
 
     def _bind(self) -> None:
         self.filter.textChanged.connect(self._set_filter)

@@ -12,6 +12,7 @@ from penstock.cluster.client import ControlClient
 from penstock.cluster.models import Part, Status
 from penstock.gui import theme
 from penstock.gui.background import Background
+from penstock.gui.layouts import STRETCH, in_column, in_row
 from penstock.gui.panel.style import look, sheet
 from penstock.gui.panel.table import Table, wrapped
 
@@ -192,19 +193,10 @@ class ProgramsDialog(qt.QDialog):
         self._says.setTextInteractionFlags(qt.Qt.TextSelectableByMouse)
         close = qt.QPushButton("Close", self)
         close.clicked.connect(self.close)
-        buttons = qt.QHBoxLayout()
-        for each in (self.start, self.stop, self.restart, self.count, self.scale):
-            buttons.addWidget(each)
-        buttons.addStretch(1)
-        buttons.addWidget(close)
         for each in (self.start, self.stop, self.restart, self.scale, close):
             each.setAutoDefault(False)
-        layout = qt.QVBoxLayout(self)
-        layout.setContentsMargins(12, 10, 12, 10)
-        layout.setSpacing(8)
-        layout.addWidget(self.table, 1)
-        layout.addWidget(self._says)
-        layout.addLayout(buttons)
+        buttons = in_row(self.start, self.stop, self.restart, self.count, self.scale, STRETCH, close)
+        in_column((self.table, 1), self._says, buttons, of=self, margins=(12, 10, 12, 10), spacing=8)
 
     def _bind(self) -> None:
         self._again.timeout.connect(self._follow)

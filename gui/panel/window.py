@@ -9,6 +9,7 @@ from silx.gui import qt
 from penstock.gui.banner import FailureStrip
 from penstock.gui.elsewhere import open_page, open_viewer
 from penstock.gui.first_place import first_size
+from penstock.gui.layouts import in_column
 from penstock.gui.model.detector import DetectorModel
 from penstock.gui.model.preset_files import PresetFolders
 from penstock.gui.model.tango.device_name import key
@@ -53,11 +54,7 @@ class Window(qt.QMainWindow):
         self.tabs.currentChanged.connect(lambda _: self._show_title())
         self.failure = FailureStrip("panel", self)
         whole = qt.QWidget(self)
-        layout = qt.QVBoxLayout(whole)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addWidget(self.failure)
-        layout.addWidget(self.tabs)
+        in_column(self.failure, self.tabs, of=whole, spacing=0)
         self.setCentralWidget(whole)
         self._fleet = fleet
         if fleet is not None:

@@ -12,6 +12,7 @@ from silx.gui.plot.actions.control import ResetZoomAction
 from silx.gui.plot.actions.mode import PanModeAction, ZoomModeAction
 
 from penstock.gui import theme
+from penstock.gui.layouts import in_row
 from penstock.gui.live.actions.colours import (
     Autoscale,
     LogColours,
@@ -182,11 +183,7 @@ class Controls(qt.QToolBar):
         label = qt.QLabel(name, both)
         label.setStyleSheet(f"color: {theme.current().muted}; padding-left: 8px; padding-right: 4px;")
         label.setBuddy(widget)
-        row = qt.QHBoxLayout(both)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(4)
-        row.addWidget(label)
-        row.addWidget(widget)
+        in_row(label, widget, of=both, spacing=4)
         return self.addWidget(both)
 
     def _rate(self, feed: Feed) -> qt.QDoubleSpinBox:

@@ -14,6 +14,7 @@ from silx.gui.plot import PlotWidget
 from silx.gui.plot import items as silx_items
 
 from penstock.gui import theme
+from penstock.gui.layouts import in_column
 from penstock.gui.live.plot.axes import use_plain
 
 _LEFT, _BOTTOM, _RIGHT, _TOP = 90, 44, 30, 34
@@ -195,7 +196,7 @@ class CurvePlace(qt.QWidget):
         self._is_made = False
         self.setMinimumSize(*_LEAST)
         self.setSizePolicy(qt.QSizePolicy.Ignored, qt.QSizePolicy.Ignored)
-        qt.QVBoxLayout(self).setContentsMargins(0, 0, 0, 0)
+        in_column(of=self)
 
     @cached_property
     def curve(self) -> RegionCurve:

@@ -11,6 +11,7 @@ from silx.gui import qt
 
 from penstock.gui import theme
 from penstock.gui.labels import ElidedLabel
+from penstock.gui.layouts import in_column
 from penstock.gui.live.plot.curves import Curve, CurvePlace, RegionCurve
 from penstock.gui.live.regions import shown
 from penstock.gui.live.regions.axis import FRAME, TIME, Scan, Values, seconds
@@ -189,11 +190,7 @@ class CurvesPanel(qt.QWidget):
 
     def _lay_out(self) -> None:
         self._reading.setStyleSheet(f"color: {theme.current().muted}; padding: 0 8px;")
-        whole = qt.QVBoxLayout(self)
-        whole.setContentsMargins(0, 0, 0, 0)
-        whole.setSpacing(0)
-        whole.addWidget(self._place, 1)
-        whole.addWidget(self._reading)
+        in_column((self._place, 1), self._reading, of=self, spacing=0)
 
 
 def _y_label(value: str, drawn: Sequence[str], chosen: str | None, of_all: bool) -> str:

@@ -8,6 +8,7 @@ import qtawesome  # type: ignore[import-untyped]
 from silx.gui import qt
 
 from penstock.gui import theme
+from penstock.gui.layouts import in_column
 from penstock.gui.live.plot.image_plot import ImagePlot
 from penstock.gui.live.regions import model
 from penstock.gui.live.regions.axis import Scan
@@ -266,12 +267,7 @@ class RegionsDock(qt.QDockWidget):
         self._message.setTextFormat(qt.Qt.PlainText)
         self._message.setTextInteractionFlags(qt.Qt.TextSelectableByMouse)
         whole = qt.QWidget(self)
-        lines = qt.QVBoxLayout(whole)
-        lines.setContentsMargins(0, 0, 0, 0)
-        lines.setSpacing(0)
-        lines.addWidget(tools)
-        lines.addWidget(halves, 1)
-        lines.addWidget(self._message)
+        in_column(tools, (halves, 1), self._message, of=whole, spacing=0)
         whole.setStyleSheet(f"QSplitter {{ background: {colours.panel}; }}")
         self.setWidget(whole)
         self.setFeatures(qt.QDockWidget.DockWidgetClosable)

@@ -9,6 +9,7 @@ from silx.gui import qt
 from penstock.gui import theme
 from penstock.gui.banner import StateBanner
 from penstock.gui.labels import BriefLabel
+from penstock.gui.layouts import in_column, in_row
 from penstock.gui.live.actions.parts import Forms
 from penstock.gui.live.past.bar import PastBar
 from penstock.gui.live.results.listing import ResultList
@@ -81,14 +82,11 @@ class Parts:
 def arrange(view: qt.QMainWindow, parts: Parts) -> Forms:
     """Lay out the parts in the view, and return its forms."""
     _fill_picture(parts)
-    right = _in_column(view, (parts.picture, parts.bar), parts.picture)
-    middle = qt.QWidget(view)
-    columns = qt.QHBoxLayout(middle)
-    columns.setContentsMargins(0, 0, 0, 0)
-    columns.setSpacing(0)
-    columns.addWidget(parts.results)
-    columns.addWidget(right, 1)
-    view.setCentralWidget(_in_column(view, (parts.banner, parts.plate, middle), middle))
+    whole = qt.QWidget(view)
+    right = in_column((parts.picture, 1), parts.bar, spacing=0)
+    middle = in_row(parts.results, (right, 1), spacing=0)
+    in_column(parts.banner, parts.plate, (middle, 1), of=whole, spacing=0)
+    view.setCentralWidget(whole)
     view.addToolBar(parts.tools)
     view.setStatusBar(parts.status)
     parts.plate.hide()
@@ -103,23 +101,8 @@ def arrange(view: qt.QMainWindow, parts: Parts) -> Forms:
 
 
 def _fill_picture(parts: Parts) -> None:
-    lines = qt.QVBoxLayout(parts.picture)
-    lines.setContentsMargins(0, 0, 0, 0)
-    lines.setSpacing(0)
-    lines.addWidget(parts.caption)
-    lines.addWidget(parts.plots, 1)
+    in_column(parts.caption, (parts.plots, 1), of=parts.picture, spacing=0)
     parts.caption.add(parts.bar.line, lambda: Worth.ANSWER)
     parts.caption.add(parts.legend, lambda: Worth.SERIES)
     parts.legend.setStyleSheet(f"color: {theme.current().warning};")
     parts.legend.hide()
-
-
-def _in_column(view: qt.QMainWindow, widgets: tuple[qt.QWidget, ...], wide: qt.QWidget) -> qt.QWidget:
-    """Return a widget with these, one below the other; `wide` takes the room."""
-    column = qt.QWidget(view)
-    rows = qt.QVBoxLayout(column)
-    rows.setContentsMargins(0, 0, 0, 0)
-    rows.setSpacing(0)
-    for widget in widgets:
-        rows.addWidget(widget, 1 if widget is wide else 0)
-    return column

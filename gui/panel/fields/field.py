@@ -6,6 +6,7 @@ from silx.gui import qt
 
 from penstock.gui import theme
 from penstock.gui.labels import ElidedLabel
+from penstock.gui.layouts import in_row
 from penstock.gui.model.attributes.attribute import Attribute, explanation, label, unit
 from penstock.gui.model.attributes.numbers import grouped
 from penstock.gui.model.detector import DetectorModel
@@ -88,25 +89,19 @@ class Field(qt.QWidget):
         super().__init__(parent)
         self.attribute = attribute
         self._model = model
-        self._line = qt.QHBoxLayout()
-        self._line.setContentsMargins(0, 0, 0, 0)
-        self._line.setSpacing(6)
         self._problem = ""
         self._tip = ""
         self._sign = qt.QLabel(self)
         self._sign.setFixedWidth(SIGN_WIDTH)
         self._sign.setProperty("role", "sign")
-        self.setLayout(self._line)
         self.editor = self._make_editor()
         self.editor.setAccessibleName(label(attribute.name))
         self.editor.setObjectName(attribute.name)
-        self._line.addWidget(self.editor, 1)
         self._unit = qt.QLabel(unit(attribute), self)
         self._unit.setMinimumWidth(UNIT_WIDTH)
         self._unit.setProperty("role", "muted")
         self._unit.setVisible(bool(attribute.kind is not str or attribute.choices))
-        self._line.addWidget(self._unit)
-        self._line.addWidget(self._sign)
+        in_row((self.editor, 1), self._unit, self._sign, of=self, spacing=6)
 
     @property
     def name(self) -> str:

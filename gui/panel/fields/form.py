@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from silx.gui import qt
 
+from penstock.gui.layouts import STRETCH, in_column, in_row
 from penstock.gui.model.attributes.attribute import label
 from penstock.gui.model.view import DetectorView
 from penstock.gui.panel.fields.field import Field, SwitchField
@@ -28,16 +29,12 @@ class Form(qt.QScrollArea):
         self.setFocusPolicy(qt.Qt.NoFocus)
         content = qt.QWidget(self)
         content.setProperty("role", "form")
-        whole = qt.QVBoxLayout(content)
-        whole.setContentsMargins(14, 8, 10, 14)
-        whole.setSpacing(0)
         self._grid = qt.QGridLayout()
         self._grid.setColumnMinimumWidth(0, LABEL_WIDTH)
         self._grid.setColumnStretch(1, 1)
         self._grid.setHorizontalSpacing(10)
         self._grid.setVerticalSpacing(6)
-        whole.addLayout(self._grid)
-        whole.addStretch(1)
+        in_column(self._grid, STRETCH, of=content, margins=(14, 8, 10, 14), spacing=0)
         self.setWidget(content)
         self.fields: dict[str, Field] = {}
         """Fields by attribute."""
@@ -55,24 +52,18 @@ class Form(qt.QScrollArea):
     def add_field(self, field: Field) -> None:
         """One row."""
         self.fields[field.name] = field
-        row = self._grid.rowCount()
-        if isinstance(field, SwitchField):
-            self._grid.addWidget(field, row, 1)
-            return
-        self._grid.addWidget(self._label(field), row, 0, qt.Qt.AlignTop)
-        self._grid.addWidget(field, row, 1)
+        place = self._grid.rowCount()
+        if not isinstance(field, SwitchField):
+            self._grid.addWidget(self._label(field), place, 0, qt.Qt.AlignTop)
+        self._grid.addWidget(field, place, 1)
 
     def add_pair(self, first: Field, second: Field) -> None:
         """Two fields for one quantity, in one row: "period or rate"."""
         self.fields |= {first.name: first, second.name: second}
         first.set_narrow()
-        row = self._grid.rowCount()
-        line = qt.QHBoxLayout()
-        line.setSpacing(2)
-        line.addWidget(first, 4)
-        line.addWidget(second, 5)
-        self._grid.addWidget(self._label(first), row, 0, qt.Qt.AlignTop)
-        self._grid.addLayout(line, row, 1)
+        place = self._grid.rowCount()
+        self._grid.addWidget(self._label(first), place, 0, qt.Qt.AlignTop)
+        self._grid.addLayout(in_row((first, 4), (second, 5), spacing=2), place, 1)
 
     def add_wide(self, widget: qt.QWidget) -> None:
         """A widget over both columns."""

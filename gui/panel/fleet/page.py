@@ -11,6 +11,7 @@ from silx.gui import qt
 from penstock.gui import theme
 from penstock.gui.elsewhere import open_page
 from penstock.gui.labels import ClampedLabel
+from penstock.gui.layouts import in_column, in_row
 from penstock.gui.model.fleet.fleet import Fleet
 from penstock.gui.model.fleet.row import REGISTER, START, Row, summary
 from penstock.gui.panel.fleet.table import (
@@ -138,24 +139,13 @@ class FleetPage(qt.QWidget):
         self._empty.setStyleSheet("font-size: 11.5pt; padding: 40px;")
         self.setFocusProxy(self._view)
         self._arrange_table(colours)
-        top = qt.QHBoxLayout()
-        top.setSpacing(8)
-        top.addWidget(self._head, 1)
-        top.addWidget(self._filter)
-        top.addWidget(
-            _button(self, "Look again", "Ask the Tango database for new devices (F5)", self._fleet.look)
-        )
-        top.addWidget(
-            _button(self, "Copy", "Copy the table, or the selected rows, as text (Ctrl+C)", self._copy)
-        )
-        layout = qt.QVBoxLayout(self)
-        layout.setContentsMargins(12, 10, 12, 8)
-        layout.setSpacing(8)
-        layout.addLayout(top)
-        layout.addWidget(self._trouble)
-        layout.addWidget(self._view, 1)
-        layout.addWidget(self._empty, 1)
-        layout.addWidget(self._detail)
+        look = _button(self, "Look again", "Ask the Tango database for new devices (F5)", self._fleet.look)
+        copy = _button(self, "Copy", "Copy the table, or the selected rows, as text (Ctrl+C)", self._copy)
+        top = in_row((self._head, 1), self._filter, look, copy, spacing=8)
+        in_column(
+            top, self._trouble, (self._view, 1), (self._empty, 1), self._detail,
+            of=self, margins=(12, 10, 12, 8), spacing=8,
+        )  # fmt: skip
 
     def _arrange_table(self, colours: theme.Theme) -> None:
         view = self._view

@@ -14,6 +14,7 @@ from silx.gui import qt
 
 from penstock.gui import theme
 from penstock.gui.background import Background
+from penstock.gui.layouts import in_column, in_row
 from penstock.gui.model.series.past import COLUMNS, DAY, FOLDER, MOST, VERDICT, PastRow, filtered
 from penstock.gui.panel.series.open_file import (
     IN_SILX,
@@ -222,27 +223,20 @@ class HistoryDialog(qt.QDialog):
         self.details.setOpenLinks(False)
         self._says.setWordWrap(True)
         self._says.setTextInteractionFlags(qt.Qt.TextSelectableByMouse)
-        top = qt.QHBoxLayout()
-        top.addWidget(self.filter, 1)
-        top.addWidget(self.refresh_button)
         split = qt.QSplitter(qt.Qt.Vertical, self)
         split.addWidget(self.table)
         split.addWidget(self.details)
         split.setStretchFactor(0, 1)
         split.setSizes([380, 150])
         split.setChildrenCollapsible(False)
-        buttons = qt.QHBoxLayout()
-        buttons.addWidget(self._says, 1)
         for button in (self.copy_path, self.open_file, self.open_silx, close, self.refresh_button):
             button.setAutoDefault(False)  # Enter in the filter presses none of them
-        for button in (self.copy_path, self.open_silx, self.open_file, close):
-            buttons.addWidget(button)
-        layout = qt.QVBoxLayout(self)
-        layout.setContentsMargins(12, 10, 12, 10)
-        layout.setSpacing(8)
-        layout.addLayout(top)
-        layout.addWidget(split, 1)
-        layout.addLayout(buttons)
+        in_column(
+            in_row((self.filter, 1), self.refresh_button),
+            (split, 1),
+            in_row((self._says, 1), self.copy_path, self.open_silx, self.open_file, close),
+            of=self, margins=(12, 10, 12, 10), spacing=8,
+        )  # fmt: skip
 
     def _bind(self) -> None:
         self.filter.textChanged.connect(self._set_filter)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from silx.gui import qt
 
+from penstock.gui.layouts import in_row
 from penstock.gui.model.detector import DetectorModel
 from penstock.gui.model.view import DetectorView
 from penstock.gui.panel.series.last_series import LastSeriesView
@@ -21,11 +22,7 @@ class SeriesArea(qt.QWidget):
         self._view = DetectorView(name=model.name)
         self.running = SeriesView(model, self)
         self.last = LastSeriesView(model, self)
-        layout = qt.QHBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addWidget(self.running, 3, qt.Qt.AlignTop)
-        layout.addWidget(self.last, 2, qt.Qt.AlignTop)
+        in_row((self.running, 3, qt.Qt.AlignTop), (self.last, 2, qt.Qt.AlignTop), of=self, spacing=0)
 
     def minimumSizeHint(self) -> qt.QSize:
         """As high as the higher of both: the picture above must not jump when a series begins."""

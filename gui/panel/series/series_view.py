@@ -6,6 +6,7 @@ from silx.gui import qt
 
 from penstock.gui import theme
 from penstock.gui.labels import ElidedLabel
+from penstock.gui.layouts import STRETCH, in_column, in_row
 from penstock.gui.model.detector import DetectorModel
 from penstock.gui.model.series.account import WRONG, Account
 from penstock.gui.model.series.fate_bar import MEANING, legend
@@ -112,26 +113,11 @@ class SeriesView(qt.QWidget):
         font.setBold(True)
         self._frames.setFont(font)
         self._percent.setFont(font)
-        figures = qt.QHBoxLayout()
-        figures.setSpacing(14)
-        for label in (self._title, self._frames, self._percent, self._rate):
-            figures.addWidget(label, 0, qt.Qt.AlignBaseline)
-        figures.addStretch(1)
-        figures.addWidget(self._left, 0, qt.Qt.AlignBaseline)
-        written = qt.QHBoxLayout()
-        written.setSpacing(14)
-        written.addWidget(self._file, 3)
-        written.addWidget(self._armed_by, 2)
-        buffers = qt.QHBoxLayout()
-        buffers.setSpacing(24)
-        for meter in self.meters:
-            buffers.addWidget(meter, 1)
-        layout = qt.QVBoxLayout(self)
-        layout.setContentsMargins(12, 5, 12, 5)
-        layout.setSpacing(4)
-        for part in (figures, self.bar, self._legend, written, buffers):
-            if isinstance(part, qt.QWidget):
-                layout.addWidget(part)
-            else:
-                layout.addLayout(part)
-        layout.addStretch(1)
+        labels = (self._title, self._frames, self._percent, self._rate, STRETCH, self._left)
+        in_column(
+            in_row(*((label, 0, qt.Qt.AlignBaseline) for label in labels), spacing=14),
+            self.bar, self._legend,
+            in_row((self._file, 3), (self._armed_by, 2), spacing=14),
+            in_row(*((meter, 1) for meter in self.meters), spacing=24),
+            STRETCH, of=self, margins=(12, 5, 12, 5), spacing=4,
+        )  # fmt: skip

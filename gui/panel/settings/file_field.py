@@ -9,6 +9,7 @@ from silx.gui import qt
 
 from penstock.gui.background import Background
 from penstock.gui.labels import ClampedLabel, ElidedLabel
+from penstock.gui.layouts import STRETCH, in_row
 from penstock.gui.model.detector import FILE, DetectorModel
 from penstock.gui.model.files.file_name import FileName
 from penstock.gui.model.files.place import client_root
@@ -239,19 +240,12 @@ class FileField(qt.QWidget):
         self.number.setMinimumWidth(90)
         self.path.setProperty("role", "muted")
         self._says.setAlignment(qt.Qt.AlignLeft | qt.Qt.AlignTop)
+        free = SIGN_WIDTH + 6
         for row, widgets in enumerate((
-            (self.template, self._sign), (self.number, self.counts_up, None), (self.folder, self.browse),
+            ((self.template, 1), self._sign), (self.number, self.counts_up, STRETCH, free),
+            ((self.folder, 1), self.browse, free),
         )):  # fmt: skip
-            line = qt.QHBoxLayout()
-            line.setSpacing(6)
-            for widget in widgets:
-                if widget is None:
-                    line.addStretch(1)
-                else:
-                    line.addWidget(widget, int(isinstance(widget, Line)))
-            if row:
-                line.addSpacing(SIGN_WIDTH + 6)
-            grid.addLayout(line, row, 1)
+            grid.addLayout(in_row(*widgets, spacing=6), row, 1)
         grid.addWidget(self.path, 3, 1)
         grid.addWidget(self._says, 4, 1)
         grid.addWidget(self.next_free, 5, 1, qt.Qt.AlignLeft)

@@ -15,6 +15,7 @@ from silx.gui import qt
 from penstock.gui import theme
 from penstock.gui.background import Background
 from penstock.gui.labels import ElidedLabel
+from penstock.gui.layouts import STRETCH, in_column, in_row
 from penstock.gui.model.detector import DetectorModel
 from penstock.gui.model.files.place import Place, join_path, relative
 from penstock.gui.model.view import DetectorView
@@ -168,17 +169,8 @@ class FolderDialog(qt.QDialog):
         form.addWidget(files, 1, 0)
         form.addWidget(self._result, 1, 1)
         form.setColumnStretch(1, 1)
-        buttons = qt.QHBoxLayout()
-        buttons.addStretch(1)
-        buttons.addWidget(self._cancel)
-        buttons.addWidget(self.use)
-        layout = qt.QVBoxLayout(self)
-        layout.setSpacing(8)
-        layout.addWidget(folders)
-        layout.addWidget(self.list, 1)
-        layout.addWidget(self._says)
-        layout.addLayout(form)
-        layout.addLayout(buttons)
+        buttons = in_row(STRETCH, self._cancel, self.use)
+        in_column(folders, (self.list, 1), self._says, form, buttons, of=self, margins=None, spacing=8)
 
 
 class FolderQuestion(qt.QObject):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from silx.gui import qt
 
 from penstock.gui.labels import ClampedLabel
+from penstock.gui.layouts import STRETCH, in_column
 from penstock.gui.model.attributes import metadata
 from penstock.gui.model.attributes.known_keys import FIELDS, KNOWN_KEYS, explanation
 from penstock.gui.model.attributes.metadata import METADATA, BadMetadata, Entry
@@ -299,13 +300,8 @@ class MetadataPage(qt.QScrollArea):
         self._table.setColumnStretch(1, 1)
         self.add.clicked.connect(self._new_row)
         self.add.setAutoDefault(False)
-        whole = qt.QVBoxLayout(content)
-        whole.setContentsMargins(14, 8, 10, 14)
-        whole.setSpacing(6)
-        whole.addLayout(grid)
-        whole.addWidget(heading)
-        whole.addWidget(self._says)
-        whole.addLayout(self._table)
-        whole.addWidget(self.add, 0, qt.Qt.AlignLeft)
-        whole.addStretch(1)
+        in_column(
+            grid, heading, self._says, self._table, (self.add, 0, qt.Qt.AlignLeft), STRETCH,
+            of=content, margins=(14, 8, 10, 14), spacing=6,
+        )  # fmt: skip
         self.setWidget(content)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from silx.gui import qt
 
 from penstock.gui.background import Background
+from penstock.gui.layouts import in_row
 from penstock.gui.model.detector import DetectorModel
 from penstock.gui.model.preset import Applied, Preset, take
 from penstock.gui.model.preset_files import Found, Listed, PresetFolders, delete, read
@@ -203,9 +204,7 @@ class PresetBar(qt.QWidget):
             + "\n".join(f"Folder: {each}" for each in (self._folders.own, *self._folders.sites))
         )
         self.button.clicked.connect(self.open_menu)
-        line = qt.QHBoxLayout(self)
-        line.setContentsMargins(0, 0, 10, 3)
-        line.addWidget(self.button)
+        in_row(self.button, of=self, margins=(0, 0, 10, 3))
         for keys, does in ((SAVE, self.save_as), (MENU, self.open_menu), (WRITE, self.write_all)):
             shortcut = qt.QShortcut(qt.QKeySequence(keys), self)
             shortcut.setAutoRepeat(False)

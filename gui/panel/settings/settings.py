@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from silx.gui import qt
 
 from penstock.gui.labels import ClampedLabel, ElidedLabel
+from penstock.gui.layouts import in_column, in_row
 from penstock.gui.model.attributes.attribute import Attribute, in_sections
 from penstock.gui.model.attributes.metadata import METADATA
 from penstock.gui.model.detector import FILE, DetectorModel
@@ -72,15 +73,10 @@ class Settings(qt.QWidget):
         self._pages.addWidget(self._none)
         self._pages.addWidget(self._tabs)
         self.setFocusPolicy(qt.Qt.ClickFocus)
-        layout = qt.QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addWidget(self._pages, 1)
         line = qt.QFrame(self)
         line.setObjectName("above-strip")
         line.setFixedHeight(1)
-        layout.addWidget(line)
-        layout.addWidget(self._strip)
+        in_column((self._pages, 1), line, self._strip, of=self, spacing=0)
         qt.QApplication.instance().focusChanged.connect(self._show_strip)
 
     def says(self) -> str:
@@ -214,9 +210,6 @@ class Settings(qt.QWidget):
     def _camera_page(self, count: int) -> qt.QWidget:
         page = qt.QWidget(self)
         page.setProperty("role", "form")
-        layout = qt.QVBoxLayout(page)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
         self.search = qt.QLineEdit(page)
         self.search.setPlaceholderText("Search for a setting (Ctrl+F)")
         self.search.setAccessibleName(SEARCH)
@@ -229,12 +222,8 @@ class Settings(qt.QWidget):
         self.search.textChanged.connect(lambda text: nothing.setVisible(not self.camera.filter(text)))
         find = qt.QShortcut(qt.QKeySequence.Find, page)
         find.activated.connect(self.search.setFocus)
-        line = qt.QHBoxLayout()
-        line.setContentsMargins(14, 10, 14, 2)
-        line.addWidget(self.search)
-        layout.addLayout(line)
-        layout.addWidget(nothing)
-        layout.addWidget(self.camera, 1)
+        search = in_row(self.search, margins=(14, 10, 14, 2))
+        in_column(search, nothing, (self.camera, 1), of=page, spacing=0)
         return page
 
 

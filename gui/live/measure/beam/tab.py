@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from silx.gui import qt
 
 from penstock.gui import theme
+from penstock.gui.layouts import STRETCH, in_column, in_row
 from penstock.gui.live.measure.beam import calibrants
 from penstock.gui.live.measure.beam.geometry import PLANCK_LIGHT, Beam
 from penstock.gui.live.measure.beam.state import BeamState
@@ -336,43 +337,26 @@ class BeamTab(qt.QWidget):
         grid.setContentsMargins(12, 6, 12, 6)
         grid.setHorizontalSpacing(10)
         grid.setVerticalSpacing(4)
-        rows: tuple[tuple[str, Callable[[], list[qt.QWidget]]], ...] = (
-            ("Beam centre x, y", lambda: [self.x, self.y, qt.QLabel("pixels", self)]),
-            ("Distance", lambda: [self.distance, qt.QLabel("mm", self)]),
-            ("Energy", lambda: [self.energy, qt.QLabel("eV", self), self._wavelength]),
-            ("Pixel size", lambda: [self._pixel]),
-            ("Detector", lambda: [self._stands]),
-            ("", lambda: [self._origin]),
-            ("Under the cursor", lambda: [self._place]),
-        )
+        rows = (
+            ("Beam centre x, y", [self.x, self.y, qt.QLabel("pixels", self)]),
+            ("Distance", [self.distance, qt.QLabel("mm", self)]),
+            ("Energy", [self.energy, qt.QLabel("eV", self), self._wavelength]),
+            ("Pixel size", [self._pixel]), ("Detector", [self._stands]), ("", [self._origin]),
+            ("Under the cursor", [self._place]),
+        )  # fmt: skip
         last = len(rows) - 1
         for line, (name, widgets) in enumerate(rows):
             key = qt.QLabel(name, self)
             key.setStyleSheet(f"color: {theme.current().muted};")
             grid.addWidget(key, line, 0)
-            row = qt.QHBoxLayout()
-            row.setSpacing(8)
-            for widget in widgets():
-                row.addWidget(widget)
-            row.addStretch(1)
             # The last line goes below the buttons, which would move each time the cursor enters the picture.
-            grid.addLayout(row, line, 1, 1, 2 if line == last else 1)
+            grid.addLayout(in_row(*widgets, STRETCH, spacing=8), line, 1, 1, 2 if line == last else 1)
         self._origin.setStyleSheet(f"color: {theme.current().accent};")
-        side = qt.QVBoxLayout()
-        side.setContentsMargins(22, 0, 0, 0)
-        side.setSpacing(6)
-        for line_of in (
-            [self.show_cross, qt.QLabel("Rings", self), self.calibrant, self.given],
-            [self.back, self.copy, self.to_device],
-        ):
-            row = qt.QHBoxLayout()
-            row.setSpacing(8)
-            for widget in line_of:
-                row.addWidget(widget)
-            row.addStretch(1)
-            side.addLayout(row)
-        side.addWidget(self._says)
-        side.addStretch(1)
+        side = in_column(
+            in_row(self.show_cross, qt.QLabel("Rings", self), self.calibrant, self.given, STRETCH, spacing=8),
+            in_row(self.back, self.copy, self.to_device, STRETCH, spacing=8),
+            self._says, STRETCH, margins=(22, 0, 0, 0), spacing=6,
+        )  # fmt: skip
         grid.addLayout(side, 0, 2, last, 1)
         grid.setColumnStretch(2, 1)
         grid.setRowStretch(last + 1, 1)

@@ -11,6 +11,7 @@ from silx.gui.plot.items.roi import LineROI
 
 from penstock.gui import theme
 from penstock.gui.labels import ElidedLabel
+from penstock.gui.layouts import in_column, in_row
 from penstock.gui.live.drawing.whole import Whole
 from penstock.gui.live.measure.counts.counting import counted
 from penstock.gui.live.measure.counts.profiles import Kind, Profile, along, projected
@@ -130,14 +131,5 @@ class ProfileTab(qt.QWidget):
         self._place.show_curves([curve], _X[found.kind], label, (found.kind, label, extent))
 
     def _lay_out(self) -> None:
-        tools = qt.QHBoxLayout()
-        tools.setSpacing(8)
-        tools.addWidget(self.draw)
-        tools.addWidget(self.kind)
-        tools.addWidget(self.value)
-        tools.addWidget(self._says, 1)
-        whole = qt.QVBoxLayout(self)
-        whole.setContentsMargins(12, 4, 12, 2)
-        whole.setSpacing(2)
-        whole.addLayout(tools)
-        whole.addWidget(self._place, 1)
+        tools = in_row(self.draw, self.kind, self.value, (self._says, 1), spacing=8)
+        in_column(tools, (self._place, 1), of=self, margins=(12, 4, 12, 2), spacing=2)

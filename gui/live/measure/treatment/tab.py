@@ -19,6 +19,7 @@ from silx.image.shapes import polygon_fill_mask
 
 from penstock.gui import theme
 from penstock.gui.labels import ElidedLabel
+from penstock.gui.layouts import STRETCH, in_column, in_row
 from penstock.gui.live.drawing.whole import Whole
 from penstock.gui.live.measure.facts import Facts
 from penstock.gui.live.measure.parts import Sentence
@@ -273,11 +274,10 @@ class TreatmentTab(qt.QWidget):
 
     def _lay_out(self) -> None:
         self.frames.setEnabled(False)
-        whole = qt.QVBoxLayout(self)
-        whole.setContentsMargins(12, 8, 12, 6)
-        whole.setSpacing(8)
-        whole.addLayout(_row("Frames", [self.combine, self.frames], self))
-        whole.addLayout(_row("Hot pixels", [self.hot, self.threshold], self))
+        lines = [
+            _row("Frames", [self.combine, self.frames], self),
+            _row("Hot pixels", [self.hot, self.threshold], self),
+        ]
         mask: dict[str, Callable[[], None]] = {
             "mask rectangle": lambda: self._mask_rectangle(True),
             "unmask rectangle": lambda: self._mask_rectangle(False),
@@ -300,9 +300,8 @@ class TreatmentTab(qt.QWidget):
                 button.setAccessibleName(name)
                 button.clicked.connect(lambda _checked=False, call=call: call())
                 buttons.append(button)
-            whole.addLayout(_row(heading, buttons, self))
-        whole.addWidget(self._says)
-        whole.addStretch(1)
+            lines.append(_row(heading, buttons, self))
+        in_column(*lines, self._says, STRETCH, of=self, margins=(12, 8, 12, 6), spacing=8)
 
 
 def _label(name: str, heading: str) -> str:
@@ -311,16 +310,10 @@ def _label(name: str, heading: str) -> str:
 
 
 def _row(name: str, widgets: list[qt.QWidget], parent: qt.QWidget) -> qt.QHBoxLayout:
-    row = qt.QHBoxLayout()
-    row.setSpacing(8)
     label = qt.QLabel(name, parent)
     label.setStyleSheet(f"color: {theme.current().muted};")
     label.setFixedWidth(84)
-    row.addWidget(label)
-    for widget in widgets:
-        row.addWidget(widget)
-    row.addStretch(1)
-    return row
+    return in_row(label, *widgets, STRETCH, spacing=8)
 
 
 class TreatmentStrip(ElidedLabel):

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from silx.gui import qt
 
 from penstock.gui import theme
+from penstock.gui.layouts import in_row
 from penstock.gui.live.drawing.picture import Picture as Drawn
 from penstock.gui.live.plot.colour_bar import ColourBar
 from penstock.gui.live.plot.curves import Curve, RegionCurve
@@ -273,11 +274,7 @@ class ResultPages(qt.QStackedWidget):
         self.number.setTextInteractionFlags(qt.Qt.TextSelectableByMouse)
         self.number.setStyleSheet(f"color: {colours.text}; font-size: 32pt; background: {colours.window};")
         pictures = qt.QWidget(self)
-        row = qt.QHBoxLayout(pictures)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(0)
-        for widget in (self.image, self.levels, self.colour_bar):
-            row.addWidget(widget, 1 if widget is self.image else 0)
+        in_row((self.image, 1), self.levels, self.colour_bar, of=pictures, spacing=0)
         self._plots: dict[Page, qt.QWidget] = {
             Page.CURVE: self.curve, Page.OVER_FRAMES: self.numbers, Page.NUMBER: self.number,
             Page.FRAMES: pictures, Page.PICTURE: pictures,
