@@ -16,14 +16,22 @@ from penstock.gui import theme
 from penstock.gui.banner import StateBanner
 from penstock.gui.first_place import first_size
 from penstock.gui.layouts import in_column, in_row
-from penstock.gui.live.actions.colours import LevelsInSight
-from penstock.gui.live.actions.controls import Controls, PictureTools
-from penstock.gui.live.actions.open_file import OpenFile, Reload
-from penstock.gui.live.actions.parts import Figures, Form, Forms, ShowHistogram, ShowMeasure, ShowRegions
+from penstock.gui.live.actions.colours import levels_in_sight
+from penstock.gui.live.actions.controls import Controls
+from penstock.gui.live.actions.open_file import OpenFile, reload_file
+from penstock.gui.live.actions.parts import (
+    Form,
+    Forms,
+    figures,
+    show_histogram,
+    show_measure,
+    show_regions,
+)
 from penstock.gui.live.actions.save import CopyPicture, SaveFrame, Shown
+from penstock.gui.live.actions.tool_line import PlotTools
 from penstock.gui.live.drawing.picture import Picture
 from penstock.gui.live.measure.dock import MeasureDock
-from penstock.gui.live.measure.shapes import DrawRectangle
+from penstock.gui.live.measure.shapes import draw_rectangle
 from penstock.gui.live.memory import Memory, foreign_images
 from penstock.gui.live.pages import Pages
 from penstock.gui.live.past.bar import PastBar
@@ -99,26 +107,27 @@ class LiveView(TakesFiles):
         self.plot = ImagePlot(self, backend=backend, compact=compact)
         self._screen = Screen(self.plot, self)
         self.readings = Readings(self)
-        self.figures = Figures(self)
+        self.figures = figures(self)
         self.caption = CaptionLine(compact=compact, parent=self)
         self.levels = LevelsTool(self.plot.look, self)
-        self.show_histogram = ShowHistogram(self)
+        self.show_histogram = show_histogram(self)
         self.regions = RegionsDock(self.plot, compact=compact, timeout=TIMEOUT, parent=self)
         self.measure = MeasureDock(self.plot, self._feed, compact=compact, parent=self)
         self._forms = Forms()
-        self.show_regions = ShowRegions(self.regions, self._forms, self)
-        self.show_measure = ShowMeasure(self.measure, self._forms, self)
-        self.draw_rectangle = DrawRectangle(self.measure.rectangle, self)
+        self.show_regions = show_regions(self.regions, self._forms)
+        self.show_measure = show_measure(self.measure, self._forms)
+        self.draw_rectangle = draw_rectangle(self.measure.rectangle, self)
         self.save = SaveFrame(self._what_is_shown, self)
         self.copy = CopyPicture(self.picture, self)
-        self.levels_in_sight = LevelsInSight(self.plot.take_levels, self)
+        self.levels_in_sight = levels_in_sight(self.plot.take_levels, self)
         self.open = OpenFile(lambda path: self.opens(path), self._file_on_show, self)
-        self.reload = Reload(self._reload, self)
+        self.reload = reload_file(self._reload, self)
         if compact:  # in the window around it these keys mean something else: F5 arms
             for action in (self.open, self.reload, self.save, self.copy):
                 action.setShortcut(qt.QKeySequence())
                 action.setToolTip(action.toolTip().rpartition(" (")[0])
-        self.picture_tools = tools = PictureTools(self.plot, self)
+        self.picture_tools = tools = PlotTools(self.plot, self, "Show the whole image (Home)")
+        tools.whole.setShortcut("Home")
         self.controls = Controls(
             self.plot.look, self._feed, self,
             picture=(tools.whole, tools.zoom, tools.pan, self.draw_rectangle, self.save),

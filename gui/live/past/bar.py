@@ -30,16 +30,14 @@ class FrameNumber(qt.QSpinBox):
     def show_value(self, value: int) -> None:
         """Show the frame on show; nobody is told."""
         if value != self.value() or self.text() != self.textFromValue(value):  # Qt draws it in any case
-            blocked = self.blockSignals(True)
-            self.setValue(value)
-            self.blockSignals(blocked)
+            with qt.QSignalBlocker(self):
+                self.setValue(value)
 
     def offer(self, first: int, last: int) -> None:
         """Take numbers between these; nobody is told."""
         if (first, last) != (self.minimum(), self.maximum()):
-            blocked = self.blockSignals(True)
-            self.setRange(first, last)
-            self.blockSignals(blocked)
+            with qt.QSignalBlocker(self):
+                self.setRange(first, last)
 
     def textFromValue(self, value: int) -> str:
         """Return what is read; Qt writes it again whenever the field is shown or enabled."""
@@ -175,9 +173,8 @@ class PastBar(qt.QWidget):
         """Show which frame is on show, or asked for, and its status in words; `None`: none on offer is."""
         self.slider.set_placed(index is not None)
         if not self.slider.isSliderDown():
-            blocked = self.slider.blockSignals(True)
-            self.slider.setValue(min(self.slider.minimum() if index is None else index, FARTHEST))
-            self.slider.blockSignals(blocked)
+            with qt.QSignalBlocker(self.slider):
+                self.slider.setValue(min(self.slider.minimum() if index is None else index, FARTHEST))
         if self.number.set_placed(index is not None) or not self.number.hasFocus():
             self.number.show_value(min(self.slider.value() if index is None else index, FARTHEST))
         self._status = status

@@ -7,7 +7,7 @@ from silx.gui import qt
 from penstock.gui.banner import StateBanner
 from penstock.gui.first_place import first_size
 from penstock.gui.labels import BriefLabel
-from penstock.gui.live.actions.colours import LevelsInSight
+from penstock.gui.live.actions.colours import levels_in_sight
 from penstock.gui.live.actions.open_file import OpenFile
 from penstock.gui.live.actions.parts import Form
 from penstock.gui.live.actions.save import CopyPicture
@@ -117,7 +117,7 @@ class ResultsView(Following):
         self.save = SaveResult(self._what_is_shown, self)
         self.copy = CopyPicture(self.picture, self)
         self.open = OpenFile(lambda path: self.opens(path), self._file_on_show, self)
-        self.levels_in_sight = LevelsInSight(self.plots.image.take_levels, self)
+        self.levels_in_sight = levels_in_sight(self.plots.image.take_levels, self)
         self.tools = Tools(
             self.plots.curve, self.plots.image, self.plots.numbers, self,
             (self.open, self.save, self.copy, self.levels_in_sight),

@@ -99,10 +99,9 @@ class FileField(qt.QWidget):
         name, edit, locked = self._name(), view.edits.get(FILE), why_locked(view)
         self.template.put(name.template)
         self.folder.put(name.folder)
-        blocked = self.number.blockSignals(True)
-        if self.number.value() != name.number:
-            self.number.setValue(name.number)
-        self.number.blockSignals(blocked)
+        with qt.QSignalBlocker(self.number):
+            if self.number.value() != name.number:
+                self.number.setValue(name.number)
         self.counts_up.setChecked(view.counts_up)
         problem = edit.problem if edit is not None else ""
         self.path.set_whole("" if problem else view.text(FILE) if name.template else "")
