@@ -15,26 +15,22 @@ from silx.gui.utils.glutils import isOpenGLAvailable
 from penstock.gui import number_fields, theme
 from penstock.gui.live.drawing.levels import Scale
 from penstock.gui.live.memory import Memory
-from penstock.gui.live.results.sentences import no_answer_yet as no_pipeline_yet
 from penstock.gui.live.results.sources.feed import ResultsFeed
 from penstock.gui.live.results.sources.file_source import ResultFileSource
 from penstock.gui.live.results.sources.pipeline_source import PipelineSource
 from penstock.gui.live.results.sources.snapshot import Page
-from penstock.gui.live.results.sources.snapshot import Snapshot as ResultsSnapshot
 from penstock.gui.live.results.view import MEMORY, ResultsView
 from penstock.gui.live.screenshot import Screenshot, Wanted
 from penstock.gui.live.sources.feed import Feed
 from penstock.gui.live.sources.file_source import FileSource
 from penstock.gui.live.sources.receiver_source import PIPELINE, ReceiverSource
 from penstock.gui.live.sources.source import Source
-from penstock.gui.live.texts.sentences import no_answer_yet
 from penstock.gui.live.view import LiveView, Viewer
 from penstock.gui.live.window import View, Window
 from penstock.processing.client import NoAnswer, what_answers
 from penstock.processing.results.read import is_result_file
 
 _OF_RESULTS = (PipelineSource, ResultFileSource)
-_WHO = {False: "receiver", True: "pipeline"}
 Anything = Source | PipelineSource | ResultFileSource
 """What a view can be of."""
 PATIENCE = 1.0
@@ -238,14 +234,9 @@ def _tell_of_waiting(viewer: View, waits: Callable[[str], None]) -> None:
         timer.stop()
         viewer.updated.disconnect(look)
         if snapshot.status is None:
-            results = isinstance(snapshot, ResultsSnapshot)
-            what = "cannot read the file" if snapshot.is_file else f"waits for a {_WHO[results]}"
-            why = (
-                no_pipeline_yet(snapshot)
-                if isinstance(snapshot, ResultsSnapshot)
-                else no_answer_yet(snapshot)
-            )
-            waits(f"{what}: {why}")
+            who = "pipeline" if isinstance(viewer, ResultsView) else "receiver"
+            what = "cannot read the file" if snapshot.is_file else f"waits for a {who}"
+            waits(f"{what}: {viewer.no_answer_yet()}")
 
     viewer.updated.connect(look)
     timer.timeout.connect(look)

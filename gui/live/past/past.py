@@ -198,6 +198,10 @@ class Past(qt.QObject):
         """Play no further, as while the window is hidden."""
         self.bar.stop_playing()
 
+    def is_running(self) -> bool:
+        """Return whether the thread lives."""
+        return self.asker.is_running()
+
     def ask_to_stop(self) -> None:
         """End the thread, without waiting for it."""
         self._next.stop()

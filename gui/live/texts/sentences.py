@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from penstock.gui.live.sources.follower import LAST_RETRY, Snapshot
+from penstock.gui.live.sources.follower import Snapshot
+from penstock.gui.live.sources.following import LAST_RETRY
 from penstock.gui.message import Message
 from penstock.receiver.client import LastFrame
 from penstock.receiver.models import Counts, Series, Status
