@@ -8,6 +8,7 @@ from pathlib import Path
 from silx.gui import qt
 
 from penstock.gui.live.window import View, Window
+from penstock.gui.timers import later
 from penstock.stins.texts import plural
 
 LOOK = 500
@@ -48,9 +49,7 @@ class Screenshot(qt.QObject):
         self._doubts.timeout.connect(self._doubt)
         if wanted.after_frames:
             self._doubts.start(LOOK)
-        self._deadline = qt.QTimer(self)
-        self._deadline.setSingleShot(True)
-        self._deadline.timeout.connect(self._give_up)
+        self._deadline = later(self._give_up, self)
         self._deadline.start(int(wanted.deadline * 1000))
 
     def _listen(self) -> None:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-import signal
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from silx.gui import qt
 
-from penstock.gui import number_fields, theme
+from penstock.gui import theme
+from penstock.gui.application import application, closing
 from penstock.gui.model.detector import DetectorModel
 from penstock.gui.model.fleet.fleet import Fleet
 from penstock.gui.model.fleet.row import ASKING
@@ -23,6 +22,7 @@ from penstock.gui.panel.detector_panel import DetectorPanel
 from penstock.gui.panel.fleet.page import FleetPage
 from penstock.gui.panel.notifier import Notifier
 from penstock.gui.panel.window import Window
+from penstock.gui.timers import later
 
 PATIENCE = 1.5
 """Seconds without a device after which the terminal reports it."""
@@ -57,15 +57,11 @@ def run(
         ready: called once the window is on the screen.
         waits: called with a sentence for each device that does not answer from the start.
     """
-    application = qt.QApplication.instance() or qt.QApplication(["penstock panel"])
-    theme.apply(application, theme.of_name(options.theme, application))
-    number_fields.use_locale()
+    running = application("penstock panel", options.theme)
     # A picture is the same whatever the user of this machine has moved.
     layout = None if options.screenshot is not None else qt.QSettings("Penstock", "panel")
     fleet = Fleet()
     window = open_window(options, layout, fleet)
-    previous = signal.signal(signal.SIGINT, lambda *_: window.close())
-    hook, sys.excepthook = sys.excepthook, window.failure.say
     clock = qt.QTimer(window)
     clock.timeout.connect(lambda: None)
     clock.start(ALIVE)
@@ -75,12 +71,8 @@ def run(
     _tell_of_waiting(window, waits)
     window.show()
     qt.QTimer.singleShot(0, ready)
-    try:
-        application.exec_()
-    finally:
-        signal.signal(signal.SIGINT, previous)
-        sys.excepthook = hook
-        window.close()
+    with closing(window, window.failure):
+        running.exec_()
     return failure[0] if failure else None
 
 
@@ -106,10 +98,7 @@ def _tell_of_waiting(window: Window, waits: Callable[[str], None]) -> None:
             if view.presence is Presence.WAITED_FOR:
                 waits(f"waits for {view.name}. {message(view).text}")
 
-    timer = qt.QTimer(window)
-    timer.setSingleShot(True)
-    timer.timeout.connect(look)
-    timer.start(int(PATIENCE * 1000))
+    later(look, window).start(int(PATIENCE * 1000))
 
 
 def _arrange_screenshot(window: Window, fleet: Fleet, options: Options, failure: list[str]) -> None:
@@ -152,10 +141,7 @@ def _arrange_screenshot(window: Window, fleet: Fleet, options: Options, failure:
         panel.live.updated.connect(look)
         panel.live.frame_drawn.connect(look)
     notifier.changed.connect(look)
-    deadline = qt.QTimer(window)
-    deadline.setSingleShot(True)
-    deadline.timeout.connect(give_up)
-    deadline.start(int(options.deadline * 1000))
+    later(give_up, window).start(int(options.deadline * 1000))
 
 
 def _is_complete(view: DetectorView) -> bool:

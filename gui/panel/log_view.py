@@ -12,10 +12,10 @@ from silx.gui import qt
 from penstock.gui import theme
 from penstock.gui.layouts import in_column, in_row
 from penstock.gui.model.log import KINDS, Entry, Filter, Kind, Log, LogLines, as_text
-from penstock.gui.model.words import date_and_clock, when
 from penstock.gui.panel.notifier import Notifier
 from penstock.gui.panel.style import look, sheet
 from penstock.gui.panel.table import Table, wrapped
+from penstock.gui.words import date_and_clock, when
 from penstock.stins.texts import plural
 
 NOTHING_YET = "No entries yet."

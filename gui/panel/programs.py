@@ -15,6 +15,7 @@ from penstock.gui.background import Background
 from penstock.gui.layouts import STRETCH, in_column, in_row
 from penstock.gui.panel.style import look, sheet
 from penstock.gui.panel.table import Table, wrapped
+from penstock.gui.timers import later
 
 BAD = frozenset({"away", "error", "unknown"})
 GOOD = frozenset({"running"})
@@ -141,8 +142,7 @@ class ProgramsDialog(qt.QDialog):
         self._version: int | None = None
         self._question: qt.QMessageBox | None = None
         self._following, self._doing = Background(self), Background(self)
-        self._again = qt.QTimer(self)
-        self._again.setSingleShot(True)
+        self._again = later(self._follow, self)
         self.setWindowTitle(f"Programs on Kubernetes, by {url}")
         self.resize(*FIRST_SIZE)
         self.table = Table(self)
@@ -199,7 +199,6 @@ class ProgramsDialog(qt.QDialog):
         in_column((self.table, 1), self._says, buttons, of=self, margins=(12, 10, 12, 10), spacing=8)
 
     def _bind(self) -> None:
-        self._again.timeout.connect(self._follow)
         self.start.clicked.connect(lambda: self._do("Start", self._client.start))
         self.stop.clicked.connect(lambda: self._ask("Stop", self._client.stop))
         self.restart.clicked.connect(lambda: self._ask("Restart", self._client.restart))

@@ -17,8 +17,8 @@ from penstock.gui.live.regions import shown
 from penstock.gui.live.regions.axis import FRAME, TIME, Scan, Values, seconds
 from penstock.gui.live.regions.history import VALUES, History, as_csv
 from penstock.gui.live.regions.shown import Shown
-from penstock.gui.live.texts.sentences import clock
 from penstock.gui.live.threads import Worker
+from penstock.gui.words import clock
 
 FULL = "A region of the whole frame has every frame; these are only those that this window has shown."
 _WORDS = {"saturated": "saturated pixels"}

@@ -11,6 +11,7 @@ from penstock.gui.live.past.bar import PastBar
 from penstock.gui.live.results.sources.held import gaps, newest_done, state_of
 from penstock.gui.live.results.sources.snapshot import Snapshot
 from penstock.gui.live.sources import ranges
+from penstock.gui.timers import later
 
 SPAN = 5.0
 """Seconds looked back at."""
@@ -58,10 +59,7 @@ class Steps(qt.QObject):
         self._frame: int | None = None
         self._snapshot = Snapshot()
         self._ranges: Sequence[ranges.Range] = ()
-        self._timer = qt.QTimer(self)
-        self._timer.setSingleShot(True)
-        self._timer.setInterval(PLAY_MS)
-        self._timer.timeout.connect(self._go_on)
+        self._timer = later(self._go_on, self, PLAY_MS)
         bar.asked.connect(self.go)
         bar.moved.connect(self._move)
         bar.jumped.connect(self._jump)

@@ -12,7 +12,7 @@ from penstock.gui.labels import ElidedLabel
 from penstock.gui.layouts import in_column
 from penstock.gui.live.drawing.marked import Extremes
 from penstock.gui.live.sources.follower import Snapshot
-from penstock.gui.live.texts.sentences import age, clock
+from penstock.gui.words import age, clock
 from penstock.receiver.client import LastFrame
 from penstock.receiver.models import Counts, Status
 

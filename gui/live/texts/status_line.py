@@ -7,6 +7,7 @@ from silx.gui import qt
 from penstock.gui import theme
 from penstock.gui.labels import ElidedLabel
 from penstock.gui.live.plot.image_plot import Pixel
+from penstock.gui.timers import later
 from penstock.receiver.validity.pixels import Flag
 
 LONGEST = "row 10,000   column 10,000   value 4,294,967,295   saturated"
@@ -21,9 +22,7 @@ class Readout(ElidedLabel):
         super().__init__(parent)
         self._text = self._said = ""
         self.setContentsMargins(_PADDING // 2, 0, _PADDING // 2, 0)
-        self._over = qt.QTimer(self)
-        self._over.setSingleShot(True)
-        self._over.timeout.connect(lambda: self.say("", 0))
+        self._over = later(lambda: self.say("", 0), self)
 
     def room(self) -> int:
         """Return the pixels that it needs."""

@@ -17,7 +17,7 @@ from penstock.gui.model.attributes.attribute import Value
 from penstock.gui.model.series.account import FATES, WRONG, Account, account
 from penstock.gui.model.tango.answers import read_last_series
 from penstock.gui.model.tango.directory import DirectoryEntry, Kind
-from penstock.gui.model.words import size
+from penstock.gui.words import size
 from penstock.stins.texts import plural
 
 FOLLOWED = frozenset(

@@ -10,7 +10,7 @@ from typing import Any
 from penstock.gui.model.series.account import FATES
 from penstock.gui.model.series.outcome import Outcome
 from penstock.gui.model.tango.answers import lost_in_words
-from penstock.gui.model.words import clock, date_and_clock, day, duration
+from penstock.gui.words import clock, date_and_clock, day, duration
 from penstock.receiver.models import PastSeries, Verdict
 
 MOST = 1_000

@@ -12,7 +12,7 @@ from silx.gui import qt
 from penstock.gui import theme
 from penstock.gui.model.fleet.row import ASKING, AWAY, WAITING, Row
 from penstock.gui.model.texts.sentences import KIND
-from penstock.gui.model.words import capital, clock, date_and_clock
+from penstock.gui.words import capital, clock, date_and_clock
 
 SORT = qt.Qt.UserRole
 """What a cell sorts by: a number, where its text is one."""

@@ -25,6 +25,7 @@ from penstock.gui.panel.series.open_file import (
 )
 from penstock.gui.panel.style import look, sheet
 from penstock.gui.panel.table import Table, wrapped
+from penstock.gui.timers import later
 from penstock.receiver.client import ReceiverClient
 from penstock.receiver.models import PastSeries
 
@@ -155,9 +156,7 @@ class HistoryDialog(qt.QDialog):
         self._chosen: PastRow | None = None
         self._count = 0
         """Series reported by the receiver."""
-        self._look_timer = qt.QTimer(self)
-        self._look_timer.setSingleShot(True)
-        self._look_timer.setInterval(LOOK_DELAY)
+        self._look_timer = later(self._look_for_file, self, LOOK_DELAY)
         self._lay_out()
         self._bind()
         self._show_row()
@@ -245,7 +244,6 @@ class HistoryDialog(qt.QDialog):
         self.copy_path.clicked.connect(self._copy_path)
         self.open_file.clicked.connect(self._open)
         self.open_silx.clicked.connect(self._open_in_silx)
-        self._look_timer.timeout.connect(self._look_for_file)
         self.table.add("&Copy rows", self._copy_rows, qt.QKeySequence.Copy)
         self.table.add("Copy &path", self._copy_path)
         self.table.add("&Open", self._open)
