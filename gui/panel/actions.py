@@ -14,6 +14,7 @@ from penstock.gui.model.detector import DetectorModel
 from penstock.gui.model.texts.sentences import arm_sentence, stop_question
 from penstock.gui.model.view import DetectorView
 from penstock.gui.panel.fields.field import PROBLEM_SIGN
+from penstock.gui.panel.question import ask
 from penstock.gui.panel.style import look
 
 RECEIVER_IN_ERROR = frozenset({"in_error", "receiver_error"})
@@ -167,25 +168,16 @@ class Actions(qt.QFrame):
         if self._question is not None:
             self._question.raise_()
             return
-        box = self._question = qt.QMessageBox(self)
-        box.setIcon(qt.QMessageBox.Question)
-        box.setWindowTitle(f"{LOOKS[action].text} {view.name}")
-        box.setText(question)
-        end = box.addButton(f"&{LOOKS[action].text} it", qt.QMessageBox.DestructiveRole)
-        leave = box.addButton("&Let it run", qt.QMessageBox.RejectRole)
-        box.setDefaultButton(leave)
-        box.setEscapeButton(leave)
-        box.setAttribute(qt.Qt.WA_DeleteOnClose)
         series = self._asked_about = view.values.get("SeriesId")
 
-        def answered() -> None:
+        def answered(end: bool) -> None:
             self._question = None
             # The question was about that series, and about no later one.
-            if box.clickedButton() is end and self._model.view().values.get("SeriesId") == series:
+            if end and self._model.view().values.get("SeriesId") == series:
                 self._model.do(action)
 
-        box.finished.connect(answered)
-        box.open()
+        does = LOOKS[action].text
+        self._question = ask(self, f"{does} {view.name}", question, f"&{does} it", "&Let it run", answered)
 
     def _close_question(self, view: DetectorView) -> None:
         """Close the question about a series that has ended."""

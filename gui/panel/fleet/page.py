@@ -12,6 +12,7 @@ from penstock.gui import theme
 from penstock.gui.elsewhere import open_page
 from penstock.gui.labels import ClampedLabel
 from penstock.gui.layouts import in_column, in_row
+from penstock.gui.model.columns import as_text
 from penstock.gui.model.fleet.fleet import Fleet
 from penstock.gui.model.fleet.row import REGISTER, START, Row, summary
 from penstock.gui.panel.fleet.table import (
@@ -92,9 +93,7 @@ class FleetPage(qt.QWidget):
         """Return the selected rows, or all that are on show, as text: a line per row, with tabs."""
         selected = self._view.selectionModel().selectedRows()
         numbers = sorted(index.row() for index in selected) or range(self._sorted.rowCount())
-        lines = [[column.title for column in COLUMNS]]
-        lines += [[column.text(self._row(number)) for column in COLUMNS] for number in numbers]
-        return "\n".join("\t".join(line) for line in lines)
+        return as_text(COLUMNS, map(self._row, numbers))
 
     def layout_state(self) -> dict[str, qt.QByteArray]:
         """Width, order and sorting of the columns."""

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import html
 import time
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Protocol
 
 from silx.gui import qt
 
 from penstock.gui import theme
 from penstock.gui.background import Background
 from penstock.gui.layouts import in_column, in_row
+from penstock.gui.model.columns import as_text
 from penstock.gui.model.series.past import COLUMNS, DAY, FOLDER, MOST, VERDICT, PastRow, filtered
 from penstock.gui.panel.series.open_file import (
     IN_SILX,
@@ -24,25 +25,20 @@ from penstock.gui.panel.series.open_file import (
     why_not_open,
 )
 from penstock.gui.panel.style import look, sheet
-from penstock.gui.panel.table import Table, wrapped
+from penstock.gui.panel.table import Rows, Table, wrapped
 from penstock.gui.timers import later
 from penstock.receiver.client import ReceiverClient
 from penstock.receiver.models import PastSeries
 
 
-class HistoryRows(qt.QAbstractTableModel):
+class HistoryRows(Rows):
     """The rows that fit the filter, as they are sorted."""
 
     def __init__(self, parent: qt.QObject | None = None) -> None:
-        super().__init__(parent)
+        super().__init__(COLUMNS, parent)
         self._all: list[PastRow] = []
-        self._visible: list[PastRow] = []
         self._words = ""
         self._column, self._falling = DAY, True
-
-    def rows(self) -> Sequence[PastRow]:
-        """Rows on show, from top to bottom."""
-        return self._visible
 
     def show_rows(self, rows: list[PastRow]) -> None:
         """Replace all rows."""
@@ -61,49 +57,19 @@ class HistoryRows(qt.QAbstractTableModel):
 
     def _update(self) -> None:
         self.beginResetModel()
-        self._visible = filtered(self._all, self._words, self._column, falling=self._falling)
+        self._rows = filtered(self._all, self._words, self._column, falling=self._falling)
         self.endResetModel()
 
-    def rowCount(self, parent: qt.QModelIndex | None = None) -> int:
-        """Qt's."""
-        return 0 if parent is not None and parent.isValid() else len(self._visible)
+    def ink(self, row: PastRow, column: int) -> str:
+        """Return the colour of a cell."""
+        colours = theme.current()
+        if column == VERDICT:
+            return colours.good if row.outcome.good else colours.bad
+        return colours.muted if column == FOLDER else colours.text
 
-    def columnCount(self, parent: qt.QModelIndex | None = None) -> int:
-        """Qt's."""
-        return 0 if parent is not None and parent.isValid() else len(COLUMNS)
-
-    def headerData(self, section: int, orientation: int, role: int = qt.Qt.DisplayRole) -> Any:
-        """Qt's."""
-        if orientation != qt.Qt.Horizontal:
-            return None
-        if role == qt.Qt.TextAlignmentRole:
-            return _side(section)
-        return COLUMNS[section].title if role == qt.Qt.DisplayRole else None
-
-    def data(self, index: qt.QModelIndex, role: int = qt.Qt.DisplayRole) -> Any:
-        """Qt's."""
-        row, number = self._visible[index.row()], index.column()
-        if role == qt.Qt.DisplayRole:
-            return COLUMNS[number].text(row)
-        if role == qt.Qt.TextAlignmentRole:
-            return _side(number)
-        if role == qt.Qt.ForegroundRole:
-            return qt.QBrush(qt.QColor(_colour(row, number)))
-        if role == qt.Qt.ToolTipRole:
-            return wrapped(row.past.why if number == VERDICT else row.file or row.past.why)
-        return None
-
-
-def _side(column: int) -> int:
-    side = qt.Qt.AlignRight if COLUMNS[column].right else qt.Qt.AlignLeft
-    return int(side | qt.Qt.AlignVCenter)
-
-
-def _colour(row: PastRow, column: int) -> str:
-    colours = theme.current()
-    if column == VERDICT:
-        return colours.good if row.outcome.good else colours.bad
-    return colours.muted if column == FOLDER else colours.text
+    def tip(self, row: PastRow, column: int) -> str:
+        """Return the tool tip of a cell."""
+        return wrapped(row.past.why if column == VERDICT else row.file or row.past.why)
 
 
 TIMEOUT = 2.0
@@ -178,12 +144,7 @@ class HistoryDialog(qt.QDialog):
     def text(self) -> str:
         """Return the selected rows, or all that are on show, as text with tabs."""
         rows, selected = self._rows.rows(), self.table.rows()
-        lines = [[column.title for column in COLUMNS]]
-        lines += [
-            [column.text(row) for column in COLUMNS]
-            for row in ([rows[number] for number in selected] if selected else rows)
-        ]
-        return "\n".join("\t".join(line) for line in lines)
+        return as_text(COLUMNS, [rows[number] for number in selected] if selected else rows)
 
     def refresh(self) -> None:
         """Ask the receiver again; what is on show stays until it has answered."""

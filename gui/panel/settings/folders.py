@@ -20,6 +20,7 @@ from penstock.gui.model.detector import DetectorModel
 from penstock.gui.model.files.place import Place, join_path, relative
 from penstock.gui.model.view import DetectorView
 from penstock.gui.panel.fields.line import Line
+from penstock.gui.panel.question import ask
 from penstock.gui.panel.style import look
 from penstock.receiver.models import Folders
 
@@ -197,23 +198,14 @@ class FolderQuestion(qt.QObject):
             self._ask(view.asks)
 
     def _ask(self, place: Place) -> None:
-        box = self._box = qt.QMessageBox(self.parent())
-        box.setIcon(qt.QMessageBox.Question)
-        box.setWindowTitle("A new folder")
-        box.setTextFormat(qt.Qt.PlainText)
-        box.setText(f"{place.sentence()}\nCreate it, and begin the series?")
-        create = box.addButton("&Create and arm", qt.QMessageBox.AcceptRole)
-        cancel = box.addButton("Ca&ncel", qt.QMessageBox.RejectRole)
-        box.setDefaultButton(cancel)
-        box.setEscapeButton(cancel)
-        box.setAttribute(qt.Qt.WA_DeleteOnClose)
-
-        def answered() -> None:
+        def answered(create: bool) -> None:
             if self._box is box:
                 self._box = None
             if self._about == place:
                 self._about = None
-                self._model.answer(place, create=box.clickedButton() is create)
+                self._model.answer(place, create=create)
 
-        box.finished.connect(answered)
-        box.open()
+        text = f"{place.sentence()}\nCreate it, and begin the series?"
+        accept = qt.QMessageBox.AcceptRole
+        box = ask(self.parent(), "A new folder", text, "&Create and arm", "Ca&ncel", answered, accept)
+        self._box = box

@@ -14,6 +14,7 @@ from penstock.gui.model.preset_files import Found, Listed, PresetFolders, delete
 from penstock.gui.model.texts.sentences import why_locked
 from penstock.gui.model.view import DetectorView
 from penstock.gui.panel.fields.field import PROBLEM_SIGN
+from penstock.gui.panel.question import ask
 from penstock.gui.panel.settings.save_preset import SavePreset
 
 SAVE, MENU, WRITE = "Ctrl+S", "Ctrl+Shift+P", "Ctrl+Return"
@@ -169,25 +170,14 @@ class PresetBar(qt.QWidget):
         return lambda: self._ask_delete(found)
 
     def _ask_delete(self, found: Found) -> None:
-        box = qt.QMessageBox(self)
-        box.setIcon(qt.QMessageBox.Question)
-        box.setWindowTitle("Delete a preset")
-        box.setTextFormat(qt.Qt.PlainText)
-        box.setText(f"Delete the preset {found.name} in {found.folder}?")
-        yes = box.addButton("&Delete it", qt.QMessageBox.DestructiveRole)
-        keep = box.addButton("&Keep it", qt.QMessageBox.RejectRole)
-        box.setDefaultButton(keep)
-        box.setEscapeButton(keep)
-        box.setAttribute(qt.Qt.WA_DeleteOnClose)
-
-        def answered() -> None:
-            if box.clickedButton() is yes:
+        def answered(yes: bool) -> None:
+            if yes:
                 self._disk.call(
                     lambda: delete(found), lambda _: self._say(f"Deleted: {found.name}"), self._failed
                 )
 
-        box.finished.connect(answered)
-        box.open()
+        text = f"Delete the preset {found.name} in {found.folder}?"
+        ask(self, "Delete a preset", text, "&Delete it", "&Keep it", answered)
 
     def _failed(self, error: Exception) -> None:
         self._say(f"{PROBLEM_SIGN} {error}", problem=True)
