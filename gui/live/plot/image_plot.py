@@ -20,7 +20,7 @@ from penstock.gui.live.drawing.picture import Picture, Port, draw, levels_of
 from penstock.gui.live.drawing.pixels import flags_of
 from penstock.gui.live.drawing.span import span
 from penstock.gui.live.drawing.whole import Whole
-from penstock.gui.live.plot.axes import use_plain
+from penstock.gui.live.plot.axes import dress, use_plain
 from penstock.gui.live.plot.look import Look
 from penstock.gui.live.threads import Worker
 from penstock.gui.timers import later
@@ -420,9 +420,5 @@ class ImagePlot(PlotWidget):
         self.setKeepDataAspectRatio(True)
         self.getYAxis().setInverted(True)
         self._name_axes("column (pixel)", "row (pixel)")
-        self.setGraphTitle("")
-        self.setBackgroundColor(theme.current().window)
-        self.setDataBackgroundColor(theme.current().beside)
-        self.setForegroundColor(theme.current().muted)
-        self.setGridColor(theme.current().line)
+        dress(self, theme.current().window)
         self.setInteractiveMode("zoom")

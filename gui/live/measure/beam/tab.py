@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from silx.gui import qt
@@ -203,27 +203,25 @@ class BeamTab(qt.QWidget):
         self._show()
 
     def _read_distance(self) -> None:
-        text = self.distance.text()
-        if text.strip() and text != _millimetres(self._state.beam().distance):
-            try:
-                distance = number("Distance", text, LENGTHS, positive=True)
-            except ValueError as error:
-                self._refuse(str(error))
-                return
-            self._wrong = ""
-            self._state.set_distance(distance)
-        self._show()
+        shown = _millimetres(self._state.beam().distance)
+        self._read("Distance", self.distance.text(), shown, LENGTHS, self._state.set_distance)
 
     def _read_energy(self) -> None:
-        text = self.energy.text()
-        if text.strip() and text != _electronvolts(self._state.beam().energy):
+        shown = _electronvolts(self._state.beam().energy)
+        self._read("Energy", self.energy.text(), shown, ENERGIES, self._state.set_energy)
+
+    def _read(
+        self, name: str, text: str, shown: str, units: Mapping[str, float], take: Callable[[float], None]
+    ) -> None:
+        """Take what was typed, unless it is what is shown."""
+        if text.strip() and text != shown:
             try:
-                energy = number("Energy", text, ENERGIES, positive=True)
+                value = number(name, text, units, positive=True)
             except ValueError as error:
                 self._refuse(str(error))
                 return
             self._wrong = ""
-            self._state.set_wavelength(PLANCK_LIGHT / energy)
+            take(value)
         self._show()
 
     def _refuse(self, sentence: str) -> None:
