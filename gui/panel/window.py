@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from silx.gui import qt
 
 from penstock.gui.banner import FailureStrip
-from penstock.gui.elsewhere import open_page, open_viewer
+from penstock.gui.elsewhere import open_page, start_viewer
 from penstock.gui.first_place import first_size
 from penstock.gui.layouts import in_column
 from penstock.gui.model.detector import DetectorModel
@@ -216,7 +216,7 @@ class Window(qt.QMainWindow):
         picture = self._switch(view, "Live &picture", "Ctrl+P", DetectorPanel.set_picture_shown)
         log = self._switch(view, "&Log", "Ctrl+L", DetectorPanel.set_log_shown)
         view.addSeparator()
-        self._action(view, "Open the &viewer", "Ctrl+E", lambda: self._open_elsewhere(open_viewer))
+        self._action(view, "Open the &viewer", "Ctrl+E", lambda: self._open_elsewhere(start_viewer))
         self._action(view, "Programs on &Kubernetes…", "Ctrl+K", self._show_programs)
         self._action(view, "Open the receiver's &web page", "Ctrl+B", lambda: self._open_elsewhere(open_page))
         help_ = bar.addMenu("&Help")

@@ -24,6 +24,19 @@ UNIT_WIDTH = 38
 SIGN_WIDTH = 14
 
 
+def waiting_sign(edit: Edit | None) -> str:
+    """Return the sign of what is typed and not written yet; "" where nothing is."""
+    return "" if edit is None else "…" if edit.writing else PENDING_SIGN
+
+
+def show_sign(label: qt.QLabel, edit: Edit | None) -> None:
+    """Have a label say that something waits to be written, or that it cannot be, and why."""
+    problem = edit.problem if edit is not None else ""
+    label.setText(PROBLEM_SIGN if problem else waiting_sign(edit))
+    label.setToolTip(problem)
+    look(label, role="problem" if problem else "sign")
+
+
 class Choice(qt.QComboBox):
     """A combo box that ignores the mouse wheel, for forms that scroll."""
 
@@ -142,10 +155,7 @@ class Field(qt.QWidget):
 
     def _show_edit(self, edit: Edit | None) -> None:
         self._problem = problem = edit.problem if edit is not None else ""
-        waits = "" if edit is None else "…" if edit.writing else PENDING_SIGN
-        self._sign.setText(PROBLEM_SIGN if problem else waits)
-        self._sign.setToolTip(problem)
-        look(self._sign, role="problem" if problem else "sign")
+        show_sign(self._sign, edit)
         look(self.editor, look="problem" if problem else "edit" if edit is not None else "")
 
     # -- of each kind -------------------------------------------------------------------------

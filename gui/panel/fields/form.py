@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from silx.gui import qt
 
 from penstock.gui.layouts import STRETCH, in_column, in_row
@@ -18,24 +20,44 @@ LABEL_WIDTH = 126
 WIDEST = 600
 
 
-class Form(qt.QScrollArea):
-    """Rows of label and field under headings."""
+def form_grid(of: qt.QWidget | None = None) -> qt.QGridLayout:
+    """Return the grid of labels and fields; `of`: widget whose layout it is."""
+    grid = qt.QGridLayout()
+    if of is not None:
+        of.setLayout(grid)
+    grid.setContentsMargins(0, 0, 0, 0)
+    grid.setColumnMinimumWidth(0, LABEL_WIDTH)
+    grid.setColumnStretch(1, 1)
+    grid.setHorizontalSpacing(10)
+    grid.setVerticalSpacing(6)
+    return grid
+
+
+class FormPage(qt.QScrollArea):
+    """A page of settings that scrolls."""
 
     def __init__(self, parent: qt.QWidget | None = None) -> None:
         super().__init__(parent)
         self.setWidgetResizable(True)
         self.setFrameShape(qt.QFrame.NoFrame)
         self.setHorizontalScrollBarPolicy(qt.Qt.ScrollBarAlwaysOff)
+        self.content = qt.QWidget(self)
+        self.content.setProperty("role", "form")
+
+    def fill(self, *parts: Any, spacing: int = 0) -> None:
+        """Put these into the page, one below the other."""
+        in_column(*parts, STRETCH, of=self.content, margins=(14, 8, 10, 14), spacing=spacing)
+        self.setWidget(self.content)
+
+
+class Form(FormPage):
+    """Rows of label and field under headings."""
+
+    def __init__(self, parent: qt.QWidget | None = None) -> None:
+        super().__init__(parent)
         self.setFocusPolicy(qt.Qt.NoFocus)
-        content = qt.QWidget(self)
-        content.setProperty("role", "form")
-        self._grid = qt.QGridLayout()
-        self._grid.setColumnMinimumWidth(0, LABEL_WIDTH)
-        self._grid.setColumnStretch(1, 1)
-        self._grid.setHorizontalSpacing(10)
-        self._grid.setVerticalSpacing(6)
-        in_column(self._grid, STRETCH, of=content, margins=(14, 8, 10, 14), spacing=0)
-        self.setWidget(content)
+        self._grid = form_grid()
+        self.fill(self._grid)
         self.fields: dict[str, Field] = {}
         """Fields by attribute."""
         self._labels: dict[str, qt.QLabel] = {}

@@ -7,6 +7,8 @@ import sys
 
 from silx.gui import qt
 
+from penstock.gui.elsewhere import COMMAND
+
 MOST_FINDINGS = 4
 
 
@@ -28,9 +30,6 @@ def verdict(output: str, errors: str) -> tuple[str, bool]:
     return f"The file is not clean: {words}", False
 
 
-PROGRAM = "import sys; from penstock.cli.main import main; sys.exit(main())"
-
-
 class CheckFile(qt.QObject):
     """Checks one file at a time."""
 
@@ -50,7 +49,7 @@ class CheckFile(qt.QObject):
     def begin(self, file: str) -> None:
         """Read a file; does nothing while another is being read."""
         if not self.is_running():
-            self._process.start(sys.executable, ["-P", "-c", PROGRAM, "check", "--json", file])
+            self._process.start(sys.executable, ["-P", "-c", COMMAND, "check", "--json", file])
 
     def stop(self) -> None:
         """End what is under way, without a word."""

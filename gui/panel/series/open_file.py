@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import os
-import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-from silx.gui import qt
-
-from penstock.gui.elsewhere import start_viewer
+from penstock.gui.elsewhere import start, start_viewer
 
 
 def why_not_here(file: str) -> str:
@@ -52,10 +49,4 @@ def open_in_view(file: str) -> str:
 
 def open_in_silx(file: str) -> str:
     """Start `silx view` with the file, in a process that outlives this one; why not, or ""."""
-    why = why_not_open(file)
-    if why:
-        return why
-    started = qt.QProcess.startDetached(sys.executable, ["-P", "-m", "silx", "view", file])
-    return (
-        "" if (started[0] if isinstance(started, tuple) else started) else "silx view could not be started."
-    )
+    return why_not_open(file) or start("-m", "silx", "view", file, called="silx view")

@@ -17,8 +17,8 @@ from penstock.gui.model.texts.file_words import file_words
 from penstock.gui.model.texts.sentences import why_locked
 from penstock.gui.model.view import DetectorView
 from penstock.gui.number_fields import select_whole
-from penstock.gui.panel.fields.field import PENDING_SIGN, PROBLEM_SIGN, SIGN_WIDTH
-from penstock.gui.panel.fields.form import LABEL_WIDTH
+from penstock.gui.panel.fields.field import PROBLEM_SIGN, SIGN_WIDTH, show_sign
+from penstock.gui.panel.fields.form import form_grid
 from penstock.gui.panel.fields.line import Line
 from penstock.gui.panel.settings.folders import FolderDialog, FolderQuestion
 from penstock.gui.panel.style import look
@@ -110,10 +110,7 @@ class FileField(qt.QWidget):
         look(self._says, role="problem" if trouble else "muted")
         taken = view.check is not None and view.check.kind == "file_exists"
         self._enable(self.next_free, taken and name.numbered and edit is None and not locked)
-        waits = "" if edit is None else "…" if edit.writing else PENDING_SIGN
-        self._sign.setText(PROBLEM_SIGN if problem else waits)
-        self._sign.setToolTip(problem)
-        look(self._sign, role="problem" if problem else "sign")
+        show_sign(self._sign, edit)
         for line in (self.template, self.folder):
             line.setReadOnly(bool(locked))
             look(line, locked=bool(locked), look="problem" if problem else "edit" if edit is not None else "")
@@ -215,12 +212,7 @@ class FileField(qt.QWidget):
 
     def _lay_out(self) -> None:
         self.setFocusPolicy(qt.Qt.ClickFocus)
-        grid = qt.QGridLayout(self)
-        grid.setContentsMargins(0, 0, 0, 0)
-        grid.setColumnMinimumWidth(0, LABEL_WIDTH)
-        grid.setColumnStretch(1, 1)
-        grid.setHorizontalSpacing(10)
-        grid.setVerticalSpacing(6)
+        grid = form_grid(self)
         self.template.setPlaceholderText("live view only, nothing is written")
         self.folder.setPlaceholderText("folder below the receiver's data root")
         labels: tuple[tuple[str, Any, str], ...] = (
