@@ -14,7 +14,7 @@ from penstock.gui.layouts import in_column, in_row
 from penstock.gui.model.columns import Column
 from penstock.gui.model.log import KINDS, Entry, Filter, Kind, Log, LogLines, as_text
 from penstock.gui.panel.notifier import Notifier
-from penstock.gui.panel.style import look, sheet
+from penstock.gui.panel.style import filter_line, look, sheet
 from penstock.gui.panel.table import Rows, Table, wrapped
 from penstock.gui.words import date_and_clock, when
 from penstock.stins.texts import plural
@@ -112,7 +112,7 @@ class LogView(qt.QWidget):
     def __init__(self, models: Logged | Sequence[Logged], parent: qt.QWidget | None = None) -> None:
         super().__init__(parent)
         several = list(models) if isinstance(models, Sequence) else [models]
-        self.filter = qt.QLineEdit(self)
+        self.filter = filter_line("Filter", "Filter of the log", self)
         self.kinds = {kind: qt.QToolButton(self) for kind in KINDS}
         self.save_as = qt.QToolButton(self)
         self.table = Table(self)
@@ -182,11 +182,8 @@ class LogView(qt.QWidget):
 
     def _lay_out(self) -> None:
         self.setStyleSheet(sheet() + SWITCHES.format(colours=theme.current()))
-        self.filter.setPlaceholderText("Filter")
-        self.filter.setClearButtonEnabled(True)
         self.filter.ensurePolished()
         self.filter.setMinimumWidth(self.filter.fontMetrics().horizontalAdvance("Filter") + AROUND)
-        self.filter.setAccessibleName("Filter of the log")
         self.filter.setToolTip("Only entries with all of these words; Esc clears it")
         for kind, button in self.kinds.items():
             words = KINDS[kind]

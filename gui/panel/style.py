@@ -20,6 +20,21 @@ def look(widget: qt.QWidget, **properties: object) -> None:
         widget.update()
 
 
+def filter_line(hint: str, name: str, parent: qt.QWidget) -> qt.QLineEdit:
+    """Return a line for words that are searched, with a button that clears it.
+
+    Args:
+        hint: what stands in it while it is empty.
+        name: what it is called to those who cannot see it.
+        parent: widget to which it belongs.
+    """
+    line = qt.QLineEdit(parent)
+    line.setPlaceholderText(hint)
+    line.setClearButtonEnabled(True)
+    line.setAccessibleName(name)
+    return line
+
+
 def sheet() -> str:
     """Return the style sheet of a panel."""
     colours = theme.current()

@@ -11,6 +11,7 @@ from penstock.gui.live.actions.tool import Tool
 from penstock.gui.live.drawing.blocks import Reduction
 from penstock.gui.live.drawing.levels import CHOICES, Scale
 from penstock.gui.live.plot.look import COLOUR_MAPS, Look
+from penstock.gui.number_fields import choice_box
 
 T = TypeVar("T")
 
@@ -33,9 +34,7 @@ def choice(
         changed: signal after which the value may be another.
         parent: widget to which it belongs.
     """
-    box = qt.QComboBox(parent)
-    box.addItems(list(entries))
-    box.setToolTip(tip)
+    box = choice_box(entries, tip, parent)
     box.setFocusPolicy(qt.Qt.TabFocus)  # the keys of the view stay the view's after a choice
 
     def follow() -> None:

@@ -21,7 +21,7 @@ from penstock.gui.live.actions.open_file import ImagesChoice
 from penstock.gui.live.actions.tool_line import ToolLine, pause
 from penstock.gui.live.plot.look import Look
 from penstock.gui.live.sources.feed import Feed
-from penstock.gui.number_fields import select_whole
+from penstock.gui.number_fields import number_box
 
 SLOWEST, FASTEST = 0.1, 50.0
 """Hz."""
@@ -95,30 +95,21 @@ class Controls(ToolLine):
         return self.addWidget(both)
 
     def _rate(self, feed: Feed) -> qt.QDoubleSpinBox:
-        box = qt.QDoubleSpinBox(self)
-        select_whole(box)
-        box.setAccessibleName("Frames per second")
-        box.setRange(SLOWEST, FASTEST)
-        box.setDecimals(1)
-        box.setSuffix(" frames/s")
-        box.setValue(feed.rate())
-        box.setKeyboardTracking(False)
-        box.setToolTip("Frames per second to ask for, at most; a slow screen asks for fewer by itself")
+        tip = "Frames per second to ask for, at most; a slow screen asks for fewer by itself"
+        box = number_box(
+            self, "Frames per second", SLOWEST, FASTEST, tip, value=feed.rate(), decimals=1,
+            suffix=" frames/s",
+        )  # fmt: skip
         box.valueChanged.connect(feed.set_rate)
         return box
 
     def _block(self, feed: Feed) -> qt.QSpinBox:
-        box = qt.QSpinBox(self)
-        select_whole(box)
-        box.setAccessibleName("Blocks that are transferred")
-        box.setRange(1, MOST_BLOCK)
-        box.setPrefix("blocks of ")
-        box.setSpecialValueText("all pixels")
-        box.setKeyboardTracking(False)
-        box.setToolTip(
+        tip = (
             "Transfer only the greatest count of each block of so many rows and columns, for a large "
             "detector on a slow network. Above 1, no pixel can be read and no frame be saved"
         )
+        box = number_box(self, "Blocks that are transferred", 1, MOST_BLOCK, tip, prefix="blocks of ")
+        box.setSpecialValueText("all pixels")
         box.valueChanged.connect(feed.set_block)
         return box
 

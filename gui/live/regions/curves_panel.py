@@ -18,6 +18,7 @@ from penstock.gui.live.regions.axis import FRAME, TIME, Scan, Values, seconds
 from penstock.gui.live.regions.history import VALUES, History, as_csv
 from penstock.gui.live.regions.shown import Shown
 from penstock.gui.live.threads import Worker
+from penstock.gui.number_fields import choice_box
 from penstock.gui.words import clock
 
 FULL = "A region of the whole frame has every frame; these are only those that this window has shown."
@@ -37,12 +38,9 @@ class CurvesPanel(qt.QWidget):
     def __init__(self, parent: qt.QWidget | None = None) -> None:
         super().__init__(parent)
         self._place = CurvePlace(parent=self)
-        self.value = qt.QComboBox(self)
-        self.value.addItems(VALUES)
-        self.value.setToolTip("What the curves show")
-        self.axis = qt.QComboBox(self)
-        self.axis.addItems(["by frame", "by time"])
-        self.axis.setToolTip("What the curves are drawn over; in a scan of one motor also over its positions")
+        self.value = choice_box(VALUES, "What the curves show", self)
+        tip = "What the curves are drawn over; in a scan of one motor also over its positions"
+        self.axis = choice_box(["by frame", "by time"], tip, self)
         self.all = self._switch("All", "fa5s.layer-group", "Curves of all regions, the selected one thicker")
         self.with_shown = self._switch("Frames shown", "fa5s.braille", f"Crosses: the whole frame. {FULL}")
         self.crosshair = self._switch("Crosshair", "fa5s.crosshairs", "Read values with a crosshair")

@@ -25,7 +25,7 @@ from penstock.gui.live.results.pages.curve_plot import CurvePlot
 from penstock.gui.live.results.pages.image_plot import ResultPlot
 from penstock.gui.live.results.pages.pages import IMAGES
 from penstock.gui.live.results.sources.snapshot import Page
-from penstock.gui.number_fields import select_whole
+from penstock.gui.number_fields import number_box
 
 MOST_LAST = 100
 """Curves that are drawn over each other."""
@@ -65,7 +65,9 @@ class Tools(ToolLine):
         self.errors.setChecked(True)
         tip = "Keep the curve on show, to compare others with it (H)"
         self.hold = switch("Hold", "fa5s.thumbtack", tip, "H")
-        self.last = self._last()
+        tip = "How many curves are drawn: the one on show, and fainter those before it"
+        self.last = number_box(self, "Curves on show", 1, MOST_LAST, tip, prefix="last ")
+        self.last.setSpecialValueText("one curve")
         self.autoscale = autoscale(look, self)
         self.histogram = show_histogram(self)
         self.histogram.setChecked(True)
@@ -143,14 +145,3 @@ class Tools(ToolLine):
         key.setContext(qt.Qt.WidgetWithChildrenShortcut)
         key.activated.connect(plot.resetZoom)
         return tools.whole, tools.zoom, tools.pan, cross
-
-    def _last(self) -> qt.QSpinBox:
-        box = qt.QSpinBox(self)
-        select_whole(box)
-        box.setRange(1, MOST_LAST)
-        box.setPrefix("last ")
-        box.setSpecialValueText("one curve")
-        box.setKeyboardTracking(False)
-        box.setToolTip("How many curves are drawn: the one on show, and fainter those before it")
-        box.setAccessibleName("Curves on show")
-        return box

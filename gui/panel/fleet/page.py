@@ -27,7 +27,7 @@ from penstock.gui.panel.fleet.table import (
     StateDelegate,
 )  # fmt: skip
 from penstock.gui.panel.notifier import Notifier
-from penstock.gui.panel.style import sheet
+from penstock.gui.panel.style import filter_line, sheet
 
 WIDTHS = {"State": 100, "Device": 165, "Kind": 72, "Series": 165, "Frames": 126, "Rate": 76, "Free disk": 80,
           "Away since": 88}  # fmt: skip
@@ -66,7 +66,7 @@ class FleetPage(qt.QWidget):
         self._trouble = _text(self)
         self._empty = _text(self)
         self._detail = ClampedLabel(2, self)
-        self._filter = qt.QLineEdit(self)
+        self._filter = filter_line("Filter: name, state, file (Ctrl+F)", "Filter", self)
         self._view = qt.QTableView(self)
         self._arrange()
         self._bind()
@@ -125,11 +125,8 @@ class FleetPage(qt.QWidget):
         colours = theme.current()
         self._head.setStyleSheet("font-size: 10.5pt; font-weight: 600;")
         self._head.setWordWrap(True)
-        self._filter.setPlaceholderText("Filter: name, state, file (Ctrl+F)")
-        self._filter.setClearButtonEnabled(True)
         self._filter.setMinimumWidth(240)
         self._filter.setStyleSheet(sheet())
-        self._filter.setAccessibleName("Filter")
         self._trouble.setStyleSheet(
             f"background: {colours.panel}; color: {colours.warning}; padding: 8px 12px;"
             f" border-left: 4px solid {colours.state['away']};"

@@ -24,7 +24,7 @@ from penstock.gui.panel.series.open_file import (
     why_not_here,
     why_not_open,
 )
-from penstock.gui.panel.style import look, sheet
+from penstock.gui.panel.style import filter_line, look, sheet
 from penstock.gui.panel.table import Rows, Table, wrapped
 from penstock.gui.timers import later
 from penstock.receiver.client import ReceiverClient
@@ -108,7 +108,8 @@ class HistoryDialog(qt.QDialog):
         self.setWindowTitle(f"Past series{where}")
         self.setWindowFlag(qt.Qt.WindowMaximizeButtonHint)
         self.resize(*FIRST_SIZE)
-        self.filter = qt.QLineEdit(self)
+        hint = "Filter: yesterday, 2026-03-01, incomplete, a file, a reason (Ctrl+F)"
+        self.filter = filter_line(hint, "Filter of the series", self)
         self.refresh_button = qt.QPushButton("&Refresh", self)
         self.table = Table(self)
         self.details = qt.QTextBrowser(self)
@@ -163,9 +164,6 @@ class HistoryDialog(qt.QDialog):
 
     def _lay_out(self) -> None:
         self.setStyleSheet(sheet())
-        self.filter.setPlaceholderText("Filter: yesterday, 2026-03-01, incomplete, a file, a reason (Ctrl+F)")
-        self.filter.setClearButtonEnabled(True)
-        self.filter.setAccessibleName("Filter of the series")
         self.refresh_button.setToolTip("Ask the receiver for what has ended since (F5)")
         self.copy_path.setToolTip("Put the file's path, as the receiver sees it, into the clipboard")
         close = qt.QPushButton("Close", self)

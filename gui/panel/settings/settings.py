@@ -20,7 +20,7 @@ from penstock.gui.panel.fields.form import Form
 from penstock.gui.panel.settings.file_field import FileField
 from penstock.gui.panel.settings.metadata_page import MetadataPage
 from penstock.gui.panel.settings.preset_bar import PresetBar
-from penstock.gui.panel.style import look
+from penstock.gui.panel.style import filter_line, look
 
 LEAST_WIDTH = 420
 """Pixels, also before the device has answered."""
@@ -48,8 +48,7 @@ class Settings(qt.QWidget):
         self.camera = Form(self)
         self.file: FileField | None = None
         self.metadata: MetadataPage | None = None
-        self.search = qt.QLineEdit(self)
-        self.search.setAccessibleName(SEARCH)
+        self.search = filter_line("", SEARCH, self)
         self._plan = ElidedLabel(self)
         self._plan.hide()  # until there is a form for it
         self._view = DetectorView(name=model.name)
@@ -210,10 +209,7 @@ class Settings(qt.QWidget):
     def _camera_page(self, count: int) -> qt.QWidget:
         page = qt.QWidget(self)
         page.setProperty("role", "form")
-        self.search = qt.QLineEdit(page)
-        self.search.setPlaceholderText("Search for a setting (Ctrl+F)")
-        self.search.setAccessibleName(SEARCH)
-        self.search.setClearButtonEnabled(True)
+        self.search = filter_line("Search for a setting (Ctrl+F)", SEARCH, page)
         self.search.setVisible(count > MANY)
         nothing = qt.QLabel("No setting of this camera has that in its name or description.", page)
         nothing.setProperty("role", "muted")

@@ -16,7 +16,7 @@ from penstock.gui.live.measure.beam.geometry import PLANCK_LIGHT, Beam
 from penstock.gui.live.measure.beam.state import BeamState
 from penstock.gui.live.measure.beam.turned import NOT_ASKED, NotKnown, Turned
 from penstock.gui.live.measure.parts import Sentence, tool_button
-from penstock.gui.number_fields import select_one, select_whole
+from penstock.gui.number_fields import choice_box, select_one, select_whole
 
 LENGTHS = {"mm": 1e-3, "cm": 1e-2, "m": 1.0}
 """In m; the first unit is that of a number alone."""
@@ -85,18 +85,14 @@ class BeamTab(qt.QWidget):
         self._why_not: str | None = None
         self._turned = Turned()
         self._remarks: tuple[str, ...] = ()
-        self.x, self.y, self.distance, self.energy = (self._field() for _ in range(4))
-        self.x.setAccessibleName("Beam centre x")
-        self.y.setAccessibleName("Beam centre y")
-        self.distance.setAccessibleName("Distance")
-        self.energy.setAccessibleName("Energy")
+        names = ("Beam centre x", "Beam centre y", "Distance", "Energy")
+        self.x, self.y, self.distance, self.energy = map(self._field, names)
         self._wavelength, self._pixel, self._stands, self._origin = (qt.QLabel(self) for _ in range(4))
         self._says, self._place = Sentence(self), qt.QLabel(self)
         self.show_cross = qt.QCheckBox("Cross", self)
         self.show_cross.setToolTip("Draw the beam centre as a cross; drag it by its middle")
-        self.calibrant = qt.QComboBox(self)
-        self.calibrant.addItems([NO_RINGS, *calibrants.NAMES, GIVEN])
-        self.calibrant.setToolTip("Rings of a calibrant's lattice planes, or of distances that are typed")
+        tip = "Rings of a calibrant's lattice planes, or of distances that are typed"
+        self.calibrant = choice_box([NO_RINGS, *calibrants.NAMES, GIVEN], tip, self)
         self.given = qt.QLineEdit(self)
         select_one(self.given)
         self.given.setPlaceholderText("d in Å: 3.9, 3.67, 3.44")
@@ -323,8 +319,9 @@ class BeamTab(qt.QWidget):
 
     # -- layout ----------------------------------------------------------------------------------
 
-    def _field(self) -> qt.QLineEdit:
+    def _field(self, name: str) -> qt.QLineEdit:
         field = qt.QLineEdit(self)
+        field.setAccessibleName(name)
         select_whole(field)
         field.setPlaceholderText(UNKNOWN)
         field.setFixedWidth(104)

@@ -11,7 +11,7 @@ from penstock.gui.live.measure.counts.counts import Figures, Saturated
 from penstock.gui.live.measure.parts import Sentence, tool_button
 from penstock.gui.live.measure.shapes import RectangleTool
 from penstock.gui.live.regions.model import number
-from penstock.gui.number_fields import select_whole
+from penstock.gui.number_fields import number_box
 from penstock.receiver.models import Rectangle
 from penstock.stins.texts import plural
 
@@ -59,14 +59,10 @@ class FiguresTab(qt.QWidget):
         self.to_centroid = tool_button(
             "Cross to centroid", "fa5s.crosshairs", "Put the beam cross on the rectangle's centroid", self
         )
-        self.allowed = qt.QSpinBox(self)
-        select_whole(self.allowed)
-        self.allowed.setAccessibleName("Saturated pixels without a warning")
-        self.allowed.setRange(0, MOST)
-        self.allowed.setGroupSeparatorShown(True)
-        self.allowed.setValue(ALLOWED)
-        self.allowed.setKeyboardTracking(False)
-        self.allowed.setToolTip("A banner warns when more pixels than these are saturated")
+        self.allowed = number_box(
+            self, "Saturated pixels without a warning", 0, MOST,
+            "A banner warns when more pixels than these are saturated", value=ALLOWED, grouped=True,
+        )  # fmt: skip
         self._lay_out()
         self.draw.clicked.connect(rectangle.draw)
         rectangle.drawing.connect(self.draw.setChecked)

@@ -28,7 +28,7 @@ from penstock.gui.live.measure.treatment import image_io
 from penstock.gui.live.measure.treatment.treatment import MOST_FRAMES, Combine, Stack, Treated, Treatment
 from penstock.gui.live.plot.image_plot import ImagePlot
 from penstock.gui.live.threads import Worker
-from penstock.gui.number_fields import select_whole
+from penstock.gui.number_fields import choice_box, number_box
 from penstock.receiver.validity.pixels import Flag
 
 NO_FRAME = "There is no whole image on show: set Transfer to all pixels."
@@ -61,25 +61,15 @@ class TreatmentTab(qt.QWidget):
         super().__init__(parent)
         self._plot, self._rectangle, self._facts, self._worker = plot, rectangle, facts, worker
         self._do = Treatment()
-        self.combine = qt.QComboBox(self)
-        self.combine.addItems([each.value for each in Combine])
-        self.combine.setToolTip("What is drawn and measured: of the frames that this window has shown")
-        self.frames = qt.QSpinBox(self)
-        select_whole(self.frames)
-        self.frames.setAccessibleName("Frames that are combined")
-        self.frames.setRange(2, MOST_FRAMES)
-        self.frames.setValue(self._do.frames)
-        self.frames.setSuffix(" frames shown")
-        self.frames.setKeyboardTracking(False)
+        tip = "What is drawn and measured: of the frames that this window has shown"
+        self.combine = choice_box([each.value for each in Combine], tip, self)
+        self.frames = number_box(
+            self, "Frames that are combined", 2, MOST_FRAMES, value=self._do.frames, suffix=" frames shown"
+        )
         self.hot = qt.QCheckBox("Leave out pixels above", self)
-        self.threshold = qt.QDoubleSpinBox(self)
-        select_whole(self.threshold)
-        self.threshold.setAccessibleName("Count of hot pixels")
-        self.threshold.setRange(0, MOST_COUNT)
-        self.threshold.setDecimals(0)
-        self.threshold.setGroupSeparatorShown(True)
-        self.threshold.setValue(HOT)
-        self.threshold.setKeyboardTracking(False)
+        self.threshold = number_box(
+            self, "Count of hot pixels", 0, MOST_COUNT, value=HOT, decimals=0, grouped=True
+        )
         self.polygon = OneShape(plot, PolygonROI, "mask", COLOUR, self)
         self._says = Sentence(self)
         self._buttons: dict[str, qt.QPushButton] = {}
