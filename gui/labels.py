@@ -4,8 +4,20 @@ from __future__ import annotations
 
 from silx.gui import qt
 
+from penstock.gui import theme
+
 _SPARE = 2
 """Pixels: fractions of them that letters take more than they say."""
+
+
+def page_label(parent: qt.QWidget) -> qt.QLabel:
+    """Return a label that says, as a page of its own, why there is no picture yet."""
+    label = qt.QLabel(parent)
+    label.setAlignment(qt.Qt.AlignCenter)
+    label.setWordWrap(True)
+    colours = theme.current()
+    label.setStyleSheet(f"color: {colours.muted}; font-size: 12pt; background: {colours.window};")
+    return label
 
 
 class ElidedLabel(qt.QLabel):

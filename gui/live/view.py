@@ -11,6 +11,7 @@ from silx.gui import qt
 
 from penstock.gui import theme
 from penstock.gui.first_place import first_size
+from penstock.gui.labels import page_label
 from penstock.gui.layouts import in_column, in_row
 from penstock.gui.live.actions.colours import levels_in_sight
 from penstock.gui.live.actions.controls import Controls
@@ -29,7 +30,6 @@ from penstock.gui.live.following import FollowingView
 from penstock.gui.live.measure.dock import MeasureDock
 from penstock.gui.live.measure.shapes import draw_rectangle
 from penstock.gui.live.memory import Kept, Memory, foreign_images
-from penstock.gui.live.pages import Pages
 from penstock.gui.live.past.bar import PastBar
 from penstock.gui.live.past.past import Past
 from penstock.gui.live.plot.colour_bar import ColourBar
@@ -128,7 +128,10 @@ class LiveView(FollowingView):
             "figures": self.figures, "regions": self.show_regions, "measure": self.show_measure,
             "histogram": self.show_histogram,
         }  # fmt: skip
-        self._pages = Pages(self)
+        self._pages = qt.QStackedWidget(self)
+        self._instead = page_label(self)
+        self._picture = qt.QWidget(self)
+        """The plot with what stands around it."""
         self.past = Past(PastBar(self, compact=compact, parent=self), self._feed.part, self._feed.rate, self)
         self.past.asker.bad = self.measure.facts.bad
         self.past.set_source(self._feed.source())
@@ -292,9 +295,9 @@ class LiveView(FollowingView):
         self._show_caption()
         self.measure.show_name(name)
         self._status.show_address(snapshot.url)
-        self._pages.say(no_picture(snapshot))
+        self._instead.setText(no_picture(snapshot))
         if self._screen.is_empty():
-            self._pages.show_picture(False)
+            self._pages.setCurrentWidget(self._instead)
         if snapshot.frame is not None and snapshot.frame is not self._newest:
             self._newest = snapshot.frame
             wanted = self.past.is_live()
@@ -315,7 +318,7 @@ class LiveView(FollowingView):
 
     def _put(self, frame: LastFrame) -> None:
         """Have a frame drawn."""
-        self._pages.show_picture(True)
+        self._pages.setCurrentWidget(self._picture)
         self._screen.put(frame)
         self.controls.show_channels(frame.channels)
 
@@ -410,10 +413,12 @@ class LiveView(FollowingView):
     # -- where things stand --------------------------------------------------------------------
 
     def _lay_out(self, compact: bool) -> None:
-        self._pages.fill(
-            self.plot, over=(self.caption, self.measure.treated), beside=(self.levels, self.colour_bar),
-            below=self.past.bar,
+        row = in_row((self.plot, 1), self.levels, self.colour_bar, spacing=0)
+        in_column(
+            self.caption, self.measure.treated, (row, 1), self.past.bar, of=self._picture, spacing=0
         )  # fmt: skip
+        self._pages.addWidget(self._instead)
+        self._pages.addWidget(self._picture)
         self._pages.currentChanged.connect(lambda _: self._show_past_bar())
         # In the caption's line: the picture does not move when there is something to say.
         self.caption.add(self.past.bar.line, lambda: Worth.ANSWER if self.past.trouble() else Worth.NOTE)
@@ -460,12 +465,12 @@ class LiveView(FollowingView):
         if beside != self._status.is_shared():
             self._status.share_with(self.past.bar if beside else None)
             if not beside:
-                self._pages.picture.layout().addWidget(self.past.bar)
+                self._picture.layout().addWidget(self.past.bar)
             self._show_past_bar()
 
     def _show_past_bar(self) -> None:
         """Show the slider only with a picture, also where it is not on its page, and several frames."""
-        has_picture = self._pages.currentWidget() is self._pages.picture
+        has_picture = self._pages.currentWidget() is self._picture
         self.past.bar.setVisible(has_picture and self.past.bar.is_useful() and self._forms.form != "bare")
 
 

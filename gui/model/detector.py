@@ -12,8 +12,16 @@ from typing import Any, Protocol
 import msgspec
 
 from penstock.gui.model.actions import AT_ONCE, Action, why_not
-from penstock.gui.model.attributes import typed
-from penstock.gui.model.attributes.attribute import Attribute, BadText, Value, label, with_labels
+from penstock.gui.model.attributes.attribute import (
+    Attribute,
+    BadText,
+    Value,
+    is_value,
+    label,
+    parse_typed,
+    typed_problem,
+    with_labels,
+)
 from penstock.gui.model.files import next_file
 from penstock.gui.model.files.file_name import FileName
 from penstock.gui.model.files.next_file import NextFile
@@ -134,7 +142,7 @@ class DetectorModel:
         with self._lock:
             attribute = self._view.attributes.get(name)
             edit: Edit | None = Edit(text, problem or self._problem(attribute, text), lasting=bool(problem))
-            if attribute is not None and not problem and typed.is_value(attribute, text, self._view.values):
+            if attribute is not None and not problem and is_value(attribute, text, self._view.values):
                 edit = None  # typed back to what the device has
             self._view = self._view.with_edit(name, edit)
         if name == FILE:
@@ -339,7 +347,7 @@ class DetectorModel:
     def _write(self, attribute: Attribute, text: str, before: Value | None) -> bool:
         name = attribute.name
         try:
-            given = typed.parse(attribute, text)
+            given = parse_typed(attribute, text)
             value = self._device.write(name, given)
         except (DeviceRefused, BadText) as error:
             why = self._in_labels(str(error))
@@ -549,7 +557,7 @@ class DetectorModel:
             return ""
         if attribute.name == FILE and (problem := self._file.problem(text)):
             return problem
-        return typed.problem(attribute, text)
+        return typed_problem(attribute, text)
 
     def _change(self, **changes: Any) -> None:
         with self._lock:

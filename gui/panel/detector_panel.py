@@ -19,7 +19,7 @@ from penstock.gui.panel.actions import Actions
 from penstock.gui.panel.log_view import LogView
 from penstock.gui.panel.notifier import Notifier
 from penstock.gui.panel.programs import ProgramsDialog
-from penstock.gui.panel.series.series_area import SeriesArea
+from penstock.gui.panel.series.series_view import SeriesArea
 from penstock.gui.panel.settings.settings import Settings
 from penstock.gui.panel.style import sheet
 

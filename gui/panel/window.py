@@ -17,8 +17,8 @@ from penstock.gui.model.texts.sentences import message
 from penstock.gui.panel import keyboard
 from penstock.gui.panel.detector_panel import DetectorPanel
 from penstock.gui.panel.fleet.page import FleetPage
-from penstock.gui.panel.icons import state_icon
 from penstock.gui.panel.open_dialog import OpenDialog
+from penstock.gui.panel.style import state_icon
 
 TITLE = "Penstock"
 FIRST_SIZE = (1280, 760)

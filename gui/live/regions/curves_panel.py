@@ -13,10 +13,8 @@ from penstock.gui import theme
 from penstock.gui.labels import ElidedLabel
 from penstock.gui.layouts import in_column
 from penstock.gui.live.plot.curves import Curve, CurvePlace, RegionCurve
-from penstock.gui.live.regions import shown
 from penstock.gui.live.regions.axis import FRAME, TIME, Scan, Values, seconds
-from penstock.gui.live.regions.history import VALUES, History, as_csv
-from penstock.gui.live.regions.shown import Shown
+from penstock.gui.live.regions.history import VALUES, WHOLE, History, Shown, as_csv
 from penstock.gui.live.threads import Worker
 from penstock.gui.number_fields import choice_box
 from penstock.gui.words import clock
@@ -135,7 +133,7 @@ class CurvesPanel(qt.QWidget):
                 after = times - start
             x = self._over(frames, after)
             ink = theme.current().text
-            curves.append(Curve(shown.WHOLE, frames, x, values, ink, not curves, dots_only=True))
+            curves.append(Curve(WHOLE, frames, x, values, ink, not curves, dots_only=True))
         y_label = _y_label(value, [curve.name for curve in curves], chosen, self.all.isChecked())
         kind = (history.series if history is not None else "", chosen, self.axis.currentText(), value)
         least = {FRAME: LEAST_FRAMES, TIME: LEAST_SECONDS}.get(self._chosen_axis(), 0.0)
@@ -195,6 +193,6 @@ def _y_label(value: str, drawn: Sequence[str], chosen: str | None, of_all: bool)
     """Return what the y axis has: values of the frames shown are never a region's."""
     words = _WORDS.get(value, value)
     of_region = f"{words} of {chosen}" if chosen and not of_all else words
-    if shown.WHOLE not in drawn:
+    if WHOLE not in drawn:
         return of_region
-    return f"{words}, {shown.WHOLE}" if len(drawn) == 1 else f"{of_region}; crosses: {shown.WHOLE}"
+    return f"{words}, {WHOLE}" if len(drawn) == 1 else f"{of_region}; crosses: {WHOLE}"

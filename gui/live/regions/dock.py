@@ -13,11 +13,10 @@ from penstock.gui.live.plot.image_plot import ImagePlot
 from penstock.gui.live.regions import model
 from penstock.gui.live.regions.axis import Scan
 from penstock.gui.live.regions.curves_panel import CurvesPanel
-from penstock.gui.live.regions.history import History
+from penstock.gui.live.regions.history import History, Shown
 from penstock.gui.live.regions.link import RegionLink
 from penstock.gui.live.regions.model import colour
 from penstock.gui.live.regions.overlay import Overlay
-from penstock.gui.live.regions.shown import Shown
 from penstock.gui.live.regions.table import RegionTable
 from penstock.gui.theme import dress
 from penstock.receiver.client import ReceiverClient

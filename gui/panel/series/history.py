@@ -17,7 +17,7 @@ from penstock.gui.background import Background
 from penstock.gui.layouts import in_column, in_row
 from penstock.gui.model.columns import as_text
 from penstock.gui.model.series.past import COLUMNS, DAY, FOLDER, MOST, VERDICT, PastRow, filtered
-from penstock.gui.panel.series.open_file import (
+from penstock.gui.panel.series.files import (
     IN_SILX,
     open_in_silx,
     open_in_view,

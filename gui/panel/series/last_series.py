@@ -15,13 +15,20 @@ from penstock.gui.model.detector import DetectorModel
 from penstock.gui.model.series.outcome import Ending, ending
 from penstock.gui.model.tango.answers import LastSeries
 from penstock.gui.panel.notifier import Notifier
-from penstock.gui.panel.series.check_file import CheckFile
+from penstock.gui.panel.series.files import (
+    IN_SILX,
+    CheckFile,
+    open_in_silx,
+    open_in_view,
+    why_not_here,
+)
 from penstock.gui.panel.series.fill_meter import heading, tint
 from penstock.gui.panel.series.history import HistoryDialog
-from penstock.gui.panel.series.open_file import IN_SILX, open_in_silx, open_in_view, why_not_here
 
 NOTHING_WRITTEN = "Nothing was written."
 LOOKING = "Looking for the file …"
+CHECKS = "Read the whole file: are its frames and its record in order?"
+PAST = "Every series that the receiver remembers, such as yesterday's (Ctrl+H)"
 NONE_YET = "No series has ended since the device server was started."
 AGE_MS = 20_000
 """Milliseconds between two updates of "2 min ago"."""
@@ -189,16 +196,8 @@ class LastSeriesView(qt.QWidget):
             (self.open_file, "Show its frames in a window, from the first one on", why_not_open),
             (self.open_silx, IN_SILX, why_not_open),
             (self.copy_path, "Put the file's path into the clipboard", none),
-            (
-                self.check,
-                "Read the whole file: are its frames and its record in order?",
-                why_not_open or busy,
-            ),
-            (
-                self.past,
-                "Every series that the receiver remembers, such as yesterday's (Ctrl+H)",
-                no_receiver,
-            ),
+            (self.check, CHECKS, why_not_open or busy),
+            (self.past, PAST, no_receiver),
         ):
             button.setEnabled(not why)
             button.setToolTip(why or does)

@@ -1,4 +1,4 @@
-"""The running series: how far it is, what has become of its frames, and where they wait."""
+"""The running series: how far it is, what has become of its frames, where they wait; and the last."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from penstock.gui.model.view import DetectorView
 from penstock.gui.panel.notifier import Notifier
 from penstock.gui.panel.series.fate_bar import FateBar
 from penstock.gui.panel.series.fill_meter import FillMeter, heading, tint
+from penstock.gui.panel.series.last_series import LastSeriesView
 from penstock.gui.theme import Theme
 
 
@@ -121,3 +122,39 @@ class SeriesView(qt.QWidget):
             in_row(*((meter, 1) for meter in self.meters), spacing=24),
             STRETCH, of=self, margins=(12, 5, 12, 5), spacing=4,
         )  # fmt: skip
+
+
+BOTH = 1000
+"""Pixels of width from which on both are shown."""
+
+
+class SeriesArea(qt.QWidget):
+    """Two views of one model."""
+
+    def __init__(self, model: DetectorModel, parent: qt.QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._view = DetectorView(name=model.name)
+        self.running = SeriesView(model, self)
+        self.last = LastSeriesView(model, self)
+        in_row((self.running, 3, qt.Qt.AlignTop), (self.last, 2, qt.Qt.AlignTop), of=self, spacing=0)
+
+    def minimumSizeHint(self) -> qt.QSize:
+        """As high as the higher of both: the picture above must not jump when a series begins."""
+        height = max(each.minimumSizeHint().height() for each in (self.running, self.last))
+        return qt.QSize(super().minimumSizeHint().width(), height)
+
+    def show_view(self, view: DetectorView) -> None:
+        """Follow the snapshot."""
+        self._view = view
+        self._choose()
+
+    def resizeEvent(self, event: qt.QResizeEvent) -> None:
+        """Show both if there is room now."""
+        super().resizeEvent(event)
+        self._choose()
+
+    def _choose(self) -> None:
+        both = self.width() >= BOTH
+        ended = not self._view.running and self._view.last is not None
+        self.running.setVisible(both or not ended)
+        self.last.setVisible(both or ended)

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from silx.gui import qt
 
 from penstock.gui import theme
+from penstock.gui.labels import page_label
 from penstock.gui.layouts import in_row
 from penstock.gui.live.drawing.picture import Picture as Drawn
 from penstock.gui.live.plot.colour_bar import ColourBar
@@ -90,7 +91,7 @@ class ResultPages(qt.QStackedWidget):
         self.number = qt.QLabel(self)
         self.levels = LevelsTool(self.image.look, self)
         self.colour_bar = ColourBar(self.image.look, self.levels.bins, self)
-        self._instead = qt.QLabel(self)
+        self._instead = page_label(self)
         self._snapshot = Snapshot()
         self._result: Result | None = None
         self._shown: Shown | None = None
@@ -267,9 +268,6 @@ class ResultPages(qt.QStackedWidget):
         colours = theme.current()
         self.numbers.setAccessibleName("Numbers over frames")
         self.numbers.setBackgroundColor(colours.window)
-        self._instead.setAlignment(qt.Qt.AlignCenter)
-        self._instead.setWordWrap(True)
-        self._instead.setStyleSheet(f"color: {colours.muted}; font-size: 12pt; background: {colours.window};")
         self.number.setAlignment(qt.Qt.AlignCenter)
         self.number.setTextInteractionFlags(qt.Qt.TextSelectableByMouse)
         self.number.setStyleSheet(f"color: {colours.text}; font-size: 32pt; background: {colours.window};")
