@@ -6,6 +6,7 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from silx.gui import qt
 
@@ -37,3 +38,13 @@ def closing(window: qt.QWidget, failure: FailureStrip) -> Iterator[None]:
         signal.signal(signal.SIGINT, previous)
         sys.excepthook = hook
         window.close()
+
+
+def take_picture(window: qt.QWidget, path: Path) -> str | None:
+    """Write the picture of a window into a file; return why not, in a sentence, or `None`."""
+    if window.grab().save(str(path)):
+        return None
+    return (
+        f"the picture cannot be written to {path}; is the folder there and writable, "
+        "and does the name end with .png or .jpg?"
+    )

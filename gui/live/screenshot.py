@@ -7,6 +7,7 @@ from pathlib import Path
 
 from silx.gui import qt
 
+from penstock.gui.application import take_picture
 from penstock.gui.live.window import View, Window
 from penstock.gui.timers import later
 from penstock.stins.texts import plural
@@ -79,14 +80,7 @@ class Screenshot(qt.QObject):
         return not view.is_ready(wanted.after_frames) or view.banner.kind() == "connecting"
 
     def _take(self) -> None:
-        path = self._wanted.path
-        failed = not self._window.grab().save(str(path))
-        self._end(
-            f"the picture cannot be written to {path}; is the folder there and writable, "
-            "and does the name end with .png or .jpg?"
-            if failed
-            else None
-        )
+        self._end(take_picture(self._window, self._wanted.path))
 
     def _give_up(self) -> None:
         wanted, views = self._wanted, self._in_sight()

@@ -10,7 +10,7 @@ from pathlib import Path
 from silx.gui import qt
 
 from penstock.gui import theme
-from penstock.gui.application import application, closing
+from penstock.gui.application import application, closing, take_picture
 from penstock.gui.model.detector import DetectorModel
 from penstock.gui.model.fleet.fleet import Fleet
 from penstock.gui.model.fleet.row import ASKING
@@ -67,7 +67,7 @@ def run(
     clock.start(ALIVE)
     failure: list[str] = []
     if options.screenshot is not None:
-        _arrange_screenshot(window, fleet, options, failure)
+        _arrange_screenshot(window, fleet, options.screenshot, options.deadline, failure)
     _tell_of_waiting(window, waits)
     window.show()
     qt.QTimer.singleShot(0, ready)
@@ -101,8 +101,7 @@ def _tell_of_waiting(window: Window, waits: Callable[[str], None]) -> None:
     later(look, window).start(int(PATIENCE * 1000))
 
 
-def _arrange_screenshot(window: Window, fleet: Fleet, options: Options, failure: list[str]) -> None:
-    path = options.screenshot
+def _arrange_screenshot(window: Window, fleet: Fleet, path: Path, seconds: float, failure: list[str]) -> None:
     notifier = Notifier(fleet, window)
 
     def all_there() -> bool:
@@ -113,35 +112,29 @@ def _arrange_screenshot(window: Window, fleet: Fleet, options: Options, failure:
 
     def look() -> None:
         if all_there():
-            window.updated.disconnect(look)
-            for panel in window.panels():
-                panel.live.updated.disconnect(look)
-                panel.live.frame_drawn.disconnect(look)
-            notifier.changed.disconnect(look)
+            for signal in signals:
+                signal.disconnect(look)
             qt.QTimer.singleShot(SETTLED, take)
 
     def take() -> None:
         notifier.close()
-        if not window.grab().save(str(path)):
-            failure.append(
-                f"the picture cannot be written to {path}; is the folder there and writable, "
-                "and does the name end with .png or .jpg?"
-            )
+        if why := take_picture(window, path):
+            failure.append(why)
         window.close()
 
     def give_up() -> None:
         away = [panel.view() for panel in window.panels() if not panel.view().here]
         why = "; ".join(f"{view.name}: {message(view).text}" for view in away) or fleet.trouble
         why = why or "a device has not said yet what Arm would do, or its last frame is not drawn yet"
-        failure.append(f"no picture in {options.deadline:g} s: {why}")
+        failure.append(f"no picture in {seconds:g} s: {why}")
         window.close()
 
-    window.updated.connect(look)
-    for panel in window.panels():
-        panel.live.updated.connect(look)
-        panel.live.frame_drawn.connect(look)
-    notifier.changed.connect(look)
-    later(give_up, window).start(int(options.deadline * 1000))
+    lives = [panel.live for panel in window.panels()]
+    signals = [window.updated, notifier.changed]
+    signals += [signal for live in lives for signal in (live.updated, live.frame_drawn)]
+    for signal in signals:
+        signal.connect(look)
+    later(give_up, window).start(int(seconds * 1000))
 
 
 def _is_complete(view: DetectorView) -> bool:

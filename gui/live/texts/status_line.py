@@ -5,7 +5,7 @@ from __future__ import annotations
 from silx.gui import qt
 
 from penstock.gui import theme
-from penstock.gui.labels import ElidedLabel
+from penstock.gui.labels import ElidedLabel, line_height
 from penstock.gui.live.plot.image_plot import Pixel
 from penstock.gui.timers import later
 from penstock.receiver.validity.pixels import Flag
@@ -129,9 +129,7 @@ class PixelLine(StatusLine):
         self._other: qt.QWidget | None = None
         if compact:
             self.readout.setStyleSheet("")
-        self.readout.ensurePolished()
-        metrics = self.readout.fontMetrics()  # signs of other fonts may be higher, and nothing moves
-        self.setFixedHeight(max(metrics.height(), metrics.lineSpacing()) + 10)
+        self.setFixedHeight(line_height(self.readout) + 10)  # signs of other fonts may be higher
         self.place.setStyleSheet(f"{_FIGURES} padding: 2px 8px; color: {colours.accent};")
         self.legend.setText(
             f"<span style='color:{colours.invalid_pixel}'>■</span> no valid value &nbsp; "

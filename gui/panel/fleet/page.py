@@ -28,6 +28,7 @@ from penstock.gui.panel.fleet.table import (
 )  # fmt: skip
 from penstock.gui.panel.notifier import Notifier
 from penstock.gui.panel.style import filter_line, sheet
+from penstock.gui.panel.table import Table
 
 WIDTHS = {"State": 100, "Device": 165, "Kind": 72, "Series": 165, "Frames": 126, "Rate": 76, "Free disk": 80,
           "Away since": 88}  # fmt: skip
@@ -67,7 +68,7 @@ class FleetPage(qt.QWidget):
         self._empty = _text(self)
         self._detail = ClampedLabel(2, self)
         self._filter = filter_line("Filter: name, state, file (Ctrl+F)", "Filter", self)
-        self._view = qt.QTableView(self)
+        self._view = Table(self)
         self._arrange()
         self._bind()
         self._refresh()
@@ -148,19 +149,12 @@ class FleetPage(qt.QWidget):
         view.setModel(self._sorted)
         view.setSortingEnabled(True)
         view.sortByColumn(STATE, qt.Qt.AscendingOrder)
-        view.setSelectionBehavior(qt.QTableView.SelectRows)
         view.setAlternatingRowColors(True)
-        view.setShowGrid(False)
-        view.setTabKeyNavigation(False)
-        view.verticalHeader().setSectionResizeMode(qt.QHeaderView.Fixed)
+        view.setWordWrap(True)
         view.verticalHeader().setDefaultSectionSize(LINES * view.fontMetrics().lineSpacing() + MARGIN)
         view.setAccessibleName("Detectors and receivers")
         view.setItemDelegateForColumn(STATE, StateDelegate(view))
         view.setItemDelegateForColumn(SERIES, PathDelegate(view))
-        view.verticalHeader().hide()
-        header = view.horizontalHeader()
-        header.setHighlightSections(False)
-        header.setStretchLastSection(True)
         self._set_widths(WIDTHS)
         view.setStyleSheet(
             f"QTableView {{ border: 1px solid {colours.line}; selection-background-color: {colours.pressed};"
@@ -183,12 +177,7 @@ class FleetPage(qt.QWidget):
             action.setShortcutContext(qt.Qt.WidgetWithChildrenShortcut)
             action.triggered.connect(call)
             self.addAction(action)
-        copy = qt.QAction("Copy", self._view)
-        copy.setShortcuts(qt.QKeySequence.Copy)
-        copy.setShortcutContext(qt.Qt.WidgetShortcut)
-        copy.triggered.connect(self._copy)
-        self._view.addAction(copy)
-        self._view.setContextMenuPolicy(qt.Qt.ActionsContextMenu)
+        self._view.add("Copy", self._copy, qt.QKeySequence.Copy)
 
     # -- what happens -----------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from silx.gui import qt
 
 from penstock.gui import theme
-from penstock.gui.labels import ElidedLabel
+from penstock.gui.labels import ElidedLabel, line_height
 from penstock.gui.layouts import STRETCH, in_column, in_row
 from penstock.gui.model.detector import DetectorModel
 from penstock.gui.model.series.account import WRONG, Account
@@ -37,8 +37,7 @@ class SeriesView(qt.QWidget):
         self._legend = qt.QLabel(self)
         self._legend.setTextFormat(qt.Qt.RichText)
         self._legend.setWordWrap(True)
-        metrics = self._legend.fontMetrics()  # of a line, also while it is empty
-        self._legend.setMinimumHeight(max(metrics.height(), metrics.lineSpacing()))
+        self._legend.setMinimumHeight(line_height(self._legend))  # also while it is empty
         self.meters = (FillMeter(self), FillMeter(self))
         self._notice = ""
         self._lay_out()
