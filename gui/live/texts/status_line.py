@@ -143,7 +143,7 @@ class PixelLine(StatusLine):
         else:
             self.readout.setMinimumWidth(self.readout.room())
             self.addWidget(self.place, 1)
-            self.insertPermanentWidget(0, self.legend)
+            self.insertPermanentWidget(2, self.legend)  # behind those two, before the address
         self.show_pixel(None, "")
 
     def show_pixel(self, pixel: Pixel | None, place: str) -> None:
