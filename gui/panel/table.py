@@ -146,7 +146,7 @@ class Rows(qt.QAbstractTableModel):
         if role == qt.Qt.ToolTipRole:
             return self.tip(row, index.column())
         ink = self.ink(row, index.column()) if role == qt.Qt.ForegroundRole else None
-        return None if ink is None else qt.QColor(ink)
+        return None if ink is None else qt.QBrush(qt.QColor(ink))
 
 
 def _side(column: Column) -> int:
