@@ -9,6 +9,7 @@ from silx.gui import qt
 
 from penstock.gui import theme
 from penstock.gui.labels import ClampedLabel
+from penstock.gui.layouts import in_row
 from penstock.gui.message import Message
 
 
@@ -29,11 +30,7 @@ class StateBanner(qt.QFrame):
         font = self._text.font()
         font.setPointSizeF(11.5)
         self._text.setFont(font)
-        layout = qt.QHBoxLayout(self)
-        layout.setContentsMargins(0, 0, 14, 0)
-        layout.setSpacing(14)
-        layout.addWidget(self._title)
-        layout.addWidget(self._text, 1)
+        in_row(self._title, (self._text, 1), of=self, margins=(0, 0, 14, 0), spacing=14)
         self._kind = ""
         # Two lines, whatever is said: the picture below must not jump with each sentence.
         self.setFixedHeight(self._text.sizeHint().height() + 10)

@@ -16,18 +16,22 @@ def start_viewer(what: str) -> str:
     Args:
         what: address of a receiver, or absolute path of a file.
     """
-    started = qt.QProcess.startDetached(sys.executable, ["-P", "-c", COMMAND, "view", what])
-    return (
-        "" if (started[0] if isinstance(started, tuple) else started) else "The viewer could not be started."
-    )
+    return start("-c", COMMAND, "view", what, called="The viewer")
+
+
+def start(*arguments: str, called: str) -> str:
+    """Start Python in a process that outlives this one; return why not, or "".
+
+    Args:
+        arguments: for Python.
+        called: what the user calls that program.
+    """
+    started = qt.QProcess.startDetached(sys.executable, ["-P", *arguments])
+    has_begun = started[0] if isinstance(started, tuple) else started
+    return "" if has_begun else f"{called} could not be started."
 
 
 def open_page(url: str) -> str:
     """Open a page in the browser of this desktop; return why not, or ""."""
     opened = qt.QDesktopServices.openUrl(qt.QUrl(f"{url.rstrip('/')}/"))
     return "" if opened else f"This desktop has no browser; the page is {url}"
-
-
-def open_viewer(url: str) -> str:
-    """Start `penstock view` with the receiver, in a process that outlives this one; return why not, or ""."""
-    return start_viewer(url)

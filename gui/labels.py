@@ -4,8 +4,27 @@ from __future__ import annotations
 
 from silx.gui import qt
 
+from penstock.gui import theme
+
 _SPARE = 2
 """Pixels: fractions of them that letters take more than they say."""
+
+
+def line_height(widget: qt.QWidget) -> int:
+    """Return the pixels of a line of text: some fonts have less between their lines than Qt leaves there."""
+    widget.ensurePolished()
+    metrics = widget.fontMetrics()
+    return int(max(metrics.height(), metrics.lineSpacing()))
+
+
+def page_label(parent: qt.QWidget) -> qt.QLabel:
+    """Return a label that says, as a page of its own, why there is no picture yet."""
+    label = qt.QLabel(parent)
+    label.setAlignment(qt.Qt.AlignCenter)
+    label.setWordWrap(True)
+    colours = theme.current()
+    label.setStyleSheet(f"color: {colours.muted}; font-size: 12pt; background: {colours.window};")
+    return label
 
 
 class ElidedLabel(qt.QLabel):
@@ -20,10 +39,7 @@ class ElidedLabel(qt.QLabel):
 
     def minimumSizeHint(self) -> qt.QSize:
         """Size of one line, also while there is no text: nothing below moves when there is."""
-        self.ensurePolished()
-        metrics = self.fontMetrics()  # some fonts have less between their lines than Qt leaves there
-        height = max(metrics.height(), metrics.lineSpacing())
-        return super().minimumSizeHint().expandedTo(qt.QSize(0, height))
+        return super().minimumSizeHint().expandedTo(qt.QSize(0, line_height(self)))
 
     def sizeHint(self) -> qt.QSize:
         """Likewise."""
@@ -121,11 +137,8 @@ class ClampedLabel(qt.QLabel):
 
     def sizeHint(self) -> qt.QSize:
         """Size of so many lines, whatever is said."""
-        self.ensurePolished()
-        margins, metrics = self.contentsMargins(), self.fontMetrics()
-        # Some fonts have less between their lines than Qt leaves there.
-        height = self._lines * max(metrics.height(), metrics.lineSpacing())
-        return qt.QSize(0, height + margins.top() + margins.bottom())
+        margins = self.contentsMargins()
+        return qt.QSize(0, self._lines * line_height(self) + margins.top() + margins.bottom())
 
     def minimumSizeHint(self) -> qt.QSize:
         """As high as `sizeHint`, and narrow."""

@@ -1,4 +1,4 @@
-"""Fields for numbers: a double click selects all of one, and it is written as everywhere else.
+"""Fields for choices and numbers: a double click selects all of one, which is written as everywhere else.
 
 That is with a decimal point and commas between thousands, whatever the language of the desktop. Labels, axes
 and the pixel under the cursor have it from Python, and Qt's own fields would follow the system: 0.5 beside
@@ -8,6 +8,7 @@ and the pixel under the cursor have it from Python, and Qt's own fields would fo
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from silx.gui import qt
 
@@ -38,6 +39,47 @@ def select_whole(field: qt.QLineEdit | qt.QAbstractSpinBox) -> None:
     field.setLocale(LOCALE)
     line = field.lineEdit() if isinstance(field, qt.QAbstractSpinBox) else field
     line.installEventFilter(_Whole(field))
+
+
+def number_box(
+    parent: qt.QWidget, name: str, least: float, most: float, tip: str = "", *, value: float | None = None,
+    decimals: int | None = None, prefix: str = "", suffix: str = "", grouped: bool = False,
+) -> qt.QAbstractSpinBox:  # fmt: skip
+    """Return a field for a number, which is taken once it is typed as a whole.
+
+    Args:
+        parent: widget to which it belongs.
+        name: what it is called to those who cannot see it.
+        least: number that it takes.
+        most: likewise.
+        tip: what it is for.
+        value: number at first; by default `least`.
+        decimals: digits behind the point; `None`: it takes whole numbers.
+        prefix: stands before the number.
+        suffix: stands behind it.
+        grouped: write it with commas between thousands.
+    """
+    box = qt.QSpinBox(parent) if decimals is None else qt.QDoubleSpinBox(parent)
+    select_whole(box)
+    box.setAccessibleName(name)
+    if decimals is not None:
+        box.setDecimals(decimals)
+    box.setRange(least, most)
+    box.setPrefix(prefix)
+    box.setSuffix(suffix)
+    box.setGroupSeparatorShown(grouped)
+    box.setValue(least if value is None else value)
+    box.setKeyboardTracking(False)
+    box.setToolTip(tip)
+    return box
+
+
+def choice_box(entries: Iterable[str], tip: str, parent: qt.QWidget) -> qt.QComboBox:
+    """Return a field for one of several texts."""
+    box = qt.QComboBox(parent)
+    box.addItems(list(entries))
+    box.setToolTip(tip)
+    return box
 
 
 def select_one(field: qt.QLineEdit) -> None:

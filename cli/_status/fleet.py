@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from penstock.cli._output import emit, end_now
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from penstock.gui.model.fleet.pages import PipelineRow
-    from penstock.gui.model.fleet.row import Row
+    from penstock.gui.model.fleet.row import Row, Source
 
 DEADLINE = 3.0
 """Seconds in which every device has to answer."""
@@ -65,6 +65,9 @@ def _print(rows: Sequence[Row], behind: Sequence[PipelineRow]) -> None:
     from penstock.gui.model.fleet import pages as pipelines
     from penstock.gui.model.fleet.row import summary
 
+    of_devices = {"series": False, "frames": True, "rate": True, "free disk": True}
+    cells = [(row, row.series, row.frames, row.hertz, row.free) for row in rows]
+
     console = _console()
     words = [summary(rows)]
     bridges = [row for row in behind if row.kind == "bridge"]
@@ -75,17 +78,18 @@ def _print(rows: Sequence[Row], behind: Sequence[PipelineRow]) -> None:
     if bridges:
         words.append(pipelines.summary(bridges))
     console.print("; ".join(words), soft_wrap=True)
-    console.print(_table(rows))
+    console.print(_table("device", of_devices, cells))
     for found, of in ((behind, "workers"), (bridges, "clients")):
         if found:
             console.print()
-            console.print(_table_of_pipelines(found, of))
-    problems = [(row.name, row.problem, row.state) for row in rows if row.problem]
-    problems += [(row.name, row.problem, row.state) for row in (*behind, *bridges) if row.problem]
+            of_pages = {"series": False, "frames": True, of: True, "address": False}
+            lines = [(row, row.series, row.frames, str(row.workers), row.url) for row in found]
+            console.print(_table(found[0].kind, of_pages, lines))
+    problems = [row for row in (*rows, *behind, *bridges) if row.problem]
     if problems:
         console.print()
-    for name, problem, state in problems:
-        console.print(f"{name}: {problem}", style=STYLE.get(state, ""), soft_wrap=True)
+    for row in problems:
+        console.print(f"{row.name}: {row.problem}", style=STYLE.get(row.state, ""), soft_wrap=True)
 
 
 def _console() -> Console:
@@ -98,32 +102,20 @@ def _console() -> Console:
     return PipeConsole(highlight=False, markup=False, width=None if sys.stdout.isatty() else PIPED_WIDTH)
 
 
-def _table(rows: Sequence[Row]) -> Table:
+def _table(kind: str, columns: Mapping[str, bool], rows: Sequence[tuple[Source, *tuple[str, ...]]]) -> Table:
+    """Return a table of states, names and more.
+
+    Args:
+        kind: title of the names.
+        columns: titles of all others, and whether each is of numbers.
+        rows: what each line is of, and its other cells.
+    """
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for title in ("state", "device", "series"):
-        table.add_column(title, no_wrap=True)
-    for title in ("frames", "rate", "free disk"):
-        table.add_column(title, no_wrap=True, justify="right")
-    for row in rows:
-        state = Text(row.state, STYLE.get(row.state, ""))
-        table.add_row(state, row.name, row.series, row.frames, row.hertz, row.free)
-    return table
-
-
-def _table_of_pipelines(rows: Sequence[PipelineRow], of: str) -> Table:
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for title in ("state", rows[0].kind, "series"):
-        table.add_column(title, no_wrap=True)
-    for title in ("frames", of):
-        table.add_column(title, no_wrap=True, justify="right")
-    table.add_column("address", no_wrap=True)
-    for row in rows:
-        state = Text(row.state, STYLE.get(row.state, ""))
-        table.add_row(state, row.name, row.series, row.frames, str(row.workers), row.url)
+    for title, is_number in {"state": False, kind: False, **columns}.items():
+        table.add_column(title, no_wrap=True, justify="right" if is_number else "left")
+    for row, *cells in rows:
+        table.add_row(Text(row.state, STYLE.get(row.state, "")), row.name, *cells)
     return table

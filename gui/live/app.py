@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -12,29 +10,28 @@ from pathlib import Path
 from silx.gui import qt
 from silx.gui.utils.glutils import isOpenGLAvailable
 
-from penstock.gui import number_fields, theme
+from penstock.gui import theme
+from penstock.gui.application import application, closing
 from penstock.gui.live.drawing.levels import Scale
 from penstock.gui.live.memory import Memory
-from penstock.gui.live.results.sentences import no_answer_yet as no_pipeline_yet
+from penstock.gui.live.plot.look import Look
 from penstock.gui.live.results.sources.feed import ResultsFeed
 from penstock.gui.live.results.sources.file_source import ResultFileSource
 from penstock.gui.live.results.sources.pipeline_source import PipelineSource
 from penstock.gui.live.results.sources.snapshot import Page
-from penstock.gui.live.results.sources.snapshot import Snapshot as ResultsSnapshot
 from penstock.gui.live.results.view import MEMORY, ResultsView
 from penstock.gui.live.screenshot import Screenshot, Wanted
 from penstock.gui.live.sources.feed import Feed
 from penstock.gui.live.sources.file_source import FileSource
 from penstock.gui.live.sources.receiver_source import PIPELINE, ReceiverSource
 from penstock.gui.live.sources.source import Source
-from penstock.gui.live.texts.sentences import no_answer_yet
-from penstock.gui.live.view import LiveView, Viewer
+from penstock.gui.live.view import Viewer
 from penstock.gui.live.window import View, Window
+from penstock.gui.timers import later
 from penstock.processing.client import NoAnswer, what_answers
 from penstock.processing.results.read import is_result_file
 
 _OF_RESULTS = (PipelineSource, ResultFileSource)
-_WHO = {False: "receiver", True: "pipeline"}
 Anything = Source | PipelineSource | ResultFileSource
 """What a view can be of."""
 PATIENCE = 1.0
@@ -80,16 +77,18 @@ def run(
         ready: called once the window is on the screen.
         waits: called with a sentence if no receiver answers from the start, once: the address may be wrong.
     """
-    application = qt.QApplication.instance() or qt.QApplication(["penstock view"])
-    theme.apply(application, theme.of_name(options.theme, application))
-    number_fields.use_locale()
+    running = application("penstock view", options.theme)
     if options.backend == "gl" and not (check := isOpenGLAvailable()):
         reason = " ".join(str(check.error).split())
         return f"the backend gl cannot draw here ({reason}); leave --backend gl out: mpl draws everywhere"
     window = open_window(options)
-    previous = signal.signal(signal.SIGINT, lambda *_: window.close())
-    hook, sys.excepthook = sys.excepthook, window.failure.say
-    screenshot = _screenshot(window, options)
+    screenshot = None
+    if options.screenshot is not None:
+        wanted = Wanted(
+            path=options.screenshot, after_frames=options.after_frames, frame=options.frame,
+            deadline=options.deadline,
+        )  # fmt: skip
+        screenshot = Screenshot(window, wanted)
     for view in window.views():
         if screenshot is None or not view.snapshot().is_file:  # there, that ends the command
             _tell_of_waiting(view, waits)
@@ -97,23 +96,9 @@ def run(
     if options.wall:
         window.toggle_wall()
     qt.QTimer.singleShot(0, ready)
-    try:
-        application.exec_()  # the window's clock lets Python see the signal
-    finally:
-        signal.signal(signal.SIGINT, previous)
-        sys.excepthook = hook
-        window.close()
+    with closing(window, window.failure):
+        running.exec_()  # the window's clock lets Python see the signal
     return None if screenshot is None else screenshot.failure
-
-
-def _screenshot(window: Window, options: Options) -> Screenshot | None:
-    if options.screenshot is None:
-        return None
-    wanted = Wanted(
-        path=options.screenshot, after_frames=options.after_frames, frame=options.frame,
-        deadline=options.deadline,
-    )  # fmt: skip
-    return Screenshot(window, wanted)
 
 
 def open_window(options: Options) -> Window:
@@ -171,27 +156,11 @@ def open_results(options: Options) -> ResultsView:
     if options.result:
         view.choose(options.result)
 
-    def choose() -> None:
-        if options.logarithmic:
-            view.plots.image.look.set_scale(Scale.LOG)
-            view.tools.log_y.setChecked(True)
-        if options.colours is not None:
-            view.plots.image.look.set_colours(options.colours)
-
-    choose()
-    view.restored.connect(choose)
+    look = view.plots.image.look
+    _choose(view, look, options, lambda: view.tools.log_y.setChecked(True))
     if options.frame is not None and source.is_file:
-        _begin_at(view, options.frame)
+        _begin_with(view, options.frame, lambda: len(view.snapshot().codes) > 0, view.steps.go)
     return view
-
-
-def _begin_at(view: ResultsView, frame: int) -> None:
-    def go() -> None:
-        if len(view.snapshot().codes):
-            view.updated.disconnect(go)
-            view.steps.go(frame)
-
-    view.updated.connect(go)
 
 
 def open_viewer(options: Options) -> Viewer:
@@ -205,32 +174,38 @@ def open_viewer(options: Options) -> Viewer:
     if options.downsample is not None:
         viewer.controls.block.setValue(options.downsample)
 
-    def choose() -> None:
-        if options.logarithmic:
-            viewer.plot.look.set_scale(Scale.LOG)
-        if options.colours is not None:
-            viewer.plot.look.set_colours(options.colours)
-
-    choose()
-    viewer.restored.connect(choose)
+    _choose(viewer, viewer.plot.look, options)
     if options.frame is not None:
-        _begin_with(viewer, options.frame)
+        _begin_with(viewer, options.frame, lambda: not viewer.past.is_live(), viewer.past.go)
     return viewer
 
 
-def _begin_with(viewer: LiveView, frame: int) -> None:
-    def go() -> None:
-        if viewer.snapshot().status is not None and not viewer.past.is_live():
-            viewer.updated.disconnect(go)
-            viewer.past.go(frame)
+def _choose(view: View, look: Look, options: Options, also: Callable[[], None] = lambda: None) -> None:
+    """Choose scale and colours as the options say, whatever was kept; `also`: what else is logarithmic."""
 
-    viewer.updated.connect(go)
+    def choose() -> None:
+        if options.logarithmic:
+            look.set_scale(Scale.LOG)
+            also()
+        if options.colours is not None:
+            look.set_colours(options.colours)
+
+    choose()
+    view.restored.connect(choose)
+
+
+def _begin_with(view: View, frame: int, is_known: Callable[[], bool], go: Callable[[int], None]) -> None:
+    """Show a frame as soon as it is known which there are."""
+
+    def look() -> None:
+        if is_known():
+            view.updated.disconnect(look)
+            go(frame)
+
+    view.updated.connect(look)
 
 
 def _tell_of_waiting(viewer: View, waits: Callable[[str], None]) -> None:
-    timer = qt.QTimer(viewer)
-    timer.setSingleShot(True)
-
     def look() -> None:
         snapshot = viewer.snapshot()
         if snapshot.status is None and not snapshot.trouble and timer.isActive():
@@ -238,15 +213,10 @@ def _tell_of_waiting(viewer: View, waits: Callable[[str], None]) -> None:
         timer.stop()
         viewer.updated.disconnect(look)
         if snapshot.status is None:
-            results = isinstance(snapshot, ResultsSnapshot)
-            what = "cannot read the file" if snapshot.is_file else f"waits for a {_WHO[results]}"
-            why = (
-                no_pipeline_yet(snapshot)
-                if isinstance(snapshot, ResultsSnapshot)
-                else no_answer_yet(snapshot)
-            )
-            waits(f"{what}: {why}")
+            who = "pipeline" if isinstance(viewer, ResultsView) else "receiver"
+            what = "cannot read the file" if snapshot.is_file else f"waits for a {who}"
+            waits(f"{what}: {viewer.no_answer_yet()}")
 
     viewer.updated.connect(look)
-    timer.timeout.connect(look)
-    timer.start(int(PATIENCE * 1000))
+    timer = later(look, viewer, int(PATIENCE * 1000))
+    timer.start()

@@ -137,43 +137,51 @@ class Memory:
 
 
 class Kept(qt.QObject):
-    """Restores once the pipeline is known, and keeps each change from then on.
+    """Restores once it is known whose picture it is, and keeps each change from then on.
 
     Args:
         memory: where it is kept; `None`: nowhere.
         look: of images.
         tools: actions that can be checked, by the name under which that is kept.
         size: returns the size that is kept; `None`: none.
+        resize: takes a size that was kept.
     """
 
-    restored = qt.Signal(object)
-    """What was kept for this pipeline is chosen now; its size, a `qt.QSize`, or `None` if there is none."""
+    restored = qt.Signal()
+    """What was kept is chosen now."""
 
     def __init__(
-        self,
-        memory: Memory | None,
-        look: Look,
-        tools: Mapping[str, qt.QAction],
-        size: Callable[[], qt.QSize | None],
+        self, memory: Memory | None, look: Look, tools: Mapping[str, qt.QAction],
+        size: Callable[[], qt.QSize | None], resize: Callable[[qt.QSize], None],
         parent: qt.QObject | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__(parent)
-        self._memory, self._look, self._tools, self._size = memory, look, tools, size
-        look.changed.connect(self._keep)
+        self._memory, self._look, self._tools = memory, look, tools
+        self._size, self._resize = size, resize
+        look.changed.connect(self.keep)
         for action in tools.values():
-            action.toggled.connect(self._keep)
+            action.toggled.connect(self.keep)
 
-    def show_pipeline(self, pipeline: str) -> None:
-        """Choose what was kept for this pipeline, unless it is chosen; "": it is not known yet."""
-        if self._memory is None or not pipeline or pipeline == self._memory.detector:
-            return
+    def show(self, name: str, file: str = "") -> Memory | None:
+        """Choose what was kept for a detector or pipeline, unless it is chosen; return where it was kept.
+
+        Args:
+            name: its name; "": it is not known yet.
+            file: see `Memory.begin`.
+        """
+        if self._memory is None or not (name or file) or self._memory.is_of(name, file):
+            return None
         memory, self._memory = self._memory, None  # nothing is kept while it restores
-        first = not memory.detector
-        memory.begin(pipeline)
+        first = memory.is_of("")
+        memory.begin(name, file)
         size = memory.restore(self._look, self._tools, first=first)
+        if size is not None:
+            self._resize(size)
         self._memory = memory
-        self.restored.emit(size)
+        self.restored.emit()
+        return memory
 
-    def _keep(self, *_: object) -> None:
+    def keep(self, *_: object) -> None:
+        """Keep what is chosen now."""
         if self._memory is not None:
             self._memory.keep(self._look, self._tools, self._size())

@@ -7,10 +7,9 @@ from pathlib import Path
 
 from silx.gui import qt
 
-from penstock.gui.live.results import sentences
-from penstock.gui.live.results.view import ResultsView
-from penstock.gui.live.texts.sentences import no_answer_yet
+from penstock.gui.application import take_picture
 from penstock.gui.live.window import View, Window
+from penstock.gui.timers import later
 from penstock.stins.texts import plural
 
 LOOK = 500
@@ -51,15 +50,13 @@ class Screenshot(qt.QObject):
         self._doubts.timeout.connect(self._doubt)
         if wanted.after_frames:
             self._doubts.start(LOOK)
-        self._deadline = qt.QTimer(self)
-        self._deadline.setSingleShot(True)
-        self._deadline.timeout.connect(self._give_up)
+        self._deadline = later(self._give_up, self)
         self._deadline.start(int(wanted.deadline * 1000))
 
     def _listen(self) -> None:
         """Look whenever a view has something new."""
         for view in self._window.views():
-            for signal in _signals(view):
+            for signal in view.changes():
                 if signal not in self._signals:
                     signal.connect(self._look)
                     self._signals.append(signal)
@@ -78,33 +75,22 @@ class Screenshot(qt.QObject):
 
     def _is_late(self, view: View) -> bool:
         wanted = self._wanted
-        if wanted.frame is not None and _frame(view) != wanted.frame:
+        if wanted.frame is not None and view.frame() != wanted.frame:
             return True
-        if view.drawn() < wanted.after_frames or view.banner.kind() == "connecting":
-            return True
-        if isinstance(view, ResultsView):
-            return bool(wanted.after_frames) and view.is_loading()
-        return not view.measure.is_mask_on_show()  # what the mask leaves out is no spot
+        return not view.is_ready(wanted.after_frames) or view.banner.kind() == "connecting"
 
     def _take(self) -> None:
-        path = self._wanted.path
-        failed = not self._window.grab().save(str(path))
-        self._end(
-            f"the picture cannot be written to {path}; is the folder there and writable, "
-            "and does the name end with .png or .jpg?"
-            if failed
-            else None
-        )
+        self._end(take_picture(self._window, self._wanted.path))
 
     def _give_up(self) -> None:
         wanted, views = self._wanted, self._in_sight()
         late = next((view for view in views if view.drawn() < wanted.after_frames), views[0])
         snapshot = late.snapshot()
-        if isinstance(late, ResultsView) and (lacking := late.lacking()):
+        if lacking := late.lacking():
             self._end(f"no picture: {lacking}")
             return
         self._end(
-            f"no picture in {wanted.deadline:g} s: {_no_answer_yet(late)}"
+            f"no picture in {wanted.deadline:g} s: {late.no_answer_yet()}"
             if snapshot.status is None
             else f"{late.drawn()} of {plural(wanted.after_frames, 'frame')} came from {snapshot.url} in "
             f"{wanted.deadline:g} s ({late.banner.title().lower()}: {late.banner.text()}); "
@@ -112,51 +98,14 @@ class Screenshot(qt.QObject):
         )
 
     def _doubt(self) -> None:
-        why = next(filter(None, (self._why_never(view) for view in self._in_sight())), "")
+        reasons = (view.why_never(self._wanted.frame) for view in self._in_sight())
+        why = next(filter(None, reasons), "")
         if why and why == self._said:  # twice: a file that is being written may look damaged for a moment
             self._end(f"no picture: {why}")
         self._said = why
-
-    def _why_never(self, view: View) -> str:
-        """Return why a file, or an idle pipeline, will never bring the picture; "" if it may."""
-        known = view.snapshot()
-        if not known.is_file:
-            is_idle = known.status is not None and known.status.state == "idle"
-            return view.lacking() if is_idle and isinstance(view, ResultsView) else ""
-        if known.status is None:
-            return known.trouble
-        if known.status.state == "running":
-            return ""
-        if isinstance(view, ResultsView):
-            return view.why_never()
-        snapshot = view.snapshot()
-        if not snapshot.content.images:
-            return f"{snapshot.url}: {snapshot.content.sentence()}"
-        return view.past.trouble() if self._wanted.frame is not None else ""
 
     def _end(self, failure: str | None) -> None:
         self._doubts.stop()
         self._deadline.stop()
         self.failure = failure
         self._window.close()
-
-
-def _signals(view: View) -> tuple[qt.Signal, ...]:
-    """Return the signals of what may end the waiting."""
-    if isinstance(view, ResultsView):
-        return view.updated, view.frame_drawn
-    return view.updated, view.frame_drawn, view.measure.facts.changed, view.plot.treated
-
-
-def _frame(view: View) -> int | None:
-    """Return the frame that is on show."""
-    if isinstance(view, ResultsView):
-        return getattr(view.shown(), "frame", None)
-    shown = view.frame_on_show()
-    return None if shown is None else shown.frame
-
-
-def _no_answer_yet(view: View) -> str:
-    if isinstance(view, ResultsView):
-        return sentences.no_answer_yet(view.snapshot())
-    return no_answer_yet(view.snapshot())

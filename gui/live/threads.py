@@ -49,7 +49,7 @@ class WaitingThread(qt.QObject):
         raise NotImplementedError
 
     def _until_due(self) -> float | None:
-        """Seconds until something is due, under the condition; `None`: not before `_wake`."""
+        """Return the seconds until something is due, under the condition; `None`: not before `_wake`."""
         return None
 
     def _wake(self) -> None:

@@ -1,30 +1,35 @@
-"""The live view as a widget: banner, picture, figures and controls; and as the window of `penstock view`.
-
-Like silx' own plot windows it is a QMainWindow, because of its tool bars, and fits into any layout.
-"""
+"""The live view as a widget: banner, picture, figures and controls; and as the window of `penstock view`."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import PurePath
-from typing import Literal
+from typing import Any, Literal
 
 from silx.gui import qt
 
 from penstock.gui import theme
-from penstock.gui.banner import StateBanner
 from penstock.gui.first_place import first_size
-from penstock.gui.live.actions.colours import LevelsInSight
-from penstock.gui.live.actions.controls import Controls, PictureTools
-from penstock.gui.live.actions.open_file import OpenFile, Reload
-from penstock.gui.live.actions.parts import Figures, Form, Forms, ShowHistogram, ShowMeasure, ShowRegions
-from penstock.gui.live.actions.save import CopyPicture, SaveFrame, Shown
+from penstock.gui.labels import page_label
+from penstock.gui.layouts import in_column, in_row
+from penstock.gui.live.actions.colours import levels_in_sight
+from penstock.gui.live.actions.controls import Controls
+from penstock.gui.live.actions.open_file import reload_file
+from penstock.gui.live.actions.parts import (
+    Form,
+    figures,
+    show_histogram,
+    show_measure,
+    show_regions,
+)
+from penstock.gui.live.actions.save import SaveFrame, Shown
+from penstock.gui.live.actions.tool_line import PlotTools
 from penstock.gui.live.drawing.picture import Picture
+from penstock.gui.live.following import FollowingView
 from penstock.gui.live.measure.dock import MeasureDock
-from penstock.gui.live.measure.shapes import DrawRectangle
-from penstock.gui.live.memory import Memory, foreign_images
-from penstock.gui.live.pages import Pages
+from penstock.gui.live.measure.shapes import draw_rectangle
+from penstock.gui.live.memory import Kept, Memory, foreign_images
 from penstock.gui.live.past.bar import PastBar
 from penstock.gui.live.past.past import Past
 from penstock.gui.live.plot.colour_bar import ColourBar
@@ -34,17 +39,23 @@ from penstock.gui.live.plot.portrait import portrait
 from penstock.gui.live.plot.screen import Screen
 from penstock.gui.live.regions.axis import scan_said
 from penstock.gui.live.regions.dock import RegionsDock
-from penstock.gui.live.seen import TakesFiles
 from penstock.gui.live.sources.feed import Feed
 from penstock.gui.live.sources.file_source import FileSource
 from penstock.gui.live.sources.follower import Snapshot
 from penstock.gui.live.sources.receiver_source import TIMEOUT, ReceiverSource
 from penstock.gui.live.sources.source import Source
-from penstock.gui.live.texts.caption import CaptionLine, Worth
-from penstock.gui.live.texts.plate import Plate
+from penstock.gui.live.texts.caption import Worth
 from penstock.gui.live.texts.readings import Readings, ReadingsPanel
-from penstock.gui.live.texts.sentences import caption, count, message, name_of, name_on_plate, no_picture
-from penstock.gui.live.texts.status_line import StatusLine
+from penstock.gui.live.texts.sentences import (
+    caption,
+    count,
+    message,
+    name_of,
+    name_on_plate,
+    no_answer_yet,
+    no_picture,
+)
+from penstock.gui.live.texts.status_line import PixelLine
 from penstock.receiver.client import LastFrame
 from penstock.receiver.models import Rectangle
 
@@ -55,7 +66,7 @@ BESIDE = 380
 TROUBLE = frozenset({"away", "error", "fault"})
 
 
-class LiveView(TakesFiles):
+class LiveView(FollowingView):
     """Follows one receiver from when it is first shown until `stop`; while hidden, it requests no frames.
 
     Args:
@@ -66,101 +77,84 @@ class LiveView(TakesFiles):
             user's settings.
     """
 
-    frame_drawn = qt.Signal(int)
-    """How many frames this widget has drawn."""
-    updated = qt.Signal()
-    """A snapshot is on show."""
-    restored = qt.Signal()
-    """What was kept for this detector is chosen now."""
+    _feed: Feed
+    _snapshot: Snapshot
+    _status: PixelLine
 
     def __init__(
         self, feed: Feed | None = None, *, backend: str = "mpl", compact: bool = False,
         memory: Memory | Literal["own"] | None = "own", parent: qt.QWidget | None = None,
     ) -> None:  # fmt: skip
-        super().__init__(parent)
+        feed = Feed(None) if feed is None else feed
+        super().__init__(feed, PixelLine(compact=compact), compact=compact, parent=parent)
         if parent is not None:
             self.setWindowFlags(qt.Qt.Widget)
-        self._compact = compact
-        self.keeps_size = True
-        """True if its size is that of a window, and is remembered."""
         self.troubles = TROUBLE
         """Kinds of banner on show in the compact form; who says one of them elsewhere takes it out."""
         self._theme = theme.current()
-        self._feed = Feed(None) if feed is None else feed
-        self._memory = Memory("compact" if compact else "window") if memory == "own" else memory
         self._newest: LastFrame | None = None
         """The last that the feed has brought."""
         self._trouble = ""
         """Why the newest frame is not on the screen."""
         self._names: dict[str, str] = {}
         """Names of files, by the ids of their series."""
-        self.banner = StateBanner(self, compact=compact)
         self.plot = ImagePlot(self, backend=backend, compact=compact)
         self._screen = Screen(self.plot, self)
         self.readings = Readings(self)
-        self.figures = Figures(self)
-        self.caption = CaptionLine(compact=compact, parent=self)
+        self.figures = figures(self)
         self.levels = LevelsTool(self.plot.look, self)
-        self.show_histogram = ShowHistogram(self)
+        self.show_histogram = show_histogram(self)
         self.regions = RegionsDock(self.plot, compact=compact, timeout=TIMEOUT, parent=self)
         self.measure = MeasureDock(self.plot, self._feed, compact=compact, parent=self)
-        self._forms = Forms()
-        self.show_regions = ShowRegions(self.regions, self._forms, self)
-        self.show_measure = ShowMeasure(self.measure, self._forms, self)
-        self.draw_rectangle = DrawRectangle(self.measure.rectangle, self)
+        self.show_regions = show_regions(self.regions, self._forms)
+        self.show_measure = show_measure(self.measure, self._forms)
+        self.draw_rectangle = draw_rectangle(self.measure.rectangle, self)
         self.save = SaveFrame(self._what_is_shown, self)
-        self.copy = CopyPicture(self.picture, self)
-        self.levels_in_sight = LevelsInSight(self.plot.take_levels, self)
-        self.open = OpenFile(lambda path: self.opens(path), self._file_on_show, self)
-        self.reload = Reload(self._reload, self)
+        self.levels_in_sight = levels_in_sight(self.plot.take_levels, self)
+        self.reload = reload_file(self._reload, self)
         if compact:  # in the window around it these keys mean something else: F5 arms
             for action in (self.open, self.reload, self.save, self.copy):
                 action.setShortcut(qt.QKeySequence())
                 action.setToolTip(action.toolTip().rpartition(" (")[0])
-        self.picture_tools = tools = PictureTools(self.plot, self)
+        self.picture_tools = tools = PlotTools(self.plot, self, "Show the whole image (Home)")
+        tools.whole.setShortcut("Home")
         self.controls = Controls(
             self.plot.look, self._feed, self,
             picture=(tools.whole, tools.zoom, tools.pan, self.draw_rectangle, self.save),
             parts=(self.show_measure, self.show_regions, self.show_histogram, self.figures),
             rare=(self.open, self.reload, self.copy, self.levels_in_sight),
         )  # fmt: skip
-        self._tools: dict[str, qt.QAction] = {
+        self._tools = {
             "figures": self.figures, "regions": self.show_regions, "measure": self.show_measure,
             "histogram": self.show_histogram,
         }  # fmt: skip
-        self._pages = Pages(self)
+        self._pages = qt.QStackedWidget(self)
+        self._instead = page_label(self)
+        self._picture = qt.QWidget(self)
+        """The plot with what stands around it."""
         self.past = Past(PastBar(self, compact=compact, parent=self), self._feed.part, self._feed.rate, self)
         self.past.asker.bad = self.measure.facts.bad
         self.past.set_source(self._feed.source())
-        self.plate = Plate(self)
         self.colour_bar = ColourBar(self.plot.look, self.levels.bins, self)
-        self._status = StatusLine(compact=compact, parent=self)
+        memory = Memory("compact" if compact else "window") if memory == "own" else memory
+        self._kept = Kept(memory, self.plot.look, self._tools, self._size_kept, self._take_size, self)
+        self._kept.restored.connect(self.restored)
         self._lay_out(compact)
-        self._feed.fresh.connect(self._refresh, qt.Qt.QueuedConnection)
         self.plot.pixel.connect(self._show_pixel)
         self.plot.drawn.connect(self._show_drawn)
         self._screen.shown.connect(self._show_frame)
         self._screen.failed.connect(self._show_failure)
         self._screen.counted.connect(self.frame_drawn)
         self._screen.ready.connect(self._go_on)
-        self.plot.look.changed.connect(self._keep)
-        for action in self._tools.values():
-            action.toggled.connect(self._keep)
         self.controls.pause.toggled.connect(self._tell_wanted)
         self.controls.channel.currentTextChanged.connect(lambda _: self.past.again())
         self.controls.block.valueChanged.connect(lambda _: self.past.again())
-        self.save.said.connect(self._status.say)
-        self.copy.said.connect(self._status.say)
+        self.save.said.connect(self.say)
         self.past.frame.connect(self._put)
         self.past.live_changed.connect(self._follow_or_not)
-        self._clock = qt.QTimer(self)
-        self._clock.setInterval(500)
-        self._clock.timeout.connect(self._tick)
         self.draw_rectangle.triggered.connect(lambda: self.show_measure.setChecked(True))
         self.measure.figures.keep.connect(self._keep_as_region)
-        for thread in (
-            self._feed, self.past.asker, self.regions.link, self.measure.worker, self.measure.asker,
-        ):  # fmt: skip
+        for thread in (self.past.asker, self.regions.link, self.measure.worker, self.measure.asker):
             self.destroyed.connect(thread.ask_to_stop)
         self.measure.counted.connect(self.regions.show_counted)
         self.measure.counting.says.connect(self.regions.say_of_frames_shown)
@@ -188,46 +182,17 @@ class LiveView(TakesFiles):
         """Show a file from now on; `images`: which of it, by the path in it."""
         self.set_source(FileSource(path, images))
 
-    def set_form(self, form: Form) -> None:
-        """Show all parts; as a tile, none beside the picture; bare, nothing but picture, state, count."""
-        if form != self._forms.form:
-            self._forms.take(form)
-            self.plot.set_bare(form == "bare")
-            self.plate.setVisible(form == "bare")
-            for action in (self.figures, self.show_histogram):
-                action.setVisible(form == "whole")
-            for action in (self.show_regions, self.show_measure, self.draw_rectangle):
-                action.setVisible(form != "bare")  # and its key is nobody's
-            self._refresh()
+    def _suit_form(self, form: Form) -> None:
+        self.plot.set_bare(form == "bare")
+        for action in (self.figures, self.show_histogram):
+            action.setVisible(form == "whole")
+        for action in (self.show_regions, self.show_measure, self.draw_rectangle):
+            action.setVisible(form != "bare")  # and its key is nobody's
 
     # -- its life ------------------------------------------------------------------------------
 
-    def start(self) -> None:
-        """Begin to follow; showing it for the first time does so too."""
-        if not self._feed.was_started():
-            self._clock.start()
-            self._feed.start()
-
-    def was_started(self) -> bool:
-        """Return whether it has begun to follow."""
-        return self._feed.was_started()
-
-    def is_running(self) -> bool:
-        """Return whether one of its threads lives: they end with the request under way."""
-        parts = (self._feed, self.past.asker, self.regions.link, self.measure, self.plot)
-        return any(part.is_running() for part in parts)
-
-    def stop(self) -> None:
-        """End the feed, for good: waits for the request under way."""
-        self.ask_to_stop()
-        for part in (self._feed, self.past, self.regions.link, self.measure, self.plot):
-            part.stop()
-
-    def ask_to_stop(self) -> None:
-        """End the feed, for good, without waiting for it."""
-        self._clock.stop()
-        for part in (self._feed, self.past, self.regions.link, self.measure, self.plot):
-            part.ask_to_stop()
+    def _threads(self) -> Sequence[Any]:
+        return self._feed, self.past, self.regions.link, self.measure, self.plot
 
     def showEvent(self, event: qt.QShowEvent) -> None:
         """Request frames, now that it is visible."""
@@ -244,8 +209,8 @@ class LiveView(TakesFiles):
         self.readings.show_drawn(self._screen.rate())
         self.readings.show_age(time.time())
 
-    def _tell_wanted(self) -> None:
-        self._feed.set_wanted(self.is_seen() and self.past.is_live() and not self.controls.pause.isChecked())
+    def _wants(self) -> bool:
+        return self.past.is_live() and not self.controls.pause.isChecked()
 
     # -- what is on show -----------------------------------------------------------------------
 
@@ -261,17 +226,41 @@ class LiveView(TakesFiles):
         """Return how many frames this window has drawn."""
         return self._screen.drawn()
 
+    def frame(self) -> int | None:
+        """Return the index of the frame on show; `None` if there is none."""
+        shown = self.frame_on_show()
+        return None if shown is None else shown.frame
+
+    def is_ready(self, count: int) -> bool:
+        """Return whether so many were drawn, and what the mask leaves out, which is no spot, is known."""
+        return self.drawn() >= count and self.measure.is_mask_on_show()
+
+    def why_never(self, frame: int | None) -> str:
+        """Return why a file will never show what is wanted; "" if it may, or it is no file."""
+        snapshot = self.snapshot()
+        if not snapshot.is_file or snapshot.status is None:
+            return snapshot.trouble if snapshot.is_file else ""
+        if snapshot.status.state == "running":
+            return ""
+        if not snapshot.content.images:
+            return f"{snapshot.url}: {snapshot.content.sentence()}"
+        return self.past.trouble() if frame is not None else ""
+
+    def no_answer_yet(self) -> str:
+        """Return why it waits, if it has never had an answer, and what to look at."""
+        return no_answer_yet(self.snapshot())
+
+    def changes(self) -> tuple[qt.Signal, ...]:
+        """Return the signals after which these may be others."""
+        return *super().changes(), self.measure.facts.changed, self.plot.treated
+
     def pixel_text(self) -> str:
         """Return what the status bar says about the pixel under the cursor."""
-        return self._status.pixel.pixel_text()
+        return self._status.readout.pixel_text()
 
     def beam_text(self) -> str:
         """Return what the status bar says of the place under the cursor as seen from the sample."""
         return str(self._status.place.text())
-
-    def said(self) -> str:
-        """Return what the status bar says of what was done last."""
-        return self._status.pixel.said()
 
     def picture(self) -> qt.QImage | None:
         """Return the picture as it is seen: which frame it is, what was done to it, image, colour bar."""
@@ -286,15 +275,14 @@ class LiveView(TakesFiles):
 
     def _refresh(self) -> None:
         snapshot = self._snapshot = self._feed.take()
-        says = message(snapshot)
+        says, name = message(snapshot), name_on_plate(snapshot)
         detector = snapshot.status.detector if snapshot.status is not None else ""
-        name = PurePath(snapshot.url).name if snapshot.is_file else detector or snapshot.url
         tile = self._forms.form == "tile"  # the title of the window does not say which one it is
         self.banner.show_message(replace(says, text=f"{name}: {says.text}") if tile else says)
         self.banner.setVisible(
             self._forms.form != "bare" and (not self._compact or says.kind in self.troubles)
         )
-        self.plate.show_plate(name_on_plate(snapshot), says, count(snapshot))
+        self._show_head(name, says, count(snapshot))
         self.readings.show_snapshot(snapshot)
         self.past.show_snapshot(snapshot)
         self._show_past_bar()
@@ -306,11 +294,10 @@ class LiveView(TakesFiles):
             self._names[series.id] = name_of(series)
         self._show_caption()
         self.measure.show_name(name)
-        self.setWindowTitle(f"{name} – {says.title.lower()} – Penstock")
         self._status.show_address(snapshot.url)
-        self._pages.say(no_picture(snapshot))
+        self._instead.setText(no_picture(snapshot))
         if self._screen.is_empty():
-            self._pages.show_picture(False)
+            self._pages.setCurrentWidget(self._instead)
         if snapshot.frame is not None and snapshot.frame is not self._newest:
             self._newest = snapshot.frame
             wanted = self.past.is_live()
@@ -331,7 +318,7 @@ class LiveView(TakesFiles):
 
     def _put(self, frame: LastFrame) -> None:
         """Have a frame drawn."""
-        self._pages.show_picture(True)
+        self._pages.setCurrentWidget(self._picture)
         self._screen.put(frame)
         self.controls.show_channels(frame.channels)
 
@@ -387,13 +374,6 @@ class LiveView(TakesFiles):
 
     # -- files ---------------------------------------------------------------------------------
 
-    def say(self, sentence: str, wrong: bool) -> None:
-        """Say what was done, or why it was not, for a while."""
-        self._status.say(sentence, wrong)
-
-    def _file_on_show(self) -> str:
-        return self._snapshot.url if self._snapshot.is_file else ""
-
     def _reload(self) -> None:
         source = self._feed.source()
         if source is not None:
@@ -420,41 +400,25 @@ class LiveView(TakesFiles):
     def _remember(self, detector: str) -> None:
         """Choose what was kept for this detector, as soon as it is known."""
         file = foreign_images(self._snapshot)
-        if self._memory is None or not (detector or file) or self._memory.is_of(detector, file):
-            return
-        memory, self._memory = self._memory, None  # nothing is kept while it restores
-        first = memory.is_of("")
-        memory.begin(detector, file)
-        size = memory.restore(self.plot.look, self._tools, first=first)
-        if size is not None and not self._compact and self.keeps_size:
-            window = self.window()  # it may have tabs around this
-            kept = window.size() + size - self.size()
-            # The screen was perhaps a larger one.
-            most = window.screen().availableSize().expandedTo(window.size())
-            window.resize(first_size(window, kept.boundedTo(most)))
-        self._memory = memory
-        if not file:
+        memory = self._kept.show(detector, file)
+        if memory is not None and not file:
             self.measure.kept.begin(memory)
-        self.restored.emit()
-
-    def _keep(self) -> None:
-        if self._memory is not None:
-            sized = self.keeps_size and not self._compact
-            self._memory.keep(self.plot.look, self._tools, self.size() if sized else None)
 
     def resizeEvent(self, event: qt.QResizeEvent) -> None:
         """Keep the size for this detector."""
         super().resizeEvent(event)
         self._place_past_bar()
-        self._keep()
+        self._kept.keep()
 
     # -- where things stand --------------------------------------------------------------------
 
     def _lay_out(self, compact: bool) -> None:
-        self._pages.fill(
-            self.plot, over=(self.caption, self.measure.treated), beside=(self.levels, self.colour_bar),
-            below=self.past.bar,
+        row = in_row((self.plot, 1), self.levels, self.colour_bar, spacing=0)
+        in_column(
+            self.caption, self.measure.treated, (row, 1), self.past.bar, of=self._picture, spacing=0
         )  # fmt: skip
+        self._pages.addWidget(self._instead)
+        self._pages.addWidget(self._picture)
         self._pages.currentChanged.connect(lambda _: self._show_past_bar())
         # In the caption's line: the picture does not move when there is something to say.
         self.caption.add(self.past.bar.line, lambda: Worth.ANSWER if self.past.trouble() else Worth.NOTE)
@@ -463,19 +427,9 @@ class LiveView(TakesFiles):
         self.show_histogram.setChecked(not compact)
         self.levels.setVisible(not compact)
         side = ReadingsPanel(self.readings, self)
-        middle = qt.QWidget(self)
-        columns = qt.QHBoxLayout(middle)
-        columns.setContentsMargins(0, 0, 0, 0)
-        columns.setSpacing(0)
-        columns.addWidget(self._pages, 1)
-        columns.addWidget(side)
         whole = qt.QWidget(self)
-        lines = qt.QVBoxLayout(whole)
-        lines.setContentsMargins(0, 0, 0, 0)
-        lines.setSpacing(0)
-        lines.addWidget(self.banner)
-        lines.addWidget(self.plate)
-        lines.addWidget(middle, 1)
+        middle = in_row((self._pages, 1), side, spacing=0)
+        in_column(self.banner, self.plate, (middle, 1), of=whole, spacing=0)
         self.figures.toggled.connect(lambda on: self._forms.show(side, on))
         if compact:  # beside the figures there is room for the picture, but not for its colour bar too
             self.figures.toggled.connect(lambda on: self._forms.show(self.colour_bar, not on))
@@ -488,8 +442,12 @@ class LiveView(TakesFiles):
         if not compact:
             self.tabifyDockWidget(self.regions, self.measure)
         self.addToolBar(self.controls)
-        self._take_keys()
-        self.setStatusBar(self._status)
+        controls = self.controls
+        self._take_keys((
+            self.picture_tools.whole, controls.pause, controls.log_colours, controls.autoscale,
+            controls.show_mask, self.show_regions, self.show_histogram, self.show_measure,
+            self.draw_rectangle, self.levels_in_sight, self.open, self.reload, self.save, self.copy,
+        ))  # fmt: skip
         self._show_pixel(None)
         if not compact:
             legend = self._status.legend
@@ -503,29 +461,17 @@ class LiveView(TakesFiles):
         """Put the slider beside the pixel's figures where there is room: the picture gets the other line."""
         if not self._compact:
             return
-        beside = self.width() >= self._status.pixel.room() + BESIDE
+        beside = self.width() >= self._status.readout.room() + BESIDE
         if beside != self._status.is_shared():
             self._status.share_with(self.past.bar if beside else None)
             if not beside:
-                self._pages.picture.layout().addWidget(self.past.bar)
+                self._picture.layout().addWidget(self.past.bar)
             self._show_past_bar()
 
     def _show_past_bar(self) -> None:
         """Show the slider only with a picture, also where it is not on its page, and several frames."""
-        has_picture = self._pages.currentWidget() is self._pages.picture
+        has_picture = self._pages.currentWidget() is self._picture
         self.past.bar.setVisible(has_picture and self.past.bar.is_useful() and self._forms.form != "bare")
-
-    def _take_keys(self) -> None:
-        controls = self.controls
-        for action in (
-            self.picture_tools.whole, controls.pause, controls.log_colours, controls.autoscale,
-            controls.show_mask, self.show_regions, self.show_histogram, self.show_measure,
-            self.draw_rectangle, self.levels_in_sight,
-            self.open, self.reload, self.save, self.copy,
-        ):  # fmt: skip
-            # Beside other widgets a key is meant for the view only when the view has the focus.
-            action.setShortcutContext(qt.Qt.WidgetWithChildrenShortcut)
-            self.addAction(action)
 
 
 class Viewer(LiveView):

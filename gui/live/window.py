@@ -10,11 +10,11 @@ from silx.gui import qt
 from penstock.gui import theme
 from penstock.gui.banner import FailureStrip
 from penstock.gui.first_place import first_size
-from penstock.gui.live.results.view import ResultsView
+from penstock.gui.layouts import in_column
+from penstock.gui.live.following import FollowingView
 from penstock.gui.live.sources.receiver_source import PIPELINE
-from penstock.gui.live.view import LiveView
 
-View = LiveView | ResultsView
+View = FollowingView
 Make = Callable[[str], View]
 """Makes the view of a file, or of a pipeline's address, not yet shown."""
 
@@ -63,11 +63,7 @@ class Window(qt.QMainWindow):
         self._pages.addWidget(self._grid_page)
         self.failure = FailureStrip("viewer", self)
         whole = qt.QWidget(self)
-        lines = qt.QVBoxLayout(whole)
-        lines.setContentsMargins(0, 0, 0, 0)
-        lines.setSpacing(0)
-        lines.addWidget(self.failure)
-        lines.addWidget(self._pages, 1)
+        in_column(self.failure, (self._pages, 1), of=whole, spacing=0)
         self.setCentralWidget(whole)
         self._grid_page.setObjectName("tiles")
         self._grid_page.setStyleSheet(f"#tiles {{ background: {theme.current().line}; }}")
@@ -107,14 +103,13 @@ class Window(qt.QMainWindow):
         view.setMinimumSize(0, 0)
         view.setAutoFillBackground(True)
         view.windowTitleChanged.connect(self._name)
-        if isinstance(view, LiveView):
-            view.updated.connect(lambda: self._look_who_answers(view))
+        view.updated.connect(lambda: self._look_who_answers(view))
         self._views.insert(place, view)
         for each in self._views:
             each.keeps_size = len(self._views) == 1
         self._arrange()
 
-    def _look_who_answers(self, view: LiveView) -> None:
+    def _look_who_answers(self, view: View) -> None:
         """Show the results of a pipeline in place of a receiver that is none."""
         if view.snapshot().kind != PIPELINE or view not in self._views:
             return

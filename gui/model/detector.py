@@ -12,8 +12,16 @@ from typing import Any, Protocol
 import msgspec
 
 from penstock.gui.model.actions import AT_ONCE, Action, why_not
-from penstock.gui.model.attributes import typed
-from penstock.gui.model.attributes.attribute import Attribute, BadText, Value, label, with_labels
+from penstock.gui.model.attributes.attribute import (
+    Attribute,
+    BadText,
+    Value,
+    is_value,
+    label,
+    parse_typed,
+    typed_problem,
+    with_labels,
+)
 from penstock.gui.model.files import next_file
 from penstock.gui.model.files.file_name import FileName
 from penstock.gui.model.files.next_file import NextFile
@@ -134,7 +142,7 @@ class DetectorModel:
         with self._lock:
             attribute = self._view.attributes.get(name)
             edit: Edit | None = Edit(text, problem or self._problem(attribute, text), lasting=bool(problem))
-            if attribute is not None and not problem and typed.is_value(attribute, text, self._view.values):
+            if attribute is not None and not problem and is_value(attribute, text, self._view.values):
                 edit = None  # typed back to what the device has
             self._view = self._view.with_edit(name, edit)
         if name == FILE:
@@ -159,10 +167,8 @@ class DetectorModel:
 
     def discard_all(self) -> None:
         """Forget all that was typed."""
-        with self._lock:
-            self._view = replace(self._view, edits={})
+        self._change(edits={})
         self._schedule_place()
-        self._notify()
 
     def load(self, name: str, preset: Preset) -> Applied:
         """Type what a preset says, where the device has another value; nothing is written yet.
@@ -233,9 +239,7 @@ class DetectorModel:
 
     def set_counts_up(self, on: bool) -> None:
         """Return whether the number in the file's name goes up with each series of this panel."""
-        with self._lock:
-            self._view = replace(self._view, counts_up=on)
-        self._notify()
+        self._change(counts_up=on)
 
     # -- Listener --------------------------------------------------------------------------------
 
@@ -254,10 +258,9 @@ class DetectorModel:
             text, words = edits[name].text, label(name)
             self.log.add(Kind.TROUBLE, f"{words} {text}: not written, the device has no {words} any more.")
         self._take(greeting.values)
-        with self._lock:  # only now may anything be done: everything is known
-            self._view = replace(self._view, presence=Presence.HERE, waits_for="", since=0.0)
+        # Only now may anything be done: everything is known.
+        self._change(presence=Presence.HERE, waits_for="", since=0.0)
         self._schedule_check()
-        self._notify()
 
     def said(self, values: Mapping[str, Value | None]) -> None:
         """See `device.Listener`."""
@@ -312,15 +315,9 @@ class DetectorModel:
             presence = Presence.WAITED_FOR if before.presence is Presence.WAITED_FOR else Presence.AWAY
             since = self._now() if before.here else before.since
             self._view = replace(
-                before,
-                presence=presence,
-                waits_for=why,
-                since=since,
-                check=None,
-                busy=None,
-                asks=None,
+                before, presence=presence, waits_for=why, since=since, check=None, busy=None, asks=None,
                 place=None,
-            )
+            )  # fmt: skip
         if before.waits_for != why:
             self.log.add(Kind.TROUBLE, why)
         self._notify()
@@ -350,7 +347,7 @@ class DetectorModel:
     def _write(self, attribute: Attribute, text: str, before: Value | None) -> bool:
         name = attribute.name
         try:
-            given = typed.parse(attribute, text)
+            given = parse_typed(attribute, text)
             value = self._device.write(name, given)
         except (DeviceRefused, BadText) as error:
             why = self._in_labels(str(error))
@@ -439,9 +436,7 @@ class DetectorModel:
         )  # fmt: skip
 
     def _found_place(self, place: Place | None) -> None:
-        with self._lock:
-            self._view = replace(self._view, place=place)
-        self._notify()
+        self._change(place=place)
 
     def _schedule_place(self) -> None:
         with self._lock:
@@ -449,9 +444,7 @@ class DetectorModel:
                 self._place_soon.soon()
 
     def _refused(self, why: str) -> None:
-        with self._lock:
-            self._view = replace(self._view, notice=why)
-        self._notify()
+        self._change(notice=why)
 
     def _next_free_number(self) -> None:
         url = self.view().receiver_url
@@ -539,9 +532,7 @@ class DetectorModel:
         self._losses.follow(view.receiver_url, series, lost, running=view.running)
 
     def _found_lost(self, lost: Lost) -> None:
-        with self._lock:
-            self._view = replace(self._view, found_lost=lost)
-        self._notify()
+        self._change(found_lost=lost)
 
     def _count_up(self) -> None:
         """The series of this panel has its file: the next one gets the next number."""
@@ -566,7 +557,12 @@ class DetectorModel:
             return ""
         if attribute.name == FILE and (problem := self._file.problem(text)):
             return problem
-        return typed.problem(attribute, text)
+        return typed_problem(attribute, text)
+
+    def _change(self, **changes: Any) -> None:
+        with self._lock:
+            self._view = replace(self._view, **changes)
+        self._notify()
 
     def _notify(self) -> None:
         for call in self._changed:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice
 
-from penstock.gui.model.words import date_and_clock
+from penstock.gui.words import date_and_clock
 
 MOST = 5000
 """Entries kept; the oldest go first."""

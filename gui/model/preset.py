@@ -18,6 +18,7 @@ from penstock.gui.model.attributes import metadata
 from penstock.gui.model.attributes.attribute import Attribute, BadText, Value, label
 from penstock.gui.model.attributes.metadata import METADATA
 from penstock.gui.model.view import DetectorView
+from penstock.stins.texts import plural
 
 FORMAT = "penstock preset"
 VERSION = 1
@@ -58,7 +59,7 @@ class Applied:
 
     def sentence(self) -> str:
         """Return the result in a line."""
-        parts = [f"{_settings(len(self.edits))} typed" if self.edits else "nothing to change"]
+        parts = [f"{plural(len(self.edits), 'setting')} typed" if self.edits else "nothing to change"]
         if self.refused:
             parts.append(f"{len(self.refused)} refused")
         if self.lacking:
@@ -206,7 +207,3 @@ def _in_order_of(view: DetectorView) -> Any:
     """Return the order of the forms: what depends on a setting comes behind it there."""
     places = {name: place for place, name in enumerate(view.attributes)}
     return lambda item: places.get(item[0], len(places))
-
-
-def _settings(count: int) -> str:
-    return "1 setting" if count == 1 else f"{count} settings"

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from silx.gui import qt
 
 from penstock.gui.labels import ClampedLabel
+from penstock.gui.layouts import in_column, in_row
 from penstock.gui.model.actions import Action
 from penstock.gui.model.detector import DetectorModel
 from penstock.gui.model.texts.sentences import arm_sentence, stop_question
 from penstock.gui.model.view import DetectorView
 from penstock.gui.panel.fields.field import PROBLEM_SIGN
+from penstock.gui.panel.question import ask
 from penstock.gui.panel.style import look
 
 RECEIVER_IN_ERROR = frozenset({"in_error", "receiver_error"})
@@ -166,25 +168,16 @@ class Actions(qt.QFrame):
         if self._question is not None:
             self._question.raise_()
             return
-        box = self._question = qt.QMessageBox(self)
-        box.setIcon(qt.QMessageBox.Question)
-        box.setWindowTitle(f"{LOOKS[action].text} {view.name}")
-        box.setText(question)
-        end = box.addButton(f"&{LOOKS[action].text} it", qt.QMessageBox.DestructiveRole)
-        leave = box.addButton("&Let it run", qt.QMessageBox.RejectRole)
-        box.setDefaultButton(leave)
-        box.setEscapeButton(leave)
-        box.setAttribute(qt.Qt.WA_DeleteOnClose)
         series = self._asked_about = view.values.get("SeriesId")
 
-        def answered() -> None:
+        def answered(end: bool) -> None:
             self._question = None
             # The question was about that series, and about no later one.
-            if box.clickedButton() is end and self._model.view().values.get("SeriesId") == series:
+            if end and self._model.view().values.get("SeriesId") == series:
                 self._model.do(action)
 
-        box.finished.connect(answered)
-        box.open()
+        does = LOOKS[action].text
+        self._question = ask(self, f"{does} {view.name}", question, f"&{does} it", "&Let it run", answered)
 
     def _close_question(self, view: DetectorView) -> None:
         """Close the question about a series that has ended."""
@@ -194,19 +187,14 @@ class Actions(qt.QFrame):
             self._question.reject()
 
     def _lay_out(self) -> None:
-        row = qt.QHBoxLayout(self)
-        row.setContentsMargins(14, 6, 14, 6)
-        row.setSpacing(8)
-        for action, button in self.buttons.items():
-            if action is Action.STOP:
-                row.addSpacing(14)
-            row.addWidget(button)
-        row.addSpacing(8)
-        words = qt.QVBoxLayout()
-        words.setSpacing(0)
-        for label, role in ((self._notice, "problem"), (self._says, "muted")):
-            label.setProperty("role", role)
-            words.addWidget(label)
-        row.addLayout(words, 1)
+        buttons = list(self.buttons.values())
+        stop = buttons.index(self.buttons[Action.STOP])
+        self._notice.setProperty("role", "problem")
+        self._says.setProperty("role", "muted")
+        words = in_column(self._notice, self._says, spacing=0)
+        in_row(
+            *buttons[:stop], 14, *buttons[stop:], 8, (words, 1),
+            of=self, margins=(14, 6, 14, 6), spacing=8,
+        )  # fmt: skip
         # Two lines, whatever is said: nothing moves when a sentence appears.
         self.setFixedHeight(2 * self.fontMetrics().lineSpacing() + 16)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-import signal
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from silx.gui import qt
 
-from penstock.gui import number_fields, theme
+from penstock.gui import theme
+from penstock.gui.application import application, closing, take_picture
 from penstock.gui.model.detector import DetectorModel
 from penstock.gui.model.fleet.fleet import Fleet
 from penstock.gui.model.fleet.row import ASKING
@@ -23,6 +22,7 @@ from penstock.gui.panel.detector_panel import DetectorPanel
 from penstock.gui.panel.fleet.page import FleetPage
 from penstock.gui.panel.notifier import Notifier
 from penstock.gui.panel.window import Window
+from penstock.gui.timers import later
 
 PATIENCE = 1.5
 """Seconds without a device after which the terminal reports it."""
@@ -57,30 +57,22 @@ def run(
         ready: called once the window is on the screen.
         waits: called with a sentence for each device that does not answer from the start.
     """
-    application = qt.QApplication.instance() or qt.QApplication(["penstock panel"])
-    theme.apply(application, theme.of_name(options.theme, application))
-    number_fields.use_locale()
+    running = application("penstock panel", options.theme)
     # A picture is the same whatever the user of this machine has moved.
     layout = None if options.screenshot is not None else qt.QSettings("Penstock", "panel")
     fleet = Fleet()
     window = open_window(options, layout, fleet)
-    previous = signal.signal(signal.SIGINT, lambda *_: window.close())
-    hook, sys.excepthook = sys.excepthook, window.failure.say
     clock = qt.QTimer(window)
     clock.timeout.connect(lambda: None)
     clock.start(ALIVE)
     failure: list[str] = []
     if options.screenshot is not None:
-        _arrange_screenshot(window, fleet, options, failure)
+        _arrange_screenshot(window, fleet, options.screenshot, options.deadline, failure)
     _tell_of_waiting(window, waits)
     window.show()
     qt.QTimer.singleShot(0, ready)
-    try:
-        application.exec_()
-    finally:
-        signal.signal(signal.SIGINT, previous)
-        sys.excepthook = hook
-        window.close()
+    with closing(window, window.failure):
+        running.exec_()
     return failure[0] if failure else None
 
 
@@ -106,14 +98,10 @@ def _tell_of_waiting(window: Window, waits: Callable[[str], None]) -> None:
             if view.presence is Presence.WAITED_FOR:
                 waits(f"waits for {view.name}. {message(view).text}")
 
-    timer = qt.QTimer(window)
-    timer.setSingleShot(True)
-    timer.timeout.connect(look)
-    timer.start(int(PATIENCE * 1000))
+    later(look, window).start(int(PATIENCE * 1000))
 
 
-def _arrange_screenshot(window: Window, fleet: Fleet, options: Options, failure: list[str]) -> None:
-    path = options.screenshot
+def _arrange_screenshot(window: Window, fleet: Fleet, path: Path, seconds: float, failure: list[str]) -> None:
     notifier = Notifier(fleet, window)
 
     def all_there() -> bool:
@@ -124,38 +112,29 @@ def _arrange_screenshot(window: Window, fleet: Fleet, options: Options, failure:
 
     def look() -> None:
         if all_there():
-            window.updated.disconnect(look)
-            for panel in window.panels():
-                panel.live.updated.disconnect(look)
-                panel.live.frame_drawn.disconnect(look)
-            notifier.changed.disconnect(look)
+            for signal in signals:
+                signal.disconnect(look)
             qt.QTimer.singleShot(SETTLED, take)
 
     def take() -> None:
         notifier.close()
-        if not window.grab().save(str(path)):
-            failure.append(
-                f"the picture cannot be written to {path}; is the folder there and writable, "
-                "and does the name end with .png or .jpg?"
-            )
+        if why := take_picture(window, path):
+            failure.append(why)
         window.close()
 
     def give_up() -> None:
         away = [panel.view() for panel in window.panels() if not panel.view().here]
         why = "; ".join(f"{view.name}: {message(view).text}" for view in away) or fleet.trouble
         why = why or "a device has not said yet what Arm would do, or its last frame is not drawn yet"
-        failure.append(f"no picture in {options.deadline:g} s: {why}")
+        failure.append(f"no picture in {seconds:g} s: {why}")
         window.close()
 
-    window.updated.connect(look)
-    for panel in window.panels():
-        panel.live.updated.connect(look)
-        panel.live.frame_drawn.connect(look)
-    notifier.changed.connect(look)
-    deadline = qt.QTimer(window)
-    deadline.setSingleShot(True)
-    deadline.timeout.connect(give_up)
-    deadline.start(int(options.deadline * 1000))
+    lives = [panel.live for panel in window.panels()]
+    signals = [window.updated, notifier.changed]
+    signals += [signal for live in lives for signal in (live.updated, live.frame_drawn)]
+    for signal in signals:
+        signal.connect(look)
+    later(give_up, window).start(int(seconds * 1000))
 
 
 def _is_complete(view: DetectorView) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from silx.gui import qt
 
 from penstock.gui.banner import StateBanner
+from penstock.gui.layouts import in_column
 from penstock.gui.live.regions.axis import Scan, scan_of
 from penstock.gui.live.view import TROUBLE, LiveView
 from penstock.gui.model.detector import DetectorModel
@@ -18,7 +19,7 @@ from penstock.gui.panel.actions import Actions
 from penstock.gui.panel.log_view import LogView
 from penstock.gui.panel.notifier import Notifier
 from penstock.gui.panel.programs import ProgramsDialog
-from penstock.gui.panel.series.series_area import SeriesArea
+from penstock.gui.panel.series.series_view import SeriesArea
 from penstock.gui.panel.settings.settings import Settings
 from penstock.gui.panel.style import sheet
 
@@ -185,12 +186,7 @@ class DetectorPanel(qt.QWidget):
         self.columns.setSizes([450, 830])
         self.columns.setChildrenCollapsible(False)
         self.rows.setChildrenCollapsible(False)
-        layout = qt.QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addWidget(self.banner)
-        layout.addWidget(self.actions_bar)
-        layout.addWidget(self.columns, 1)
+        in_column(self.banner, self.actions_bar, (self.columns, 1), of=self, spacing=0)
 
 
 def _why_no_centre(view: DetectorView) -> str | None:

@@ -10,17 +10,30 @@ from typing import Any, Protocol
 from silx.gui import qt
 
 from penstock.gui import theme
+from penstock.gui.layouts import in_column, in_row
+from penstock.gui.model.columns import Column
 from penstock.gui.model.log import KINDS, Entry, Filter, Kind, Log, LogLines, as_text
-from penstock.gui.model.words import date_and_clock, when
 from penstock.gui.panel.notifier import Notifier
-from penstock.gui.panel.style import look, sheet
-from penstock.gui.panel.table import Table, wrapped
+from penstock.gui.panel.style import filter_line, look, sheet
+from penstock.gui.panel.table import Rows, Table, wrapped
+from penstock.gui.words import date_and_clock, when
 from penstock.stins.texts import plural
 
 NOTHING_YET = "No entries yet."
 NOTHING_FITS = "No entry matches the filter. Esc in its line clears it."
-TIME, KIND, DEVICE, TEXT = range(4)
-HEADINGS = ("Time", "Kind", "Detector", "What")
+
+
+def _word(kind: Kind) -> str:
+    return f"{KINDS[kind].sign} {KINDS[kind].word}".strip()
+
+
+COLUMNS = (
+    Column("Time", lambda entry: when(entry.time, time.time())),
+    Column("Kind", lambda entry: _word(entry.kind)),
+    Column("Detector", lambda entry: entry.source),
+    Column("What", lambda entry: entry.text),
+)
+TIME, KIND, DEVICE, TEXT = range(len(COLUMNS))
 SWITCHES = """
     QToolButton#kind {{ background: transparent; color: {colours.muted}; border: 1px solid {colours.line};
         border-radius: 3px; padding: 3px 4px; }}
@@ -42,17 +55,12 @@ class Logged(Protocol):
         """Have `call` called after each change."""
 
 
-class LogRows(qt.QAbstractTableModel):
+class LogRows(Rows):
     """Entries as rows; only what is new is added, and what is too old removed."""
 
     def __init__(self, lines: LogLines, parent: qt.QObject | None = None) -> None:
-        super().__init__(parent)
+        super().__init__(COLUMNS, parent)
         self._lines = lines
-        self._rows: list[Entry] = []
-
-    def entries(self) -> Sequence[Entry]:
-        """On show."""
-        return self._rows
 
     def read(self) -> int:
         """Take what is new; how many rows went from the top."""
@@ -75,31 +83,23 @@ class LogRows(qt.QAbstractTableModel):
         self._rows = self._lines.visible()
         self.endResetModel()
 
-    def rowCount(self, parent: qt.QModelIndex | None = None) -> int:
-        """Qt's."""
-        return 0 if parent is not None and parent.isValid() else len(self._rows)
+    def ink(self, row: Entry, column: int) -> str:
+        """Return the colour of a cell."""
+        colours = theme.current()
+        if row.kind is Kind.TROUBLE and column in (KIND, TEXT):
+            return colours.bad
+        return colours.text if column == TEXT else colours.muted
 
-    def columnCount(self, parent: qt.QModelIndex | None = None) -> int:
-        """Qt's."""
-        return 0 if parent is not None and parent.isValid() else len(HEADINGS)
-
-    def headerData(self, section: int, orientation: int, role: int = qt.Qt.DisplayRole) -> Any:
-        """Qt's."""
-        shown = orientation == qt.Qt.Horizontal and role == qt.Qt.DisplayRole
-        return HEADINGS[section] if shown else None
+    def tip(self, row: Entry, column: int) -> str:
+        """Return the tool tip of a cell."""
+        return wrapped(date_and_clock(row.time) if column == TIME else row.text)
 
     def data(self, index: qt.QModelIndex, role: int = qt.Qt.DisplayRole) -> Any:
         """Qt's."""
-        entry, column = self._rows[index.row()], index.column()
-        if role == qt.Qt.DisplayRole:
-            return _cell(entry, column)
-        if role == qt.Qt.ForegroundRole:
-            return qt.QBrush(qt.QColor(_colour(entry, column)))
-        if role == qt.Qt.ToolTipRole:
-            return wrapped(date_and_clock(entry.time) if column == TIME else entry.text)
-        if role == qt.Qt.AccessibleTextRole and column == TEXT:
+        if role == qt.Qt.AccessibleTextRole and index.column() == TEXT:
+            entry = self._rows[index.row()]
             return f"{KINDS[entry.kind].word}: {entry.text}"
-        return None
+        return super().data(index, role)
 
 
 class LogView(qt.QWidget):
@@ -112,7 +112,7 @@ class LogView(qt.QWidget):
     def __init__(self, models: Logged | Sequence[Logged], parent: qt.QWidget | None = None) -> None:
         super().__init__(parent)
         several = list(models) if isinstance(models, Sequence) else [models]
-        self.filter = qt.QLineEdit(self)
+        self.filter = filter_line("Filter", "Filter of the log", self)
         self.kinds = {kind: qt.QToolButton(self) for kind in KINDS}
         self.save_as = qt.QToolButton(self)
         self.table = Table(self)
@@ -129,7 +129,7 @@ class LogView(qt.QWidget):
 
     def entries(self) -> Sequence[Entry]:
         """On show, oldest first."""
-        return self._rows.entries()
+        return self._rows.rows()
 
     def says(self) -> str:
         """Return the result of the last "Save as…"."""
@@ -137,7 +137,7 @@ class LogView(qt.QWidget):
 
     def text(self) -> str:
         """Return the selected entries, or all that are on show, as lines."""
-        entries, selected = self._rows.entries(), self.table.rows()
+        entries, selected = self._rows.rows(), self.table.rows()
         return as_text([entries[row] for row in selected] if selected else entries)
 
     def copy(self) -> None:
@@ -147,13 +147,13 @@ class LogView(qt.QWidget):
     def save(self, path: Path) -> None:
         """Write all entries that are on show to a file, and show that it was done, or why not."""
         try:
-            path.write_text(as_text(self._rows.entries()), encoding="utf-8")
+            path.write_text(as_text(self._rows.rows()), encoding="utf-8")
         except OSError as error:
             look(self._says, role="problem")
             said = f"▲ {path} could not be written: {error.strerror}. Choose another folder."
         else:
             look(self._says, role="muted")
-            said = f"{path}: {plural(len(self._rows.entries()), 'entry', 'entries')} written."
+            said = f"{path}: {plural(len(self._rows.rows()), 'entry', 'entries')} written."
         self._says.setText(said)
         self._says.setVisible(True)
 
@@ -182,15 +182,9 @@ class LogView(qt.QWidget):
 
     def _lay_out(self) -> None:
         self.setStyleSheet(sheet() + SWITCHES.format(colours=theme.current()))
-        self.filter.setPlaceholderText("Filter")
-        self.filter.setClearButtonEnabled(True)
         self.filter.ensurePolished()
         self.filter.setMinimumWidth(self.filter.fontMetrics().horizontalAdvance("Filter") + AROUND)
-        self.filter.setAccessibleName("Filter of the log")
         self.filter.setToolTip("Only entries with all of these words; Esc clears it")
-        top = qt.QHBoxLayout()
-        top.setSpacing(4)
-        top.addWidget(self.filter, 1)
         for kind, button in self.kinds.items():
             words = KINDS[kind]
             button.setText(_word(kind))
@@ -199,11 +193,8 @@ class LogView(qt.QWidget):
             button.setObjectName("kind")
             button.setCheckable(True)
             button.setChecked(True)
-            top.addWidget(button)
         self.save_as.setText("Save as…")
         self.save_as.setToolTip("Write the entries shown to a text file")
-        top.addSpacing(6)
-        top.addWidget(self.save_as)
         self.table.setModel(self._rows)
         self.table.setAccessibleName("Log")
         self.table.horizontalHeader().hide()
@@ -219,12 +210,8 @@ class LogView(qt.QWidget):
         self._says.setTextInteractionFlags(qt.Qt.TextSelectableByMouse)
         self._says.hide()
         self.setFocusProxy(self.table)
-        layout = qt.QVBoxLayout(self)
-        layout.setContentsMargins(8, 4, 8, 4)
-        layout.setSpacing(4)
-        layout.addLayout(top)
-        layout.addWidget(self.table, 1)
-        layout.addWidget(self._says)
+        top = in_row((self.filter, 1), *self.kinds.values(), 6, self.save_as, spacing=4)
+        in_column(top, (self.table, 1), self._says, of=self, margins=(8, 4, 8, 4), spacing=4)
 
     def _bind(self) -> None:
         self.filter.textChanged.connect(self._set_filter)
@@ -275,31 +262,14 @@ class LogView(qt.QWidget):
         """Kinds and names are known: their columns need no measuring later."""
         measure = self.table.fontMetrics().horizontalAdvance
         self.table.setColumnWidth(KIND, max(measure(_word(kind)) for kind in Kind) + PADDING)
-        names = {entry.source for entry in self._rows.entries()}
+        names = {entry.source for entry in self._rows.rows()}
         self.table.setColumnWidth(DEVICE, max(map(measure, names), default=0) + PADDING)
 
     def _fit_time(self) -> None:
         """As wide as the rows in sight need: those of other days have the day before their time."""
-        entries = self._rows.entries()
+        entries = self._rows.rows()
         ends = (self.table.rowAt(0), self.table.rowAt(self.table.viewport().height() - 1))
-        texts = [_cell(entries[row], TIME) for row in ends if entries]  # -1, below the last: the last
+        texts = [COLUMNS[TIME].text(entries[row]) for row in ends if entries]  # -1, below the last: the last
         width = max(map(self.table.fontMetrics().horizontalAdvance, texts), default=0) + PADDING
         if width != self.table.columnWidth(TIME):
             self.table.setColumnWidth(TIME, width)
-
-
-def _word(kind: Kind) -> str:
-    return f"{KINDS[kind].sign} {KINDS[kind].word}".strip()
-
-
-def _cell(entry: Entry, column: int) -> str:
-    if column == TIME:
-        return when(entry.time, time.time())
-    return (_word(entry.kind), entry.source, entry.text)[column - 1]
-
-
-def _colour(entry: Entry, column: int) -> str:
-    colours = theme.current()
-    if entry.kind is Kind.TROUBLE and column in (KIND, TEXT):
-        return colours.bad
-    return colours.text if column == TEXT else colours.muted

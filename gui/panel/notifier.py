@@ -8,6 +8,8 @@ from typing import Protocol
 
 from silx.gui import qt
 
+from penstock.gui.timers import later
+
 GATHER = 30
 """Milliseconds that changes are gathered: Tango sends one event per attribute, in groups."""
 
@@ -31,10 +33,7 @@ class Notifier(qt.QObject):
         self._lock = threading.Lock()
         self._pending = False
         self._closed = False
-        self._timer = qt.QTimer(self)
-        self._timer.setSingleShot(True)
-        self._timer.setInterval(GATHER)
-        self._timer.timeout.connect(self._deliver)
+        self._timer = later(self._deliver, self, GATHER)
         self._woken.connect(self._timer.start, qt.Qt.QueuedConnection)
         model.on_change(self._on_change)
 

@@ -8,6 +8,7 @@ import tango
 from silx.gui import qt
 
 from penstock.gui.background import Background
+from penstock.gui.layouts import STRETCH, in_column, in_row
 from penstock.gui.model.tango.device_name import BadDeviceName, checked
 from penstock.gui.model.tango.directory import find_devices, open_database
 from penstock.gui.panel.style import look, sheet
@@ -105,13 +106,5 @@ class OpenDialog(qt.QDialog):
         cancel.clicked.connect(self.reject)
         label = qt.QLabel("&Detector", self)
         label.setBuddy(self.name)
-        buttons = qt.QHBoxLayout()
-        buttons.addStretch(1)
-        buttons.addWidget(cancel)
-        buttons.addWidget(self._open)
-        layout = qt.QVBoxLayout(self)
-        layout.addWidget(label)
-        layout.addWidget(self.name)
-        layout.addWidget(self.list, 1)
-        layout.addWidget(self._says)
-        layout.addLayout(buttons)
+        buttons = in_row(STRETCH, cancel, self._open)
+        in_column(label, self.name, (self.list, 1), self._says, buttons, of=self, margins=None)

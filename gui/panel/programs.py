@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable
 
 from silx.gui import qt
 
@@ -12,19 +10,14 @@ from penstock.cluster.client import ControlClient
 from penstock.cluster.models import Part, Status
 from penstock.gui import theme
 from penstock.gui.background import Background
+from penstock.gui.layouts import STRETCH, in_column, in_row
+from penstock.gui.model.columns import Column
 from penstock.gui.panel.style import look, sheet
-from penstock.gui.panel.table import Table, wrapped
+from penstock.gui.panel.table import Rows, Table, wrapped
+from penstock.gui.timers import later
 
 BAD = frozenset({"away", "error", "unknown"})
 GOOD = frozenset({"running"})
-
-
-@dataclass(frozen=True)
-class Column:
-    """One column of the table."""
-
-    title: str
-    text: Callable[[Part], str]
 
 
 def _pods(part: Part) -> str:
@@ -81,50 +74,31 @@ MOST_WORKERS = 10_000
 ASKING = "Asking the control …"
 
 
-class ProgramRows(qt.QAbstractTableModel):
+class ProgramRows(Rows):
     """The parts, in the control's order."""
 
-    def __init__(self, parent: qt.QObject | None = None) -> None:
-        super().__init__(parent)
-        self._parts: list[Part] = []
-
-    def parts(self) -> Sequence[Part]:
-        """Return what is on show."""
-        return self._parts
+    sides = False
 
     def show_parts(self, parts: list[Part]) -> None:
         """Replace all; the selection stays where the parts are the same."""
-        if [each.name for each in parts] == [each.name for each in self._parts]:
-            self._parts = parts
+        if [each.name for each in parts] == [each.name for each in self._rows]:
+            self._rows = parts
             self.dataChanged.emit(self.index(0, 0), self.index(len(parts) - 1, len(COLUMNS) - 1))
             return
         self.beginResetModel()
-        self._parts = parts
+        self._rows = parts
         self.endResetModel()
 
-    def rowCount(self, parent: qt.QModelIndex | None = None) -> int:
-        """Qt's."""
-        return 0 if parent is not None and parent.isValid() else len(self._parts)
+    def ink(self, row: Part, column: int) -> str | None:
+        """Return the colour of a cell."""
+        if column != STATE:
+            return None
+        colours = theme.current()
+        return colours.bad if row.state in BAD else colours.good if row.state in GOOD else colours.text
 
-    def columnCount(self, parent: qt.QModelIndex | None = None) -> int:
-        """Qt's."""
-        return 0 if parent is not None and parent.isValid() else len(COLUMNS)
-
-    def headerData(self, section: int, orientation: int, role: int = qt.Qt.DisplayRole) -> Any:
-        """Qt's."""
-        shown = orientation == qt.Qt.Horizontal and role == qt.Qt.DisplayRole
-        return COLUMNS[section].title if shown else None
-
-    def data(self, index: qt.QModelIndex, role: int = qt.Qt.DisplayRole) -> Any:
-        """Qt's."""
-        part, text = self._parts[index.row()], COLUMNS[index.column()].text
-        if role == qt.Qt.DisplayRole:
-            return text(part)
-        if role == qt.Qt.ForegroundRole and index.column() == STATE:
-            colours = theme.current()
-            bad, good = part.state in BAD, part.state in GOOD
-            return qt.QBrush(qt.QColor(colours.bad if bad else colours.good if good else colours.text))
-        return wrapped(part.sentence) if role == qt.Qt.ToolTipRole else None
+    def tip(self, row: Part, column: int) -> str:
+        """Return the tool tip of a cell."""
+        return wrapped(row.sentence)
 
 
 class ProgramsDialog(qt.QDialog):
@@ -140,8 +114,7 @@ class ProgramsDialog(qt.QDialog):
         self._version: int | None = None
         self._question: qt.QMessageBox | None = None
         self._following, self._doing = Background(self), Background(self)
-        self._again = qt.QTimer(self)
-        self._again.setSingleShot(True)
+        self._again = later(self._follow, self)
         self.setWindowTitle(f"Programs on Kubernetes, by {url}")
         self.resize(*FIRST_SIZE)
         self.table = Table(self)
@@ -151,7 +124,7 @@ class ProgramsDialog(qt.QDialog):
         self.count = qt.QSpinBox(self)
         self.scale = qt.QPushButton("Set &workers", self)
         self._says = qt.QLabel(self)
-        self._rows = ProgramRows(self)
+        self._rows = ProgramRows(COLUMNS, self)
         self._lay_out()
         self._bind()
         self._offer()
@@ -165,7 +138,7 @@ class ProgramsDialog(qt.QDialog):
     def current(self) -> Part | None:
         """Return the part that the buttons are about."""
         index = self.table.currentIndex()
-        return self._rows.parts()[index.row()] if index.isValid() else None
+        return self._rows.rows()[index.row()] if index.isValid() else None
 
     def question(self) -> qt.QMessageBox | None:
         """Return the question that is open: whether to stop a program that takes a series."""
@@ -192,22 +165,12 @@ class ProgramsDialog(qt.QDialog):
         self._says.setTextInteractionFlags(qt.Qt.TextSelectableByMouse)
         close = qt.QPushButton("Close", self)
         close.clicked.connect(self.close)
-        buttons = qt.QHBoxLayout()
-        for each in (self.start, self.stop, self.restart, self.count, self.scale):
-            buttons.addWidget(each)
-        buttons.addStretch(1)
-        buttons.addWidget(close)
         for each in (self.start, self.stop, self.restart, self.scale, close):
             each.setAutoDefault(False)
-        layout = qt.QVBoxLayout(self)
-        layout.setContentsMargins(12, 10, 12, 10)
-        layout.setSpacing(8)
-        layout.addWidget(self.table, 1)
-        layout.addWidget(self._says)
-        layout.addLayout(buttons)
+        buttons = in_row(self.start, self.stop, self.restart, self.count, self.scale, STRETCH, close)
+        in_column((self.table, 1), self._says, buttons, of=self, margins=(12, 10, 12, 10), spacing=8)
 
     def _bind(self) -> None:
-        self._again.timeout.connect(self._follow)
         self.start.clicked.connect(lambda: self._do("Start", self._client.start))
         self.stop.clicked.connect(lambda: self._ask("Stop", self._client.stop))
         self.restart.clicked.connect(lambda: self._ask("Restart", self._client.restart))

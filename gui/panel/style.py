@@ -1,6 +1,8 @@
-"""The look of the panel's own widgets: one style sheet by their properties, in the theme's colours."""
+"""The look of the panel's own widgets, in the theme's colours; states as small pictures with a sign."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from silx.gui import qt
 
@@ -18,6 +20,21 @@ def look(widget: qt.QWidget, **properties: object) -> None:
         widget.style().unpolish(widget)
         widget.style().polish(widget)
         widget.update()
+
+
+def filter_line(hint: str, name: str, parent: qt.QWidget) -> qt.QLineEdit:
+    """Return a line for words that are searched, with a button that clears it.
+
+    Args:
+        hint: what stands in it while it is empty.
+        name: what it is called to those who cannot see it.
+        parent: widget to which it belongs.
+    """
+    line = qt.QLineEdit(parent)
+    line.setPlaceholderText(hint)
+    line.setClearButtonEnabled(True)
+    line.setAccessibleName(name)
+    return line
 
 
 def sheet() -> str:
@@ -57,3 +74,31 @@ def sheet() -> str:
         color: {colours.text}; }}
     QSplitter::handle {{ background: {colours.line}; }}
     """
+
+
+SIGNS: Mapping[str, str] = {
+    "running": "▶", "idle": "–", "notice": "!", "error": "✕", "fault": "✕", "away": "?", "connecting": "…",
+}  # fmt: skip
+"""Icons by kind of a `Message`."""
+SIZE = 16
+
+
+def state_icon(kind: str) -> qt.QIcon:
+    """Return the icon of a state by the kind of its message."""
+    scale = 2  # also sharp on a fine screen
+    picture = qt.QPixmap(SIZE * scale, SIZE * scale)
+    picture.setDevicePixelRatio(scale)
+    picture.fill(qt.Qt.transparent)
+    painter = qt.QPainter(picture)
+    painter.setRenderHint(qt.QPainter.Antialiasing)
+    painter.setBrush(qt.QColor(theme.current().state[kind]))
+    painter.setPen(qt.Qt.NoPen)
+    painter.drawRoundedRect(qt.QRectF(0.5, 0.5, SIZE - 1, SIZE - 1), 4, 4)
+    painter.setPen(qt.QColor("white"))
+    font = painter.font()
+    font.setPixelSize(10)
+    font.setBold(True)
+    painter.setFont(font)
+    painter.drawText(qt.QRectF(0, 0, SIZE, SIZE), qt.Qt.AlignCenter, SIGNS[kind])
+    painter.end()
+    return qt.QIcon(picture)

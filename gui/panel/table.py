@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Sequence
+from typing import Any
 
 from silx.gui import qt
 
 from penstock.gui import theme
+from penstock.gui.model.columns import Column
 
 MARGIN = 7
 """Pixels of a row beside its line of text."""
@@ -87,6 +90,67 @@ class Table(qt.QTableView):
             f"QHeaderView::section {{ background: {colours.panel}; color: {colours.muted}; border: 0;"
             f" border-bottom: 1px solid {colours.line}; padding: 5px 7px; }}"
         )
+
+
+class Rows(qt.QAbstractTableModel):
+    """What is listed, under the titles of its columns.
+
+    Args:
+        columns: what each says of a row.
+    """
+
+    sides = True
+    """True if titles stand at the same side as what is below them; else Qt puts them into the middle."""
+
+    def __init__(self, columns: Sequence[Column], parent: qt.QObject | None = None) -> None:
+        super().__init__(parent)
+        self._columns = columns
+        self._rows: list[Any] = []
+
+    def rows(self) -> Sequence[Any]:
+        """Return what is on show, from top to bottom."""
+        return self._rows
+
+    def ink(self, row: Any, column: int) -> str | None:
+        """Return the colour of a cell; `None`: that of all others."""
+        return None
+
+    def tip(self, row: Any, column: int) -> str:
+        """Return the tool tip of a cell."""
+        raise NotImplementedError
+
+    def rowCount(self, parent: qt.QModelIndex | None = None) -> int:
+        """Qt's."""
+        return 0 if parent is not None and parent.isValid() else len(self._rows)
+
+    def columnCount(self, parent: qt.QModelIndex | None = None) -> int:
+        """Qt's."""
+        return 0 if parent is not None and parent.isValid() else len(self._columns)
+
+    def headerData(self, section: int, orientation: int, role: int = qt.Qt.DisplayRole) -> Any:
+        """Qt's."""
+        if orientation != qt.Qt.Horizontal:
+            return None
+        column = self._columns[section]
+        if role == qt.Qt.TextAlignmentRole and self.sides:
+            return _side(column)
+        return {qt.Qt.DisplayRole: column.title, qt.Qt.ToolTipRole: column.tip or None}.get(role)
+
+    def data(self, index: qt.QModelIndex, role: int = qt.Qt.DisplayRole) -> Any:
+        """Qt's."""
+        row, column = self._rows[index.row()], self._columns[index.column()]
+        if role == qt.Qt.DisplayRole:
+            return column.text(row)
+        if role == qt.Qt.TextAlignmentRole:
+            return _side(column)
+        if role == qt.Qt.ToolTipRole:
+            return self.tip(row, index.column())
+        ink = self.ink(row, index.column()) if role == qt.Qt.ForegroundRole else None
+        return None if ink is None else qt.QBrush(qt.QColor(ink))
+
+
+def _side(column: Column) -> int:
+    return int((qt.Qt.AlignRight if column.right else qt.Qt.AlignLeft) | qt.Qt.AlignVCenter)
 
 
 def wrapped(text: str) -> str:

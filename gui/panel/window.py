@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 from silx.gui import qt
 
 from penstock.gui.banner import FailureStrip
-from penstock.gui.elsewhere import open_page, open_viewer
+from penstock.gui.elsewhere import open_page, start_viewer
 from penstock.gui.first_place import first_size
+from penstock.gui.layouts import in_column
 from penstock.gui.model.detector import DetectorModel
 from penstock.gui.model.preset_files import PresetFolders
 from penstock.gui.model.tango.device_name import key
@@ -16,8 +17,8 @@ from penstock.gui.model.texts.sentences import message
 from penstock.gui.panel import keyboard
 from penstock.gui.panel.detector_panel import DetectorPanel
 from penstock.gui.panel.fleet.page import FleetPage
-from penstock.gui.panel.icons import state_icon
 from penstock.gui.panel.open_dialog import OpenDialog
+from penstock.gui.panel.style import state_icon
 
 TITLE = "Penstock"
 FIRST_SIZE = (1280, 760)
@@ -53,11 +54,7 @@ class Window(qt.QMainWindow):
         self.tabs.currentChanged.connect(lambda _: self._show_title())
         self.failure = FailureStrip("panel", self)
         whole = qt.QWidget(self)
-        layout = qt.QVBoxLayout(whole)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addWidget(self.failure)
-        layout.addWidget(self.tabs)
+        in_column(self.failure, self.tabs, of=whole, spacing=0)
         self.setCentralWidget(whole)
         self._fleet = fleet
         if fleet is not None:
@@ -147,20 +144,11 @@ class Window(qt.QMainWindow):
             ended.deleteLater()
         self._closed.append(panel)
 
-    def _show_past(self) -> None:
+    def _of_panel(self, does: Callable[[DetectorPanel], object]) -> None:
+        """Do it with the detector on show, if there is one."""
         panel = self.tabs.currentWidget()
         if isinstance(panel, DetectorPanel):
-            panel.series.last.show_past()
-
-    def _show_programs(self) -> None:
-        panel = self.tabs.currentWidget()
-        if isinstance(panel, DetectorPanel):
-            panel.show_programs()
-
-    def _open_elsewhere(self, opens: Callable[[str], str]) -> None:
-        panel = self.tabs.currentWidget()
-        if isinstance(panel, DetectorPanel):
-            panel.open_elsewhere(opens)
+            does(panel)
 
     def _ask_open(self) -> None:
         dialog = OpenDialog(self)
@@ -206,22 +194,29 @@ class Window(qt.QMainWindow):
 
     def _menus(self) -> tuple[qt.QAction, qt.QAction]:
         bar = self.menuBar()
+
+        def of(does: Callable[[DetectorPanel], object]) -> Callable[[], None]:
+            return lambda: self._of_panel(does)
+
+        def opens(what: Callable[[str], str]) -> Callable[[], None]:
+            return of(lambda panel: panel.open_elsewhere(what))
+
         file = bar.addMenu("&File")
         self._action(file, "&Open a detector…", "Ctrl+O", self._ask_open)
         self._action(
             file, "&Close this detector", "Ctrl+W", lambda: self._close_tab(self.tabs.currentIndex())
         )
         file.addSeparator()
-        self._action(file, "Past &series…", "Ctrl+H", self._show_past)
+        self._action(file, "Past &series…", "Ctrl+H", of(lambda panel: panel.series.last.show_past()))
         file.addSeparator()
         self._action(file, "&Quit", "Ctrl+Q", self.close)
         view = bar.addMenu("&View")
         picture = self._switch(view, "Live &picture", "Ctrl+P", DetectorPanel.set_picture_shown)
         log = self._switch(view, "&Log", "Ctrl+L", DetectorPanel.set_log_shown)
         view.addSeparator()
-        self._action(view, "Open the &viewer", "Ctrl+E", lambda: self._open_elsewhere(open_viewer))
-        self._action(view, "Programs on &Kubernetes…", "Ctrl+K", self._show_programs)
-        self._action(view, "Open the receiver's &web page", "Ctrl+B", lambda: self._open_elsewhere(open_page))
+        self._action(view, "Open the &viewer", "Ctrl+E", opens(start_viewer))
+        self._action(view, "Programs on &Kubernetes…", "Ctrl+K", of(DetectorPanel.show_programs))
+        self._action(view, "Open the receiver's &web page", "Ctrl+B", opens(open_page))
         help_ = bar.addMenu("&Help")
         self._action(help_, "&Keyboard", "F1", lambda: keyboard.dialog(self).open())
         return picture, log

@@ -158,7 +158,7 @@ def test_an_idle_window_of_results(qtbot: Any, tmp_path: Path) -> None:
 
     def happens() -> None:
         view._refresh()
-        view._heading._tick()
+        view._tick()
 
     assert paintings(qtbot, happens) == []
     view.close()

@@ -7,10 +7,11 @@ from typing import TypeVar
 
 from silx.gui import qt
 
-from penstock.gui.live.actions.icons import icon
+from penstock.gui.live.actions.tool import Tool
 from penstock.gui.live.drawing.blocks import Reduction
 from penstock.gui.live.drawing.levels import CHOICES, Scale
 from penstock.gui.live.plot.look import COLOUR_MAPS, Look
+from penstock.gui.number_fields import choice_box
 
 T = TypeVar("T")
 
@@ -33,17 +34,14 @@ def choice(
         changed: signal after which the value may be another.
         parent: widget to which it belongs.
     """
-    box = qt.QComboBox(parent)
-    box.addItems(list(entries))
-    box.setToolTip(tip)
+    box = choice_box(entries, tip, parent)
     box.setFocusPolicy(qt.Qt.TabFocus)  # the keys of the view stay the view's after a choice
 
     def follow() -> None:
         now = get()
         texts = [text for text, value in entries.items() if value == now]
-        blocked = box.blockSignals(True)
-        box.setCurrentIndex(box.findText(texts[0]) if texts else -1)
-        box.blockSignals(blocked)
+        with qt.QSignalBlocker(box):
+            box.setCurrentIndex(box.findText(texts[0]) if texts else -1)
 
     box.currentTextChanged.connect(lambda text: set_(entries[text]) if text else None)
     changed.connect(follow)
@@ -70,26 +68,6 @@ def scale_choice(look: Look, parent: qt.QWidget | None = None) -> qt.QComboBox:
     )
 
 
-class LogColours(qt.QAction):
-    """Checked: colours are logarithmic."""
-
-    def __init__(self, look: Look, parent: qt.QObject | None = None) -> None:
-        super().__init__("Log", parent)
-        self.setShortcut("L")
-        self.setCheckable(True)
-        self._look = look
-        self.toggled.connect(self._set)
-        look.changed.connect(self._follow)
-        self._follow()
-
-    def _set(self, on: bool) -> None:
-        if on != (self._look.scale() is Scale.LOG):
-            self._look.set_scale(Scale.LOG if on else Scale.LIN)
-
-    def _follow(self) -> None:
-        self.setChecked(self._look.scale() is Scale.LOG)
-
-
 PERCENTILES_TIP = (
     "Levels follow each frame: so much of the whole frame, as this window draws it, is below the first and "
     "the last colour. 0 – 100 %: from the least to the greatest valid pixel"
@@ -100,50 +78,6 @@ def percentiles_choice(look: Look, parent: qt.QWidget | None = None) -> qt.QComb
     """Return the tool."""
     entries = {f"{each.low:g} – {each.high:g} %": each for each in CHOICES}
     return choice(entries, PERCENTILES_TIP, look.percentiles, look.set_percentiles, look.changed, parent)
-
-
-class Autoscale(qt.QAction):
-    """Checked: the levels follow each frame."""
-
-    def __init__(self, look: Look, parent: qt.QObject | None = None) -> None:
-        super().__init__("Autoscale", parent)
-        self.setIcon(icon("fa5s.adjust"))
-        self.setToolTip(
-            "Levels follow each frame (A), between the chosen percentiles of the whole frame as this window "
-            "draws it, whatever is zoomed to; off, they stay as they are. Dragging a level on the histogram "
-            "switches it off"
-        )
-        self.setShortcut("A")
-        self.setCheckable(True)
-        self._look = look
-        self.toggled.connect(self._set)
-        look.changed.connect(self._follow)
-        self._follow()
-
-    def _set(self, on: bool) -> None:
-        if on != self._look.is_autoscale():
-            self._look.set_autoscale(on)
-
-    def _follow(self) -> None:
-        self.setChecked(self._look.is_autoscale())
-
-
-class LevelsInSight(qt.QAction):
-    """Takes the levels from what is zoomed to; they stay until Autoscale is switched on.
-
-    Args:
-        take: takes them.
-    """
-
-    def __init__(self, take: Callable[[], None], parent: qt.QObject | None = None) -> None:
-        super().__init__("Levels of what is in sight", parent)
-        self.setIcon(icon("fa5s.search"))
-        self.setToolTip(
-            "Take the levels from what is zoomed to (V), between the chosen percentiles; they stay until "
-            "Autoscale (A) is switched on, which takes them from the whole frame"
-        )
-        self.setShortcut("V")
-        self.triggered.connect(lambda _=False: take())
 
 
 REDUCTION_TIP = (
@@ -165,23 +99,69 @@ def reduction_choice(look: Look, parent: qt.QWidget | None = None) -> qt.QComboB
     )
 
 
-class ShowMask(qt.QAction):
-    """Checked: invalid and saturated pixels have colours of their own."""
+class LookSwitch(Tool):
+    """Checked: something of the look is switched on, by this or by anything else."""
 
-    def __init__(self, look: Look, parent: qt.QObject | None = None) -> None:
-        super().__init__("Mask", parent)
-        self.setIcon(icon("fa5s.eye-slash"))
-        self.setToolTip("Show invalid pixels (grey) and saturated ones (pink) (M); autoscale leaves both out")
-        self.setShortcut("M")
-        self.setCheckable(True)
-        self._look = look
+    def __init__(
+        self, name: str, picture: str, tip: str, key: str, look: Look, is_on: Callable[[], bool],
+        switch: Callable[[bool], None], parent: qt.QObject | None,
+    ) -> None:  # fmt: skip
+        super().__init__(name, picture, tip, parent, key, checkable=True)
+        self._is_on, self._switch = is_on, switch
         self.toggled.connect(self._set)
         look.changed.connect(self._follow)
         self._follow()
 
     def _set(self, on: bool) -> None:
-        if on != self._look.is_mask_shown():
-            self._look.set_mask_shown(on)
+        if on != self._is_on():
+            self._switch(on)
 
     def _follow(self) -> None:
-        self.setChecked(self._look.is_mask_shown())
+        self.setChecked(self._is_on())
+
+
+def log_colours(look: Look, parent: qt.QObject | None = None) -> Tool:
+    """Return the tool. Checked: colours are logarithmic."""
+    return LookSwitch(
+        "Log", "", "", "L", look, lambda: look.scale() is Scale.LOG,
+        lambda on: look.set_scale(Scale.LOG if on else Scale.LIN), parent,
+    )  # fmt: skip
+
+
+AUTOSCALE_TIP = (
+    "Levels follow each frame (A), between the chosen percentiles of the whole frame as this window draws "
+    "it, whatever is zoomed to; off, they stay as they are. Dragging a level on the histogram switches it off"
+)
+
+
+def autoscale(look: Look, parent: qt.QObject | None = None) -> Tool:
+    """Return the tool. Checked: the levels follow each frame."""
+    return LookSwitch(
+        "Autoscale", "fa5s.adjust", AUTOSCALE_TIP, "A", look, look.is_autoscale, look.set_autoscale, parent
+    )
+
+
+MASK_TIP = "Show invalid pixels (grey) and saturated ones (pink) (M); autoscale leaves both out"
+
+
+def show_mask(look: Look, parent: qt.QObject | None = None) -> Tool:
+    """Return the tool. Checked: invalid and saturated pixels have colours of their own."""
+    return LookSwitch(
+        "Mask", "fa5s.eye-slash", MASK_TIP, "M", look, look.is_mask_shown, look.set_mask_shown, parent
+    )
+
+
+def levels_in_sight(take: Callable[[], None], parent: qt.QObject | None = None) -> Tool:
+    """Return the tool that takes the levels from what is zoomed to; they stay until Autoscale is switched on.
+
+    Args:
+        take: takes them.
+        parent: widget to which it belongs.
+    """
+    tool = Tool(
+        "Levels of what is in sight", "fa5s.search",
+        "Take the levels from what is zoomed to (V), between the chosen percentiles; they stay until "
+        "Autoscale (A) is switched on, which takes them from the whole frame", parent, "V",
+    )  # fmt: skip
+    tool.triggered.connect(lambda _=False: take())
+    return tool

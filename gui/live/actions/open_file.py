@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import qtawesome  # type: ignore[import-untyped]
 from silx.gui import qt
 
-from penstock.gui import theme
+from penstock.gui.live.actions.tool import Tool
 
 FILTERS = (
     "Frames (*.h5 *.hdf5 *.nxs *.cxi *.cbf *.tif *.tiff *.edf)",
@@ -16,7 +15,7 @@ FILTERS = (
 )
 
 
-class OpenFile(qt.QAction):
+class OpenFile(Tool):
     """Asks for files, and hands each of them over.
 
     Args:
@@ -25,12 +24,8 @@ class OpenFile(qt.QAction):
     """
 
     def __init__(self, opens: Callable[[str], None], here: Callable[[], str], parent: qt.QWidget) -> None:
-        super().__init__("Open", parent)
-        self.setToolTip(
-            "Open a file of frames: HDF5 (series, scan, NXdata, DECTRIS), CBF, TIFF, EDF (Ctrl+O)"
-        )
-        self.setShortcut(qt.QKeySequence.Open)
-        self.setIcon(qtawesome.icon("fa5s.folder-open", color=theme.current().text))
+        tip = "Open a file of frames: HDF5 (series, scan, NXdata, DECTRIS), CBF, TIFF, EDF (Ctrl+O)"
+        super().__init__("Open", "fa5s.folder-open", tip, parent, qt.QKeySequence.Open)
         self._opens, self._here = opens, here
         self.triggered.connect(self._ask)
 
@@ -47,19 +42,17 @@ def dropped_files(data: qt.QMimeData) -> list[str]:
     return [url.toLocalFile() for url in data.urls() if url.isLocalFile()]
 
 
-class Reload(qt.QAction):
-    """Reads the file on show again; the frame on show stays the same.
+def reload_file(reload: Callable[[], None], parent: qt.QWidget) -> Tool:
+    """Return the tool that reads the file on show again; the frame on show stays the same.
 
     Args:
         reload: does it.
+        parent: widget to which it belongs.
     """
-
-    def __init__(self, reload: Callable[[], None], parent: qt.QWidget) -> None:
-        super().__init__("Reload", parent)
-        self.setToolTip("Read the file again; one that Penstock is writing is followed by itself (F5)")
-        self.setShortcut(qt.QKeySequence.Refresh)
-        self.setIcon(qtawesome.icon("fa5s.sync-alt", color=theme.current().text))
-        self.triggered.connect(lambda _=False: reload())
+    tip = "Read the file again; one that Penstock is writing is followed by itself (F5)"
+    tool = Tool("Reload", "fa5s.sync-alt", tip, parent, qt.QKeySequence.Refresh)
+    tool.triggered.connect(lambda _=False: reload())
+    return tool
 
 
 IMAGES_WIDTH = 220
@@ -82,9 +75,8 @@ class ImagesChoice(qt.QComboBox):
 
     def show_choices(self, names: Sequence[str], chosen: str) -> None:
         """Offer these."""
-        blocked = self.blockSignals(True)
-        if list(names) != [self.itemText(place) for place in range(self.count())]:
-            self.clear()
-            self.addItems(list(names))
-        self.setCurrentText(chosen)
-        self.blockSignals(blocked)
+        with qt.QSignalBlocker(self):
+            if list(names) != [self.itemText(place) for place in range(self.count())]:
+                self.clear()
+                self.addItems(list(names))
+            self.setCurrentText(chosen)

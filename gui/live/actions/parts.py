@@ -7,7 +7,7 @@ from typing import Literal
 
 from silx.gui import qt
 
-from penstock.gui.live.actions.icons import icon
+from penstock.gui.live.actions.tool import Tool
 
 Form = Literal["whole", "tile", "bare"]
 
@@ -47,55 +47,39 @@ class Forms:
             part.setVisible(shown)
 
 
-class Figures(qt.QAction):
-    """If checked, frame, series, account and rates are shown next to the picture."""
-
-    def __init__(self, parent: qt.QObject | None = None) -> None:
-        super().__init__("Figures", parent)
-        self.setIcon(icon("fa5s.list-ul"))
-        self.setToolTip("Frame, series, account and rates in figures")
-        self.setCheckable(True)
+def figures(parent: qt.QObject) -> Tool:
+    """Return the switch for frame, series, account and rates beside the picture."""
+    tip = "Frame, series, account and rates in figures"
+    return Tool("Figures", "fa5s.list-ul", tip, parent, checkable=True)
 
 
-class ShowHistogram(qt.QAction):
-    """Checked: the histogram is shown, on which the levels are dragged."""
-
-    def __init__(self, parent: qt.QObject | None = None) -> None:
-        super().__init__("Levels", parent)
-        self.setIcon(icon("fa5s.chart-bar"))
-        self.setToolTip(
-            "Histogram beside the colour bar (H): drag its lines, or type a number, to set the levels"
-        )
-        self.setShortcut("H")
-        self.setCheckable(True)
+def show_histogram(parent: qt.QObject) -> Tool:
+    """Return the switch for the histogram, on which the levels are dragged."""
+    tip = "Histogram beside the colour bar (H): drag its lines, or type a number, to set the levels"
+    return Tool("Levels", "fa5s.chart-bar", tip, parent, "H", checkable=True)
 
 
-class ShowMeasure(qt.QAction):
-    """Checked: figures, beam, profiles and masks are below the picture, or in a window of their own."""
+class ShowDock(Tool):
+    """Checked: what is measured or listed is below the picture, or in a window of its own."""
 
-    def __init__(self, dock: qt.QDockWidget, forms: Forms, parent: qt.QObject | None = None) -> None:
-        super().__init__("Measure", parent)
-        self.setIcon(icon("fa5s.ruler-combined"))
-        self.setToolTip(
-            "Measure in the picture (G): counts of a rectangle, beam centre, resolution and rings, profiles, "
-            "masks and backgrounds"
-        )
-        self.setShortcut("G")
-        self.setCheckable(True)
+    def __init__(
+        self, name: str, picture: str, tip: str, key: str, dock: qt.QDockWidget, forms: Forms
+    ) -> None:
+        super().__init__(name, picture, tip, dock, key, checkable=True)
         self.toggled.connect(lambda on: forms.show(dock, on))
         dock.visibilityChanged.connect(lambda _: forms.hides(dock) or self.setChecked(not dock.isHidden()))
 
 
-class ShowRegions(qt.QAction):
-    """Checked: the regions of interest are listed below the picture, and can be changed."""
+def show_measure(dock: qt.QDockWidget, forms: Forms) -> Tool:
+    """Return the switch for figures, beam, profiles and masks."""
+    tip = (
+        "Measure in the picture (G): counts of a rectangle, beam centre, resolution and rings, profiles, "
+        "masks and backgrounds"
+    )
+    return ShowDock("Measure", "fa5s.ruler-combined", tip, "G", dock, forms)
 
-    def __init__(self, dock: qt.QDockWidget, forms: Forms, parent: qt.QObject | None = None) -> None:
-        super().__init__("Regions", parent)
-        self.setIcon(icon("fa5s.object-ungroup"))
-        self.setToolTip(
-            "Regions of interest (R): sums, means and maxima of rectangles; add, move, rename, delete"
-        )
-        self.setShortcut("R")
-        self.setCheckable(True)
-        self.toggled.connect(lambda on: forms.show(dock, on))
-        dock.visibilityChanged.connect(lambda _: forms.hides(dock) or self.setChecked(not dock.isHidden()))
+
+def show_regions(dock: qt.QDockWidget, forms: Forms) -> Tool:
+    """Return the switch for the list of regions of interest, in which they can be changed."""
+    tip = "Regions of interest (R): sums, means and maxima of rectangles; add, move, rename, delete"
+    return ShowDock("Regions", "fa5s.object-ungroup", tip, "R", dock, forms)

@@ -12,6 +12,7 @@ from silx.gui import qt
 from penstock.gui.live.measure.beam.turned import NOT_ASKED, Step, Turned
 from penstock.gui.live.sources.source import Away, Refused, Source
 from penstock.gui.live.threads import Worker
+from penstock.gui.timers import later
 from penstock.receiver.client import LastFrame
 from penstock.receiver.models import Geometry, Rectangle, Scan
 
@@ -79,10 +80,7 @@ class Facts(qt.QObject):
         self._known: set[str] = set()
         worker.done.connect(self._take, qt.Qt.QueuedConnection)
         worker.failed.connect(self._fail, qt.Qt.QueuedConnection)
-        self._again = qt.QTimer(self)
-        self._again.setSingleShot(True)
-        self._again.setInterval(AGAIN)
-        self._again.timeout.connect(self._ask)
+        self._again = later(self._ask, self, AGAIN)
 
     def follow(self, source: Source | None, series: str, channels: Sequence[str]) -> None:
         """Ask for what is known of this series, unless that was asked already."""

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import qtawesome  # type: ignore[import-untyped]
 from silx.gui import qt
 from silx.gui.plot.items.roi import RectangleROI, RegionOfInterest
 from silx.gui.plot.tools.roi import RegionOfInterestManager
 
-from penstock.gui import theme
+from penstock.gui.live.actions.tool import Tool
 from penstock.gui.live.plot.image_plot import ImagePlot
 from penstock.gui.live.regions.model import rectangle
 from penstock.receiver.models import Rectangle
@@ -127,14 +126,10 @@ class RectangleTool(OneShape):
         self.put(shape)
 
 
-class DrawRectangle(qt.QAction):
-    """Checked: the next drag in the picture draws it."""
-
-    def __init__(self, tool: RectangleTool, parent: qt.QObject | None = None) -> None:
-        super().__init__("Rectangle", parent)
-        self.setIcon(qtawesome.icon("fa5s.vector-square", color=theme.current().text))
-        self.setToolTip("Measure a rectangle (B): press, then drag in the picture")
-        self.setShortcut("B")
-        self.setCheckable(True)
-        self.triggered.connect(tool.draw)
-        tool.drawing.connect(self.setChecked)
+def draw_rectangle(rectangle: RectangleTool, parent: qt.QObject | None = None) -> Tool:
+    """Return the switch. Checked: the next drag in the picture draws the rectangle."""
+    tip = "Measure a rectangle (B): press, then drag in the picture"
+    tool = Tool("Rectangle", "fa5s.vector-square", tip, parent, "B", checkable=True)
+    tool.triggered.connect(rectangle.draw)
+    rectangle.drawing.connect(tool.setChecked)
+    return tool

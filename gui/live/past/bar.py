@@ -9,6 +9,7 @@ from silx.gui import qt
 
 from penstock.gui import theme
 from penstock.gui.labels import BriefLabel
+from penstock.gui.layouts import in_row
 from penstock.gui.live.past.slider import FARTHEST, FrameSlider
 from penstock.gui.number_fields import select_whole
 
@@ -29,16 +30,14 @@ class FrameNumber(qt.QSpinBox):
     def show_value(self, value: int) -> None:
         """Show the frame on show; nobody is told."""
         if value != self.value() or self.text() != self.textFromValue(value):  # Qt draws it in any case
-            blocked = self.blockSignals(True)
-            self.setValue(value)
-            self.blockSignals(blocked)
+            with qt.QSignalBlocker(self):
+                self.setValue(value)
 
     def offer(self, first: int, last: int) -> None:
         """Take numbers between these; nobody is told."""
         if (first, last) != (self.minimum(), self.maximum()):
-            blocked = self.blockSignals(True)
-            self.setRange(first, last)
-            self.blockSignals(blocked)
+            with qt.QSignalBlocker(self):
+                self.setRange(first, last)
 
     def textFromValue(self, value: int) -> str:
         """Return what is read; Qt writes it again whenever the field is shown or enabled."""
@@ -174,9 +173,8 @@ class PastBar(qt.QWidget):
         """Show which frame is on show, or asked for, and its status in words; `None`: none on offer is."""
         self.slider.set_placed(index is not None)
         if not self.slider.isSliderDown():
-            blocked = self.slider.blockSignals(True)
-            self.slider.setValue(min(self.slider.minimum() if index is None else index, FARTHEST))
-            self.slider.blockSignals(blocked)
+            with qt.QSignalBlocker(self.slider):
+                self.slider.setValue(min(self.slider.minimum() if index is None else index, FARTHEST))
         if self.number.set_placed(index is not None) or not self.number.hasFocus():
             self.number.show_value(min(self.slider.value() if index is None else index, FARTHEST))
         self._status = status
@@ -230,16 +228,14 @@ class PastBar(qt.QWidget):
         self._keys.addAction(action)
 
     def _lay_out(self, actions: list[qt.QAction], compact: bool) -> None:
-        row = qt.QHBoxLayout(self)
-        row.setContentsMargins(8, 1, 8, 1)
-        row.setSpacing(1 if compact else 3)
+        buttons = []
         for action in actions:
             button = qt.QToolButton(self)
             button.setDefaultAction(action)
             button.setAutoRaise(True)
             button.setIconSize(qt.QSize(12, 12))
             button.setFocusPolicy(qt.Qt.TabFocus)
-            row.addWidget(button)
+            buttons.append(button)
         self.number.setButtonSymbols(qt.QSpinBox.NoButtons)
         self.number.setGroupSeparatorShown(True)
         self.number.setKeyboardTracking(False)
@@ -256,10 +252,11 @@ class PastBar(qt.QWidget):
             f"QToolButton {{ padding: 0 8px; border: 1px solid {self._theme.line}; border-radius: 3px;"
             f" color: {self._theme.text}; }} QToolButton:checked {{ background: {self._theme.pressed}; }}"
         )
-        row.addWidget(self.slider, 1)
-        for widget in (self.number, self._of, self.live):
-            row.addWidget(widget)
+        in_row(
+            *buttons, (self.slider, 1), self.number, self._of, self.live,
+            of=self, margins=(8, 1, 8, 1), spacing=1 if compact else 3,
+        )  # fmt: skip
         self._of.setVisible(not compact)
-        for place in range(row.count()):
-            row.itemAt(place).widget().setFixedHeight(_HEIGHT)
+        for widget in (*buttons, self.slider, self.number, self._of, self.live):
+            widget.setFixedHeight(_HEIGHT)
         self.say("")

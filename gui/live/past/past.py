@@ -6,6 +6,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import replace
+from typing import cast, get_args
 
 from silx.gui import qt
 
@@ -14,6 +15,7 @@ from penstock.gui.live.past.bar import PastBar
 from penstock.gui.live.sources import ranges
 from penstock.gui.live.sources.follower import Snapshot
 from penstock.gui.live.sources.source import NoAnswer, Part, Refused, Source
+from penstock.gui.timers import later
 from penstock.receiver.client import LastFrame
 from penstock.receiver.models import Fate, FrameStatus, Lost, Status
 
@@ -68,10 +70,6 @@ class Kept:
         return min(self._frames, key=lambda each: abs(each - index), default=None)
 
 
-_FATES: dict[str, Fate] = {
-    "missing": "missing", "corrupt": "corrupt", "discarded": "discarded", "not_triggered": "not_triggered",
-    "partial": "partial",
-}  # fmt: skip
 NOT_KEPT = "of a live series only what a window has shown is kept, by the window"
 
 OF_BEFORE = "of the series before"
@@ -115,9 +113,7 @@ class Past(qt.QObject):
         self._wish: Wish | None = None
         self._trouble = ""
         self._began = 0.0
-        self._next = qt.QTimer(self)
-        self._next.setSingleShot(True)
-        self._next.timeout.connect(self._go_on)
+        self._next = later(self._go_on, self)
         self.asker = Asker()  # outlives the widget by the request under way
         self.asker.got.connect(self._take, qt.Qt.QueuedConnection)
         self.asker.failed.connect(self._fail, qt.Qt.QueuedConnection)
@@ -197,6 +193,10 @@ class Past(qt.QObject):
     def stop_playing(self) -> None:
         """Play no further, as while the window is hidden."""
         self.bar.stop_playing()
+
+    def is_running(self) -> bool:
+        """Return whether the thread lives."""
+        return self.asker.is_running()
 
     def ask_to_stop(self) -> None:
         """End the thread, without waiting for it."""
@@ -353,8 +353,8 @@ class Past(qt.QObject):
             return
         self._wish, self._trouble = None, str(error)
         kind = error.kind if isinstance(error, Refused) else ""
-        if kind in _FATES and wish.stop is None:
-            self._add(wish.index, _FATES[kind])
+        if kind in get_args(Fate) and wish.stop is None:
+            self._add(wish.index, cast(Fate, kind))
             if self.bar.is_playing():
                 self._go_on()
                 return

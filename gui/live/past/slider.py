@@ -41,9 +41,8 @@ class FrameSlider(qt.QSlider):
         """Offer these frames; those after `known`, if that is given, have not arrived yet."""
         last = min(max(first, last), FARTHEST)
         if (first, last) != (self.minimum(), self.maximum()):
-            blocked = self.blockSignals(True)
-            self.setRange(min(first, FARTHEST), last)
-            self.blockSignals(blocked)
+            with qt.QSignalBlocker(self):
+                self.setRange(min(first, FARTHEST), last)
             self._marks = None
         if known != self._known:
             self._known = known

@@ -12,6 +12,8 @@ from silx.gui.plot import PlotWidget
 from silx.gui.plot.backends.BackendMatplotlib import BackendMatplotlib
 from silx.gui.utils.matplotlib import DefaultTickFormatter
 
+from penstock.gui import theme
+
 _WHOLE_PART = re.compile(r"\d+")
 _FORMULA = "$\\mathdefault{", "}$"
 
@@ -38,6 +40,16 @@ def use_plain(plot: PlotWidget) -> None:
         for axis in (backend.ax.xaxis, backend.ax.yaxis, backend.ax2.yaxis):
             axis.set_major_formatter(_Plain())
             axis.get_offset_text().set_weight("normal")
+
+
+def dress(plot: PlotWidget, ground: str) -> None:
+    """Give a plot the colours of the theme, and no title; `ground`: colour around the axes."""
+    colours = theme.current()
+    plot.setBackgroundColor(ground)
+    plot.setDataBackgroundColor(colours.beside)
+    plot.setForegroundColor(colours.muted)
+    plot.setGridColor(colours.line)
+    plot.setGraphTitle("")
 
 
 _NUMBERS = 9

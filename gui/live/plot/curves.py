@@ -14,10 +14,10 @@ from silx.gui.plot import PlotWidget
 from silx.gui.plot import items as silx_items
 
 from penstock.gui import theme
-from penstock.gui.live.plot.axes import use_plain
+from penstock.gui.layouts import in_column
+from penstock.gui.live.plot.axes import dress, use_plain
 
-_LEFT, _BOTTOM, _RIGHT, _TOP = 90, 44, 30, 34
-"""Margins around the axes: pixels of the screen. On the right half of the last number is beyond the axis."""
+_MARGINS = (90, 34, 30, 44)
 _LEAST = 200, 120
 """Pixels, width and height."""
 _ROOM = 0.25
@@ -56,32 +56,63 @@ class OverAxes(silx_items.Curve):
         return renderer
 
 
-class RegionCurve(PlotWidget):
-    """Curves over frames, times or a motor."""
+class LinePlot(PlotWidget):
+    """A plot of lines in the colours of the theme, which reads them under the cursor.
+
+    Args:
+        margins: left, upper, right and lower one around the axes: pixels of the screen. On the right half of
+            the last number is beyond the axis.
+        ground: colour around the axes.
+    """
 
     read = qt.Signal(str)
-    """What is under the cursor: a sentence; "" beside the curves."""
+    """What is under the cursor; "" beside the lines."""
 
-    def __init__(self, parent: qt.QWidget | None = None) -> None:
+    def __init__(
+        self, margins: tuple[int, int, int, int], ground: str, parent: qt.QWidget | None = None
+    ) -> None:
         super().__init__(parent, backend="mpl")
-        self._curves: tuple[Curve, ...] = ()
-        self._lines: dict[str, OverAxes] = {}
+        self._margins = margins
         self._kind: object = None
-        self.unit = "frame"
-        """What the values are numbered by."""
-        colours = theme.current()
-        self.setBackgroundColor(colours.panel)
-        self.setDataBackgroundColor(colours.beside)
-        self.setForegroundColor(colours.muted)
-        self.setGridColor(colours.line)
-        self.setGraphTitle("")
+        dress(self, ground)
         use_plain(self)
         # An offset, as matplotlib would write above the axis, is longer than the margin beside it.
         self.getBackend().ax.yaxis.get_major_formatter().set_useOffset(False)
         self.setMinimumSize(*_LEAST)
+        self.sigPlotSignal.connect(self._follow_cursor)
+
+    def text_at(self, x: float) -> str:
+        """Return what is nearest to this place; "" if nothing is."""
+        raise NotImplementedError
+
+    def _follow_cursor(self, event: dict[str, object]) -> None:
+        if event["event"] == "mouseMoved":
+            self.read.emit(self.text_at(float(event["x"])))  # type: ignore[arg-type]
+
+    def leaveEvent(self, event: qt.QEvent) -> None:
+        """The cursor has left."""
+        super().leaveEvent(event)
+        self.read.emit("")
+
+    def resizeEvent(self, event: qt.QResizeEvent) -> None:
+        """Keep the axes' labels whole: silx' margins are parts of the width, text is not."""
+        super().resizeEvent(event)
+        width, height = max(self.width(), 150), max(self.height(), 100)
+        left, upper, right, lower = self._margins
+        self.setAxesMargins(left / width, upper / height, right / width, lower / height)
+
+
+class RegionCurve(LinePlot):
+    """Curves over frames, times or a motor."""
+
+    def __init__(self, parent: qt.QWidget | None = None) -> None:
+        super().__init__(_MARGINS, theme.current().panel, parent)
+        self._curves: tuple[Curve, ...] = ()
+        self._lines: dict[str, OverAxes] = {}
+        self.unit = "frame"
+        """What the values are numbered by."""
         self.setSizePolicy(qt.QSizePolicy.Ignored, qt.QSizePolicy.Ignored)
         self.setAccessibleName("Values of regions per frame")
-        self.sigPlotSignal.connect(self._follow_cursor)
 
     def show_curves(
         self, curves: Sequence[Curve], x_label: str, y_label: str, kind: object = None, least: float = 0.0
@@ -150,10 +181,6 @@ class RegionCurve(PlotWidget):
     def _chosen(self) -> Curve | None:
         return next((curve for curve in self._curves if curve.chosen), None)
 
-    def _follow_cursor(self, event: dict[str, object]) -> None:
-        if event["event"] == "mouseMoved":
-            self.read.emit(self.text_at(float(event["x"])))  # type: ignore[arg-type]
-
     def text_at(self, x: float) -> str:
         """Return what the chosen curve has nearest to this place; "" without one."""
         curve = self._chosen() or (self._curves[0] if self._curves else None)
@@ -164,17 +191,6 @@ class RegionCurve(PlotWidget):
         if not np.isfinite(away[place]):
             return ""
         return f"{self.unit} {curve.frames[place]:,}   {curve.name}: {curve.y[place]:,.6g}"
-
-    def leaveEvent(self, event: qt.QEvent) -> None:
-        """The cursor has left."""
-        super().leaveEvent(event)
-        self.read.emit("")
-
-    def resizeEvent(self, event: qt.QResizeEvent) -> None:
-        """Keep the axes' labels whole: silx' margins are parts of the width, text is not."""
-        super().resizeEvent(event)
-        width, height = max(self.width(), 150), max(self.height(), 100)
-        self.setAxesMargins(_LEFT / width, _TOP / height, _RIGHT / width, _BOTTOM / height)
 
 
 class CurvePlace(qt.QWidget):
@@ -195,7 +211,7 @@ class CurvePlace(qt.QWidget):
         self._is_made = False
         self.setMinimumSize(*_LEAST)
         self.setSizePolicy(qt.QSizePolicy.Ignored, qt.QSizePolicy.Ignored)
-        qt.QVBoxLayout(self).setContentsMargins(0, 0, 0, 0)
+        in_column(of=self)
 
     @cached_property
     def curve(self) -> RegionCurve:

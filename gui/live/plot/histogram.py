@@ -6,6 +6,7 @@ import numpy as np
 from silx.gui import qt
 
 from penstock.gui import theme
+from penstock.gui.layouts import in_column
 from penstock.gui.live.drawing.levels import Histogram, Levels, Scale
 from penstock.gui.live.plot.look import Look
 from penstock.gui.number_fields import read_number, select_whole
@@ -30,11 +31,7 @@ class LevelsTool(qt.QWidget):
         self._look = look
         self.bins = Bins(look, self)
         self.high, self.low = self._field("greatest"), self._field("least")
-        lines = qt.QVBoxLayout(self)
-        lines.setContentsMargins(4, 6, 0, 6)
-        lines.setSpacing(3)
-        for widget in (self.high, self.bins, self.low):
-            lines.addWidget(widget, 1 if widget is self.bins else 0)
+        in_column(self.high, (self.bins, 1), self.low, of=self, margins=(4, 6, 0, 6), spacing=3)
         self.setFixedWidth(WIDTH)
         look.colormap.sigChanged.connect(self._show_levels)
         self._show_levels()

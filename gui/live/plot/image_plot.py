@@ -20,9 +20,10 @@ from penstock.gui.live.drawing.picture import Picture, Port, draw, levels_of
 from penstock.gui.live.drawing.pixels import flags_of
 from penstock.gui.live.drawing.span import span
 from penstock.gui.live.drawing.whole import Whole
-from penstock.gui.live.plot.axes import use_plain
+from penstock.gui.live.plot.axes import dress, use_plain
 from penstock.gui.live.plot.look import Look
 from penstock.gui.live.threads import Worker
+from penstock.gui.timers import later
 from penstock.receiver.client import LastFrame
 from penstock.receiver.validity.pixels import Flag
 
@@ -101,10 +102,7 @@ class ImagePlot(PlotWidget):
         self._painter = Worker("penstock-painter")  # outlives the widget by the picture under way
         self._painter.done.connect(self._take_picture, qt.Qt.QueuedConnection)
         self._painter.failed.connect(self._take_failure, qt.Qt.QueuedConnection)
-        self._order_due = qt.QTimer(self)
-        self._order_due.setSingleShot(True)
-        self._order_due.setInterval(0)
-        self._order_due.timeout.connect(self._order)
+        self._order_due = later(self._order, self)
         use_plain(self)
         self._lay_out()
         self.sigPlotSignal.connect(self._follow_cursor)
@@ -422,9 +420,5 @@ class ImagePlot(PlotWidget):
         self.setKeepDataAspectRatio(True)
         self.getYAxis().setInverted(True)
         self._name_axes("column (pixel)", "row (pixel)")
-        self.setGraphTitle("")
-        self.setBackgroundColor(theme.current().window)
-        self.setDataBackgroundColor(theme.current().beside)
-        self.setForegroundColor(theme.current().muted)
-        self.setGridColor(theme.current().line)
+        dress(self, theme.current().window)
         self.setInteractiveMode("zoom")

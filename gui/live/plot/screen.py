@@ -12,6 +12,7 @@ from collections.abc import Callable
 from silx.gui import qt
 
 from penstock.gui.live.plot.image_plot import ImagePlot
+from penstock.gui.timers import later
 from penstock.receiver.client import LastFrame
 
 SPAN = 3.0
@@ -55,10 +56,8 @@ class Idle(qt.QObject):
     def __init__(self, then: Callable[[], None], parent: qt.QObject | None = None) -> None:
         super().__init__(parent)
         self._then = then
-        self._timer = qt.QTimer(self)
-        self._timer.setSingleShot(True)
+        self._timer = later(self._look, self)
         self._timer.setTimerType(qt.Qt.PreciseTimer)
-        self._timer.timeout.connect(self._look)
         self._due = self._give_up = 0.0
 
     def wait(self, after: float = 0.0) -> None:

@@ -11,13 +11,13 @@ from silx.gui import qt
 
 from penstock.gui import theme
 from penstock.gui.labels import ElidedLabel
+from penstock.gui.layouts import in_column
 from penstock.gui.live.plot.curves import Curve, CurvePlace, RegionCurve
-from penstock.gui.live.regions import shown
 from penstock.gui.live.regions.axis import FRAME, TIME, Scan, Values, seconds
-from penstock.gui.live.regions.history import VALUES, History, as_csv
-from penstock.gui.live.regions.shown import Shown
-from penstock.gui.live.texts.sentences import clock
+from penstock.gui.live.regions.history import VALUES, WHOLE, History, Shown, as_csv
 from penstock.gui.live.threads import Worker
+from penstock.gui.number_fields import choice_box
+from penstock.gui.words import clock
 
 FULL = "A region of the whole frame has every frame; these are only those that this window has shown."
 _WORDS = {"saturated": "saturated pixels"}
@@ -36,12 +36,9 @@ class CurvesPanel(qt.QWidget):
     def __init__(self, parent: qt.QWidget | None = None) -> None:
         super().__init__(parent)
         self._place = CurvePlace(parent=self)
-        self.value = qt.QComboBox(self)
-        self.value.addItems(VALUES)
-        self.value.setToolTip("What the curves show")
-        self.axis = qt.QComboBox(self)
-        self.axis.addItems(["by frame", "by time"])
-        self.axis.setToolTip("What the curves are drawn over; in a scan of one motor also over its positions")
+        self.value = choice_box(VALUES, "What the curves show", self)
+        tip = "What the curves are drawn over; in a scan of one motor also over its positions"
+        self.axis = choice_box(["by frame", "by time"], tip, self)
         self.all = self._switch("All", "fa5s.layer-group", "Curves of all regions, the selected one thicker")
         self.with_shown = self._switch("Frames shown", "fa5s.braille", f"Crosses: the whole frame. {FULL}")
         self.crosshair = self._switch("Crosshair", "fa5s.crosshairs", "Read values with a crosshair")
@@ -136,7 +133,7 @@ class CurvesPanel(qt.QWidget):
                 after = times - start
             x = self._over(frames, after)
             ink = theme.current().text
-            curves.append(Curve(shown.WHOLE, frames, x, values, ink, not curves, dots_only=True))
+            curves.append(Curve(WHOLE, frames, x, values, ink, not curves, dots_only=True))
         y_label = _y_label(value, [curve.name for curve in curves], chosen, self.all.isChecked())
         kind = (history.series if history is not None else "", chosen, self.axis.currentText(), value)
         least = {FRAME: LEAST_FRAMES, TIME: LEAST_SECONDS}.get(self._chosen_axis(), 0.0)
@@ -189,17 +186,13 @@ class CurvesPanel(qt.QWidget):
 
     def _lay_out(self) -> None:
         self._reading.setStyleSheet(f"color: {theme.current().muted}; padding: 0 8px;")
-        whole = qt.QVBoxLayout(self)
-        whole.setContentsMargins(0, 0, 0, 0)
-        whole.setSpacing(0)
-        whole.addWidget(self._place, 1)
-        whole.addWidget(self._reading)
+        in_column((self._place, 1), self._reading, of=self, spacing=0)
 
 
 def _y_label(value: str, drawn: Sequence[str], chosen: str | None, of_all: bool) -> str:
     """Return what the y axis has: values of the frames shown are never a region's."""
     words = _WORDS.get(value, value)
     of_region = f"{words} of {chosen}" if chosen and not of_all else words
-    if shown.WHOLE not in drawn:
+    if WHOLE not in drawn:
         return of_region
-    return f"{words}, {shown.WHOLE}" if len(drawn) == 1 else f"{of_region}; crosses: {shown.WHOLE}"
+    return f"{words}, {WHOLE}" if len(drawn) == 1 else f"{of_region}; crosses: {WHOLE}"

@@ -8,15 +8,15 @@ import qtawesome  # type: ignore[import-untyped]
 from silx.gui import qt
 
 from penstock.gui import theme
+from penstock.gui.layouts import in_column
 from penstock.gui.live.plot.image_plot import ImagePlot
 from penstock.gui.live.regions import model
 from penstock.gui.live.regions.axis import Scan
 from penstock.gui.live.regions.curves_panel import CurvesPanel
-from penstock.gui.live.regions.history import History
+from penstock.gui.live.regions.history import History, Shown
 from penstock.gui.live.regions.link import RegionLink
 from penstock.gui.live.regions.model import colour
 from penstock.gui.live.regions.overlay import Overlay
-from penstock.gui.live.regions.shown import Shown
 from penstock.gui.live.regions.table import RegionTable
 from penstock.gui.theme import dress
 from penstock.receiver.client import ReceiverClient
@@ -266,12 +266,7 @@ class RegionsDock(qt.QDockWidget):
         self._message.setTextFormat(qt.Qt.PlainText)
         self._message.setTextInteractionFlags(qt.Qt.TextSelectableByMouse)
         whole = qt.QWidget(self)
-        lines = qt.QVBoxLayout(whole)
-        lines.setContentsMargins(0, 0, 0, 0)
-        lines.setSpacing(0)
-        lines.addWidget(tools)
-        lines.addWidget(halves, 1)
-        lines.addWidget(self._message)
+        in_column(tools, (halves, 1), self._message, of=whole, spacing=0)
         whole.setStyleSheet(f"QSplitter {{ background: {colours.panel}; }}")
         self.setWidget(whole)
         self.setFeatures(qt.QDockWidget.DockWidgetClosable)

@@ -60,19 +60,18 @@ class ResultList(qt.QListWidget):
         if listed == self._results:
             return
         self._results = listed
-        blocked = self.blockSignals(True)
-        self.clear()
-        for result in listed:
-            item = qt.QListWidgetItem(result.name)
-            about = describe(result, listed)
-            item.setData(_ABOUT, about)
-            unit = f", in {result.unit}" if result.unit else ""
-            item.setToolTip(f"{result.name}: {result.label or about}{unit}\n{about}, {result.dtype}")
-            self.addItem(item)
-        wanted = self._name or first
-        names = self.names()
-        self.setCurrentRow(names.index(wanted) if wanted in names else -1)
-        self.blockSignals(blocked)
+        with qt.QSignalBlocker(self):
+            self.clear()
+            for result in listed:
+                item = qt.QListWidgetItem(result.name)
+                about = describe(result, listed)
+                item.setData(_ABOUT, about)
+                unit = f", in {result.unit}" if result.unit else ""
+                item.setToolTip(f"{result.name}: {result.label or about}{unit}\n{about}, {result.dtype}")
+                self.addItem(item)
+            wanted = self._name or first
+            names = self.names()
+            self.setCurrentRow(names.index(wanted) if wanted in names else -1)
         if not self._name and wanted in names:
             self.choose(wanted)
 

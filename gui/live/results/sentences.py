@@ -7,8 +7,9 @@ from pathlib import PurePath
 
 from penstock.gui.live.results.sources.held import newest_done, state_of
 from penstock.gui.live.results.sources.snapshot import Curves, OverFrames, Picture, Rectangle, Shown, Snapshot
-from penstock.gui.live.texts.sentences import Caption, clock
+from penstock.gui.live.texts.sentences import NOT_NEWEST, OLD, Caption
 from penstock.gui.message import Message
+from penstock.gui.words import clock, sentence
 from penstock.processing.models import Counts, Result, Series
 from penstock.stins.texts import plural
 
@@ -16,7 +17,6 @@ WRONG = ("failed", "lost", "dropped", "absent")
 """States of frames that are said where there are any."""
 _ENDED = {"failed": "failed", "lost": "is lost", "dropped": "was dropped", "absent": "is absent"}
 NOT_DRAWN = "has too many dimensions to be drawn"
-OLD, EARLIER = "▲ OLD · last series", "not the newest frame"
 
 
 def message(snapshot: Snapshot, rate: float = 0.0) -> Message:
@@ -28,16 +28,16 @@ def message(snapshot: Snapshot, rate: float = 0.0) -> Message:
     """
     status = snapshot.status
     if snapshot.fault:
-        return Message("fault", "VIEWER FAULT", _sentence(snapshot.fault))
+        return Message("fault", "VIEWER FAULT", sentence(snapshot.fault))
     if snapshot.away_since is not None:
         return _away(snapshot, snapshot.away_since)
     if snapshot.trouble:
-        return Message("notice", "REFUSED", _sentence(snapshot.trouble))
+        return Message("notice", "REFUSED", sentence(snapshot.trouble))
     if status is None:
         return Message("connecting", "CONNECTING", f"Asking {snapshot.url}.")
-    series, waits = status.series, _sentence(status.waits_for) if status.waits_for else ""
+    series, waits = status.series, sentence(status.waits_for) if status.waits_for else ""
     if status.state == "error":
-        why = _sentence(status.error or "no reason is given; see its log")
+        why = sentence(status.error or "no reason is given; see its log")
         return Message("error", "ERROR", f"{why} Its page can reset it: {snapshot.url}")
     if series is None:
         return Message(
@@ -48,12 +48,12 @@ def message(snapshot: Snapshot, rate: float = 0.0) -> Message:
     if snapshot.is_file:
         return _of_file(series, said)
     if status.state == "running":
-        reason = _sentence(series.reason) if series.reason and series.reason not in waits else ""
+        reason = sentence(series.reason) if series.reason and series.reason not in waits else ""
         text = " · ".join(filter(None, (said, waits or reason, _stored(series))))
         return Message("notice" if waits else "running", "WAITING" if waits else "RUNNING", text)
     text = f"{waits or 'Ready for the next series.'} Last: {name_of(series)}, {said}."
     lacks = _lacks(series.counts)
-    reason = f" {_sentence(series.reason)}" if series.reason else ""
+    reason = f" {sentence(series.reason)}" if series.reason else ""
     return Message("notice" if waits or lacks else "idle", "WAITING" if waits else "IDLE", text + reason)
 
 
@@ -94,7 +94,7 @@ def caption(shown: Shown | None, snapshot: Snapshot, wanted: int | None) -> Capt
         return Caption(of, "", name, mark)
     state = state_of(snapshot.codes, shown.frame, snapshot.beyond) if is_of_it else "done"
     if not mark and wanted is not None and status is not None and status.state == "running":
-        mark = EARLIER
+        mark = NOT_NEWEST
     return Caption(f"frame {shown.frame:,}", state, name, mark)
 
 
@@ -107,7 +107,7 @@ def nothing(snapshot: Snapshot, result: Result | None) -> str:
     if series is None:
         return "No series yet: the results of the next one are shown here."
     if series.result_file is None:
-        why = _sentence(series.reason) if series.reason else "They are not stored."
+        why = sentence(series.reason) if series.reason else "They are not stored."
         return f"There are no results of {name_of(series)}. {why}"
     if not snapshot.results:
         return f"No results of {name_of(series)} yet: they are shown here as soon as a frame is done."
@@ -154,19 +154,17 @@ def no_answer_yet(snapshot: Snapshot) -> str:
 def _away(snapshot: Snapshot, since: float) -> Message:
     if snapshot.is_file:
         kept = " What is on show was read before." if snapshot.status is not None else ""
-        return Message("notice", "NOT READ", f"{_sentence(snapshot.trouble)}{kept} It is tried again.")
+        return Message("notice", "NOT READ", f"{sentence(snapshot.trouble)}{kept} It is tried again.")
     said = "No pipeline has answered since" if snapshot.status is None else "Pipeline away since"
     kept = " What is on show is the last that was received." if snapshot.shown is not None else ""
-    return Message(
-        "away", "AWAY", f"{said} {clock(since)}: {_sentence(snapshot.trouble, capital=False)}{kept}"
-    )
+    return Message("away", "AWAY", f"{said} {clock(since)}: {sentence(snapshot.trouble, first=False)}{kept}")
 
 
 def _of_file(series: Series, said: str) -> Message:
     if series.active:
         return Message("running", "BEING WRITTEN", f"{said}. The pipeline's address shows more.")
     if _lacks(series.counts) or series.counts.pending:
-        return Message("notice", "FILE", _sentence(" · ".join(filter(None, (said, series.reason)))))
+        return Message("notice", "FILE", sentence(" · ".join(filter(None, (said, series.reason)))))
     return Message("idle", "FILE", f"{said}; the series is complete.")
 
 
@@ -182,10 +180,3 @@ def _th(number: int) -> str:
     ends = {1: "st", 2: "nd", 3: "rd"}
     end = "th" if number % 100 in (11, 12, 13) else ends.get(number % 10, "th")
     return f"{number:,}{end}"
-
-
-def _sentence(text: str, *, capital: bool = True) -> str:
-    text = text.strip()
-    if capital:
-        text = text[:1].upper() + text[1:]
-    return text if text.endswith((".", "!", "?", "…")) else text + "."

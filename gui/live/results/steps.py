@@ -1,7 +1,8 @@
-"""The frame that is wanted, and how one gets to another: what the slider and its keys do."""
+"""The frame that is wanted, how one gets to another by slider and keys, and how fast frames are done."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 
 from silx.gui import qt
@@ -10,6 +11,33 @@ from penstock.gui.live.past.bar import PastBar
 from penstock.gui.live.results.sources.held import gaps, newest_done, state_of
 from penstock.gui.live.results.sources.snapshot import Snapshot
 from penstock.gui.live.sources import ranges
+from penstock.gui.timers import later
+
+SPAN = 5.0
+"""Seconds looked back at."""
+
+
+class Progress:
+    """Follows a number that grows; times are seconds of any one clock that never goes back."""
+
+    def __init__(self) -> None:
+        self._seen: deque[tuple[float, int]] = deque()
+
+    def note(self, now: float, done: int) -> None:
+        """Note how many there are now."""
+        if self._seen and done < self._seen[-1][1]:
+            self._seen.clear()
+        self._seen.append((now, done))
+        while len(self._seen) > 2 and self._seen[1][0] < now - SPAN:
+            self._seen.popleft()
+
+    def rate(self, now: float) -> float:
+        """Return how many more there are per second, over the last seconds."""
+        if len(self._seen) < 2:
+            return 0.0
+        (first, before), (_, done) = self._seen[0], self._seen[-1]
+        return (done - before) / max(now - first, 1e-3)
+
 
 PLAY_MS = 100
 """Milliseconds from one frame to the next, at least."""
@@ -31,10 +59,7 @@ class Steps(qt.QObject):
         self._frame: int | None = None
         self._snapshot = Snapshot()
         self._ranges: Sequence[ranges.Range] = ()
-        self._timer = qt.QTimer(self)
-        self._timer.setSingleShot(True)
-        self._timer.setInterval(PLAY_MS)
-        self._timer.timeout.connect(self._go_on)
+        self._timer = later(self._go_on, self, PLAY_MS)
         bar.asked.connect(self.go)
         bar.moved.connect(self._move)
         bar.jumped.connect(self._jump)

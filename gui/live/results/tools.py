@@ -7,33 +7,32 @@ from functools import partial
 
 from silx.gui import qt
 from silx.gui.plot import PlotWidget
-from silx.gui.plot.actions.control import CrosshairAction, ResetZoomAction
-from silx.gui.plot.actions.mode import PanModeAction, ZoomModeAction
+from silx.gui.plot.actions.control import CrosshairAction
 
 from penstock.gui import theme
 from penstock.gui.live.actions.colours import (
-    Autoscale,
-    LogColours,
+    autoscale,
     colour_choice,
+    log_colours,
     percentiles_choice,
     reduction_choice,
     scale_choice,
 )
-from penstock.gui.live.actions.controls import ICON, MARGIN, Pause, more_button
-from penstock.gui.live.actions.icons import icon
-from penstock.gui.live.actions.parts import ShowHistogram
+from penstock.gui.live.actions.parts import show_histogram
+from penstock.gui.live.actions.tool import Tool, icon
+from penstock.gui.live.actions.tool_line import PlotTools, ToolLine, pause
 from penstock.gui.live.results.pages.curve_plot import CurvePlot
 from penstock.gui.live.results.pages.image_plot import ResultPlot
 from penstock.gui.live.results.pages.pages import IMAGES
 from penstock.gui.live.results.sources.snapshot import Page
-from penstock.gui.number_fields import select_whole
+from penstock.gui.number_fields import number_box
 
 MOST_LAST = 100
 """Curves that are drawn over each other."""
 
 
-class Tools(qt.QToolBar):
-    """One line of tools. Where there is no room for words, there are icons.
+class Tools(ToolLine):
+    """The tools of the page that is on show.
 
     Args:
         curve: plot of curves.
@@ -51,65 +50,50 @@ class Tools(qt.QToolBar):
         rare: Sequence[qt.QAction] = (),
     ) -> None:  # fmt: skip
         super().__init__("Results", parent)
-        self.setMovable(False)
-        self.setIconSize(qt.QSize(ICON, ICON))
-        self._words: bool | None = None
         look = image.look
-        self.pause = Pause(self)
-        self.pause.setToolTip("Hold what is on show (Space); state and counts are still updated")
-        self.as_curve = self._switch(
-            "Curve", "fa5s.chart-line", "The newest curve, or that of a frame (C)", "C"
-        )
-        self.as_rows = self._switch("All frames", "fa5s.th-list", "All curves, one row per frame (F)", "F")
-        self.log_x = self._switch("Log x", "fa5s.arrows-alt-h", "Logarithmic axis (X)", "X")
-        self.log_y = self._switch("Log y", "fa5s.arrows-alt-v", "Logarithmic values (L)", "L")
-        self.errors = self._switch("Errors", "fa5s.grip-lines", "A band of one standard deviation (E)", "E")
+
+        def switch(name: str, picture: str, tip: str, key: str) -> Tool:
+            return Tool(name, picture, tip, self, key, checkable=True)
+
+        self.pause = pause("Hold what is on show", self)
+        tip = "The newest curve, or that of a frame (C)"
+        self.as_curve = switch("Curve", "fa5s.chart-line", tip, "C")
+        self.as_rows = switch("All frames", "fa5s.th-list", "All curves, one row per frame (F)", "F")
+        self.log_x = switch("Log x", "fa5s.arrows-alt-h", "Logarithmic axis (X)", "X")
+        self.log_y = switch("Log y", "fa5s.arrows-alt-v", "Logarithmic values (L)", "L")
+        self.errors = switch("Errors", "fa5s.grip-lines", "A band of one standard deviation (E)", "E")
         self.errors.setChecked(True)
-        self.hold = self._switch(
-            "Hold", "fa5s.thumbtack", "Keep the curve on show, to compare others with it (H)", "H"
-        )
-        self.last = self._last()
-        self.autoscale = Autoscale(look, self)
-        self.histogram = ShowHistogram(self)
+        tip = "Keep the curve on show, to compare others with it (H)"
+        self.hold = switch("Hold", "fa5s.thumbtack", tip, "H")
+        tip = "How many curves are drawn: the one on show, and fainter those before it"
+        self.last = number_box(self, "Curves on show", 1, MOST_LAST, tip, prefix="last ")
+        self.last.setSpecialValueText("one curve")
+        self.autoscale = autoscale(look, self)
+        self.histogram = show_histogram(self)
         self.histogram.setChecked(True)
-        self.log_colours = LogColours(look, self)
+        self.log_colours = log_colours(look, self)
         self.scale = scale_choice(look, self)
         self._more_boxes = {
             "Percentiles": percentiles_choice(look, self), "Colours": colour_choice(look, self),
             "Draw": reduction_choice(look, self),
         }  # fmt: skip
-        self.more = more_button(
-            self,
-            "Percentiles, colours, how images are drawn, and rarely used tools",
-            rare,
-            self._more_boxes,
-        )
+        self._ways = (self.as_curve, self.as_rows)
+        of_curves = (self.log_x, self.log_y, self.errors)
+        of_images = (self.autoscale, self.histogram)
+        self.worded = (*self._ways, *of_curves, self.hold, *of_images)
         self.addAction(self.pause)
         self._pages: dict[qt.QAction, tuple[Page, ...]] = {}
         for plot, which in ((curve, (Page.CURVE,)), (numbers, (Page.OVER_FRAMES,)), (image, IMAGES)):
             self._add(which, *self._of_plot(plot))
-        both = (Page.CURVE, Page.FRAMES)
-        self._add(both, self.as_curve, self.as_rows)
-        self._ways = (self.as_curve, self.as_rows)
-        self._add((Page.CURVE,), self.log_x, self.log_y, self.errors)
-        last = self.addWidget(self.last)
-        self._pages[last] = (Page.CURVE,)
+        self._add((Page.CURVE, Page.FRAMES), *self._ways)
+        self._add((Page.CURVE,), *of_curves)
+        self._pages[self.addWidget(self.last)] = (Page.CURVE,)
         self._add((Page.CURVE,), self.hold)
-        scale = self.addWidget(self.scale)
-        self._pages[scale] = IMAGES
-        self._add(IMAGES, self.autoscale, self.histogram)
+        self._pages[self.addWidget(self.scale)] = IMAGES
+        self._add(IMAGES, *of_images)
         self._pages[self.log_colours] = IMAGES  # a key only: the list of scales shows it
-        self.addWidget(self.more)
-        self._worded = (
-            *self._ways,
-            self.log_x,
-            self.log_y,
-            self.errors,
-            self.hold,
-            self.autoscale,
-            self.histogram,
-        )
-        self.layout().setContentsMargins(MARGIN, MARGIN, MARGIN, MARGIN)
+        tip = "Percentiles, colours, how images are drawn, and rarely used tools"
+        self.end_with_more(tip, rare, self._more_boxes)
         self.as_curve.triggered.connect(partial(self._choose, Page.CURVE))
         self.as_rows.triggered.connect(partial(self._choose, Page.FRAMES))
         self.log_x.toggled.connect(lambda on: curve.getXAxis().setScale("log" if on else "linear"))
@@ -135,25 +119,11 @@ class Tools(qt.QToolBar):
         self.errors.setVisible(page is Page.CURVE and errors)
         for box in self._more_boxes.values():
             box.setEnabled(page in IMAGES)
-        self._fit()
+        self.fit()
 
     def keys(self) -> list[qt.QAction]:
         """Return the actions with keys; those that are not seen have none, so that two may share one."""
-        return [
-            self.pause, *self._ways, self.log_x, self.log_y, self.errors, self.hold, self.autoscale,
-            self.histogram, self.log_colours,
-        ]  # fmt: skip
-
-    def resizeEvent(self, event: qt.QResizeEvent) -> None:
-        """Use words or icons."""
-        super().resizeEvent(event)
-        self._fit()
-
-    def changeEvent(self, event: qt.QEvent) -> None:
-        """Stay low: the style would have margins of its own around what the style sheet leaves."""
-        super().changeEvent(event)
-        if event.type() in (qt.QEvent.StyleChange, qt.QEvent.PolishRequest):
-            self.layout().setContentsMargins(MARGIN, MARGIN, MARGIN, MARGIN)
+        return [self.pause, *self.worded, self.log_colours]
 
     def _choose(self, page: Page, _: bool = False) -> None:
         self.as_curve.setChecked(page is Page.CURVE)
@@ -167,47 +137,11 @@ class Tools(qt.QToolBar):
 
     def _of_plot(self, plot: PlotWidget) -> tuple[qt.QAction, ...]:
         """Return silx' own tools, in the colours of the theme."""
-        whole = ResetZoomAction(plot, parent=self)
-        whole.setToolTip("Show all of it, and follow it (Home)")
-        zoom, pan = ZoomModeAction(plot, parent=self), PanModeAction(plot, parent=self)
+        tools = PlotTools(plot, self, "Show all of it, and follow it (Home)")
         cross = CrosshairAction(plot, color=theme.current().accent, parent=self)
         cross.setToolTip("Read values with a crosshair")
-        for action, name in (
-            (whole, "fa5s.expand"), (zoom, "fa5s.search-plus"), (pan, "fa5s.arrows-alt"),
-            (cross, "fa5s.crosshairs"),
-        ):  # fmt: skip
-            action.setIcon(icon(name))
+        cross.setIcon(icon("fa5s.crosshairs"))
         key = qt.QShortcut(qt.QKeySequence("Home"), plot)
         key.setContext(qt.Qt.WidgetWithChildrenShortcut)
         key.activated.connect(plot.resetZoom)
-        return whole, zoom, pan, cross
-
-    def _switch(self, name: str, picture: str, tip: str, key: str) -> qt.QAction:
-        action = qt.QAction(icon(picture), name, self)
-        action.setCheckable(True)
-        action.setToolTip(tip)
-        action.setShortcut(key)
-        return action
-
-    def _last(self) -> qt.QSpinBox:
-        box = qt.QSpinBox(self)
-        select_whole(box)
-        box.setRange(1, MOST_LAST)
-        box.setPrefix("last ")
-        box.setSpecialValueText("one curve")
-        box.setKeyboardTracking(False)
-        box.setToolTip("How many curves are drawn: the one on show, and fainter those before it")
-        box.setAccessibleName("Curves on show")
-        return box
-
-    def _fit(self) -> None:
-        """Use words where they fit into one line, else icons."""
-        for words in (True, False):
-            if words != self._words:
-                self._words = words
-                style = qt.Qt.ToolButtonTextOnly if words else qt.Qt.ToolButtonIconOnly
-                for action in self._worded:
-                    self.widgetForAction(action).setToolButtonStyle(style)
-                self.more.setToolButtonStyle(style)
-            if self.sizeHint().width() <= self.width():
-                return
+        return tools.whole, tools.zoom, tools.pan, cross

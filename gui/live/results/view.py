@@ -2,84 +2,34 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Sequence
+from pathlib import PurePath
+from typing import Any
+
 from silx.gui import qt
 
-from penstock.gui.banner import StateBanner
-from penstock.gui.first_place import first_size
+from penstock.gui import theme
 from penstock.gui.labels import BriefLabel
-from penstock.gui.live.actions.colours import LevelsInSight
-from penstock.gui.live.actions.open_file import OpenFile
+from penstock.gui.layouts import in_column, in_row
+from penstock.gui.live.actions.colours import levels_in_sight
 from penstock.gui.live.actions.parts import Form
-from penstock.gui.live.actions.save import CopyPicture
+from penstock.gui.live.following import FollowingView
 from penstock.gui.live.memory import Kept, Memory
 from penstock.gui.live.past.bar import PastBar
-from penstock.gui.live.results.arrangement import Parts, StatusLine, arrange
 from penstock.gui.live.results.choice import Choice
 from penstock.gui.live.results.drawer import Drawer
-from penstock.gui.live.results.heading import Heading
 from penstock.gui.live.results.listing import ResultList
 from penstock.gui.live.results.pages.pages import ResultPages
 from penstock.gui.live.results.pages.save import SaveResult, Table
+from penstock.gui.live.results.sentences import message, no_answer_yet
 from penstock.gui.live.results.sources.feed import ResultsFeed
 from penstock.gui.live.results.sources.held import newest_done
 from penstock.gui.live.results.sources.snapshot import Page, Shown, Snapshot
-from penstock.gui.live.results.steps import Steps
+from penstock.gui.live.results.steps import Progress, Steps
 from penstock.gui.live.results.tools import Tools
-from penstock.gui.live.seen import TakesFiles
-from penstock.gui.live.texts.caption import CaptionLine
-from penstock.gui.live.texts.plate import Plate
-
-
-class Following(TakesFiles):
-    """Follows a feed from when it is first shown until `stop`.
-
-    Args:
-        feed: source of snapshots.
-    """
-
-    began = qt.Signal()
-    """It has begun to follow."""
-    ended = qt.Signal()
-    """It ends, for good."""
-
-    def __init__(self, feed: ResultsFeed, parent: qt.QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._feed = feed
-        self._paused = False
-        self.destroyed.connect(feed.ask_to_stop)
-
-    def start(self) -> None:
-        """Begin to follow; showing it for the first time does so too."""
-        if not self._feed.was_started():
-            self.began.emit()
-            self._feed.start()
-
-    def was_started(self) -> bool:
-        """Return whether it has begun to follow."""
-        return self._feed.was_started()
-
-    def is_running(self) -> bool:
-        """Return whether one of its threads lives: they end with the request under way."""
-        return self._feed.is_running()
-
-    def stop(self) -> None:
-        """End it, for good: waits for the request under way."""
-        self.ask_to_stop()
-        self._feed.stop()
-
-    def ask_to_stop(self) -> None:
-        """End it, for good, without waiting for it."""
-        self._feed.ask_to_stop()
-        self.ended.emit()
-
-    def pause(self, on: bool) -> None:
-        """Ask for no values, although it is visible."""
-        self._paused = on
-        self._tell_wanted()
-
-    def _tell_wanted(self) -> None:
-        self._feed.set_wanted(self.is_seen() and not self._paused)
-
+from penstock.gui.live.texts.caption import Worth
+from penstock.gui.live.texts.status_line import StatusLine
 
 MEMORY = "results"
 """File of the user's settings in which choices are kept for each pipeline."""
@@ -87,7 +37,7 @@ KEPT = {"levels": "histogram", "log_x": "log_x", "log_y": "log_y", "errors": "er
 """Tools that are kept, by the name under which they are."""
 
 
-class ResultsView(Following):
+class ResultsView(FollowingView):
     """Follows a pipeline, or a result file, from when it is first shown until `stop`.
 
     Args:
@@ -95,97 +45,79 @@ class ResultsView(Following):
         memory: where choices are kept for each pipeline; `None`: nowhere.
     """
 
-    frame_drawn = qt.Signal(int)
-    """How many times this widget has drawn something new."""
-    updated = qt.Signal()
-    """A snapshot is on show."""
-    restored = qt.Signal()
-    """What was kept for this pipeline is chosen now."""
+    _feed: ResultsFeed
+    _snapshot: Snapshot
 
     def __init__(
         self, feed: ResultsFeed, *, memory: Memory | None = None, parent: qt.QWidget | None = None
     ) -> None:
-        super().__init__(feed, parent)
-        self.keeps_size = True
-        """True if its size is that of a window, and is remembered."""
-        self._snapshot = Snapshot(url=feed.source().address, is_file=feed.source().is_file)
-        self.banner = StateBanner(self)
-        self.plate = Plate(self)
+        super().__init__(feed, StatusLine("Point at the plot to read a value"), parent=parent)
+        self._progress = Progress()
+        self._frames_per_second = 0.0
         self.results = ResultList(self)
         self.plots = ResultPages(self)
-        self.caption = CaptionLine(parent=self)
         self.save = SaveResult(self._what_is_shown, self)
-        self.copy = CopyPicture(self.picture, self)
-        self.open = OpenFile(lambda path: self.opens(path), self._file_on_show, self)
-        self.levels_in_sight = LevelsInSight(self.plots.image.take_levels, self)
-        self.tools = Tools(
-            self.plots.curve, self.plots.image, self.plots.numbers, self,
-            (self.open, self.save, self.copy, self.levels_in_sight),
-        )  # fmt: skip
-        self._whole = qt.QWidget(self)
+        self.levels_in_sight = levels_in_sight(self.plots.image.take_levels, self)
+        rare = (self.open, self.save, self.copy, self.levels_in_sight)
+        self.tools = Tools(self.plots.curve, self.plots.image, self.plots.numbers, self, rare)
+        self._picture = qt.QWidget(self)
+        """The plots, and the line above them."""
         self.bar = PastBar(self, saturated=False, parent=self)
         self.steps = Steps(self.bar, self)
         self.choice = Choice(self.results, self.steps, self.tools, self.snapshot, self)
         self._legend = BriefLabel(self)
         """What curve is held."""
-        self._status = StatusLine(self)
-        self._heading = Heading(self.banner, self.plate, self)
         self._drawer = Drawer(self.plots, self.caption, self._feed.drawn, self)
-        self._forms = arrange(
-            self,
-            Parts(
-                banner=self.banner, plate=self.plate, results=self.results, picture=self._whole,
-                caption=self.caption, legend=self._legend, plots=self.plots, bar=self.bar, tools=self.tools,
-                status=self._status,
-            ),
-        )  # fmt: skip
-        for action in (*self.tools.keys(), self.open, self.save, self.copy, self.levels_in_sight):
-            # Beside other widgets a key is meant for the view only when the view has the focus.
-            action.setShortcutContext(qt.Qt.WidgetWithChildrenShortcut)
-            self.addAction(action)
+        self._lay_out()
+        self._take_keys((*self.tools.keys(), *rare))
         self.resize(1240, 760)
         self._connect()
         tools = {name: getattr(self.tools, tool) for name, tool in KEPT.items()}
-        self._kept = Kept(memory, self.plots.image.look, tools, self._size_kept, self)
-        self._kept.restored.connect(self._take_size)
+        look = self.plots.image.look
+        self._kept = Kept(memory, look, tools, self._size_kept, self._take_size, self)
+        self._kept.restored.connect(self.restored)
         self._refresh()
 
+    def _lay_out(self) -> None:
+        whole = qt.QWidget(self)
+        right = in_column((self._picture, 1), self.bar, spacing=0)
+        middle = in_row(self.results, (right, 1), spacing=0)
+        in_column(self.banner, self.plate, (middle, 1), of=whole, spacing=0)
+        in_column(self.caption, (self.plots, 1), of=self._picture, spacing=0)
+        self.caption.add(self.bar.line, lambda: Worth.ANSWER)
+        self.caption.add(self._legend, lambda: Worth.SERIES)
+        self._legend.setStyleSheet(f"color: {theme.current().warning};")
+        self._legend.hide()
+        self.setCentralWidget(whole)
+        self.addToolBar(self.tools)
+        beside = [self.results, self.plots.levels]
+        around = [self.plots.colour_bar, self._status, self.caption, self.bar, self.tools]
+        self._forms.hide_in("tile", [*beside, self._status.address])
+        self._forms.hide_in("bare", [*beside, *around])
+
     def _connect(self) -> None:
-        self._feed.fresh.connect(self._refresh, qt.Qt.QueuedConnection)
-        self.began.connect(self._heading.start)
-        self.ended.connect(self._heading.stop)
-        self.ended.connect(self.plots.image.ask_to_stop)
         self.choice.changed.connect(self._follow_choice)
         self.tools.hold.toggled.connect(self._toggle_hold)
-        self.tools.pause.toggled.connect(self.pause)
+        self.tools.pause.toggled.connect(self._tell_wanted)
         self.tools.histogram.toggled.connect(lambda on: self._forms.show(self.plots.levels, on))
         self.plots.read.connect(self._status.read)
-        self._heading.titled.connect(self.setWindowTitle)
         self._drawer.drawn.connect(self._note_drawn)
         self.plots.image.frame_chosen.connect(self.choice.go_to_row)
         self.save.said.connect(self.say)
-        self.copy.said.connect(self.say)
 
-    # -- its life ------------------------------------------------------------------------------------
+    def _threads(self) -> Sequence[Any]:
+        return self._feed, self.plots.image
 
-    def is_running(self) -> bool:
-        """Return whether one of its threads lives: they end with the request under way."""
-        return super().is_running() or self.plots.image.is_running()
+    def _wants(self) -> bool:
+        return not self.tools.pause.isChecked()
 
-    def stop(self) -> None:
-        """End it, for good: waits for the request under way."""
-        super().stop()
-        self.plots.image.stop()
+    def _suit_form(self, form: Form) -> None:
+        self.plots.image.set_bare(form == "bare")
 
     def hideEvent(self, event: qt.QHideEvent) -> None:
         """Play no further while it is not visible."""
         super().hideEvent(event)
         self.steps.stop_playing()
-
-    def resizeEvent(self, event: qt.QResizeEvent) -> None:
-        """Leave out the address where there is no room."""
-        super().resizeEvent(event)
-        self._status.show_address(self._snapshot.url, self.width())
 
     # -- what is on show -----------------------------------------------------------------------------
 
@@ -205,14 +137,27 @@ class ResultsView(Following):
         """Return how the result is shown; `None` before there is one."""
         return self.choice.page()
 
+    def is_ready(self, count: int) -> bool:
+        """Return whether so many were drawn, and all of the last is on the screen."""
+        return self.drawn() >= count and not (count and self.is_loading())
+
     def is_loading(self) -> bool:
         """Return whether what is wanted is not all on the screen yet, as far as is known."""
         return self._drawer.is_loading()
 
-    def why_never(self) -> str:
-        """Return why a file that nobody writes any more will never show what is wanted; "" if it will."""
-        snapshot = self._snapshot
-        if not len(snapshot.codes):
+    def frame(self) -> int | None:
+        """Return the index of the frame on show; `None` if there is none."""
+        return getattr(self.shown(), "frame", None)
+
+    def why_never(self, frame: int | None) -> str:
+        """Return why a file, or an idle pipeline, will never show what is wanted; "" if it may."""
+        snapshot = self.snapshot()
+        status = snapshot.status
+        if not snapshot.is_file:
+            return self.lacking() if status is not None and status.state == "idle" else ""
+        if status is None:
+            return snapshot.trouble
+        if status.state == "running" or not len(snapshot.codes):
             return ""
         if not self.results.names():
             return f"{snapshot.url} has no results"
@@ -222,6 +167,10 @@ class ResultsView(Following):
             self.shown() is None and self.page() is not None and newest_done(snapshot.codes) is not None
         )
         return "" if is_asked else self.says()
+
+    def no_answer_yet(self) -> str:
+        """Return why it waits, if it has never had an answer, and what to look at."""
+        return no_answer_yet(self.snapshot())
 
     def lacking(self) -> str:
         """Return that what is wanted is none of those that there are; "" if it is, or none are there."""
@@ -236,11 +185,11 @@ class ResultsView(Following):
 
     def reading(self) -> str:
         """Return what the line below says of the place under the cursor."""
-        return self._status.reading()
+        return self._status.readout.pixel_text()
 
     def picture(self) -> qt.QImage | None:
         """Return the picture as it is seen, with the line above it."""
-        return None if self.shown() is None else self._whole.grab().toImage()
+        return None if self.shown() is None else self._picture.grab().toImage()
 
     # -- what the user wants -------------------------------------------------------------------------
 
@@ -251,14 +200,6 @@ class ResultsView(Following):
     def hold(self) -> None:
         """Keep the curve on show, to compare others with it."""
         self.tools.hold.setChecked(True)
-
-    def set_form(self, form: Form) -> None:
-        """Show all parts; as a tile, none beside the plot; bare, nothing but plot, state, count."""
-        if form != self._forms.form:
-            self._forms.take(form)
-            self._heading.set_bare(form == "bare")
-            self.plots.image.set_bare(form == "bare")
-            self._refresh()
 
     def _follow_choice(self, another_page: bool) -> None:
         """Ask for what is chosen now."""
@@ -279,15 +220,38 @@ class ResultsView(Following):
     def _refresh(self) -> None:
         before = self._snapshot
         snapshot = self._snapshot = self._feed.take()
-        self._heading.show_snapshot(snapshot)
         status = snapshot.status
-        self._kept.show_pipeline(status.pipeline if status is not None else "")
+        series = status.series if status is not None else None
+        if snapshot.series != before.series:
+            self._progress = Progress()
+        if series is not None and status is not before.status:
+            self._progress.note(time.monotonic(), series.counts.done)
+        self._show_state()
+        self._kept.show(status.pipeline if status is not None else "")
         self.steps.show_snapshot(snapshot)  # of another series the newest frame is wanted
         self.choice.offer(before)
         self._show_values()
         self._show_bar()
-        self._status.show_address(snapshot.url, self.width())
+        self._status.show_address(snapshot.url)
         self.updated.emit()
+
+    def _tick(self) -> None:
+        self._frames_per_second = self._progress.rate(time.monotonic())
+        self._show_state()
+
+    def _show_state(self) -> None:
+        """Say what is known of the pipeline, in a sentence and to be read from afar."""
+        snapshot = self.snapshot()
+        status = snapshot.status
+        running = status is not None and status.state == "running"
+        says = message(snapshot, self._frames_per_second if running else 0.0)
+        self.banner.show_message(says)
+        self.banner.setVisible(self._forms.form != "bare")
+        name = PurePath(snapshot.url).name if snapshot.is_file else snapshot.url
+        if status is not None and status.pipeline and not snapshot.is_file:
+            name = status.pipeline
+        counts = status.series.counts if status is not None and status.series is not None else None
+        self._show_head(name, says, "" if counts is None else f"{counts.done:,} of {counts.frames:,}")
 
     def _show_values(self, *, again: bool = False) -> None:
         """Draw what the feed has brought; `again`: also if it is on the screen."""
@@ -303,30 +267,6 @@ class ResultsView(Following):
         of_frames = result is not None and result.kind == "value" and page in (Page.CURVE, Page.PICTURE)
         self.bar.setVisible(of_frames and self.bar.is_useful() and self._forms.form != "bare")
 
-    # -- files ---------------------------------------------------------------------------------------
-
-    def _file_on_show(self) -> str:
-        return self._snapshot.url if self._snapshot.is_file else ""
-
     def _what_is_shown(self) -> Table | None:
         picture = self.picture()
         return None if picture is None else self.plots.table(picture)
-
-    def say(self, sentence: str, wrong: bool) -> None:
-        """Say what was done, or why it was not, for a while."""
-        self._status.say(sentence, wrong)
-
-    def said(self) -> str:
-        """Return what the line below says of what was done last."""
-        return self._status.said()
-
-    # -- what is remembered --------------------------------------------------------------------------
-
-    def _size_kept(self) -> qt.QSize | None:
-        return self.size() if self.keeps_size else None
-
-    def _take_size(self, size: qt.QSize | None) -> None:
-        if size is not None and self.keeps_size:
-            window = self.window()  # it may have tabs around this
-            window.resize(first_size(window, window.size() + size - self.size()))
-        self.restored.emit()

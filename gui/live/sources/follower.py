@@ -10,19 +10,16 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from penstock.gui.live.sources.source import IMAGES, Away, Content, Part, Refused, Source
+from penstock.gui.live.sources.following import Known, next_retry, unanswered
+from penstock.gui.live.sources.source import IMAGES, Content, NoAnswer, Part, Refused, Source
 from penstock.receiver.client import LastFrame
 from penstock.receiver.models import Status
 
 
 @dataclass(frozen=True, kw_only=True)
-class Snapshot:
+class Snapshot(Known):
     """The newest status and frame, and whether anybody answers."""
 
-    url: str = ""
-    """The source's address: a URL, or the path of a file."""
-    is_file: bool = False
-    """True if the source is a file."""
     content: Content = IMAGES
     """What the source has."""
     frames: int | None = None
@@ -31,30 +28,15 @@ class Snapshot:
     """What of a file can be shown, where there is a choice."""
     chosen: str = ""
     status: Status | None = None
-    """The last that was received, also while the receiver is away; `None` before the first."""
     status_at: float | None = field(default=None, compare=False)
     """When `status` was received, seconds since 1970 (UTC)."""
     frame: LastFrame | None = None
     """The last that was received, also while the receiver is away or has restarted."""
-    away_since: float | None = None
-    """Seconds since 1970 (UTC); `None` while the receiver answers."""
-    trouble: str = ""
-    """One sentence: why it is away, or why it refuses to answer; "" while it answers."""
-    kind: str = ""
-    """Short stable name of what it refuses, if it does; see `Refused`."""
-    fault: str = ""
-    """One sentence: the feed has ended because of an internal error."""
 
     @property
     def is_old(self) -> bool:
         """True if there is a status whose sender no longer answers."""
         return self.status is not None and bool(self.trouble or self.fault)
-
-
-FIRST_RETRY = 0.25
-"""Seconds."""
-LAST_RETRY = 2.0
-"""Longest time in seconds until a source that is back is noticed."""
 
 
 class Follower:
@@ -89,13 +71,9 @@ class Follower:
         before = self.snapshot
         try:
             self.snapshot = self._ask(before, wait, want_frame)
-        except Away as error:
-            self._retry = min(LAST_RETRY, 2 * self._retry or FIRST_RETRY)
-            since = before.away_since if before.away_since is not None else self._now()
-            self.snapshot = replace(before, away_since=since, trouble=str(error), kind="")
-        except Refused as error:
-            self._retry = min(LAST_RETRY, 2 * self._retry or FIRST_RETRY)
-            self.snapshot = replace(before, away_since=None, trouble=str(error), kind=error.kind)
+        except NoAnswer as error:
+            self._retry = next_retry(self._retry)
+            self.snapshot = unanswered(before, error, self._now())
         else:
             self._retry = 0.0
         return self.snapshot != before if self.snapshot.frame is before.frame else True

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy.typing as npt
 
-from penstock.gui.live.sources.source import WHOLE, Away, Content, Part, Refused
+from penstock.gui.live.sources.source import WHOLE, Away, Content, Part, Refused, translated
 from penstock.processing.client import PipelineRefused, PipelineUnavailable, what_answers
 from penstock.receiver.client import LastFrame, ReceiverClient, ReceiverRefused, ReceiverUnavailable
 from penstock.receiver.models import FrameStatus, Geometry, Lost, Rectangle, Scan, Status, View
@@ -20,6 +20,7 @@ RANGES = 10_000
 ROI_VALUES = ("sum", "mean", "max", "saturated pixels")
 PIPELINE = "pipeline"
 """Kind of a refusal: it is a pipeline that answers at this address."""
+_translated = partial(translated, ReceiverUnavailable, ReceiverRefused)
 
 
 class ReceiverSource:
@@ -161,13 +162,3 @@ class ReceiverSource:
 def _view(part: Part) -> View:
     # The receiver's own down-sampling is somebody else's wish: the window says what it needs.
     return View(downsample=part.block, method="max_valid" if part.block > 1 else "nth", channel=part.channel)
-
-
-@contextmanager
-def _translated() -> Iterator[None]:
-    try:
-        yield
-    except ReceiverUnavailable as error:
-        raise Away(str(error)) from error
-    except ReceiverRefused as error:
-        raise Refused(str(error), error.kind, error.retry_after) from error

@@ -5,8 +5,10 @@ The window knows nothing else of it: it asks what can be shown, and shows that.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from penstock.receiver.client import LastFrame
 from penstock.receiver.models import FrameStatus, Lost, Status
@@ -63,6 +65,17 @@ class Content:
 def _listed(names: tuple[str, ...]) -> str:
     more = f" and {len(names) - MANY} more" if len(names) > MANY else ""
     return f"{', '.join(names[:MANY])}{more}"
+
+
+@contextmanager
+def translated(unavailable: type[Exception], refused: type[Any]) -> Iterator[None]:
+    """Raise `Away` or `Refused` in place of a client's own errors."""
+    try:
+        yield
+    except unavailable as error:
+        raise Away(str(error)) from error
+    except refused as error:
+        raise Refused(str(error), error.kind, error.retry_after) from error
 
 
 IMAGES = Content(images=True)

@@ -6,6 +6,7 @@ from silx.gui import qt
 
 from penstock.gui import theme
 from penstock.gui.labels import ElidedLabel
+from penstock.gui.layouts import in_row
 from penstock.gui.message import Message
 
 
@@ -18,12 +19,7 @@ class Plate(qt.QFrame):
         self._state = qt.QLabel(self)
         self._count = qt.QLabel(self)
         self._kind = ""
-        row = qt.QHBoxLayout(self)
-        row.setContentsMargins(12, 4, 12, 4)
-        row.setSpacing(16)
-        row.addWidget(self._state)
-        row.addWidget(self._name, 1)
-        row.addWidget(self._count)
+        in_row(self._state, (self._name, 1), self._count, of=self, margins=(12, 4, 12, 4), spacing=16)
         for label in (self._name, self._count):
             font = label.font()
             font.setPointSizeF(15)

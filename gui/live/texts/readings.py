@@ -9,9 +9,10 @@ from silx.gui import qt
 
 from penstock.gui import theme
 from penstock.gui.labels import ElidedLabel
+from penstock.gui.layouts import in_column
 from penstock.gui.live.drawing.marked import Extremes
 from penstock.gui.live.sources.follower import Snapshot
-from penstock.gui.live.texts.sentences import age, clock
+from penstock.gui.words import age, clock
 from penstock.receiver.client import LastFrame
 from penstock.receiver.models import Counts, Status
 
@@ -61,9 +62,7 @@ class Readings(qt.QWidget):
         self._series: str | None = None
         self._bad: int | None = None  # bad messages since the receiver's start, as last seen
         self._bad_before = 0  # of them, those before the series on show
-        layout = qt.QVBoxLayout(self)
-        layout.setContentsMargins(14, 6, 14, 10)
-        layout.setSpacing(3)
+        layout = in_column(of=self, margins=(14, 6, 14, 10), spacing=3)
         self._as_of: float | None = None
         self._age = qt.QLabel(self)
         self._age.setStyleSheet(f"color: {self._theme.warning}; margin-top: 10px;")

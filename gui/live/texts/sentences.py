@@ -8,13 +8,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from penstock.gui.live.sources.follower import LAST_RETRY, Snapshot
+from penstock.gui.live.sources.follower import Snapshot
+from penstock.gui.live.sources.following import LAST_RETRY
 from penstock.gui.message import Message
+from penstock.gui.words import clock, sentence
 from penstock.receiver.client import LastFrame
 from penstock.receiver.models import Counts, Series, Status
+from penstock.stins.texts import plural
 
 NOT_NEWEST = "not the newest frame"
 """Mark of a frame that the user has chosen in a series that goes on."""
+
+OLD = "▲ OLD · last series"
+"""Mark of a frame of a series before the one that runs."""
 
 NO_RECEIVER = "No receiver is known yet: its picture is shown here as soon as there is one."
 NOTHING_YET = "No frame yet: the next one that the receiver gets is shown here."
@@ -32,13 +38,13 @@ def no_picture(snapshot: Snapshot) -> str:
 def message(snapshot: Snapshot) -> Message:
     """Return the one sentence that the person in front of the screen needs now."""
     if snapshot.fault:
-        return Message("fault", "VIEWER FAULT", _sentence(snapshot.fault))
+        return Message("fault", "VIEWER FAULT", sentence(snapshot.fault))
     if snapshot.is_file:
         return _of_file(snapshot)
     if snapshot.away_since is not None:
         return _away(snapshot, snapshot.away_since)
     if snapshot.trouble:
-        return Message("notice", "REFUSED", _sentence(snapshot.trouble))
+        return Message("notice", "REFUSED", sentence(snapshot.trouble))
     status = snapshot.status
     if status is None:
         return Message("connecting", "CONNECTING", f"Asking {snapshot.url} for its status.")
@@ -84,7 +90,7 @@ def caption(
     elif running is None:
         mark = "last series"
     elif running.id != frame.series:
-        mark = "▲ OLD · last series"
+        mark = OLD
     elif not live:
         mark = NOT_NEWEST
     series = names.get(frame.series) or f"series {frame.series}"
@@ -116,30 +122,12 @@ def no_answer_yet(snapshot: Snapshot) -> str:
     return f"{why}; is this the address that `penstock receiver` printed, and that `penstock status` reaches?"
 
 
-def clock(seconds: float) -> str:
-    """Local time of day of `seconds` since 1970 (UTC)."""
-    return time.strftime("%H:%M:%S", time.localtime(seconds))
-
-
-def age(seconds: float) -> str:
-    """Return how long ago, in the two greatest units: "12 s", "3 min 5 s", "2 h 0 min", "1 d 3 h"."""
-    whole = max(0, int(seconds))
-    for size, unit, smaller_size, smaller in (
-        (86400, "d", 3600, "h"),
-        (3600, "h", 60, "min"),
-        (60, "min", 1, "s"),
-    ):
-        if whole >= size:
-            return f"{whole // size} {unit} {whole % size // smaller_size} {smaller}"
-    return f"{whole} s"
-
-
 def _away(snapshot: Snapshot, since: float) -> Message:
     said = "No receiver has answered since" if snapshot.status is None else "Receiver away since"
     kept = " The picture is the last one received." if snapshot.frame is not None else ""
     return Message(
         "away", "AWAY",
-        f"{said} {clock(since)}: {_sentence(snapshot.trouble, capital=False)}{kept}"
+        f"{said} {clock(since)}: {sentence(snapshot.trouble, first=False)}{kept}"
         f" Trying again at least every {LAST_RETRY:g} s.",
     )  # fmt: skip
 
@@ -149,7 +137,7 @@ def _of_file(snapshot: Snapshot) -> Message:
     name, status = PurePath(snapshot.url).name, snapshot.status
     if snapshot.trouble:
         kept = " The picture is the last that was read." if snapshot.frame is not None else ""
-        why = _sentence(snapshot.trouble)
+        why = sentence(snapshot.trouble)
         return Message("notice", "NOT READ", f"{why}{kept} It is tried again, at once with F5.")
     if status is None or status.series is None:
         return Message("connecting", "READING", f"Reading {name}.")
@@ -163,7 +151,7 @@ def _of_file(snapshot: Snapshot) -> Message:
     if not snapshot.content.images:
         return Message("notice", "NO IMAGES", f"{snapshot.content.sentence()}")
     if status.lacks:
-        return Message("notice", "FILE", f"{what}. The series is incomplete: {_sentence(series.reason)}")
+        return Message("notice", "FILE", f"{what}. The series is incomplete: {sentence(series.reason)}")
     return Message("idle", "FILE", f"{what}{'; the series is complete' if series.complete else ''}.")
 
 
@@ -190,11 +178,11 @@ def _frames_of(snapshot: Snapshot, series: Series) -> str:
     count = snapshot.frames or 0
     size = " × ".join(map(str, series.shape))
     where = f", {series.dataset}" if series.dataset else ""
-    return f"{count:,} {_frames(count)} of {size}, {series.dtype}{where}"
+    return f"{plural(count, 'frame')} of {size}, {series.dtype}{where}"
 
 
 def _error(url: str, status: Status) -> str:
-    cause = _sentence(status.error) if status.error else "The receiver gives no reason; see its log."
+    cause = sentence(status.error) if status.error else "The receiver gives no reason; see its log."
     return f"{cause} To reset it: penstock reset {url}, or Reset of its Tango device."
 
 
@@ -213,23 +201,19 @@ def _running(status: Status) -> str:
 def progress(counts: Counts) -> str:
     """Return how far the series is."""
     if counts.planned is None:
-        return f"{counts.received:,} {_frames(counts.received)}, total not announced"
-    return f"{counts.received:,} of {counts.planned:,} {_frames(counts.planned)}"
-
-
-def _frames(count: int) -> str:
-    return "frame" if count == 1 else "frames"
+        return f"{plural(counts.received, 'frame')}, total not announced"
+    return f"{counts.received:,} of {plural(counts.planned, 'frame')}"
 
 
 def _idle(status: Status, *, kept: bool) -> Message:
     series = status.series
     if series is not None and not series.taken:
-        return Message("notice", "IDLE", f"The last series was {_sentence(series.reason, capital=False)}")
+        return Message("notice", "IDLE", f"The last series was {sentence(series.reason, first=False)}")
     if series is not None and status.lacks:
         # The receiver's reason mostly begins with the count.
         counted = re.match(r"\d+ of \d+ frames?", series.reason)
         after = "" if counted else f" after {progress(status.counts)}"
-        why = _sentence(series.reason or "no reason given", capital=False)
+        why = sentence(series.reason or "no reason given", first=False)
         return Message("notice", "IDLE", f"{name_of(series)} is incomplete{after}: {why}")
     ends = ", ".join(each.endpoint for each in status.connections)
     is_alone = bool(ends) and not any(each.connections for each in status.connections)
@@ -242,17 +226,10 @@ def _idle(status: Status, *, kept: bool) -> Message:
         f"complete, {progress(status.counts)}" if series.complete is not False else f"ended: {series.reason}"
     )
     back = f", once the streamer at {ends} is back" if is_alone else ""  # which may leave after a series
-    last = f"Last: {name_of(series)}, {_sentence(end, capital=False)}"
+    last = f"Last: {name_of(series)}, {sentence(end, first=False)}"
     return Message("idle", "IDLE", f"Ready for the next series{back}. {last}")
 
 
 def name_of(series: Series) -> str:
     """Return what a series is called on the screen."""
     return PurePath(series.filename).name if series.filename else "live series"
-
-
-def _sentence(text: str, *, capital: bool = True) -> str:
-    text = text.strip()
-    if capital:
-        text = text[:1].upper() + text[1:]
-    return text if text.endswith((".", "!", "?")) else text + "."

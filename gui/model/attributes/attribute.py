@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from penstock.gui.model.attributes.metadata import METADATA, readable
+from penstock.gui.model.attributes.metadata import METADATA, BadMetadata, escaped, readable, same
+from penstock.gui.model.attributes.metadata import read as read_metadata
 from penstock.gui.model.attributes.numbers import brief, grouped, is_ambiguous, ungrouped
 
 Value: TypeAlias = bool | int | float | str
@@ -228,3 +229,29 @@ def in_sections(attributes: Iterable[Attribute]) -> dict[str, list[Attribute]]:
         title: [left.pop(name) for name in names if name in left] for title, names in SECTIONS.items()
     } | {OTHERS: list(left.values())}
     return {title: members for title, members in found.items() if members}
+
+
+def parse_typed(attribute: Attribute, text: str) -> Value:
+    """Return the value that is written.
+
+    Raises:
+        BadText: the attribute does not take it.
+    """
+    return attribute.parse(escaped(text) if attribute.name == METADATA else text)
+
+
+def typed_problem(attribute: Attribute, text: str) -> str:
+    """Return why it cannot be written, a sentence; "" if it can."""
+    try:
+        parse_typed(attribute, text)
+        if attribute.name == METADATA:
+            read_metadata(text)
+    except (BadText, BadMetadata) as error:
+        return str(error)
+    return ""
+
+
+def is_value(attribute: Attribute, text: str, values: Mapping[str, Value | None]) -> bool:
+    """Return whether the device has what is typed."""
+    now = attribute.show(values.get(attribute.name))
+    return text == now or (attribute.name == METADATA and same(text, now))

@@ -5,67 +5,36 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import PurePath
+from functools import partial
+from typing import Literal
 
 from penstock.bridges.epics.client import read_status
 from penstock.bridges.epics.models import Status as Bridge
+from penstock.gui.model.fleet.row import AWAY, OFF, Source, counts
+from penstock.gui.model.tango.directory import Kind
 from penstock.processing.client import NoAnswer, PipelineClient
 from penstock.processing.models import Status
 from penstock.receiver.client import ReceiverClient
 from penstock.receiver.models import ConsumerStatus
-from penstock.stins.texts import plural
 
 ANSWER = 1.5
 """Seconds in which a receiver, and then a pipeline, has to answer."""
 STATES = {"idle": "IDLE", "running": "RUNNING", "error": "FAULT", "waiting": "WAITING"}
-OFF, AWAY = "OFF", "AWAY"
-"""Nobody has its frames; somebody has, and does not answer."""
 Known = dict[str, list[str]]
 """Pages of bridges by the page of the forward entry that they were found at: this page itself, or those that
 the pipeline there names."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class PipelineRow:
-    """What is known of one pipeline or bridge."""
+class PipelineRow(Source):
+    """What is known of one pipeline or bridge; its name is that of its forward entry while it is away."""
 
-    kind: str = "pipeline"
-    """Or "bridge"."""
-    name: str
-    """Its name; that of its forward entry while it does not answer."""
-    state: str
-    """IDLE, RUNNING, FAULT, AWAY; WAITING: a bridge; or OFF: its receiver has a place for it, and it does not
-    run."""
-    problem: str = ""
-    """What is wrong now or was with the last series, in a sentence; "": nothing."""
-    file: str = ""
-    """Raw file of the running, or else of the last, series."""
-    done: int | None = None
-    """Frames of this series that are done; of a bridge, that have come."""
-    planned: int | None = None
+    kind: Kind | Literal["bridge"] = "pipeline"
     workers: int = 0
     """Workers of a pipeline, clients of a bridge."""
     url: str
-    receiver_url: str
-
-    @property
-    def ill(self) -> bool:
-        """True if it processes no series."""
-        return self.state in ("FAULT", AWAY)
-
-    @property
-    def frames(self) -> str:
-        """ "412 of 1,000"; without an end "412"; "" before the first series."""
-        if self.done is None:
-            return ""
-        return f"{self.done:,}" if self.planned is None else f"{self.done:,} of {self.planned:,}"
-
-    @property
-    def series(self) -> str:
-        """The name of the file."""
-        return PurePath(self.file).name
 
 
 def read_pipelines(receivers: Iterable[str]) -> list[PipelineRow]:
@@ -75,24 +44,28 @@ def read_pipelines(receivers: Iterable[str]) -> list[PipelineRow]:
         receivers: addresses.
     """
     found: list[PipelineRow] = []
-    threads = [
-        threading.Thread(target=lambda url=url: found.extend(read_behind(url, {})), daemon=True)
-        for url in {each.rstrip("/") for each in receivers if each}
-    ]
-    due = time.monotonic() + 3 * ANSWER
+
+    def read(url: str) -> None:
+        found.extend(read_behind(url, {}))
+
+    at_once([partial(read, url) for url in {each.rstrip("/") for each in receivers if each}], 3 * ANSWER)
+    return sorted(found, key=lambda row: (not row.ill, row.name, row.url))
+
+
+def at_once(calls: Iterable[Callable[[], object]], seconds: float) -> bool:
+    """Make all calls, each in a thread of its own; return whether one is still under way after so long."""
+    threads = [threading.Thread(target=call, daemon=True) for call in calls]
+    due = time.monotonic() + seconds
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(max(0.0, due - time.monotonic()))
-    return sorted(found, key=lambda row: (not row.ill, row.name, row.url))
+    return any(thread.is_alive() for thread in threads)
 
 
 def summary(rows: Sequence[PipelineRow], which: str = "") -> str:
     """Return the counts: "2 pipelines, 1 in FAULT"; `which` says which pipelines these are."""
-    states = Counter(row.state for row in rows)
-    words = {"FAULT": "in FAULT", AWAY: "away", "WAITING": "waiting", OFF: "off", "RUNNING": "running"}
-    parts = [f"{states[state]} {word}" for state, word in words.items() if states[state]]
-    return ", ".join([f"{plural(len(rows), rows[0].kind)} {which}".strip(), *parts])
+    return counts(rows[0].kind, Counter(row.state for row in rows), which)
 
 
 def read_behind(receiver: str, known: Known) -> Iterator[PipelineRow]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 import tango
 
+from penstock.gui.model.fleet.pages import at_once
 from penstock.gui.model.fleet.row import Row, asked, away, faults_first, row
 from penstock.gui.model.tango import errors
 from penstock.gui.model.tango.directory import DirectoryEntry
@@ -32,16 +32,7 @@ def read_rows(found: Sequence[DirectoryEntry], deadline: float) -> Reading:
         deadline: in seconds.
     """
     rows: dict[str, Row] = {}
-    threads = [
-        threading.Thread(target=_read, args=(each, rows), name=f"read {each.name}", daemon=True)
-        for each in found
-    ]
-    due = time.monotonic() + deadline
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(max(0.0, due - time.monotonic()))
-    late = any(thread.is_alive() for thread in threads)
+    late = at_once([partial(_read, each, rows) for each in found], deadline)
     why = f"It does not answer within {deadline:g} s. Is its host very busy, or does its server hang?"
     return Reading(faults_first(rows.get(each.name) or away(row(each, {}), why) for each in found), late)
 

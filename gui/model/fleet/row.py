@@ -14,10 +14,10 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from penstock.gui.model.attributes.attribute import Value
-from penstock.gui.model.series.account import FATES, WRONG, Account, account
+from penstock.gui.model.series.account import FATES, Account, account, losses
 from penstock.gui.model.tango.answers import read_last_series
 from penstock.gui.model.tango.directory import DirectoryEntry, Kind
-from penstock.gui.model.words import size
+from penstock.gui.words import size
 from penstock.stins.texts import plural
 
 FOLLOWED = frozenset(
@@ -57,6 +57,8 @@ ASKING = "ASKING"
 """In place of the state: the device has not answered yet."""
 AWAY = "AWAY"
 """In place of the state: the device does not answer."""
+OFF = "OFF"
+"""A receiver has a place for a pipeline, and nobody has its frames."""
 WAITING = "WAITING"
 """A bridge lacks its receiver, its pipeline, or the begin of the series."""
 ILL = ("FAULT", "UNKNOWN", AWAY)
@@ -79,39 +81,63 @@ LAST = "Last series: "
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
-    """What the table says of one device, or bridge."""
+class Source:
+    """What a table says of a device, or of a pipeline or bridge whose page a receiver knows."""
 
-    name: str
     kind: Kind | Literal["bridge"]
-    tango_class: str
-    """Name of the camera, PenstockReceiver or PenstockPipeline; "": a bridge."""
-    server: str
-    """Server and instance; of a bridge, its program."""
+    name: str
     state: str = ASKING
-    """As Tango names it, or ASKING, or AWAY; of a bridge IDLE, RUNNING, WAITING or AWAY."""
-    status: str = ""
-    """The device's own sentence; while it is AWAY, why."""
+    """As Tango names it, or ASKING, or AWAY; of a pipeline or bridge IDLE, RUNNING, FAULT, WAITING, AWAY or,
+    where its receiver has a place for it and it does not run, OFF."""
     problem: str = ""
     """What is wrong now or was with the last series, in a sentence; "": nothing."""
-    running: bool = False
-    """A series runs."""
     file: str = ""
     """File of the running, or else the last, series, as the receiver sees it; "" where nothing is written."""
-    live: bool = False
-    """True if that series is a live view."""
     done: int | None = None
     """Number of its whole frames: stored, or delivered live; of a pipeline, those that are done; of a bridge,
     those that have come."""
     planned: int | None = None
     """Number of planned frames; `None` if unknown, or if the series runs until it is stopped."""
+    receiver_url: str = ""
+
+    @property
+    def ill(self) -> bool:
+        """True if no series can be taken with it."""
+        return self.state in ILL
+
+    @property
+    def series(self) -> str:
+        """What a person calls its series: the file's name."""
+        return PurePath(self.file).name
+
+    @property
+    def frames(self) -> str:
+        """ "412 of 1,000"; without an end "412"; "" before the first series."""
+        if self.done is None:
+            return ""
+        return f"{self.done:,}" if self.planned is None else f"{self.done:,} of {self.planned:,}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row(Source):
+    """What the table says of one device, or bridge."""
+
+    tango_class: str
+    """Name of the camera, PenstockReceiver or PenstockPipeline; "": a bridge."""
+    server: str
+    """Server and instance; of a bridge, its program."""
+    status: str = ""
+    """The device's own sentence; while it is AWAY, why."""
+    running: bool = False
+    """A series runs."""
+    live: bool = False
+    """True if that series is a live view."""
     rate: float | None = None
     """Frames per second that the receiver takes, or that the pipeline does, while a series runs."""
     free_bytes: int | None = None
     """Free space on the disk that the receiver writes to."""
     away_since: float | None = None
     """Seconds since 1970 (UTC); `None` too where it has never been seen."""
-    receiver_url: str = ""
     pipeline_url: str = ""
     last_error: str = ""
     """Last error of a pipeline, or of one of its workers, since it was started."""
@@ -122,14 +148,9 @@ class Row:
         return self.name.lower()
 
     @property
-    def ill(self) -> bool:
-        """True if no series can be taken with it."""
-        return self.state in ILL
-
-    @property
     def series(self) -> str:
         """What a person calls its series: the file's name, or "live view"."""
-        return PurePath(self.file).name if self.file else "live view" if self.live else ""
+        return super().series or ("live view" if self.live else "")
 
     @property
     def page(self) -> str:
@@ -140,13 +161,6 @@ class Row:
     def says(self) -> str:
         """What is wrong or, where nothing is, what the device says."""
         return self.problem or self.status
-
-    @property
-    def frames(self) -> str:
-        """ "412 of 1,000"; without an end "412"; "" before the first series."""
-        if self.done is None:
-            return ""
-        return f"{self.done:,}" if self.planned is None else f"{self.done:,} of {self.planned:,}"
 
     @property
     def hertz(self) -> str:
@@ -266,20 +280,24 @@ def summary(rows: Sequence[Row]) -> str:
     parts = []
     for kind in ("detector", "receiver", "pipeline", "bridge"):
         states = Counter(each.state for each in rows if each.kind == kind)
-        if kind in ("pipeline", "bridge") and not states:
-            continue
-        parts.append(", ".join([plural(states.total(), kind), *_noteworthy(states)]))
+        if states or kind in ("detector", "receiver"):
+            parts.append(counts(kind, states))
     return "; ".join(parts)
 
 
-def _noteworthy(states: Mapping[str, int]) -> Iterable[str]:
-    for state in ILL:
-        if states.get(state):
-            yield f"{states[state]} away" if state == AWAY else f"{states[state]} in {state}"
-    if waiting := states.get(WAITING):
-        yield f"{waiting} waiting"
-    if running := sum(states.get(state, 0) for state in RUNNING):
-        yield f"{running} running"
+def counts(kind: str, states: Counter[str], which: str = "") -> str:
+    """Return how many there are, and the states that are worth a word: "2 pipelines, 1 in FAULT".
+
+    Args:
+        kind: of all.
+        states: how many are in each.
+        which: says which ones these are.
+    """
+    words = {state: f"in {state}" for state in ILL} | {AWAY: "away", WAITING: "waiting", OFF: "off"}
+    parts = [f"{states[state]} {word}" for state, word in words.items() if states[state]]
+    if running := sum(states[state] for state in RUNNING):
+        parts.append(f"{running} running")
+    return ", ".join([f"{plural(states.total(), kind)} {which}".strip(), *parts])
 
 
 def _problem(values: Mapping[str, Value | None], frames: Account, *, running: bool) -> str:
@@ -292,16 +310,10 @@ def _problem(values: Mapping[str, Value | None], frames: Account, *, running: bo
     if not frames.lost:
         return ""
     if running:
-        return f"{', '.join(_losses(frames))} so far."
+        return f"{', '.join(losses(frames))} so far."
     reason = str(values.get("SeriesReason") or "")
-    counts = f"{', '.join(_losses(frames))} of {plural(frames.planned, 'frame')}."
+    counts = f"{', '.join(losses(frames))} of {plural(frames.planned, 'frame')}."
     return f"{LAST}{reason or counts}"
-
-
-def _losses(frames: Account) -> Iterable[str]:
-    for fate, (_, word) in FATES.items():
-        if fate in WRONG and frames.fates[fate]:
-            yield f"{frames.fates[fate]:,} {word}"
 
 
 def _number(value: Value | None) -> int:

@@ -65,9 +65,13 @@ class Account:
 
 def losses_so_far(account: Account) -> str:
     """Return what a running series has lost, in a sentence: "2 frames missing, 1 corrupt so far." """
+    return f"Lost of the running series: {', '.join(losses(account))} so far."
+
+
+def losses(account: Account) -> list[str]:
+    """Return what a series has lost: "2 missing", "1 corrupt"."""
     lost = [(account.fates[fate], word) for fate, (_, word) in FATES.items() if fate in WRONG]
-    words = [f"{number:,} {word}" for number, word in lost if number]
-    return f"Lost of the running series: {', '.join(words)} so far."
+    return [f"{number:,} {word}" for number, word in lost if number]
 
 
 def account(values: Mapping[str, Value | None]) -> Account:

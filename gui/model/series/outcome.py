@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from penstock.gui.model.tango.answers import LastSeries, lost_in_words
-from penstock.gui.model.words import duration, when
+from penstock.gui.words import duration, when
 
 THIS_PANEL = "this panel"
 _CLIENT = re.compile(r"PID (\d+) on (\S+)$")

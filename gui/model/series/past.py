@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import PurePosixPath
-from typing import Any
 
+from penstock.gui.model.columns import Column
 from penstock.gui.model.series.account import FATES
 from penstock.gui.model.series.outcome import Outcome
 from penstock.gui.model.tango.answers import lost_in_words
-from penstock.gui.model.words import clock, date_and_clock, day, duration
+from penstock.gui.words import clock, date_and_clock, day, duration
 from penstock.receiver.models import PastSeries, Verdict
 
 MOST = 1_000
@@ -98,17 +98,6 @@ class PastRow:
             ("Series", series.id),
         )
         return [(label, text) for label, text in rows if text]
-
-
-@dataclass(frozen=True)
-class Column:
-    """One column of the table."""
-
-    title: str
-    text: Callable[[PastRow], str]
-    key: Callable[[PastRow], Any]
-    """The value by which the column is sorted."""
-    right: bool = False
 
 
 COLUMNS = (

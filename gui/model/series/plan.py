@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from penstock.gui.model.attributes.attribute import Value
-from penstock.gui.model.words import duration, size
+from penstock.gui.words import duration, size
+from penstock.stins.texts import plural
 
 PACED_BY_DETECTOR = frozenset({"INTERNAL", "EXTERNAL"})
 """Trigger modes in which the detector's clock sets the pace, from the first trigger on."""
@@ -29,7 +30,7 @@ class Plan:
         """Return one line: "1,000 frames, 20 s, 4.4 GB"."""
         if not self.frames:
             return "frames until Stop" if self.until_stop else ""
-        parts = [f"{self.frames:,} {'frame' if self.frames == 1 else 'frames'}"]
+        parts = [plural(self.frames, "frame")]
         if self.seconds is not None:
             parts.append(("at least " if self.at_least else "") + duration(self.seconds))
         if self.bytes:

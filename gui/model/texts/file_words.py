@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from penstock.gui.model.files.place import Place
 from penstock.gui.model.view import DetectorView
-from penstock.gui.model.words import size
+from penstock.gui.words import size
 
 NAME = "DestinationFilename"
 OVERWRITE = "DestinationFileOverwritable"

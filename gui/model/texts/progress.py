@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from penstock.gui.model.series.outcome import THIS_PANEL
 from penstock.gui.model.series.plan import PACED_BY_DETECTOR
 from penstock.gui.model.view import DetectorView
-from penstock.gui.model.words import clock, duration, frames
+from penstock.gui.words import clock, duration
+from penstock.stins.texts import plural
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,24 +35,12 @@ def progress(view: DetectorView) -> Progress:
         return Progress(frames="Being armed" if view.running and not view.configuring else "No series yet")
     by = f"armed by {THIS_PANEL if view.own else view.armed_by}" if view.own or view.armed_by else ""
     file = str(view.values.get("FileWritten") or "") or "Live view only: nothing is written"
-    if account.endless:
-        return Progress(
-            frames=frames(account.whole),
-            rate=_rate(view),
-            left=_left(view),
-            file=file,
-            armed_by=by,
-        )
-    return Progress(
+    count, percent = plural(account.whole, "frame"), ""
+    if not account.endless:
         # What is lost does not count: of a series whose frames are all missing this is 0.
-        frames=f"{account.whole:,} of {frames(account.planned)}",
-        # Rounded down: 100 % is all of them.
-        percent=f"{100 * account.whole // account.planned} %",
-        rate=_rate(view),
-        left=_left(view),
-        file=file,
-        armed_by=by,
-    )
+        count = f"{account.whole:,} of {plural(account.planned, 'frame')}"
+        percent = f"{100 * account.whole // account.planned} %"  # rounded down: 100 % is all of them
+    return Progress(frames=count, percent=percent, rate=_rate(view), left=_left(view), file=file, armed_by=by)
 
 
 def _rate(view: DetectorView) -> str:

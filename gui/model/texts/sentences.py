@@ -9,7 +9,7 @@ from penstock.gui.message import Message
 from penstock.gui.model.attributes.attribute import label
 from penstock.gui.model.files.file_name import parse
 from penstock.gui.model.view import DetectorView, Presence
-from penstock.gui.model.words import capital, clock
+from penstock.gui.words import capital, clock, sentence
 
 KIND = {
     "ON": "idle", "RUNNING": "running", "MOVING": "running", "FAULT": "fault", "INIT": "connecting",
@@ -65,7 +65,7 @@ def arm_sentence(view: DetectorView) -> tuple[bool, str]:
     for name, edit in view.edits.items():
         if edit.problem:
             which = "" if edit.problem.startswith(label(name)) else f"{label(name)}: "
-            return True, f"Arm would be refused: {which}{_whole(edit.problem)}"
+            return True, f"Arm would be refused: {which}{sentence(edit.problem, first=False)}"
     if view.edits:
         names = ", ".join(map(label, view.edits))
         return (
@@ -77,7 +77,7 @@ def arm_sentence(view: DetectorView) -> tuple[bool, str]:
     if view.check.kind == "file_exists":
         return True, f"Arm would be refused: {_taken(str(view.values.get('DestinationFilename') or ''))}"
     if not view.check.ok:
-        return True, f"Arm would be refused: {_whole(view.check.sentence)}"
+        return True, f"Arm would be refused: {sentence(view.check.sentence, first=False)}"
     into = f" into {PurePosixPath(view.check.file).name}" if view.check.file else ", live view only"
     return False, f"Ready to arm: {view.plan.sentence()}{into}."
 
@@ -86,11 +86,6 @@ def _taken(path: str) -> str:
     """Return that a file exists, in the words of this window; the device's own sentence speaks of Tango."""
     number = "Press Next free number, change" if parse(path).numbered else "Change"
     return f"{PurePosixPath(path).name} exists already. {number} the name, or tick Replace an existing file."
-
-
-def _whole(text: str) -> str:
-    text = text.strip()
-    return text if text.endswith((".", "!", "?")) else text + "."
 
 
 @dataclass(frozen=True)

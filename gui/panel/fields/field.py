@@ -6,6 +6,7 @@ from silx.gui import qt
 
 from penstock.gui import theme
 from penstock.gui.labels import ElidedLabel
+from penstock.gui.layouts import in_row
 from penstock.gui.model.attributes.attribute import Attribute, explanation, label, unit
 from penstock.gui.model.attributes.numbers import grouped
 from penstock.gui.model.detector import DetectorModel
@@ -21,6 +22,19 @@ NOTHING = "–"
 NOT_TOLD = "The detector has not reported its value yet; it can be set after that."
 UNIT_WIDTH = 38
 SIGN_WIDTH = 14
+
+
+def waiting_sign(edit: Edit | None) -> str:
+    """Return the sign of what is typed and not written yet; "" where nothing is."""
+    return "" if edit is None else "…" if edit.writing else PENDING_SIGN
+
+
+def show_sign(label: qt.QLabel, edit: Edit | None) -> None:
+    """Have a label say that something waits to be written, or that it cannot be, and why."""
+    problem = edit.problem if edit is not None else ""
+    label.setText(PROBLEM_SIGN if problem else waiting_sign(edit))
+    label.setToolTip(problem)
+    look(label, role="problem" if problem else "sign")
 
 
 class Choice(qt.QComboBox):
@@ -88,25 +102,19 @@ class Field(qt.QWidget):
         super().__init__(parent)
         self.attribute = attribute
         self._model = model
-        self._line = qt.QHBoxLayout()
-        self._line.setContentsMargins(0, 0, 0, 0)
-        self._line.setSpacing(6)
         self._problem = ""
         self._tip = ""
         self._sign = qt.QLabel(self)
         self._sign.setFixedWidth(SIGN_WIDTH)
         self._sign.setProperty("role", "sign")
-        self.setLayout(self._line)
         self.editor = self._make_editor()
         self.editor.setAccessibleName(label(attribute.name))
         self.editor.setObjectName(attribute.name)
-        self._line.addWidget(self.editor, 1)
         self._unit = qt.QLabel(unit(attribute), self)
         self._unit.setMinimumWidth(UNIT_WIDTH)
         self._unit.setProperty("role", "muted")
         self._unit.setVisible(bool(attribute.kind is not str or attribute.choices))
-        self._line.addWidget(self._unit)
-        self._line.addWidget(self._sign)
+        in_row((self.editor, 1), self._unit, self._sign, of=self, spacing=6)
 
     @property
     def name(self) -> str:
@@ -147,10 +155,7 @@ class Field(qt.QWidget):
 
     def _show_edit(self, edit: Edit | None) -> None:
         self._problem = problem = edit.problem if edit is not None else ""
-        waits = "" if edit is None else "…" if edit.writing else PENDING_SIGN
-        self._sign.setText(PROBLEM_SIGN if problem else waits)
-        self._sign.setToolTip(problem)
-        look(self._sign, role="problem" if problem else "sign")
+        show_sign(self._sign, edit)
         look(self.editor, look="problem" if problem else "edit" if edit is not None else "")
 
     # -- of each kind -------------------------------------------------------------------------

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from silx.gui import qt
 
+from penstock.gui.layouts import STRETCH, in_column, in_row
 from penstock.gui.model.attributes.attribute import label
 from penstock.gui.model.view import DetectorView
 from penstock.gui.panel.fields.field import Field, SwitchField
@@ -17,28 +20,44 @@ LABEL_WIDTH = 126
 WIDEST = 600
 
 
-class Form(qt.QScrollArea):
-    """Rows of label and field under headings."""
+def form_grid(of: qt.QWidget | None = None) -> qt.QGridLayout:
+    """Return the grid of labels and fields; `of`: widget whose layout it is."""
+    grid = qt.QGridLayout()
+    if of is not None:
+        of.setLayout(grid)
+    grid.setContentsMargins(0, 0, 0, 0)
+    grid.setColumnMinimumWidth(0, LABEL_WIDTH)
+    grid.setColumnStretch(1, 1)
+    grid.setHorizontalSpacing(10)
+    grid.setVerticalSpacing(6)
+    return grid
+
+
+class FormPage(qt.QScrollArea):
+    """A page of settings that scrolls."""
 
     def __init__(self, parent: qt.QWidget | None = None) -> None:
         super().__init__(parent)
         self.setWidgetResizable(True)
         self.setFrameShape(qt.QFrame.NoFrame)
         self.setHorizontalScrollBarPolicy(qt.Qt.ScrollBarAlwaysOff)
+        self.content = qt.QWidget(self)
+        self.content.setProperty("role", "form")
+
+    def fill(self, *parts: Any, spacing: int = 0) -> None:
+        """Put these into the page, one below the other."""
+        in_column(*parts, STRETCH, of=self.content, margins=(14, 8, 10, 14), spacing=spacing)
+        self.setWidget(self.content)
+
+
+class Form(FormPage):
+    """Rows of label and field under headings."""
+
+    def __init__(self, parent: qt.QWidget | None = None) -> None:
+        super().__init__(parent)
         self.setFocusPolicy(qt.Qt.NoFocus)
-        content = qt.QWidget(self)
-        content.setProperty("role", "form")
-        whole = qt.QVBoxLayout(content)
-        whole.setContentsMargins(14, 8, 10, 14)
-        whole.setSpacing(0)
-        self._grid = qt.QGridLayout()
-        self._grid.setColumnMinimumWidth(0, LABEL_WIDTH)
-        self._grid.setColumnStretch(1, 1)
-        self._grid.setHorizontalSpacing(10)
-        self._grid.setVerticalSpacing(6)
-        whole.addLayout(self._grid)
-        whole.addStretch(1)
-        self.setWidget(content)
+        self._grid = form_grid()
+        self.fill(self._grid)
         self.fields: dict[str, Field] = {}
         """Fields by attribute."""
         self._labels: dict[str, qt.QLabel] = {}
@@ -55,24 +74,18 @@ class Form(qt.QScrollArea):
     def add_field(self, field: Field) -> None:
         """One row."""
         self.fields[field.name] = field
-        row = self._grid.rowCount()
-        if isinstance(field, SwitchField):
-            self._grid.addWidget(field, row, 1)
-            return
-        self._grid.addWidget(self._label(field), row, 0, qt.Qt.AlignTop)
-        self._grid.addWidget(field, row, 1)
+        place = self._grid.rowCount()
+        if not isinstance(field, SwitchField):
+            self._grid.addWidget(self._label(field), place, 0, qt.Qt.AlignTop)
+        self._grid.addWidget(field, place, 1)
 
     def add_pair(self, first: Field, second: Field) -> None:
         """Two fields for one quantity, in one row: "period or rate"."""
         self.fields |= {first.name: first, second.name: second}
         first.set_narrow()
-        row = self._grid.rowCount()
-        line = qt.QHBoxLayout()
-        line.setSpacing(2)
-        line.addWidget(first, 4)
-        line.addWidget(second, 5)
-        self._grid.addWidget(self._label(first), row, 0, qt.Qt.AlignTop)
-        self._grid.addLayout(line, row, 1)
+        place = self._grid.rowCount()
+        self._grid.addWidget(self._label(first), place, 0, qt.Qt.AlignTop)
+        self._grid.addLayout(in_row((first, 4), (second, 5), spacing=2), place, 1)
 
     def add_wide(self, widget: qt.QWidget) -> None:
         """A widget over both columns."""

@@ -11,6 +11,8 @@ from silx.gui import qt
 from penstock.gui import theme
 from penstock.gui.elsewhere import open_page
 from penstock.gui.labels import ClampedLabel
+from penstock.gui.layouts import in_column, in_row
+from penstock.gui.model.columns import as_text
 from penstock.gui.model.fleet.fleet import Fleet
 from penstock.gui.model.fleet.row import REGISTER, START, Row, summary
 from penstock.gui.panel.fleet.table import (
@@ -25,7 +27,8 @@ from penstock.gui.panel.fleet.table import (
     StateDelegate,
 )  # fmt: skip
 from penstock.gui.panel.notifier import Notifier
-from penstock.gui.panel.style import sheet
+from penstock.gui.panel.style import filter_line, sheet
+from penstock.gui.panel.table import Table
 
 WIDTHS = {"State": 100, "Device": 165, "Kind": 72, "Series": 165, "Frames": 126, "Rate": 76, "Free disk": 80,
           "Away since": 88}  # fmt: skip
@@ -64,8 +67,8 @@ class FleetPage(qt.QWidget):
         self._trouble = _text(self)
         self._empty = _text(self)
         self._detail = ClampedLabel(2, self)
-        self._filter = qt.QLineEdit(self)
-        self._view = qt.QTableView(self)
+        self._filter = filter_line("Filter: name, state, file (Ctrl+F)", "Filter", self)
+        self._view = Table(self)
         self._arrange()
         self._bind()
         self._refresh()
@@ -91,9 +94,7 @@ class FleetPage(qt.QWidget):
         """Return the selected rows, or all that are on show, as text: a line per row, with tabs."""
         selected = self._view.selectionModel().selectedRows()
         numbers = sorted(index.row() for index in selected) or range(self._sorted.rowCount())
-        lines = [[column.title for column in COLUMNS]]
-        lines += [[column.text(self._row(number)) for column in COLUMNS] for number in numbers]
-        return "\n".join("\t".join(line) for line in lines)
+        return as_text(COLUMNS, map(self._row, numbers))
 
     def layout_state(self) -> dict[str, qt.QByteArray]:
         """Width, order and sorting of the columns."""
@@ -125,11 +126,8 @@ class FleetPage(qt.QWidget):
         colours = theme.current()
         self._head.setStyleSheet("font-size: 10.5pt; font-weight: 600;")
         self._head.setWordWrap(True)
-        self._filter.setPlaceholderText("Filter: name, state, file (Ctrl+F)")
-        self._filter.setClearButtonEnabled(True)
         self._filter.setMinimumWidth(240)
         self._filter.setStyleSheet(sheet())
-        self._filter.setAccessibleName("Filter")
         self._trouble.setStyleSheet(
             f"background: {colours.panel}; color: {colours.warning}; padding: 8px 12px;"
             f" border-left: 4px solid {colours.state['away']};"
@@ -138,43 +136,25 @@ class FleetPage(qt.QWidget):
         self._empty.setStyleSheet("font-size: 11.5pt; padding: 40px;")
         self.setFocusProxy(self._view)
         self._arrange_table(colours)
-        top = qt.QHBoxLayout()
-        top.setSpacing(8)
-        top.addWidget(self._head, 1)
-        top.addWidget(self._filter)
-        top.addWidget(
-            _button(self, "Look again", "Ask the Tango database for new devices (F5)", self._fleet.look)
-        )
-        top.addWidget(
-            _button(self, "Copy", "Copy the table, or the selected rows, as text (Ctrl+C)", self._copy)
-        )
-        layout = qt.QVBoxLayout(self)
-        layout.setContentsMargins(12, 10, 12, 8)
-        layout.setSpacing(8)
-        layout.addLayout(top)
-        layout.addWidget(self._trouble)
-        layout.addWidget(self._view, 1)
-        layout.addWidget(self._empty, 1)
-        layout.addWidget(self._detail)
+        look = _button(self, "Look again", "Ask the Tango database for new devices (F5)", self._fleet.look)
+        copy = _button(self, "Copy", "Copy the table, or the selected rows, as text (Ctrl+C)", self._copy)
+        top = in_row((self._head, 1), self._filter, look, copy, spacing=8)
+        in_column(
+            top, self._trouble, (self._view, 1), (self._empty, 1), self._detail,
+            of=self, margins=(12, 10, 12, 8), spacing=8,
+        )  # fmt: skip
 
     def _arrange_table(self, colours: theme.Theme) -> None:
         view = self._view
         view.setModel(self._sorted)
         view.setSortingEnabled(True)
         view.sortByColumn(STATE, qt.Qt.AscendingOrder)
-        view.setSelectionBehavior(qt.QTableView.SelectRows)
         view.setAlternatingRowColors(True)
-        view.setShowGrid(False)
-        view.setTabKeyNavigation(False)
-        view.verticalHeader().setSectionResizeMode(qt.QHeaderView.Fixed)
+        view.setWordWrap(True)
         view.verticalHeader().setDefaultSectionSize(LINES * view.fontMetrics().lineSpacing() + MARGIN)
         view.setAccessibleName("Detectors and receivers")
         view.setItemDelegateForColumn(STATE, StateDelegate(view))
         view.setItemDelegateForColumn(SERIES, PathDelegate(view))
-        view.verticalHeader().hide()
-        header = view.horizontalHeader()
-        header.setHighlightSections(False)
-        header.setStretchLastSection(True)
         self._set_widths(WIDTHS)
         view.setStyleSheet(
             f"QTableView {{ border: 1px solid {colours.line}; selection-background-color: {colours.pressed};"
@@ -197,12 +177,7 @@ class FleetPage(qt.QWidget):
             action.setShortcutContext(qt.Qt.WidgetWithChildrenShortcut)
             action.triggered.connect(call)
             self.addAction(action)
-        copy = qt.QAction("Copy", self._view)
-        copy.setShortcuts(qt.QKeySequence.Copy)
-        copy.setShortcutContext(qt.Qt.WidgetShortcut)
-        copy.triggered.connect(self._copy)
-        self._view.addAction(copy)
-        self._view.setContextMenuPolicy(qt.Qt.ActionsContextMenu)
+        self._view.add("Copy", self._copy, qt.QKeySequence.Copy)
 
     # -- what happens -----------------------------------------------------------------------------------
 

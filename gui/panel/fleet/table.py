@@ -3,35 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from silx.gui import qt
 
 from penstock.gui import theme
+from penstock.gui.model.columns import Column
 from penstock.gui.model.fleet.row import ASKING, AWAY, WAITING, Row
 from penstock.gui.model.texts.sentences import KIND
-from penstock.gui.model.words import capital, clock, date_and_clock
+from penstock.gui.panel.table import Rows
+from penstock.gui.words import capital, clock, date_and_clock
 
 SORT = qt.Qt.UserRole
 """What a cell sorts by: a number, where its text is one."""
 STATE_KIND: Mapping[str, str] = {
     **KIND, AWAY: "away", "UNKNOWN": "away", ASKING: "connecting", "IDLE": "idle", WAITING: "away",
 }  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Column:
-    """One column."""
-
-    title: str
-    text: Callable[[Row], str]
-    sort: Callable[[Row], Any]
-    right: bool = False
-    old: bool = False
-    """Show the last known value, in grey, once the device is away."""
-    tip: str = ""
 
 
 def _since(row: Row) -> str:
@@ -63,12 +51,11 @@ COLUMNS = (
 STATE, DEVICE, KIND_COLUMN, SERIES, *_, SAYS = range(len(COLUMNS))
 
 
-class FleetTable(qt.QAbstractTableModel):
+class FleetTable(Rows):
     """Rows in the order of their appearance; the view sorts them."""
 
     def __init__(self, parent: qt.QObject | None = None) -> None:
-        super().__init__(parent)
-        self._rows: list[Row] = []
+        super().__init__(COLUMNS, parent)
         self._theme = theme.current()
 
     def show_rows(self, rows: Sequence[Row]) -> None:
@@ -95,55 +82,23 @@ class FleetTable(qt.QAbstractTableModel):
         row: Row = self._rows[index.row()]
         return row
 
-    def rowCount(self, parent: qt.QModelIndex | None = None) -> int:
-        """Qt's."""
-        return 0 if parent is not None and parent.isValid() else len(self._rows)
-
-    def columnCount(self, parent: qt.QModelIndex | None = None) -> int:
-        """Qt's."""
-        return 0 if parent is not None and parent.isValid() else len(COLUMNS)
-
-    def headerData(self, section: int, orientation: int, role: int = qt.Qt.DisplayRole) -> Any:
-        """Qt's."""
-        if orientation != qt.Qt.Horizontal:
-            return None
-        column = COLUMNS[section]
-        if role == qt.Qt.DisplayRole:
-            return column.title
-        if role == qt.Qt.ToolTipRole:
-            return column.tip or None
-        return self._alignment(column) if role == qt.Qt.TextAlignmentRole else None
-
     def data(self, index: qt.QModelIndex, role: int = qt.Qt.DisplayRole) -> Any:
         """Qt's."""
-        row, column = self._rows[index.row()], COLUMNS[index.column()]
-        if role == qt.Qt.DisplayRole:
-            return column.text(row)
         if role == SORT:
-            return column.sort(row)
-        if role == qt.Qt.ToolTipRole:
-            return (
-                row.says
-                if index.column() == STATE
-                else row.file
-                if index.column() == SERIES
-                else column.text(row)
-            )
-        if role == qt.Qt.TextAlignmentRole:
-            return self._alignment(column)
-        return self._colour(row, index.column()) if role == qt.Qt.ForegroundRole else None
+            return COLUMNS[index.column()].key(self._rows[index.row()])
+        return super().data(index, role)
 
-    def _alignment(self, column: Column) -> int:
-        return int((qt.Qt.AlignRight if column.right else qt.Qt.AlignLeft) | qt.Qt.AlignVCenter)
+    def tip(self, row: Row, column: int) -> str:
+        """Return the tool tip of a cell."""
+        return {STATE: row.says, SERIES: row.file}.get(column, COLUMNS[column].text(row))
 
-    def _colour(self, row: Row, column: int) -> qt.QColor | None:
-        if column == SAYS:
-            if not row.problem:
-                return qt.QColor(self._theme.muted)
-            return qt.QColor(self._theme.bad if row.state == "FAULT" else self._theme.warning)
-        if column == KIND_COLUMN:
-            return qt.QColor(self._theme.muted)
-        return qt.QColor(self._theme.old) if COLUMNS[column].old and row.state == AWAY else None
+    def ink(self, row: Row, column: int) -> str | None:
+        """Return the colour of a cell."""
+        if column == SAYS and row.problem:
+            return self._theme.bad if row.state == "FAULT" else self._theme.warning
+        if column in (SAYS, KIND_COLUMN):
+            return self._theme.muted
+        return self._theme.old if COLUMNS[column].old and row.state == AWAY else None
 
 
 class SortedFleet(qt.QSortFilterProxyModel):
@@ -174,7 +129,7 @@ class SortedFleet(qt.QSortFilterProxyModel):
     def lessThan(self, left: qt.QModelIndex, right: qt.QModelIndex) -> bool:
         """Qt's."""
         mine, others = (
-            (COLUMNS[index.column()].sort(row), row.name.lower())
+            (COLUMNS[index.column()].key(row), row.name.lower())
             for index in (left, right)
             for row in [self.sourceModel().row_at(index)]
         )

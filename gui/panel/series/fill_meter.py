@@ -8,6 +8,7 @@ from __future__ import annotations
 from silx.gui import qt
 
 from penstock.gui import theme
+from penstock.gui.layouts import in_row
 from penstock.gui.model.texts.progress import Fill
 
 
@@ -41,12 +42,7 @@ class FillMeter(qt.QWidget):
         self._bar = _Bar(self)
         self._figure = qt.QLabel(self)
         self._figure.setMinimumWidth(self._figure.fontMetrics().horizontalAdvance("▲ 100 %"))
-        layout = qt.QHBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(8)
-        layout.addWidget(self._title)
-        layout.addWidget(self._bar, 1)
-        layout.addWidget(self._figure)
+        in_row(self._title, (self._bar, 1), self._figure, of=self, spacing=8)
 
     def figure(self) -> str:
         """Return the figure on show, with ▲ where it is too high."""

@@ -7,40 +7,38 @@ from __future__ import annotations
 
 import html
 import time
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Protocol
 
 from silx.gui import qt
 
 from penstock.gui import theme
 from penstock.gui.background import Background
+from penstock.gui.layouts import in_column, in_row
+from penstock.gui.model.columns import as_text
 from penstock.gui.model.series.past import COLUMNS, DAY, FOLDER, MOST, VERDICT, PastRow, filtered
-from penstock.gui.panel.series.open_file import (
+from penstock.gui.panel.series.files import (
     IN_SILX,
     open_in_silx,
     open_in_view,
     why_not_here,
     why_not_open,
 )
-from penstock.gui.panel.style import look, sheet
-from penstock.gui.panel.table import Table, wrapped
+from penstock.gui.panel.style import filter_line, look, sheet
+from penstock.gui.panel.table import Rows, Table, wrapped
+from penstock.gui.timers import later
 from penstock.receiver.client import ReceiverClient
 from penstock.receiver.models import PastSeries
 
 
-class HistoryRows(qt.QAbstractTableModel):
+class HistoryRows(Rows):
     """The rows that fit the filter, as they are sorted."""
 
     def __init__(self, parent: qt.QObject | None = None) -> None:
-        super().__init__(parent)
+        super().__init__(COLUMNS, parent)
         self._all: list[PastRow] = []
-        self._visible: list[PastRow] = []
         self._words = ""
         self._column, self._falling = DAY, True
-
-    def rows(self) -> Sequence[PastRow]:
-        """Rows on show, from top to bottom."""
-        return self._visible
 
     def show_rows(self, rows: list[PastRow]) -> None:
         """Replace all rows."""
@@ -59,49 +57,19 @@ class HistoryRows(qt.QAbstractTableModel):
 
     def _update(self) -> None:
         self.beginResetModel()
-        self._visible = filtered(self._all, self._words, self._column, falling=self._falling)
+        self._rows = filtered(self._all, self._words, self._column, falling=self._falling)
         self.endResetModel()
 
-    def rowCount(self, parent: qt.QModelIndex | None = None) -> int:
-        """Qt's."""
-        return 0 if parent is not None and parent.isValid() else len(self._visible)
+    def ink(self, row: PastRow, column: int) -> str:
+        """Return the colour of a cell."""
+        colours = theme.current()
+        if column == VERDICT:
+            return colours.good if row.outcome.good else colours.bad
+        return colours.muted if column == FOLDER else colours.text
 
-    def columnCount(self, parent: qt.QModelIndex | None = None) -> int:
-        """Qt's."""
-        return 0 if parent is not None and parent.isValid() else len(COLUMNS)
-
-    def headerData(self, section: int, orientation: int, role: int = qt.Qt.DisplayRole) -> Any:
-        """Qt's."""
-        if orientation != qt.Qt.Horizontal:
-            return None
-        if role == qt.Qt.TextAlignmentRole:
-            return _side(section)
-        return COLUMNS[section].title if role == qt.Qt.DisplayRole else None
-
-    def data(self, index: qt.QModelIndex, role: int = qt.Qt.DisplayRole) -> Any:
-        """Qt's."""
-        row, number = self._visible[index.row()], index.column()
-        if role == qt.Qt.DisplayRole:
-            return COLUMNS[number].text(row)
-        if role == qt.Qt.TextAlignmentRole:
-            return _side(number)
-        if role == qt.Qt.ForegroundRole:
-            return qt.QBrush(qt.QColor(_colour(row, number)))
-        if role == qt.Qt.ToolTipRole:
-            return wrapped(row.past.why if number == VERDICT else row.file or row.past.why)
-        return None
-
-
-def _side(column: int) -> int:
-    side = qt.Qt.AlignRight if COLUMNS[column].right else qt.Qt.AlignLeft
-    return int(side | qt.Qt.AlignVCenter)
-
-
-def _colour(row: PastRow, column: int) -> str:
-    colours = theme.current()
-    if column == VERDICT:
-        return colours.good if row.outcome.good else colours.bad
-    return colours.muted if column == FOLDER else colours.text
+    def tip(self, row: PastRow, column: int) -> str:
+        """Return the tool tip of a cell."""
+        return wrapped(row.past.why if column == VERDICT else row.file or row.past.why)
 
 
 TIMEOUT = 2.0
@@ -140,7 +108,8 @@ class HistoryDialog(qt.QDialog):
         self.setWindowTitle(f"Past series{where}")
         self.setWindowFlag(qt.Qt.WindowMaximizeButtonHint)
         self.resize(*FIRST_SIZE)
-        self.filter = qt.QLineEdit(self)
+        hint = "Filter: yesterday, 2026-03-01, incomplete, a file, a reason (Ctrl+F)"
+        self.filter = filter_line(hint, "Filter of the series", self)
         self.refresh_button = qt.QPushButton("&Refresh", self)
         self.table = Table(self)
         self.details = qt.QTextBrowser(self)
@@ -154,9 +123,7 @@ class HistoryDialog(qt.QDialog):
         self._chosen: PastRow | None = None
         self._count = 0
         """Series reported by the receiver."""
-        self._look_timer = qt.QTimer(self)
-        self._look_timer.setSingleShot(True)
-        self._look_timer.setInterval(LOOK_DELAY)
+        self._look_timer = later(self._look_for_file, self, LOOK_DELAY)
         self._lay_out()
         self._bind()
         self._show_row()
@@ -178,12 +145,7 @@ class HistoryDialog(qt.QDialog):
     def text(self) -> str:
         """Return the selected rows, or all that are on show, as text with tabs."""
         rows, selected = self._rows.rows(), self.table.rows()
-        lines = [[column.title for column in COLUMNS]]
-        lines += [
-            [column.text(row) for column in COLUMNS]
-            for row in ([rows[number] for number in selected] if selected else rows)
-        ]
-        return "\n".join("\t".join(line) for line in lines)
+        return as_text(COLUMNS, [rows[number] for number in selected] if selected else rows)
 
     def refresh(self) -> None:
         """Ask the receiver again; what is on show stays until it has answered."""
@@ -202,9 +164,6 @@ class HistoryDialog(qt.QDialog):
 
     def _lay_out(self) -> None:
         self.setStyleSheet(sheet())
-        self.filter.setPlaceholderText("Filter: yesterday, 2026-03-01, incomplete, a file, a reason (Ctrl+F)")
-        self.filter.setClearButtonEnabled(True)
-        self.filter.setAccessibleName("Filter of the series")
         self.refresh_button.setToolTip("Ask the receiver for what has ended since (F5)")
         self.copy_path.setToolTip("Put the file's path, as the receiver sees it, into the clipboard")
         close = qt.QPushButton("Close", self)
@@ -222,27 +181,20 @@ class HistoryDialog(qt.QDialog):
         self.details.setOpenLinks(False)
         self._says.setWordWrap(True)
         self._says.setTextInteractionFlags(qt.Qt.TextSelectableByMouse)
-        top = qt.QHBoxLayout()
-        top.addWidget(self.filter, 1)
-        top.addWidget(self.refresh_button)
         split = qt.QSplitter(qt.Qt.Vertical, self)
         split.addWidget(self.table)
         split.addWidget(self.details)
         split.setStretchFactor(0, 1)
         split.setSizes([380, 150])
         split.setChildrenCollapsible(False)
-        buttons = qt.QHBoxLayout()
-        buttons.addWidget(self._says, 1)
         for button in (self.copy_path, self.open_file, self.open_silx, close, self.refresh_button):
             button.setAutoDefault(False)  # Enter in the filter presses none of them
-        for button in (self.copy_path, self.open_silx, self.open_file, close):
-            buttons.addWidget(button)
-        layout = qt.QVBoxLayout(self)
-        layout.setContentsMargins(12, 10, 12, 10)
-        layout.setSpacing(8)
-        layout.addLayout(top)
-        layout.addWidget(split, 1)
-        layout.addLayout(buttons)
+        in_column(
+            in_row((self.filter, 1), self.refresh_button),
+            (split, 1),
+            in_row((self._says, 1), self.copy_path, self.open_silx, self.open_file, close),
+            of=self, margins=(12, 10, 12, 10), spacing=8,
+        )  # fmt: skip
 
     def _bind(self) -> None:
         self.filter.textChanged.connect(self._set_filter)
@@ -251,7 +203,6 @@ class HistoryDialog(qt.QDialog):
         self.copy_path.clicked.connect(self._copy_path)
         self.open_file.clicked.connect(self._open)
         self.open_silx.clicked.connect(self._open_in_silx)
-        self._look_timer.timeout.connect(self._look_for_file)
         self.table.add("&Copy rows", self._copy_rows, qt.QKeySequence.Copy)
         self.table.add("Copy &path", self._copy_path)
         self.table.add("&Open", self._open)

@@ -10,17 +10,25 @@ from silx.gui import qt
 from penstock.gui import theme
 from penstock.gui.background import Background
 from penstock.gui.labels import ClampedLabel, ElidedLabel
+from penstock.gui.layouts import STRETCH, in_column, in_row
 from penstock.gui.model.detector import DetectorModel
 from penstock.gui.model.series.outcome import Ending, ending
 from penstock.gui.model.tango.answers import LastSeries
 from penstock.gui.panel.notifier import Notifier
-from penstock.gui.panel.series.check_file import CheckFile
+from penstock.gui.panel.series.files import (
+    IN_SILX,
+    CheckFile,
+    open_in_silx,
+    open_in_view,
+    why_not_here,
+)
 from penstock.gui.panel.series.fill_meter import heading, tint
 from penstock.gui.panel.series.history import HistoryDialog
-from penstock.gui.panel.series.open_file import IN_SILX, open_in_silx, open_in_view, why_not_here
 
 NOTHING_WRITTEN = "Nothing was written."
 LOOKING = "Looking for the file …"
+CHECKS = "Read the whole file: are its frames and its record in order?"
+PAST = "Every series that the receiver remembers, such as yesterday's (Ctrl+H)"
 NONE_YET = "No series has ended since the device server was started."
 AGE_MS = 20_000
 """Milliseconds between two updates of "2 min ago"."""
@@ -188,16 +196,8 @@ class LastSeriesView(qt.QWidget):
             (self.open_file, "Show its frames in a window, from the first one on", why_not_open),
             (self.open_silx, IN_SILX, why_not_open),
             (self.copy_path, "Put the file's path into the clipboard", none),
-            (
-                self.check,
-                "Read the whole file: are its frames and its record in order?",
-                why_not_open or busy,
-            ),
-            (
-                self.past,
-                "Every series that the receiver remembers, such as yesterday's (Ctrl+H)",
-                no_receiver,
-            ),
+            (self.check, CHECKS, why_not_open or busy),
+            (self.past, PAST, no_receiver),
         ):
             button.setEnabled(not why)
             button.setToolTip(why or does)
@@ -229,26 +229,11 @@ class LastSeriesView(qt.QWidget):
         tint(self._note, theme.current().bad if bad else theme.current().muted)
 
     def _lay_out(self) -> None:
-        top = qt.QHBoxLayout()
-        top.setSpacing(14)
-        top.addWidget(self._title)
-        top.addWidget(self._file, 1)
-        top.addWidget(self._time)
-        details = qt.QHBoxLayout()
-        details.setSpacing(14)
-        details.addWidget(self._lost, 1)
-        details.addWidget(self._note, 1)
-        buttons = qt.QHBoxLayout()
-        buttons.setSpacing(6)
-        for button in (self.open_file, self.open_silx, self.copy_path, self.check, self.past):
-            buttons.addWidget(button)
-        buttons.addSpacing(6)
-        buttons.addWidget(self._busy, 1)
-        layout = qt.QVBoxLayout(self)
-        layout.setContentsMargins(12, 5, 12, 5)
-        layout.setSpacing(4)
-        layout.addLayout(top)
-        layout.addWidget(self._verdict)
-        layout.addLayout(details)
-        layout.addLayout(buttons)
-        layout.addStretch(1)
+        buttons = (self.open_file, self.open_silx, self.copy_path, self.check, self.past)
+        in_column(
+            in_row(self._title, (self._file, 1), self._time, spacing=14),
+            self._verdict,
+            in_row((self._lost, 1), (self._note, 1), spacing=14),
+            in_row(*buttons, 6, (self._busy, 1), spacing=6),
+            STRETCH, of=self, margins=(12, 5, 12, 5), spacing=4,
+        )  # fmt: skip

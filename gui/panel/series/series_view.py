@@ -1,11 +1,12 @@
-"""The running series: how far it is, what has become of its frames, and where they wait."""
+"""The running series: how far it is, what has become of its frames, where they wait; and the last."""
 
 from __future__ import annotations
 
 from silx.gui import qt
 
 from penstock.gui import theme
-from penstock.gui.labels import ElidedLabel
+from penstock.gui.labels import ElidedLabel, line_height
+from penstock.gui.layouts import STRETCH, in_column, in_row
 from penstock.gui.model.detector import DetectorModel
 from penstock.gui.model.series.account import WRONG, Account
 from penstock.gui.model.series.fate_bar import MEANING, legend
@@ -14,6 +15,7 @@ from penstock.gui.model.view import DetectorView
 from penstock.gui.panel.notifier import Notifier
 from penstock.gui.panel.series.fate_bar import FateBar
 from penstock.gui.panel.series.fill_meter import FillMeter, heading, tint
+from penstock.gui.panel.series.last_series import LastSeriesView
 from penstock.gui.theme import Theme
 
 
@@ -35,8 +37,7 @@ class SeriesView(qt.QWidget):
         self._legend = qt.QLabel(self)
         self._legend.setTextFormat(qt.Qt.RichText)
         self._legend.setWordWrap(True)
-        metrics = self._legend.fontMetrics()  # of a line, also while it is empty
-        self._legend.setMinimumHeight(max(metrics.height(), metrics.lineSpacing()))
+        self._legend.setMinimumHeight(line_height(self._legend))  # also while it is empty
         self.meters = (FillMeter(self), FillMeter(self))
         self._notice = ""
         self._lay_out()
@@ -112,26 +113,47 @@ class SeriesView(qt.QWidget):
         font.setBold(True)
         self._frames.setFont(font)
         self._percent.setFont(font)
-        figures = qt.QHBoxLayout()
-        figures.setSpacing(14)
-        for label in (self._title, self._frames, self._percent, self._rate):
-            figures.addWidget(label, 0, qt.Qt.AlignBaseline)
-        figures.addStretch(1)
-        figures.addWidget(self._left, 0, qt.Qt.AlignBaseline)
-        written = qt.QHBoxLayout()
-        written.setSpacing(14)
-        written.addWidget(self._file, 3)
-        written.addWidget(self._armed_by, 2)
-        buffers = qt.QHBoxLayout()
-        buffers.setSpacing(24)
-        for meter in self.meters:
-            buffers.addWidget(meter, 1)
-        layout = qt.QVBoxLayout(self)
-        layout.setContentsMargins(12, 5, 12, 5)
-        layout.setSpacing(4)
-        for part in (figures, self.bar, self._legend, written, buffers):
-            if isinstance(part, qt.QWidget):
-                layout.addWidget(part)
-            else:
-                layout.addLayout(part)
-        layout.addStretch(1)
+        labels = (self._title, self._frames, self._percent, self._rate, STRETCH, self._left)
+        in_column(
+            in_row(*((label, 0, qt.Qt.AlignBaseline) for label in labels), spacing=14),
+            self.bar, self._legend,
+            in_row((self._file, 3), (self._armed_by, 2), spacing=14),
+            in_row(*((meter, 1) for meter in self.meters), spacing=24),
+            STRETCH, of=self, margins=(12, 5, 12, 5), spacing=4,
+        )  # fmt: skip
+
+
+BOTH = 1000
+"""Pixels of width from which on both are shown."""
+
+
+class SeriesArea(qt.QWidget):
+    """Two views of one model."""
+
+    def __init__(self, model: DetectorModel, parent: qt.QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._view = DetectorView(name=model.name)
+        self.running = SeriesView(model, self)
+        self.last = LastSeriesView(model, self)
+        in_row((self.running, 3, qt.Qt.AlignTop), (self.last, 2, qt.Qt.AlignTop), of=self, spacing=0)
+
+    def minimumSizeHint(self) -> qt.QSize:
+        """As high as the higher of both: the picture above must not jump when a series begins."""
+        height = max(each.minimumSizeHint().height() for each in (self.running, self.last))
+        return qt.QSize(super().minimumSizeHint().width(), height)
+
+    def show_view(self, view: DetectorView) -> None:
+        """Follow the snapshot."""
+        self._view = view
+        self._choose()
+
+    def resizeEvent(self, event: qt.QResizeEvent) -> None:
+        """Show both if there is room now."""
+        super().resizeEvent(event)
+        self._choose()
+
+    def _choose(self) -> None:
+        both = self.width() >= BOTH
+        ended = not self._view.running and self._view.last is not None
+        self.running.setVisible(both or not ended)
+        self.last.setVisible(both or ended)

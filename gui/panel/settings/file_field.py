@@ -9,6 +9,7 @@ from silx.gui import qt
 
 from penstock.gui.background import Background
 from penstock.gui.labels import ClampedLabel, ElidedLabel
+from penstock.gui.layouts import STRETCH, in_row
 from penstock.gui.model.detector import FILE, DetectorModel
 from penstock.gui.model.files.file_name import FileName
 from penstock.gui.model.files.place import client_root
@@ -16,8 +17,8 @@ from penstock.gui.model.texts.file_words import file_words
 from penstock.gui.model.texts.sentences import why_locked
 from penstock.gui.model.view import DetectorView
 from penstock.gui.number_fields import select_whole
-from penstock.gui.panel.fields.field import PENDING_SIGN, PROBLEM_SIGN, SIGN_WIDTH
-from penstock.gui.panel.fields.form import LABEL_WIDTH
+from penstock.gui.panel.fields.field import PROBLEM_SIGN, SIGN_WIDTH, show_sign
+from penstock.gui.panel.fields.form import form_grid
 from penstock.gui.panel.fields.line import Line
 from penstock.gui.panel.settings.folders import FolderDialog, FolderQuestion
 from penstock.gui.panel.style import look
@@ -98,10 +99,9 @@ class FileField(qt.QWidget):
         name, edit, locked = self._name(), view.edits.get(FILE), why_locked(view)
         self.template.put(name.template)
         self.folder.put(name.folder)
-        blocked = self.number.blockSignals(True)
-        if self.number.value() != name.number:
-            self.number.setValue(name.number)
-        self.number.blockSignals(blocked)
+        with qt.QSignalBlocker(self.number):
+            if self.number.value() != name.number:
+                self.number.setValue(name.number)
         self.counts_up.setChecked(view.counts_up)
         problem = edit.problem if edit is not None else ""
         self.path.set_whole("" if problem else view.text(FILE) if name.template else "")
@@ -110,10 +110,7 @@ class FileField(qt.QWidget):
         look(self._says, role="problem" if trouble else "muted")
         taken = view.check is not None and view.check.kind == "file_exists"
         self._enable(self.next_free, taken and name.numbered and edit is None and not locked)
-        waits = "" if edit is None else "…" if edit.writing else PENDING_SIGN
-        self._sign.setText(PROBLEM_SIGN if problem else waits)
-        self._sign.setToolTip(problem)
-        look(self._sign, role="problem" if problem else "sign")
+        show_sign(self._sign, edit)
         for line in (self.template, self.folder):
             line.setReadOnly(bool(locked))
             look(line, locked=bool(locked), look="problem" if problem else "edit" if edit is not None else "")
@@ -215,12 +212,7 @@ class FileField(qt.QWidget):
 
     def _lay_out(self) -> None:
         self.setFocusPolicy(qt.Qt.ClickFocus)
-        grid = qt.QGridLayout(self)
-        grid.setContentsMargins(0, 0, 0, 0)
-        grid.setColumnMinimumWidth(0, LABEL_WIDTH)
-        grid.setColumnStretch(1, 1)
-        grid.setHorizontalSpacing(10)
-        grid.setVerticalSpacing(6)
+        grid = form_grid(self)
         self.template.setPlaceholderText("live view only, nothing is written")
         self.folder.setPlaceholderText("folder below the receiver's data root")
         labels: tuple[tuple[str, Any, str], ...] = (
@@ -239,19 +231,12 @@ class FileField(qt.QWidget):
         self.number.setMinimumWidth(90)
         self.path.setProperty("role", "muted")
         self._says.setAlignment(qt.Qt.AlignLeft | qt.Qt.AlignTop)
+        free = SIGN_WIDTH + 6
         for row, widgets in enumerate((
-            (self.template, self._sign), (self.number, self.counts_up, None), (self.folder, self.browse),
+            ((self.template, 1), self._sign), (self.number, self.counts_up, STRETCH, free),
+            ((self.folder, 1), self.browse, free),
         )):  # fmt: skip
-            line = qt.QHBoxLayout()
-            line.setSpacing(6)
-            for widget in widgets:
-                if widget is None:
-                    line.addStretch(1)
-                else:
-                    line.addWidget(widget, int(isinstance(widget, Line)))
-            if row:
-                line.addSpacing(SIGN_WIDTH + 6)
-            grid.addLayout(line, row, 1)
+            grid.addLayout(in_row(*widgets, spacing=6), row, 1)
         grid.addWidget(self.path, 3, 1)
         grid.addWidget(self._says, 4, 1)
         grid.addWidget(self.next_free, 5, 1, qt.Qt.AlignLeft)

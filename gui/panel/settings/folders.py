@@ -15,10 +15,12 @@ from silx.gui import qt
 from penstock.gui import theme
 from penstock.gui.background import Background
 from penstock.gui.labels import ElidedLabel
+from penstock.gui.layouts import STRETCH, in_column, in_row
 from penstock.gui.model.detector import DetectorModel
 from penstock.gui.model.files.place import Place, join_path, relative
 from penstock.gui.model.view import DetectorView
 from penstock.gui.panel.fields.line import Line
+from penstock.gui.panel.question import ask
 from penstock.gui.panel.style import look
 from penstock.receiver.models import Folders
 
@@ -168,17 +170,8 @@ class FolderDialog(qt.QDialog):
         form.addWidget(files, 1, 0)
         form.addWidget(self._result, 1, 1)
         form.setColumnStretch(1, 1)
-        buttons = qt.QHBoxLayout()
-        buttons.addStretch(1)
-        buttons.addWidget(self._cancel)
-        buttons.addWidget(self.use)
-        layout = qt.QVBoxLayout(self)
-        layout.setSpacing(8)
-        layout.addWidget(folders)
-        layout.addWidget(self.list, 1)
-        layout.addWidget(self._says)
-        layout.addLayout(form)
-        layout.addLayout(buttons)
+        buttons = in_row(STRETCH, self._cancel, self.use)
+        in_column(folders, (self.list, 1), self._says, form, buttons, of=self, margins=None, spacing=8)
 
 
 class FolderQuestion(qt.QObject):
@@ -205,23 +198,14 @@ class FolderQuestion(qt.QObject):
             self._ask(view.asks)
 
     def _ask(self, place: Place) -> None:
-        box = self._box = qt.QMessageBox(self.parent())
-        box.setIcon(qt.QMessageBox.Question)
-        box.setWindowTitle("A new folder")
-        box.setTextFormat(qt.Qt.PlainText)
-        box.setText(f"{place.sentence()}\nCreate it, and begin the series?")
-        create = box.addButton("&Create and arm", qt.QMessageBox.AcceptRole)
-        cancel = box.addButton("Ca&ncel", qt.QMessageBox.RejectRole)
-        box.setDefaultButton(cancel)
-        box.setEscapeButton(cancel)
-        box.setAttribute(qt.Qt.WA_DeleteOnClose)
-
-        def answered() -> None:
+        def answered(create: bool) -> None:
             if self._box is box:
                 self._box = None
             if self._about == place:
                 self._about = None
-                self._model.answer(place, create=box.clickedButton() is create)
+                self._model.answer(place, create=create)
 
-        box.finished.connect(answered)
-        box.open()
+        text = f"{place.sentence()}\nCreate it, and begin the series?"
+        accept = qt.QMessageBox.AcceptRole
+        box = ask(self.parent(), "A new folder", text, "&Create and arm", "Ca&ncel", answered, accept)
+        self._box = box

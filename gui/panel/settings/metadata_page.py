@@ -14,8 +14,8 @@ from penstock.gui.model.attributes.metadata import METADATA, BadMetadata, Entry
 from penstock.gui.model.detector import DetectorModel
 from penstock.gui.model.texts.sentences import why_locked
 from penstock.gui.model.view import DetectorView
-from penstock.gui.panel.fields.field import PENDING_SIGN, PROBLEM_SIGN, SIGN_WIDTH
-from penstock.gui.panel.fields.form import LABEL_WIDTH
+from penstock.gui.panel.fields.field import PROBLEM_SIGN, SIGN_WIDTH, waiting_sign
+from penstock.gui.panel.fields.form import FormPage, form_grid
 from penstock.gui.panel.fields.line import Line
 from penstock.gui.panel.style import look
 
@@ -53,11 +53,12 @@ class Row:
         return Entry(metadata.path_of(key), metadata.value_of(self.value.text()))
 
 
-class MetadataPage(qt.QScrollArea):
+class MetadataPage(FormPage):
     """Edits the JSON object Metadata as text in lines; all of it is one pending edit."""
 
     def __init__(self, model: DetectorModel, parent: qt.QWidget | None = None) -> None:
         super().__init__(parent)
+        self.setFocusPolicy(qt.Qt.ClickFocus)
         self._model = model
         self._view = DetectorView(name=model.name)
         self._shown: str | None = None
@@ -85,11 +86,10 @@ class MetadataPage(qt.QScrollArea):
         problem = edit.problem if edit is not None else self._garbage
         self._says.set_whole(f"{PROBLEM_SIGN} {problem}" if problem else NOTE)
         look(self._says, role="problem" if problem else "muted")
-        waits = "" if edit is None else "…" if edit.writing else PENDING_SIGN
         changed = self._changed(edit is not None)
         for label, line in self.fields.items():
             self._show_line(line, locked, changed=label in changed)
-            self._signs[label].setText(waits if label in changed else "")
+            self._signs[label].setText(waiting_sign(edit) if label in changed else "")
             line.explain("\n".join(filter(None, (locked, f"Key {FIELDS[label][-1]} of Metadata."))))
         for row in self.rows:
             self._show_row(row, locked, changed=row.key.text().strip() in changed)
@@ -266,17 +266,7 @@ class MetadataPage(qt.QScrollArea):
         line.escaped.connect(self._discard)
 
     def _lay_out(self) -> None:
-        self.setWidgetResizable(True)
-        self.setFrameShape(qt.QFrame.NoFrame)
-        self.setHorizontalScrollBarPolicy(qt.Qt.ScrollBarAlwaysOff)
-        self.setFocusPolicy(qt.Qt.ClickFocus)
-        content = qt.QWidget(self)
-        content.setProperty("role", "form")
-        grid = qt.QGridLayout()
-        grid.setColumnMinimumWidth(0, LABEL_WIDTH)
-        grid.setColumnStretch(1, 1)
-        grid.setHorizontalSpacing(10)
-        grid.setVerticalSpacing(6)
+        grid, content = form_grid(), self.content
         for place, (text, line) in enumerate(self.fields.items()):
             words = qt.QLabel(MNEMONICS[text], content)
             words.setBuddy(line)
@@ -299,13 +289,4 @@ class MetadataPage(qt.QScrollArea):
         self._table.setColumnStretch(1, 1)
         self.add.clicked.connect(self._new_row)
         self.add.setAutoDefault(False)
-        whole = qt.QVBoxLayout(content)
-        whole.setContentsMargins(14, 8, 10, 14)
-        whole.setSpacing(6)
-        whole.addLayout(grid)
-        whole.addWidget(heading)
-        whole.addWidget(self._says)
-        whole.addLayout(self._table)
-        whole.addWidget(self.add, 0, qt.Qt.AlignLeft)
-        whole.addStretch(1)
-        self.setWidget(content)
+        self.fill(grid, heading, self._says, self._table, (self.add, 0, qt.Qt.AlignLeft), spacing=6)

@@ -7,12 +7,14 @@ from collections.abc import Callable
 from silx.gui import qt
 
 from penstock.gui.background import Background
+from penstock.gui.layouts import in_row
 from penstock.gui.model.detector import DetectorModel
 from penstock.gui.model.preset import Applied, Preset, take
 from penstock.gui.model.preset_files import Found, Listed, PresetFolders, delete, read
 from penstock.gui.model.texts.sentences import why_locked
 from penstock.gui.model.view import DetectorView
 from penstock.gui.panel.fields.field import PROBLEM_SIGN
+from penstock.gui.panel.question import ask
 from penstock.gui.panel.settings.save_preset import SavePreset
 
 SAVE, MENU, WRITE = "Ctrl+S", "Ctrl+Shift+P", "Ctrl+Return"
@@ -168,25 +170,14 @@ class PresetBar(qt.QWidget):
         return lambda: self._ask_delete(found)
 
     def _ask_delete(self, found: Found) -> None:
-        box = qt.QMessageBox(self)
-        box.setIcon(qt.QMessageBox.Question)
-        box.setWindowTitle("Delete a preset")
-        box.setTextFormat(qt.Qt.PlainText)
-        box.setText(f"Delete the preset {found.name} in {found.folder}?")
-        yes = box.addButton("&Delete it", qt.QMessageBox.DestructiveRole)
-        keep = box.addButton("&Keep it", qt.QMessageBox.RejectRole)
-        box.setDefaultButton(keep)
-        box.setEscapeButton(keep)
-        box.setAttribute(qt.Qt.WA_DeleteOnClose)
-
-        def answered() -> None:
-            if box.clickedButton() is yes:
+        def answered(yes: bool) -> None:
+            if yes:
                 self._disk.call(
                     lambda: delete(found), lambda _: self._say(f"Deleted: {found.name}"), self._failed
                 )
 
-        box.finished.connect(answered)
-        box.open()
+        text = f"Delete the preset {found.name} in {found.folder}?"
+        ask(self, "Delete a preset", text, "&Delete it", "&Keep it", answered)
 
     def _failed(self, error: Exception) -> None:
         self._say(f"{PROBLEM_SIGN} {error}", problem=True)
@@ -203,9 +194,7 @@ class PresetBar(qt.QWidget):
             + "\n".join(f"Folder: {each}" for each in (self._folders.own, *self._folders.sites))
         )
         self.button.clicked.connect(self.open_menu)
-        line = qt.QHBoxLayout(self)
-        line.setContentsMargins(0, 0, 10, 3)
-        line.addWidget(self.button)
+        in_row(self.button, of=self, margins=(0, 0, 10, 3))
         for keys, does in ((SAVE, self.save_as), (MENU, self.open_menu), (WRITE, self.write_all)):
             shortcut = qt.QShortcut(qt.QKeySequence(keys), self)
             shortcut.setAutoRepeat(False)

@@ -8,6 +8,7 @@ from silx.gui import qt
 
 from penstock.gui.background import Background
 from penstock.gui.labels import ClampedLabel
+from penstock.gui.layouts import STRETCH, in_column, in_row
 from penstock.gui.model.preset import BadPreset, Preset
 from penstock.gui.model.preset_files import Listed, PresetFolders, checked_name
 from penstock.gui.panel.fields.field import PROBLEM_SIGN
@@ -121,13 +122,6 @@ class SavePreset(qt.QDialog):
             form.addWidget(widget, place, 1)
         form.addWidget(self.whole, 2, 1)
         form.setColumnStretch(1, 1)
-        buttons = qt.QHBoxLayout()
-        buttons.addStretch(1)
-        buttons.addWidget(self._cancel)
-        buttons.addWidget(self.save)
-        layout = qt.QVBoxLayout(self)
-        layout.setSpacing(8)
-        layout.addLayout(form)
-        layout.addWidget(self._says)
-        layout.addLayout(buttons)
+        buttons = in_row(STRETCH, self._cancel, self.save)
+        in_column(form, self._says, buttons, of=self, margins=None, spacing=8)
         self.name.setFocus()

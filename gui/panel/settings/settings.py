@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from silx.gui import qt
 
 from penstock.gui.labels import ClampedLabel, ElidedLabel
+from penstock.gui.layouts import in_column, in_row
 from penstock.gui.model.attributes.attribute import Attribute, in_sections
 from penstock.gui.model.attributes.metadata import METADATA
 from penstock.gui.model.detector import FILE, DetectorModel
@@ -19,7 +20,7 @@ from penstock.gui.panel.fields.form import Form
 from penstock.gui.panel.settings.file_field import FileField
 from penstock.gui.panel.settings.metadata_page import MetadataPage
 from penstock.gui.panel.settings.preset_bar import PresetBar
-from penstock.gui.panel.style import look
+from penstock.gui.panel.style import filter_line, look
 
 LEAST_WIDTH = 420
 """Pixels, also before the device has answered."""
@@ -47,8 +48,7 @@ class Settings(qt.QWidget):
         self.camera = Form(self)
         self.file: FileField | None = None
         self.metadata: MetadataPage | None = None
-        self.search = qt.QLineEdit(self)
-        self.search.setAccessibleName(SEARCH)
+        self.search = filter_line("", SEARCH, self)
         self._plan = ElidedLabel(self)
         self._plan.hide()  # until there is a form for it
         self._view = DetectorView(name=model.name)
@@ -72,15 +72,10 @@ class Settings(qt.QWidget):
         self._pages.addWidget(self._none)
         self._pages.addWidget(self._tabs)
         self.setFocusPolicy(qt.Qt.ClickFocus)
-        layout = qt.QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addWidget(self._pages, 1)
         line = qt.QFrame(self)
         line.setObjectName("above-strip")
         line.setFixedHeight(1)
-        layout.addWidget(line)
-        layout.addWidget(self._strip)
+        in_column((self._pages, 1), line, self._strip, of=self, spacing=0)
         qt.QApplication.instance().focusChanged.connect(self._show_strip)
 
     def says(self) -> str:
@@ -214,13 +209,7 @@ class Settings(qt.QWidget):
     def _camera_page(self, count: int) -> qt.QWidget:
         page = qt.QWidget(self)
         page.setProperty("role", "form")
-        layout = qt.QVBoxLayout(page)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        self.search = qt.QLineEdit(page)
-        self.search.setPlaceholderText("Search for a setting (Ctrl+F)")
-        self.search.setAccessibleName(SEARCH)
-        self.search.setClearButtonEnabled(True)
+        self.search = filter_line("Search for a setting (Ctrl+F)", SEARCH, page)
         self.search.setVisible(count > MANY)
         nothing = qt.QLabel("No setting of this camera has that in its name or description.", page)
         nothing.setProperty("role", "muted")
@@ -229,12 +218,8 @@ class Settings(qt.QWidget):
         self.search.textChanged.connect(lambda text: nothing.setVisible(not self.camera.filter(text)))
         find = qt.QShortcut(qt.QKeySequence.Find, page)
         find.activated.connect(self.search.setFocus)
-        line = qt.QHBoxLayout()
-        line.setContentsMargins(14, 10, 14, 2)
-        line.addWidget(self.search)
-        layout.addLayout(line)
-        layout.addWidget(nothing)
-        layout.addWidget(self.camera, 1)
+        search = in_row(self.search, margins=(14, 10, 14, 2))
+        in_column(search, nothing, (self.camera, 1), of=page, spacing=0)
         return page
 
 

@@ -88,7 +88,7 @@ def test_at_620_by_420_nothing_is_cut_off(qtbot: Any, receiver: StandIn, host: H
         qtbot.waitUntil(lambda: view.plot.width() >= 240, timeout=DEADLINE)  # room for the picture
         view.plot.pixel.emit(view.plot.pixel_at(40.5, 30.5))
         assert view.pixel_text() == "row 30   column 40   value 1,234,567   saturated"
-        assert view._status.pixel.width() >= view._status.pixel.sizeHint().width()
+        assert view._status.readout.width() >= view._status.readout.sizeHint().width()
         assert (host.width(), host.height()) == (620, 420)
     for action in (view.controls.pause, view.controls.show_mask, view.figures):
         assert view.controls.widgetForAction(action).isVisible(), action.text()

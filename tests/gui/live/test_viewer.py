@@ -16,8 +16,8 @@ from silx.gui.colors import Colormap
 
 from penstock.gui import theme
 from penstock.gui.live.plot.colour_bar import ColourBar
-from penstock.gui.live.texts.sentences import clock
 from penstock.gui.live.view import Viewer
+from penstock.gui.words import clock
 from penstock.receiver.models import Counts, Series
 from penstock.receiver.validity.pixels import Flag
 from tests.gui.live.stand_in import StandIn

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from silx.gui import qt
 
-from penstock.gui.live.measure.beam.geometry import Beam
+from penstock.gui.live.measure.beam.geometry import PLANCK_LIGHT, Beam
 
 
 class BeamState(qt.QObject):
@@ -18,18 +18,15 @@ class BeamState(qt.QObject):
     def __init__(self, parent: qt.QObject | None = None) -> None:
         super().__init__(parent)
         self._series = Beam()
-        self._centre: tuple[float, float] | None = None
-        self._distance: float | None = None
-        self._wavelength: float | None = None
+        self._own = Beam()
 
     def beam(self) -> Beam:
         """Return what is used."""
+        series, own = self._series, self._own
         return replace(
-            self._series,
-            centre=self._centre or self._series.centre,
-            distance=self._distance or self._series.distance,
-            wavelength=self._wavelength or self._series.wavelength,
-        )
+            series, centre=own.centre or series.centre, distance=own.distance or series.distance,
+            wavelength=own.wavelength or series.wavelength,
+        )  # fmt: skip
 
     def series(self) -> Beam:
         """Return what the series says."""
@@ -37,7 +34,7 @@ class BeamState(qt.QObject):
 
     def is_set_here(self) -> bool:
         """Return whether something was set by the user."""
-        return (self._centre, self._distance, self._wavelength) != (None, None, None)
+        return self._own != Beam()
 
     def follow(self, series: Beam) -> None:
         """Take what the series says."""
@@ -47,24 +44,21 @@ class BeamState(qt.QObject):
 
     def set_centre(self, centre: tuple[float, float]) -> None:
         """Set the beam's centre, in pixels from the outer corner of the first one."""
-        if centre != self._centre:
-            self._centre = centre
-            self.changed.emit()
+        self._set(replace(self._own, centre=centre))
 
     def set_distance(self, distance: float) -> None:
         """Set the distance from the sample, in m."""
-        if distance != self._distance:
-            self._distance = distance
-            self.changed.emit()
+        self._set(replace(self._own, distance=distance))
 
-    def set_wavelength(self, wavelength: float) -> None:
-        """Set the wavelength, in angstrom."""
-        if wavelength != self._wavelength:
-            self._wavelength = wavelength
-            self.changed.emit()
+    def set_energy(self, energy: float) -> None:
+        """Set the energy of a photon, in eV."""
+        self._set(replace(self._own, wavelength=PLANCK_LIGHT / energy))
 
     def forget(self) -> None:
         """Use what the series says."""
-        if self.is_set_here():
-            self._centre = self._distance = self._wavelength = None
+        self._set(Beam())
+
+    def _set(self, own: Beam) -> None:
+        if own != self._own:
+            self._own = own
             self.changed.emit()

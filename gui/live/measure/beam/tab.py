@@ -10,12 +10,13 @@ import numpy as np
 from silx.gui import qt
 
 from penstock.gui import theme
+from penstock.gui.layouts import STRETCH, in_column, in_row
 from penstock.gui.live.measure.beam import calibrants
 from penstock.gui.live.measure.beam.geometry import PLANCK_LIGHT, Beam
 from penstock.gui.live.measure.beam.state import BeamState
 from penstock.gui.live.measure.beam.turned import NOT_ASKED, NotKnown, Turned
 from penstock.gui.live.measure.parts import Sentence, tool_button
-from penstock.gui.number_fields import select_one, select_whole
+from penstock.gui.number_fields import choice_box, select_one, select_whole
 
 LENGTHS = {"mm": 1e-3, "cm": 1e-2, "m": 1.0}
 """In m; the first unit is that of a number alone."""
@@ -84,18 +85,14 @@ class BeamTab(qt.QWidget):
         self._why_not: str | None = None
         self._turned = Turned()
         self._remarks: tuple[str, ...] = ()
-        self.x, self.y, self.distance, self.energy = (self._field() for _ in range(4))
-        self.x.setAccessibleName("Beam centre x")
-        self.y.setAccessibleName("Beam centre y")
-        self.distance.setAccessibleName("Distance")
-        self.energy.setAccessibleName("Energy")
+        names = ("Beam centre x", "Beam centre y", "Distance", "Energy")
+        self.x, self.y, self.distance, self.energy = map(self._field, names)
         self._wavelength, self._pixel, self._stands, self._origin = (qt.QLabel(self) for _ in range(4))
         self._says, self._place = Sentence(self), qt.QLabel(self)
         self.show_cross = qt.QCheckBox("Cross", self)
         self.show_cross.setToolTip("Draw the beam centre as a cross; drag it by its middle")
-        self.calibrant = qt.QComboBox(self)
-        self.calibrant.addItems([NO_RINGS, *calibrants.NAMES, GIVEN])
-        self.calibrant.setToolTip("Rings of a calibrant's lattice planes, or of distances that are typed")
+        tip = "Rings of a calibrant's lattice planes, or of distances that are typed"
+        self.calibrant = choice_box([NO_RINGS, *calibrants.NAMES, GIVEN], tip, self)
         self.given = qt.QLineEdit(self)
         select_one(self.given)
         self.given.setPlaceholderText("d in Å: 3.9, 3.67, 3.44")
@@ -202,27 +199,25 @@ class BeamTab(qt.QWidget):
         self._show()
 
     def _read_distance(self) -> None:
-        text = self.distance.text()
-        if text.strip() and text != _millimetres(self._state.beam().distance):
-            try:
-                distance = number("Distance", text, LENGTHS, positive=True)
-            except ValueError as error:
-                self._refuse(str(error))
-                return
-            self._wrong = ""
-            self._state.set_distance(distance)
-        self._show()
+        shown = _millimetres(self._state.beam().distance)
+        self._read("Distance", self.distance.text(), shown, LENGTHS, self._state.set_distance)
 
     def _read_energy(self) -> None:
-        text = self.energy.text()
-        if text.strip() and text != _electronvolts(self._state.beam().energy):
+        shown = _electronvolts(self._state.beam().energy)
+        self._read("Energy", self.energy.text(), shown, ENERGIES, self._state.set_energy)
+
+    def _read(
+        self, name: str, text: str, shown: str, units: Mapping[str, float], take: Callable[[float], None]
+    ) -> None:
+        """Take what was typed, unless it is what is shown."""
+        if text.strip() and text != shown:
             try:
-                energy = number("Energy", text, ENERGIES, positive=True)
+                value = number(name, text, units, positive=True)
             except ValueError as error:
                 self._refuse(str(error))
                 return
             self._wrong = ""
-            self._state.set_wavelength(PLANCK_LIGHT / energy)
+            take(value)
         self._show()
 
     def _refuse(self, sentence: str) -> None:
@@ -324,8 +319,9 @@ class BeamTab(qt.QWidget):
 
     # -- layout ----------------------------------------------------------------------------------
 
-    def _field(self) -> qt.QLineEdit:
+    def _field(self, name: str) -> qt.QLineEdit:
         field = qt.QLineEdit(self)
+        field.setAccessibleName(name)
         select_whole(field)
         field.setPlaceholderText(UNKNOWN)
         field.setFixedWidth(104)
@@ -336,43 +332,26 @@ class BeamTab(qt.QWidget):
         grid.setContentsMargins(12, 6, 12, 6)
         grid.setHorizontalSpacing(10)
         grid.setVerticalSpacing(4)
-        rows: tuple[tuple[str, Callable[[], list[qt.QWidget]]], ...] = (
-            ("Beam centre x, y", lambda: [self.x, self.y, qt.QLabel("pixels", self)]),
-            ("Distance", lambda: [self.distance, qt.QLabel("mm", self)]),
-            ("Energy", lambda: [self.energy, qt.QLabel("eV", self), self._wavelength]),
-            ("Pixel size", lambda: [self._pixel]),
-            ("Detector", lambda: [self._stands]),
-            ("", lambda: [self._origin]),
-            ("Under the cursor", lambda: [self._place]),
-        )
+        rows = (
+            ("Beam centre x, y", [self.x, self.y, qt.QLabel("pixels", self)]),
+            ("Distance", [self.distance, qt.QLabel("mm", self)]),
+            ("Energy", [self.energy, qt.QLabel("eV", self), self._wavelength]),
+            ("Pixel size", [self._pixel]), ("Detector", [self._stands]), ("", [self._origin]),
+            ("Under the cursor", [self._place]),
+        )  # fmt: skip
         last = len(rows) - 1
         for line, (name, widgets) in enumerate(rows):
             key = qt.QLabel(name, self)
             key.setStyleSheet(f"color: {theme.current().muted};")
             grid.addWidget(key, line, 0)
-            row = qt.QHBoxLayout()
-            row.setSpacing(8)
-            for widget in widgets():
-                row.addWidget(widget)
-            row.addStretch(1)
             # The last line goes below the buttons, which would move each time the cursor enters the picture.
-            grid.addLayout(row, line, 1, 1, 2 if line == last else 1)
+            grid.addLayout(in_row(*widgets, STRETCH, spacing=8), line, 1, 1, 2 if line == last else 1)
         self._origin.setStyleSheet(f"color: {theme.current().accent};")
-        side = qt.QVBoxLayout()
-        side.setContentsMargins(22, 0, 0, 0)
-        side.setSpacing(6)
-        for line_of in (
-            [self.show_cross, qt.QLabel("Rings", self), self.calibrant, self.given],
-            [self.back, self.copy, self.to_device],
-        ):
-            row = qt.QHBoxLayout()
-            row.setSpacing(8)
-            for widget in line_of:
-                row.addWidget(widget)
-            row.addStretch(1)
-            side.addLayout(row)
-        side.addWidget(self._says)
-        side.addStretch(1)
+        side = in_column(
+            in_row(self.show_cross, qt.QLabel("Rings", self), self.calibrant, self.given, STRETCH, spacing=8),
+            in_row(self.back, self.copy, self.to_device, STRETCH, spacing=8),
+            self._says, STRETCH, margins=(22, 0, 0, 0), spacing=6,
+        )  # fmt: skip
         grid.addLayout(side, 0, 2, last, 1)
         grid.setColumnStretch(2, 1)
         grid.setRowStretch(last + 1, 1)

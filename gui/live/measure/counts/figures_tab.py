@@ -6,11 +6,12 @@ from silx.gui import qt
 
 from penstock.gui import theme
 from penstock.gui.labels import BriefLabel
+from penstock.gui.layouts import STRETCH, in_column, in_row
 from penstock.gui.live.measure.counts.counts import Figures, Saturated
 from penstock.gui.live.measure.parts import Sentence, tool_button
 from penstock.gui.live.measure.shapes import RectangleTool
 from penstock.gui.live.regions.model import number
-from penstock.gui.number_fields import select_whole
+from penstock.gui.number_fields import number_box
 from penstock.receiver.models import Rectangle
 from penstock.stins.texts import plural
 
@@ -58,14 +59,10 @@ class FiguresTab(qt.QWidget):
         self.to_centroid = tool_button(
             "Cross to centroid", "fa5s.crosshairs", "Put the beam cross on the rectangle's centroid", self
         )
-        self.allowed = qt.QSpinBox(self)
-        select_whole(self.allowed)
-        self.allowed.setAccessibleName("Saturated pixels without a warning")
-        self.allowed.setRange(0, MOST)
-        self.allowed.setGroupSeparatorShown(True)
-        self.allowed.setValue(ALLOWED)
-        self.allowed.setKeyboardTracking(False)
-        self.allowed.setToolTip("A banner warns when more pixels than these are saturated")
+        self.allowed = number_box(
+            self, "Saturated pixels without a warning", 0, MOST,
+            "A banner warns when more pixels than these are saturated", value=ALLOWED, grouped=True,
+        )  # fmt: skip
         self._lay_out()
         self.draw.clicked.connect(rectangle.draw)
         rectangle.drawing.connect(self.draw.setChecked)
@@ -139,32 +136,17 @@ class FiguresTab(qt.QWidget):
                 value.setMinimumWidth(150)
                 value.setTextInteractionFlags(qt.Qt.TextSelectableByMouse)
                 grid.addWidget(value, line + 1, place + 1)
-        side = qt.QVBoxLayout()
-        side.setSpacing(6)
-        for pair in ((self.draw, self.remove), (self.region, self.to_centroid)):
-            line_of = qt.QHBoxLayout()
-            for button in pair:
-                line_of.addWidget(button)
-            line_of.addStretch(1)
-            side.addLayout(line_of)
-        side.addWidget(self._place)
-        warn = qt.QHBoxLayout()
-        warn.addWidget(qt.QLabel("Warn above", self))
-        warn.addWidget(self.allowed)
-        warn.addWidget(qt.QLabel("saturated pixels", self))
-        warn.addStretch(1)
-        side.addLayout(warn)
         self._says.setMinimumWidth(220)
-        side.addWidget(self._says)
-        side.addStretch(1)
-        whole = qt.QHBoxLayout(self)
-        whole.setContentsMargins(12, 6, 12, 6)
-        whole.setSpacing(32)
-        left = qt.QVBoxLayout()
-        left.addLayout(grid)
-        left.addStretch(1)
-        whole.addLayout(left)
-        whole.addLayout(side, 1)
+        side = in_column(
+            in_row(self.draw, self.remove, STRETCH),
+            in_row(self.region, self.to_centroid, STRETCH),
+            self._place,
+            in_row(qt.QLabel("Warn above", self), self.allowed, qt.QLabel("saturated pixels", self), STRETCH),
+            self._says,
+            STRETCH,
+            spacing=6,
+        )
+        in_row(in_column(grid, STRETCH), (side, 1), of=self, margins=(12, 6, 12, 6), spacing=32)
 
 
 def place_text(place: Rectangle) -> str:

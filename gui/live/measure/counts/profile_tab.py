@@ -11,6 +11,7 @@ from silx.gui.plot.items.roi import LineROI
 
 from penstock.gui import theme
 from penstock.gui.labels import ElidedLabel
+from penstock.gui.layouts import in_column, in_row
 from penstock.gui.live.drawing.whole import Whole
 from penstock.gui.live.measure.counts.counting import counted
 from penstock.gui.live.measure.counts.profiles import Kind, Profile, along, projected
@@ -19,6 +20,7 @@ from penstock.gui.live.measure.shapes import OneShape, RectangleTool
 from penstock.gui.live.plot.curves import Curve, CurvePlace, RegionCurve
 from penstock.gui.live.plot.image_plot import ImagePlot
 from penstock.gui.live.threads import Worker
+from penstock.gui.number_fields import choice_box
 
 COLOUR = "#4de3c1"
 NO_LINE = "Draw a line in the picture: press Line, then drag."
@@ -45,12 +47,9 @@ class ProfileTab(qt.QWidget):
         self._whole: Whole | None = None
         self._mask: npt.NDArray[Any] | None = None
         self._place = CurvePlace("pixel", self)
-        self.kind = qt.QComboBox(self)
-        self.kind.addItems([each.value for each in Kind])
-        self.kind.setToolTip("What is drawn; without a rectangle, rows and columns of the whole frame")
-        self.value = qt.QComboBox(self)
-        self.value.addItems(["sum", "mean"])
-        self.value.setToolTip("Of the pixels of a row or column that count")
+        tip = "What is drawn; without a rectangle, rows and columns of the whole frame"
+        self.kind = choice_box([each.value for each in Kind], tip, self)
+        self.value = choice_box(["sum", "mean"], "Of the pixels of a row or column that count", self)
         self.draw = tool_button("Line", "fa5s.slash", "Draw a line: press, then drag in the picture", self)
         self.draw.setCheckable(True)
         self._says = ElidedLabel(self)
@@ -130,14 +129,5 @@ class ProfileTab(qt.QWidget):
         self._place.show_curves([curve], _X[found.kind], label, (found.kind, label, extent))
 
     def _lay_out(self) -> None:
-        tools = qt.QHBoxLayout()
-        tools.setSpacing(8)
-        tools.addWidget(self.draw)
-        tools.addWidget(self.kind)
-        tools.addWidget(self.value)
-        tools.addWidget(self._says, 1)
-        whole = qt.QVBoxLayout(self)
-        whole.setContentsMargins(12, 4, 12, 2)
-        whole.setSpacing(2)
-        whole.addLayout(tools)
-        whole.addWidget(self._place, 1)
+        tools = in_row(self.draw, self.kind, self.value, (self._says, 1), spacing=8)
+        in_column(tools, (self._place, 1), of=self, margins=(12, 4, 12, 2), spacing=2)

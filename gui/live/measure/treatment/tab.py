@@ -19,6 +19,7 @@ from silx.image.shapes import polygon_fill_mask
 
 from penstock.gui import theme
 from penstock.gui.labels import ElidedLabel
+from penstock.gui.layouts import STRETCH, in_column, in_row
 from penstock.gui.live.drawing.whole import Whole
 from penstock.gui.live.measure.facts import Facts
 from penstock.gui.live.measure.parts import Sentence
@@ -27,7 +28,7 @@ from penstock.gui.live.measure.treatment import image_io
 from penstock.gui.live.measure.treatment.treatment import MOST_FRAMES, Combine, Stack, Treated, Treatment
 from penstock.gui.live.plot.image_plot import ImagePlot
 from penstock.gui.live.threads import Worker
-from penstock.gui.number_fields import select_whole
+from penstock.gui.number_fields import choice_box, number_box
 from penstock.receiver.validity.pixels import Flag
 
 NO_FRAME = "There is no whole image on show: set Transfer to all pixels."
@@ -60,25 +61,15 @@ class TreatmentTab(qt.QWidget):
         super().__init__(parent)
         self._plot, self._rectangle, self._facts, self._worker = plot, rectangle, facts, worker
         self._do = Treatment()
-        self.combine = qt.QComboBox(self)
-        self.combine.addItems([each.value for each in Combine])
-        self.combine.setToolTip("What is drawn and measured: of the frames that this window has shown")
-        self.frames = qt.QSpinBox(self)
-        select_whole(self.frames)
-        self.frames.setAccessibleName("Frames that are combined")
-        self.frames.setRange(2, MOST_FRAMES)
-        self.frames.setValue(self._do.frames)
-        self.frames.setSuffix(" frames shown")
-        self.frames.setKeyboardTracking(False)
+        tip = "What is drawn and measured: of the frames that this window has shown"
+        self.combine = choice_box([each.value for each in Combine], tip, self)
+        self.frames = number_box(
+            self, "Frames that are combined", 2, MOST_FRAMES, value=self._do.frames, suffix=" frames shown"
+        )
         self.hot = qt.QCheckBox("Leave out pixels above", self)
-        self.threshold = qt.QDoubleSpinBox(self)
-        select_whole(self.threshold)
-        self.threshold.setAccessibleName("Count of hot pixels")
-        self.threshold.setRange(0, MOST_COUNT)
-        self.threshold.setDecimals(0)
-        self.threshold.setGroupSeparatorShown(True)
-        self.threshold.setValue(HOT)
-        self.threshold.setKeyboardTracking(False)
+        self.threshold = number_box(
+            self, "Count of hot pixels", 0, MOST_COUNT, value=HOT, decimals=0, grouped=True
+        )
         self.polygon = OneShape(plot, PolygonROI, "mask", COLOUR, self)
         self._says = Sentence(self)
         self._buttons: dict[str, qt.QPushButton] = {}
@@ -273,11 +264,10 @@ class TreatmentTab(qt.QWidget):
 
     def _lay_out(self) -> None:
         self.frames.setEnabled(False)
-        whole = qt.QVBoxLayout(self)
-        whole.setContentsMargins(12, 8, 12, 6)
-        whole.setSpacing(8)
-        whole.addLayout(_row("Frames", [self.combine, self.frames], self))
-        whole.addLayout(_row("Hot pixels", [self.hot, self.threshold], self))
+        lines = [
+            _row("Frames", [self.combine, self.frames], self),
+            _row("Hot pixels", [self.hot, self.threshold], self),
+        ]
         mask: dict[str, Callable[[], None]] = {
             "mask rectangle": lambda: self._mask_rectangle(True),
             "unmask rectangle": lambda: self._mask_rectangle(False),
@@ -300,9 +290,8 @@ class TreatmentTab(qt.QWidget):
                 button.setAccessibleName(name)
                 button.clicked.connect(lambda _checked=False, call=call: call())
                 buttons.append(button)
-            whole.addLayout(_row(heading, buttons, self))
-        whole.addWidget(self._says)
-        whole.addStretch(1)
+            lines.append(_row(heading, buttons, self))
+        in_column(*lines, self._says, STRETCH, of=self, margins=(12, 8, 12, 6), spacing=8)
 
 
 def _label(name: str, heading: str) -> str:
@@ -311,16 +300,10 @@ def _label(name: str, heading: str) -> str:
 
 
 def _row(name: str, widgets: list[qt.QWidget], parent: qt.QWidget) -> qt.QHBoxLayout:
-    row = qt.QHBoxLayout()
-    row.setSpacing(8)
     label = qt.QLabel(name, parent)
     label.setStyleSheet(f"color: {theme.current().muted};")
     label.setFixedWidth(84)
-    row.addWidget(label)
-    for widget in widgets:
-        row.addWidget(widget)
-    row.addStretch(1)
-    return row
+    return in_row(label, *widgets, STRETCH, spacing=8)
 
 
 class TreatmentStrip(ElidedLabel):

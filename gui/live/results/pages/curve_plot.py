@@ -9,16 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from silx.gui import qt
-from silx.gui.plot import PlotWidget
 from silx.gui.plot import items as silx_items
 
 from penstock.gui import theme
-from penstock.gui.live.plot.axes import use_plain
-from penstock.gui.live.plot.curves import OverAxes
+from penstock.gui.live.plot.curves import LinePlot, OverAxes
 
 Values = npt.NDArray[Any]
-_LEFT, _BOTTOM, _RIGHT, _TOP = 86, 46, 30, 18
-"""Margins around the axes: pixels of the screen. On the right half of the last number is beyond the axis."""
+_MARGINS = (86, 18, 30, 46)
 _MARGIN = 0.05
 """Share of the axis that is left free above and below."""
 _SMALL = 0.4
@@ -81,35 +78,21 @@ class _Band(silx_items.Curve):
         return area
 
 
-class CurvePlot(PlotWidget):
+class CurvePlot(LinePlot):
     """Draws the newest curve thick, with a band of its errors; its axes stay unless curves leave them."""
 
-    read = qt.Signal(str)
-    """What the newest curve has under the cursor; "" beside the plot."""
-
     def __init__(self, parent: qt.QWidget | None = None) -> None:
-        super().__init__(parent, backend="mpl")
+        super().__init__(_MARGINS, theme.current().window, parent)
         self._lines: tuple[Line, ...] = ()
         self._drawn: list[OverAxes] = []
         self._band = _Band()
         self._names = Names()
-        self._kind: object = None
         self._follows = True
         """True if the axes are ours to set: the user has not zoomed."""
         self._setting = False
-        colours = theme.current()
-        self.setBackgroundColor(colours.window)
-        self.setDataBackgroundColor(colours.beside)
-        self.setForegroundColor(colours.muted)
-        self.setGridColor(colours.line)
-        self.setGraphTitle("")
         self.setGraphGrid(True)
         self.setInteractiveMode("zoom")
-        use_plain(self)
-        self.getBackend().ax.yaxis.get_major_formatter().set_useOffset(False)
-        self.setMinimumSize(200, 120)
         self.setAccessibleName("Curves of frames")
-        self.sigPlotSignal.connect(self._follow_cursor)
         for axis in (self.getXAxis(), self.getYAxis()):
             axis.sigLimitsChanged.connect(self._note_limits)
             axis.sigScaleChanged.connect(lambda _: self._scale_changed())
@@ -209,12 +192,6 @@ class CurvePlot(PlotWidget):
         if not self._setting:
             self._follows = False
 
-    def resizeEvent(self, event: qt.QResizeEvent) -> None:
-        """Keep the axes' labels whole: silx' margins are parts of the width, text is not."""
-        super().resizeEvent(event)
-        width, height = max(self.width(), 150), max(self.height(), 100)
-        self.setAxesMargins(_LEFT / width, _TOP / height, _RIGHT / width, _BOTTOM / height)
-
     # -- what is under the cursor --------------------------------------------------------------------
 
     def text_at(self, x: float) -> str:
@@ -229,15 +206,6 @@ class CurvePlot(PlotWidget):
         if line.sigma is not None:
             value += f" ± {line.sigma[place]:,.3g}"
         return f"{said}   {names.y} {value} {names.y_unit}".rstrip()
-
-    def _follow_cursor(self, event: dict[str, object]) -> None:
-        if event["event"] == "mouseMoved":
-            self.read.emit(self.text_at(float(event["x"])))  # type: ignore[arg-type]
-
-    def leaveEvent(self, event: qt.QEvent) -> None:
-        """The cursor has left."""
-        super().leaveEvent(event)
-        self.read.emit("")
 
 
 def _labelled(name: str, unit: str) -> str:

@@ -9,6 +9,8 @@ import numpy.typing as npt
 from silx.gui import qt
 
 from penstock.gui import theme
+from penstock.gui.labels import page_label
+from penstock.gui.layouts import in_row
 from penstock.gui.live.drawing.picture import Picture as Drawn
 from penstock.gui.live.plot.colour_bar import ColourBar
 from penstock.gui.live.plot.curves import Curve, RegionCurve
@@ -89,7 +91,7 @@ class ResultPages(qt.QStackedWidget):
         self.number = qt.QLabel(self)
         self.levels = LevelsTool(self.image.look, self)
         self.colour_bar = ColourBar(self.image.look, self.levels.bins, self)
-        self._instead = qt.QLabel(self)
+        self._instead = page_label(self)
         self._snapshot = Snapshot()
         self._result: Result | None = None
         self._shown: Shown | None = None
@@ -266,18 +268,11 @@ class ResultPages(qt.QStackedWidget):
         colours = theme.current()
         self.numbers.setAccessibleName("Numbers over frames")
         self.numbers.setBackgroundColor(colours.window)
-        self._instead.setAlignment(qt.Qt.AlignCenter)
-        self._instead.setWordWrap(True)
-        self._instead.setStyleSheet(f"color: {colours.muted}; font-size: 12pt; background: {colours.window};")
         self.number.setAlignment(qt.Qt.AlignCenter)
         self.number.setTextInteractionFlags(qt.Qt.TextSelectableByMouse)
         self.number.setStyleSheet(f"color: {colours.text}; font-size: 32pt; background: {colours.window};")
         pictures = qt.QWidget(self)
-        row = qt.QHBoxLayout(pictures)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(0)
-        for widget in (self.image, self.levels, self.colour_bar):
-            row.addWidget(widget, 1 if widget is self.image else 0)
+        in_row((self.image, 1), self.levels, self.colour_bar, of=pictures, spacing=0)
         self._plots: dict[Page, qt.QWidget] = {
             Page.CURVE: self.curve, Page.OVER_FRAMES: self.numbers, Page.NUMBER: self.number,
             Page.FRAMES: pictures, Page.PICTURE: pictures,

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from functools import partial
 
-from penstock.gui.live.sources.source import Away, Refused
+from penstock.gui.live.sources.source import translated
 from penstock.processing.client import (
     Newest,
     PipelineClient,
@@ -20,6 +19,7 @@ TIMEOUT = 3.0
 """Seconds for one answer; those that are read from a disk have more."""
 NONE_YET = "no_results"
 """Kind of a refusal: there is no series, or no value, yet."""
+_translated = partial(translated, PipelineUnavailable, PipelineRefused)
 
 
 class PipelineSource:
@@ -82,13 +82,3 @@ class PipelineSource:
     def sentence(self, frame: int) -> str:
         """Return "": a pipeline has the sentences of its workers only."""
         return ""
-
-
-@contextmanager
-def _translated() -> Iterator[None]:
-    try:
-        yield
-    except PipelineUnavailable as error:
-        raise Away(str(error)) from error
-    except PipelineRefused as error:
-        raise Refused(str(error), error.kind, error.retry_after) from error

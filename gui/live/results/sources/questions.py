@@ -89,6 +89,10 @@ class _Series:
     def result(self, name: str) -> Result | None:
         return next((each for each in self.results if each.name == name), None)
 
+    def is_shown(self, wish: Wish) -> bool:
+        shown = self.shown
+        return shown is not None and (shown.name, shown.series) == (wish.name, self.id)
+
 
 class Questions:
     """The questions to one source, and what is held of its answers.
@@ -187,23 +191,13 @@ class Questions:
             values = rows.values if rows.counts is None else rows.counts
             grid.take(rows, held.as_real(values).reshape(len(rows.has), -1))
             changed = True
-        shown = mine.shown
-        is_it = shown is not None and (shown.name, shown.page, shown.series) == (
-            wish.name,
-            wish.page,
-            mine.id,
-        )
-        if is_it and not changed:
-            return shown
-        loading = len(missing) > AT_ONCE
-        if wish.page is Page.OVER_FRAMES:
-            return OverFrames(
-                series=mine.id, name=wish.name, page=wish.page, values=grid.values()[:, 0].copy(),
-                step=grid.step, loading=loading,
-            )  # fmt: skip
-        return Rectangle(
-            series=mine.id, name=wish.name, page=wish.page, values=grid.values(), step=grid.step,
-            loading=loading,
+        if mine.is_shown(wish) and mine.shown is not None and mine.shown.page is wish.page and not changed:
+            return mine.shown
+        over = wish.page is Page.OVER_FRAMES
+        kind, every = (OverFrames, grid.values()[:, 0].copy()) if over else (Rectangle, grid.values())
+        return kind(
+            series=mine.id, name=wish.name, page=wish.page, values=every, step=grid.step,
+            loading=len(missing) > AT_ONCE,
         )  # fmt: skip
 
     def _accumulated(self, mine: _Series, wish: Wish) -> Shown | None:
@@ -211,7 +205,7 @@ class Questions:
         if found is None or found.series != mine.id:
             return mine.shown
         shown = mine.shown
-        same = isinstance(shown, (Curves, Picture)) and (shown.name, shown.series) == (wish.name, mine.id)
+        same = isinstance(shown, (Curves, Picture)) and mine.is_shown(wish)
         if same and mine.newest == (wish.name, found.n) and found.n is not None:
             return shown
         mine.newest = wish.name, found.n
@@ -239,15 +233,11 @@ class Questions:
         shown = mine.shown
         if wish.page is Page.PICTURE:
             value = found[-1].y if found and found[-1].frame == frame else None
-            if (
-                isinstance(shown, Picture)
-                and shown.value is value and (shown.name, shown.frame) == (wish.name, frame)
-            ):  # fmt: skip
+            same = isinstance(shown, Picture) and (shown.name, shown.frame) == (wish.name, frame)
+            if same and isinstance(shown, Picture) and shown.value is value:
                 return shown
             return Picture(series=mine.id, name=wish.name, page=wish.page, frame=frame, value=value)
-        same = isinstance(shown, Curves) and (shown.name, shown.frame, shown.series) == (
-            wish.name, frame, mine.id,
-        )  # fmt: skip
+        same = mine.is_shown(wish) and isinstance(shown, Curves) and shown.frame == frame
         if same and isinstance(shown, Curves) and shown.curves == found:
             return shown
         return Curves(series=mine.id, name=wish.name, page=wish.page, frame=frame, curves=found)

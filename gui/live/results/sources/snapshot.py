@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from penstock.gui.live.results.sources.held import PENDING, Codes, One
+from penstock.gui.live.sources.following import Known
 from penstock.processing.models import Result, Status
 
 
@@ -106,19 +107,10 @@ class Picture(Shown):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Snapshot:
+class Snapshot(Known):
     """The newest status and values, and whether anybody answers."""
 
-    url: str = ""
-    is_file: bool = False
     status: Status | None = None
-    """The last that was received, also while the pipeline is away; `None` before the first."""
-    away_since: float | None = None
-    """Seconds since 1970 (UTC); `None` while the pipeline answers."""
-    trouble: str = ""
-    """One sentence: why it is away, or why it refuses to answer."""
-    fault: str = ""
-    """One sentence: the feed has ended because of an internal error."""
     series: str = ""
     """Id of the series that results and states are of."""
     results: tuple[Result, ...] = ()

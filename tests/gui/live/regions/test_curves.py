@@ -14,12 +14,11 @@ from silx.gui import qt
 
 from penstock.gui import theme
 from penstock.gui.live.plot.curves import Curve, CurvePlace, RegionCurve
-from penstock.gui.live.regions import shown
+from penstock.gui.live.regions import history as shown
 from penstock.gui.live.regions.axis import Scan, scan_of, seconds
 from penstock.gui.live.regions.curves_panel import CurvesPanel
-from penstock.gui.live.regions.history import History, as_csv
+from penstock.gui.live.regions.history import WHOLE, History, Shown, as_csv
 from penstock.gui.live.regions.model import Row
-from penstock.gui.live.regions.shown import WHOLE, Shown
 from penstock.gui.live.regions.table import RegionTable
 from penstock.receiver.models import Rectangle, RoiSeries, RoiValues
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from penstock.gui.live.sources.follower import LAST_RETRY, Follower
+from penstock.gui.live.sources.follower import Follower
+from penstock.gui.live.sources.following import LAST_RETRY
 from penstock.gui.live.sources.receiver_source import ReceiverSource
 from penstock.gui.live.sources.source import Part
 from tests.gui.live.stand_in import StandIn

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from penstock.gui.live.sources.follower import Snapshot
-from penstock.gui.live.texts.sentences import age, message, no_answer_yet, progress
+from penstock.gui.live.texts.sentences import message, no_answer_yet, progress
+from penstock.gui.words import age
 from penstock.receiver.models import Connection, Counts, Series, Status
 
 URL = "http://127.0.0.1:5000"

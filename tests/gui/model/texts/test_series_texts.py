@@ -18,7 +18,7 @@ from penstock.gui.model.tango.answers import LastSeries
 from penstock.gui.model.texts.progress import Progress, fills, notice, progress
 from penstock.gui.model.texts.sentences import message, stop_question, why_locked
 from penstock.gui.model.view import DetectorView, Presence
-from penstock.gui.model.words import when
+from penstock.gui.words import when
 from penstock.receiver.models import Counts
 from tests.gui.model.stand_in import VALUES
 

@@ -12,8 +12,8 @@ from penstock.gui.model.files.file_name import BadName, FileName
 from penstock.gui.model.series.account import FATES, account
 from penstock.gui.model.series.plan import plan
 from penstock.gui.model.tango.answers import lost_in_words, read_last_series
-from penstock.gui.model.words import capital, date_and_clock, duration, size, when
 from penstock.gui.panel.fields.line import one_line
+from penstock.gui.words import capital, date_and_clock, duration, size, when
 
 EXPOSURE = Attribute(name="ExposureTime", kind=float, writable=True, unit="s", minimum=1e-5, maximum=10.0)
 TRIGGERS = Attribute(name="nTriggers", kind=int, writable=True, minimum=1.0)

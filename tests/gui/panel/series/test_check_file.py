@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from penstock.gui.panel.series.check_file import verdict
+from penstock.gui.panel.series.files import verdict
 
 
 def answer(*sentences: str, clean: bool = False) -> str:

@@ -15,7 +15,6 @@ from penstock.gui.live.drawing.levels import Levels, Scale
 from penstock.gui.live.drawing.picture import Port, Style, draw
 from penstock.gui.live.drawing.span import Span
 from penstock.gui.live.plot.axes import Places, Ticks
-from penstock.gui.live.results.heading import Progress
 from penstock.gui.live.results.pages.curve_plot import _is_out, _range
 from penstock.gui.live.results.pages.image_plot import _Computed
 from penstock.gui.live.results.pages.pages import is_scattered, thinned
@@ -34,6 +33,7 @@ from penstock.gui.live.results.sources.held import (
 )
 from penstock.gui.live.results.sources.questions import Questions
 from penstock.gui.live.results.sources.snapshot import OverFrames, Page, Snapshot, Wish, pages
+from penstock.gui.live.results.steps import Progress
 from penstock.processing.client import Rows
 from penstock.processing.models import Counts, Result, Series, Status
 from penstock.processing.results.beyond import Beyond

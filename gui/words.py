@@ -20,7 +20,12 @@ def duration(seconds: float) -> str:
         return f"{seconds * 1e3:.3g} ms"
     if seconds < 60.0:
         return f"{seconds:.3g} s"
-    whole = round(seconds)
+    return age(round(seconds))
+
+
+def age(seconds: float) -> str:
+    """Return whole seconds in the two greatest units: "12 s", "3 min 5 s", "2 h 0 min", "1 d 3 h"."""
+    whole = max(0, int(seconds))
     for size, unit, smaller_size, smaller in (
         (86400, "d", 3600, "h"),
         (3600, "h", 60, "min"),
@@ -40,6 +45,14 @@ def size(count: float) -> str:
     return f"{count:.3g} TB"
 
 
+def sentence(text: str, *, first: bool = True) -> str:
+    """Return a text as a sentence: with a point at its end and, where it is the `first`, a capital letter."""
+    text = text.strip()
+    if first:
+        text = text[:1].upper() + text[1:]
+    return text if text.endswith((".", "!", "?", "…")) else text + "."
+
+
 def capital(text: str) -> str:
     """Return the text with a capital letter, except for addresses."""
     return text if "://" in text.partition(" ")[0] else text[:1].upper() + text[1:]
@@ -53,11 +66,6 @@ def clock(seconds: float) -> str:
 def date_and_clock(seconds: float) -> str:
     """Local date and time of `seconds` since 1970 (UTC)."""
     return time.strftime("%Y-%m-%d %H:%M:%S", _local(seconds))
-
-
-def frames(count: int) -> str:
-    """Return a number of frames: "1 frame", "1,000 frames"."""
-    return f"{count:,} {'frame' if count == 1 else 'frames'}"
 
 
 def when(seconds: float, now: float) -> str:

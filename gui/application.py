@@ -1,0 +1,50 @@
+"""A window as an application: its look, and what ends it."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from silx.gui import qt
+
+from penstock.gui import number_fields, theme
+from penstock.gui.banner import FailureStrip
+
+
+def application(name: str, look: theme.Name) -> qt.QApplication:
+    """Return the application of this process, in a theme, made if there is none: before the first widget."""
+    found = qt.QApplication.instance() or qt.QApplication([name])
+    theme.apply(found, theme.of_name(look, found))
+    number_fields.use_locale()
+    return found
+
+
+@contextmanager
+def closing(window: qt.QWidget, failure: FailureStrip) -> Iterator[None]:
+    """Close a window at Ctrl+C, or at the end; what fails meanwhile is said in it.
+
+    Args:
+        window: with a clock that ticks, which lets Python see the signal.
+        failure: says it.
+    """
+    previous = signal.signal(signal.SIGINT, lambda *_: window.close())
+    hook, sys.excepthook = sys.excepthook, failure.say
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, previous)
+        sys.excepthook = hook
+        window.close()
+
+
+def take_picture(window: qt.QWidget, path: Path) -> str | None:
+    """Write the picture of a window into a file; return why not, in a sentence, or `None`."""
+    if window.grab().save(str(path)):
+        return None
+    return (
+        f"the picture cannot be written to {path}; is the folder there and writable, "
+        "and does the name end with .png or .jpg?"
+    )
