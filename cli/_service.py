@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from penstock.cli._arguments.targets import listen
 from penstock.cli._output import add_json, emit
-from penstock.cli.main import UserError
+from penstock.stins.errors import UserError
 
 if TYPE_CHECKING:
     from penstock.service.config_file import FileKind

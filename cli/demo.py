@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.cli._arguments.numbers import whole
 from penstock.cli._output import add_json, console, emit
+from penstock.stins.errors import UserError
 from penstock.stins.texts import plural
 
 if TYPE_CHECKING:
@@ -89,7 +90,6 @@ def run(args: argparse.Namespace) -> int:
     """Run it."""
     from penstock.beamline.demonstrated import DemonstrationFailed
     from penstock.beamline.demonstration import Demonstration
-    from penstock.cli.main import UserError
     from penstock.hosts.child import ProcessFailed
 
     opens = _viewer if args.view else _panel if args.panel else None
@@ -123,7 +123,6 @@ def run(args: argparse.Namespace) -> int:
 
 def _staged(args: argparse.Namespace) -> Staged:
     from penstock.beamline import stage
-    from penstock.cli.main import UserError
 
     if args.detector == "eiger":
         return stage.eiger(args.stream or "v1")

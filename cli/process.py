@@ -30,8 +30,8 @@ from typing import TYPE_CHECKING, Any
 from penstock.cli._arguments.numbers import whole
 from penstock.cli._arguments.targets import listen, receiver_url
 from penstock.cli._output import add_json, emit, say
-from penstock.cli.main import UserError
 from penstock.service.garbage import no_search
+from penstock.stins.errors import UserError
 
 if TYPE_CHECKING:
     from penstock.processing.config.pipeline_config import PipelineConfig

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 from penstock.cli._arguments.targets import listen, shipped
 from penstock.cli._output import add_json, emit, say
 from penstock.service.garbage import no_search
+from penstock.stins.errors import UserError
 
 if TYPE_CHECKING:
     from penstock.receiver.config import ReceiverConfig
@@ -54,7 +55,6 @@ def run(args: argparse.Namespace) -> int:
 
     with no_search():  # it imports nearly all of what follows
         from penstock.receiver.http.server import serve
-    from penstock.cli.main import UserError
     from penstock.receiver import config as configuration
     from penstock.receiver.config import cores
     from penstock.receiver.files import limit
@@ -107,7 +107,6 @@ def run(args: argparse.Namespace) -> int:
 
 def _check(args: argparse.Namespace, path: Path) -> int:
     """Print every error of the file; return the exit status."""
-    from penstock.cli.main import UserError
     from penstock.receiver import config as configuration
 
     try:

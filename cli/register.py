@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.cli._arguments.targets import open_database
 from penstock.cli._output import add_json, emit, say
+from penstock.stins.errors import UserError
 from penstock.stins.texts import plural
 
 if TYPE_CHECKING:
@@ -49,7 +50,6 @@ def run(args: argparse.Namespace) -> int:
 
     from penstock.beamline.file import BeamlineFileError, load
     from penstock.beamline.plan import apply, compare, running
-    from penstock.cli.main import UserError
 
     try:
         file = load(args.file)

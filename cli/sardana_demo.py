@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.cli._output import add_json, console, emit
+from penstock.stins.errors import UserError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -71,7 +72,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run it."""
     from penstock.beamline.demonstrated import DemonstrationFailed
-    from penstock.cli.main import UserError
     from penstock.sardana.laboratory.demonstration import SardanaDemonstration
 
     for package in ("sardana", "itango"):
@@ -112,7 +112,6 @@ def run(args: argparse.Namespace) -> int:
 
 def _split(macro: str) -> list[str]:
     """Return the words of a macro's line; brackets around a list are words of their own."""
-    from penstock.cli.main import UserError
 
     lexer = shlex.shlex(macro, posix=True, punctuation_chars="[]")
     lexer.whitespace_split, lexer.commenters = True, ""

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.cli._arguments.targets import open_database
 from penstock.cli._output import add_json, emit, say
+from penstock.stins.errors import UserError
 from penstock.stins.texts import plural
 
 if TYPE_CHECKING:
@@ -73,7 +74,6 @@ def run(args: argparse.Namespace) -> int:
     """Compare, print, and write with --write; return the exit status."""
     import tango
 
-    from penstock.cli.main import UserError
     from penstock.sardana.registration.paths import RegistrationFailed, SardanaNotFound
     from penstock.sardana.registration.plan import apply, to_restart
 
@@ -143,7 +143,6 @@ def _plan(
 
 
 def _detectors(texts: list[str], remove: bool) -> dict[str, str]:
-    from penstock.cli.main import UserError
 
     found = {}
     for text in texts:
@@ -155,7 +154,6 @@ def _detectors(texts: list[str], remove: bool) -> dict[str, str]:
 
 
 def _pipelines(texts: list[str], remove: bool) -> list[Pipeline]:
-    from penstock.cli.main import UserError
     from penstock.sardana.registration.pipelines import Pipeline
 
     found = []

@@ -13,11 +13,12 @@ import tango
 
 from penstock.beamline.plan import running
 from penstock.sardana import plugin
+from penstock.stins.errors import UserError
 
 Action = Literal["add", "change", "remove", "none"]
 
 
-class SardanaNotFound(Exception):
+class SardanaNotFound(UserError):
     """The Pool or MacroServer that is meant cannot be found; the sentence lists the existing ones."""
 
 
@@ -54,7 +55,7 @@ class Change:
     """Does it; raises `tango.DevFailed` or `RegistrationFailed`."""
 
 
-class RegistrationFailed(Exception):
+class RegistrationFailed(UserError):
     """Sardana refuses; the sentence is its own."""
 
 
