@@ -68,9 +68,7 @@ def receiver_url(receiver: str, config: Path | None) -> str:
         http = configuration.receiver(configuration.load(path), receiver, str(path)).http
     except configuration.ConfigError as error:
         raise UserError(f"{error}; or give the receiver's address, such as http://127.0.0.1:5000") from error
-    host, _, port = http.rpartition(":")
-    # A receiver that binds every address is reached on this host.
-    return f"http://{THIS_HOST.get(host, host)}:{port}"
+    return _reached_at(http)
 
 
 def receiver_client(args: argparse.Namespace) -> ReceiverClient:
@@ -118,6 +116,12 @@ def is_file(what: str, config: Path | None) -> bool:
             f"{', '.join(known) or 'none'}; a receiver can be given by its address, such as http://127.0.0.1:5000"
         )
     return False
+
+
+def _reached_at(http: str) -> str:
+    """Return the address of what listens there; what binds every address is reached on this host."""
+    host, _, port = http.rpartition(":")
+    return f"http://{THIS_HOST.get(host, host)}:{port}"
 
 
 def shipped() -> Path:
@@ -226,9 +230,7 @@ def address_in(path: Path) -> str:
     http = load(path).http
     if http.endswith(":0"):
         raise UserError(f"{path} lets its pipeline take any free port: give the address that it has printed")
-    host, _, port = http.rpartition(":")
-    # One that binds every address is reached on this host.
-    return f"http://{'127.0.0.1' if host in ('0.0.0.0', '[::]') else host}:{port}"
+    return _reached_at(http)
 
 
 def _behind(receiver: str, name: str) -> str:
