@@ -10,9 +10,10 @@ from types import TracebackType
 from typing import Self
 
 from penstock.hosts.child import ProcessFailed
+from penstock.stins.errors import UserError
 
 
-class DemonstrationFailed(Exception):
+class DemonstrationFailed(UserError):
     """The demonstration is not possible here; the sentence says why."""
 
 

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from penstock.stins.errors import UserError
+
 DEVICE_NAME = re.compile(r"[^/\s:#]+(/[^/\s:#]+){2}")
 SERVER_NAME = re.compile(r"[^/\s]+")
 AN_EXAMPLE = '{"servers": {"Simulator": {"lab": {"Simulator": {"lab/det/1": {"properties": {…}}}}}}}'
@@ -21,7 +23,7 @@ Settings = Mapping[tuple[str, str], tuple[str, ...]]
 """Values by attribute and property; the attribute is "" for a property of the device or class itself."""
 
 
-class BeamlineFileError(Exception):
+class BeamlineFileError(UserError):
     """The file is wrong: one sentence per fault."""
 
     def __init__(self, path: Path, sentences: list[str]) -> None:

@@ -15,12 +15,13 @@ from importlib.util import find_spec
 
 from penstock.devices._sls import virtual
 from penstock.hosts.child import PENSTOCK, PYTHON, free_port
+from penstock.stins.errors import UserError
 
 HOST = "127.0.0.1"
 RAM_DISK = "/dev/shm"
 
 
-class NotBuilt(Exception):
+class NotBuilt(UserError):
     """Programs of others that a demonstration needs are missing; the sentence says what to run."""
 
 

@@ -22,6 +22,7 @@ from pathlib import Path
 
 from penstock.checks.contender import lock, race
 from penstock.checks.write_rates import BLOCK, Finding, one_file, several_files
+from penstock.stins.errors import UserError
 from penstock.streamer.slices import slices
 
 MEGABYTE = 10**6
@@ -39,7 +40,7 @@ SHARE = 10
 """Divisor of the free space: at most the quotient is written."""
 
 
-class ProbeError(Exception):
+class ProbeError(UserError):
     """The folder cannot be probed; the sentence says why."""
 
 

@@ -6,15 +6,16 @@ And how it ends although a Tango call has not been answered.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 if TYPE_CHECKING:
     from rich.console import Console
-import os
-import threading
-from typing import NoReturn
 
 HELP = "print only JSON on standard output, and messages on standard error"
 
@@ -38,6 +39,55 @@ def console(args: argparse.Namespace) -> Console:
             raise  # for `main`; rich would exit with 1
 
     return PipeConsole(stderr=args.json, highlight=False, soft_wrap=True)
+
+
+class Answer(NamedTuple):
+    """What a command has found out."""
+
+    value: object
+    """With --json."""
+    lines: Iterable[str] = ()
+    """Without; for people."""
+    status: int = 0
+    """The exit status."""
+
+
+def finish(args: argparse.Namespace, answer: Answer | int) -> int:
+    """Print the answer of a command, if it has one; return the exit status."""
+    if isinstance(answer, int):
+        return answer
+    if args.json:
+        emit(answer.value)
+    else:
+        for line in answer.lines:
+            print(line)
+    return answer.status
+
+
+@contextmanager
+def progress(
+    what: str, total: int, unit: str = "", *, stays: bool = False
+) -> Iterator[Callable[[int], None]]:
+    """Show a bar while something is done: on standard error, and only on a terminal.
+
+    Args:
+        what: is done, such as "reading frames".
+        total: how many there are to do.
+        unit: what is counted, if it is to be said.
+        stays: whether the bar is left there at the end.
+    Yields:
+        what is told how many are done.
+    """
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    error = Console(stderr=True)
+    columns = [TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()]
+    if unit:
+        columns.insert(-1, TextColumn(unit))
+    with Progress(*columns, console=error, transient=not stays, disable=not error.is_terminal) as bar:
+        task = bar.add_task("", total=total)
+        yield lambda done: bar.update(task, completed=done)
 
 
 def emit(value: object) -> None:

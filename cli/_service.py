@@ -1,17 +1,18 @@
-"""Services that are started with their file: `penstock epics` and `penstock pipeline-control`."""
+"""Services: their options, the check of their files, and how they say that they are ready."""
 
 from __future__ import annotations
 
 import argparse
 import asyncio
 import json
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from penstock.cli._arguments.targets import listen
-from penstock.cli._output import add_json, emit
-from penstock.cli.main import UserError
+from penstock.cli._output import Answer, add_json, emit, say
+from penstock.stins.errors import UserError
 
 if TYPE_CHECKING:
     from penstock.service.config_file import FileKind
@@ -32,31 +33,50 @@ class Service(Protocol):
 S = TypeVar("S", bound=Service)
 
 
-def add_arguments(parser: argparse.ArgumentParser, service: str, checked: str) -> None:
-    """Declare the options of such a command.
+def add_arguments(parser: argparse.ArgumentParser, check: str) -> None:
+    """Declare the options that all services have.
 
     Args:
         parser: of the command.
-        service: such as "bridge".
-        checked: what --check prints beside the errors of the file.
+        check: what --check does, before it exits.
     """
-    parser.add_argument("file", nargs="?", type=Path, metavar="FILE", help=f"the {service}, a YAML file")
     parser.add_argument(
         "--http", metavar="HOST:PORT",
         help="address of the HTTP API instead of the configured one; port 0: any free one",
     )  # fmt: skip
-    parser.add_argument(
-        "--check", action="store_true", help=f"print every error of the file, and {checked}, and exit"
-    )
+    parser.add_argument("--check", action="store_true", help=f"print every error of the file, {check}")
     parser.add_argument("--schema", action="store_true", help="print the JSON schema of the file, and exit")
     add_json(parser)
+
+
+def add_file(parser: argparse.ArgumentParser, service: str) -> None:
+    """Declare the argument that names the file of a service, such as "bridge"."""
+    parser.add_argument("file", nargs="?", type=Path, metavar="FILE", help=f"the {service}, a YAML file")
+
+
+def print_schema(schema: object) -> int:
+    """Print the JSON schema of a file; return the exit status."""
+    print(json.dumps(schema, indent=2))
+    return 0
+
+
+def checked(file: Path, found: list[str]) -> Answer:
+    """Return the answer of --check, with the errors that were found."""
+    return Answer({"errors": found}, found or [f"{file}: nothing is wrong"], 2 if found else 0)
+
+
+def say_ready(args: argparse.Namespace, facts: Mapping[str, object], sentence: str) -> None:
+    """Say that a service is ready: with --json by these facts and its process id, in one line."""
+    if args.json:
+        emit({**facts, "pid": os.getpid()})
+    say(args, sentence)
 
 
 def run(
     args: argparse.Namespace, kind: FileKind[T], check: Callable[[T], list[str]], serve: Callable[[T], int],
     completed: Callable[[T], T] = lambda config: config,
-) -> int:  # fmt: skip
-    """Do what the options say; return the exit status.
+) -> Answer | int:  # fmt: skip
+    """Do what the options say.
 
     Args:
         args: the options.
@@ -71,30 +91,20 @@ def run(
     import msgspec
 
     from penstock.service import logs
-    from penstock.service.config_file import ConfigFileError
 
     if args.schema:
-        print(json.dumps(kind.schema(), indent=2))
-        return 0
+        return print_schema(kind.schema())
     if args.file is None:
         raise UserError(f"which {kind.service}? give its file, such as {kind.example}; --help has an example")
-    try:
-        config = completed(kind.load(args.file))
-    except ConfigFileError as error:
-        raise UserError(str(error)) from error
+    config = completed(kind.load(args.file))
     if args.http is not None:
         if why := kind.wrong_http(args.http):
             raise UserError(why)
         config = msgspec.structs.replace(config, http=args.http)
-    if not args.check:
-        logs.begin()
-        return serve(config)
-    found = check(config)
-    if args.json:
-        emit({"errors": found})
-    else:
-        print("\n".join(found) if found else f"{args.file}: nothing is wrong")
-    return 2 if found else 0
+    if args.check:
+        return checked(args.file, check(config))
+    logs.begin()
+    return serve(config)
 
 
 def serve(

@@ -15,6 +15,7 @@ import argparse
 
 from penstock.cli._arguments.control_unit import address, begin, serve, size
 from penstock.cli._output import add_json
+from penstock.stins.errors import UserError
 
 PIXEL_TYPES = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "float32", "float64")
 CODECS = ("none", "bslz4", "lz4", "lz4hdf5")
@@ -43,7 +44,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Serve until SIGINT or SIGTERM."""
-    from penstock.cli.main import UserError
     from penstock.devices._areadetector.simulated import SimulatedIoc
 
     begin()

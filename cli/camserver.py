@@ -22,6 +22,7 @@ from pathlib import Path
 from penstock.cli._arguments.control_unit import add_sensor, address, begin, serve
 from penstock.cli._arguments.numbers import whole
 from penstock.cli._output import add_json
+from penstock.stins.errors import UserError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,7 +52,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Serve until SIGINT or SIGTERM."""
-    from penstock.cli.main import UserError
     from penstock.stins.addresses import host_port
     from penstock.streamer.simulated.camserver.server import SimulatedCamserver
 

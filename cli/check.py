@@ -14,73 +14,49 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from penstock.cli._arguments.targets import series_files
-from penstock.cli._output import add_json, emit, say
+from penstock.cli._arguments.targets import add_files, add_group, each_file
+from penstock.cli._output import Answer, add_json, progress, say
 from penstock.stins.texts import counted, plural
 
 if TYPE_CHECKING:
     from penstock.checks.series_check import Verdict
-    from penstock.receiver.reading.reader import SeriesFile
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of the command."""
-    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="file of a series")
-    parser.add_argument(
-        "--detector", metavar="GROUP", help="name of the NXdetector group, where a file has several"
-    )
+    add_files(parser)
+    add_group(parser)
     parser.add_argument("--quick", action="store_true", help="do not read the frames themselves")
     parser.add_argument("--strict", action="store_true", help="count notes as problems")
     add_json(parser)
 
 
-def run(args: argparse.Namespace) -> int:
-    """Check each file, print the verdict; return the exit status."""
-    from penstock.cli.main import UserError
-    from penstock.receiver.reading.reader import ReaderError, SeriesFile
-
-    verdicts: list[Verdict] = []
-    failed: list[dict[str, str]] = []
-    paths = series_files(args, args.detector)
-    for path in paths:
-        try:
-            with SeriesFile(path, args.detector) as series:
-                verdict = _check(series, quick=args.quick)
-        except ReaderError as error:
-            if len(paths) == 1 and not args.json:
-                raise UserError(str(error)) from error
-            say(args, f"penstock check: {error}")
-            failed.append({"file": str(path), "error": str(error)})
-            continue
-        verdicts.append(verdict)
-        for line in _describe(verdict, strict=args.strict):
-            say(args, line)
+def run(args: argparse.Namespace) -> Answer:
+    """Check each file, and print the verdict."""
+    verdicts, failed = each_file(args, partial(_check, args), args.detector)
     clean = not failed and all(verdict.is_clean(strict=args.strict) for verdict in verdicts)
-    if args.json:
-        files = [{**verdict.summary(), "clean": verdict.is_clean(strict=args.strict)} for verdict in verdicts]
-        emit({"clean": clean, "files": [*files, *({**item, "clean": False} for item in failed)]})
-    return 2 if failed else 0 if clean else 1
+    files = [{**verdict.summary(), "clean": verdict.is_clean(strict=args.strict)} for verdict in verdicts]
+    files += [{"file": path, "error": why, "clean": False} for path, why in failed.items()]
+    return Answer({"clean": clean, "files": files}, status=2 if failed else 0 if clean else 1)
 
 
-def _check(series: SeriesFile, *, quick: bool) -> Verdict:
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
+def _check(args: argparse.Namespace, path: Path) -> Verdict:
     from penstock.checks.series_check import check_series
+    from penstock.receiver.reading.reader import SeriesFile
 
-    # On stderr, and only on a terminal: the output itself stays plain.
-    console = Console(stderr=True)
-    with Progress(
-        TextColumn("reading frames"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
-        console=console, transient=True, disable=quick or not console.is_terminal,
-    ) as progress:  # fmt: skip
-        task = progress.add_task("", total=len(series))
-        return check_series(
-            series, read_frames=not quick, progress=lambda count: progress.update(task, completed=count)
-        )
+    with SeriesFile(path, args.detector) as series:
+        if args.quick:
+            verdict = check_series(series, read_frames=False)
+        else:
+            with progress("reading frames", len(series)) as done:
+                verdict = check_series(series, progress=done)
+    for line in _describe(verdict, strict=args.strict):
+        say(args, line)
+    return verdict
 
 
 def _describe(verdict: Verdict, *, strict: bool) -> Iterator[str]:

@@ -19,7 +19,7 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from penstock.cli._arguments.numbers import whole
-from penstock.cli._output import add_json, emit, say
+from penstock.cli._output import Answer, add_json, say
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -35,10 +35,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def run(args: argparse.Namespace) -> int:
-    """Probe, print each finding as it is made; return the exit status."""
-    from penstock.checks.storage_probe import ProbeError, probe
-    from penstock.cli.main import UserError
+def run(args: argparse.Namespace) -> Answer:
+    """Probe, and print each finding as it is made."""
+    from penstock.checks.storage_probe import probe
 
     # So that the folder is removed after SIGTERM, too.
     before = signal.signal(signal.SIGTERM, _interrupt)
@@ -49,15 +48,11 @@ def run(args: argparse.Namespace) -> int:
                 findings.append(finding)
                 mark = {"good": " ", "note": "·", "bad": "!"}[finding.verdict]
                 say(args, f"{mark} {finding.name:<18}  {finding.value:<46}  {finding.meaning}")
-    except ProbeError as error:
-        raise UserError(str(error)) from error
     finally:
         signal.signal(signal.SIGTERM, before)
     fit = not any(finding.verdict == "bad" for finding in findings)
-    if args.json:
-        items = [finding.summary() for finding in findings]
-        emit({"folder": args.folder, "fit": fit, "findings": items})
-    return 0 if fit else 1
+    found = [finding.summary() for finding in findings]
+    return Answer({"folder": args.folder, "fit": fit, "findings": found}, status=0 if fit else 1)
 
 
 class _Bar:

@@ -101,13 +101,9 @@ def run(args: argparse.Namespace) -> int:
 
 def _receivers(file: str) -> Iterator[str]:
     from penstock.cli._arguments.targets import shipped
-    from penstock.cli.main import UserError
     from penstock.receiver import config as configuration
 
-    try:
-        yield from configuration.load(shipped() if file == SHIPPED else Path(file)).receivers
-    except configuration.ConfigError as error:
-        raise UserError(str(error)) from error
+    yield from configuration.load(shipped() if file == SHIPPED else Path(file)).receivers
 
 
 def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:

@@ -23,6 +23,7 @@ from pathlib import Path
 
 from penstock.cli._arguments.numbers import whole
 from penstock.cli._arguments.targets import LAST_PORT
+from penstock.stins.errors import UserError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -45,19 +46,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run it until Ctrl-C or SIGTERM."""
-    from penstock.cli.main import UserError
-    from penstock.hosts.child import ProcessFailed
     from penstock.hosts.tango_database import start_database
 
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda number, frame: stop.set())
     _claim(args.port)
-    try:
-        child = start_database(args.dir.resolve(), port=args.port)
-    except ProcessFailed as error:
-        raise UserError(str(error)) from error
-    with child:
+    with start_database(args.dir.resolve(), port=args.port) as child:
         print(_description(args.dir.resolve(), child.answer), file=sys.stderr)
         print(f"export TANGO_HOST=127.0.0.1:{child.answer}", flush=True)
         while not stop.wait(0.5):
@@ -81,7 +76,6 @@ def _description(folder: Path, port: int) -> str:
 
 def _claim(port: int) -> None:
     """Refuse a port that is taken: the database itself would end with a traceback."""
-    from penstock.cli.main import UserError
 
     try:
         socket.create_server(("127.0.0.1", port)).close()

@@ -22,16 +22,14 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import signal
-import sys
-from collections.abc import Callable
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.cli._arguments.numbers import whole
-from penstock.cli._output import add_json, console, emit
+from penstock.cli._demonstrations import leave_when_asked_to_end, needs_windows, print_views, viewer, window
+from penstock.cli._output import Answer, add_json, console
+from penstock.stins.errors import UserError
 from penstock.stins.texts import plural
 
 if TYPE_CHECKING:
@@ -85,54 +83,43 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> Answer:
     """Run it."""
-    from penstock.beamline.demonstrated import DemonstrationFailed
     from penstock.beamline.demonstration import Demonstration
-    from penstock.cli.main import UserError
-    from penstock.hosts.child import ProcessFailed
 
     opens = _viewer if args.view else _panel if args.panel else None
     frames = args.frames if args.frames is not None else FRAMES if opens is None else FRAMES_IN_A_WINDOW
     if opens is not None:
         import_module("silx")  # its absence is said before anything is started
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda number, frame: sys.exit(128 + number))  # leaves every `with`
+    leave_when_asked_to_end()
     # Text for people goes to standard error when a program reads standard output.
     words = console(args)
-    try:
-        with contextlib.ExitStack() as stack:
-            demonstration = stack.enter_context(
-                Demonstration(args.out, progress=_progress_printer(words), staged=_staged(args))
+    with contextlib.ExitStack() as stack:
+        demonstration = stack.enter_context(
+            Demonstration(
+                args.out, progress=lambda text: words.print(f"[dim]{text}[/dim]"), staged=_staged(args)
             )
-            window = stack.enter_context(opens(demonstration)) if opens is not None else None
-            outcome = _take(demonstration, frames, words)
-            _report(outcome, words, at_panel=args.panel, same=_same(args))
-            if window is not None:
-                words.print(
-                    f"\nOther clients reach {demonstration.detector} with "
-                    f"TANGO_HOST={demonstration.tango_host}\nClose {window.name} to end."
-                )
-                window.wait()
-    except (DemonstrationFailed, ProcessFailed) as error:
-        raise UserError(str(error)) from error
-    if args.json:
-        emit(_summary(outcome))
-    return 0 if outcome.complete else 1
+        )
+        opened = stack.enter_context(opens(demonstration)) if opens is not None else None
+        outcome = _take(demonstration, frames, words)
+        _report(outcome, words, at_panel=args.panel, same=_same(args))
+        if opened is not None:
+            words.print(
+                f"\nOther clients reach {demonstration.detector} with "
+                f"TANGO_HOST={demonstration.tango_host}\nClose {opened.name} to end."
+            )
+            opened.wait()
+    return Answer(_summary(outcome), status=0 if outcome.complete else 1)
 
 
 def _staged(args: argparse.Namespace) -> Staged:
     from penstock.beamline import stage
-    from penstock.cli.main import UserError
 
     if args.detector == "eiger":
         return stage.eiger(args.stream or "v1")
     if args.stream is not None:
         raise UserError(f"--stream {args.stream} is for --detector eiger, not for {args.detector}")
-    try:
-        return next(make() for model, make in stage.MODELS.items() if model.lower() == args.detector)
-    except stage.NotBuilt as error:
-        raise UserError(str(error)) from error
+    return next(make() for model, make in stage.MODELS.items() if model.lower() == args.detector)
 
 
 def _same(args: argparse.Namespace) -> str:
@@ -152,23 +139,18 @@ def _take(demonstration: Demonstration, frames: int, console: Console) -> Outcom
 
 
 def _report(outcome: Outcome, console: Console, *, at_panel: bool, same: str) -> None:
-    from penstock.cli.extras import install_command
-
     file = outcome.file
     console.print(
         f"\n[bold]{outcome.counts['stored']:,} of {plural(outcome.frames, 'frame')}[/bold] in {file} "
         f"({file.stat().st_size / 1e6:.1f} MB, {outcome.seconds:.1f} s)\n{outcome.status}\n\nLook at it:"
     )
-    missing = "" if find_spec("silx") else f"   # needs: {install_command('gui')}"
-    console.print(
-        f"  penstock check {file}\n  penstock view {file}{missing}\n  silx view {file}{missing}", markup=False
-    )
+    print_views(console, file, f"penstock check {file}")
     console.print(
         f"  python -c \"import h5py, hdf5plugin; f = h5py.File('{file}'); d = f['entry/data/data']; "
         'print(d.shape, d[0].max())"',
         markup=False,
     )
-    how = "which is open" if at_panel else f"\n  penstock demo{same} --panel{missing}"
+    how = "which is open" if at_panel else f"\n  penstock demo{same} --panel{needs_windows()}"
     console.print(
         f"\nTake the next one yourself, in the control panel{', ' if at_panel else ':'}{how}", markup=False
     )
@@ -184,24 +166,12 @@ def _summary(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _progress_printer(console: Console) -> Callable[[str], None]:
-    return lambda text: console.print(f"[dim]{text}[/dim]")
-
-
 def _viewer(demonstration: Demonstration) -> Child[bool]:
-    """Return the live viewer in a process of its own, which the user closes; it opens before the series."""
-    return _window("the viewer", "watching ", demonstration, "view", demonstration.receiver_url, "--log")
+    """Return the live viewer; it opens before the series."""
+    return viewer(demonstration.receiver_url, TANGO_HOST=demonstration.tango_host)
 
 
 def _panel(demonstration: Demonstration) -> Child[bool]:
     """Return the control panel in the same way."""
-    return _window("the panel", "following ", demonstration, "panel", demonstration.detector)
-
-
-def _window(name: str, ready: str, demonstration: Demonstration, *command: str) -> Child[bool]:
-    from penstock.hosts.child import PENSTOCK, Child
-
-    return Child(
-        name, (*PENSTOCK, *command), lambda line: line.startswith(ready) or None, deadline=60.0,
-        environment={"TANGO_HOST": demonstration.tango_host},
-    )  # fmt: skip
+    host = demonstration.tango_host
+    return window("the panel", "following ", "panel", demonstration.detector, TANGO_HOST=host)

@@ -29,6 +29,7 @@ from importlib.metadata import distribution
 from typing import TYPE_CHECKING
 
 from penstock.cli._arguments.targets import open_database
+from penstock.stins.errors import UserError
 
 if TYPE_CHECKING:
     import tango
@@ -64,18 +65,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Register a device, or run the server."""
     from penstock.beamline.registration import is_known, registered
-    from penstock.cli.main import UserError
     from penstock.devices._server.registry import SERVICES, UnknownCamera
     from penstock.devices._server.server import run_server, server_classes
-    from penstock.streamer.camera.loading import CameraFileError
 
     given, instance, options = _names(args)
     try:
         classes = server_classes(given)
     except UnknownCamera as error:
         raise UserError(f"{error}, {' and '.join(SERVICES)}") from error
-    except CameraFileError as error:
-        raise UserError(str(error)) from error
     server = classes[0].__name__
     host, database = open_database()
     name = f"{server}/{instance}"
@@ -121,7 +118,6 @@ def _example(kind: type[tango.server.Device]) -> str:
 
 def _names(args: argparse.Namespace) -> tuple[str, str, list[str]]:
     """Return server, instance, and the options for Tango."""
-    from penstock.cli.main import UserError
 
     server, slash, instance = args.server.partition("/")
     if slash and args.instance:  # the first of the options stands where the instance would
@@ -153,7 +149,6 @@ def _register(
     from penstock.beamline.checks import known_properties, missing, value_problem
     from penstock.beamline.plan import registered_as, same
     from penstock.beamline.registration import register
-    from penstock.cli.main import UserError
     from penstock.devices._server.interface import announce
 
     kinds = {kind.__name__.lower(): kind for kind in classes}

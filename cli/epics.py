@@ -15,12 +15,11 @@ Exit status: 0 it was ended, 1 it has failed, 2 it could not start, or --check h
 from __future__ import annotations
 
 import argparse
-import os
 from functools import partial
 from typing import TYPE_CHECKING
 
 from penstock.cli import _service as service
-from penstock.cli._output import emit, say
+from penstock.cli._output import Answer
 from penstock.service.garbage import no_search
 
 if TYPE_CHECKING:
@@ -30,32 +29,26 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of `penstock epics`."""
-    service.add_arguments(parser, "bridge", "what does not answer")
+    service.add_file(parser, "bridge")
+    service.add_arguments(parser, "and what does not answer, and exit")
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> Answer | int:
     """Run it."""
-    from penstock.bridges.epics import config_file
+    from penstock.bridges.epics import checks, config_file
 
-    return service.run(args, config_file.BRIDGE, _check, partial(_serve, args))
-
-
-def _check(config: EpicsConfig) -> list[str]:
-    from penstock.bridges.epics import checks
-
-    return checks.check(config)
+    return service.run(args, config_file.BRIDGE, checks.check, partial(_serve, args))
 
 
 def _serve(args: argparse.Namespace, config: EpicsConfig) -> int:
     with no_search():  # it imports nearly all of what follows
         from penstock.bridges.epics.bridge import Bridge
         from penstock.bridges.epics.http import create_app
-    from penstock.bridges.epics.models import ReadyLine
 
     def ready(bridge: Bridge, url: str) -> None:
         pva = bridge.status.addresses
-        if args.json:
-            emit(ReadyLine(bridge=config.name, http=url, pva=pva, pid=os.getpid()))
-        say(args, f"bridge {config.name} is ready: {url}/, records {config.prefix}:… at {', '.join(pva)}")
+        facts = {"bridge": config.name, "http": url, "pva": pva}
+        records = f"records {config.prefix}:… at {', '.join(pva)}"
+        service.say_ready(args, facts, f"bridge {config.name} is ready: {url}/, {records}")
 
     return service.serve(config.http, "bridge", partial(Bridge, config), create_app, ready)

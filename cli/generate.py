@@ -30,14 +30,14 @@ import math
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock.cli._arguments.numbers import real, whole
 from penstock.cli._arguments.targets import LAST_PORT, bound_endpoint, receiver_url
-from penstock.cli._output import add_json, emit
+from penstock.cli._output import add_json, emit, progress
+from penstock.stins.errors import UserError
 from penstock.stins.texts import plural
 
 if TYPE_CHECKING:
@@ -188,12 +188,11 @@ def run(args: argparse.Namespace) -> int:
         _bind(plan, args, pushes)
         if args.json:
             endpoints = [push.endpoint for push in pushes]
-            ready = {"data": endpoints[0], "endpoints": endpoints, "pid": os.getpid()}
-            emit(ready)
+            emit({"data": endpoints[0], "endpoints": endpoints, "pid": os.getpid()})
         for push in pushes:
-            _await_peers(push.endpoint, push.wait_peers, args, signals)
-        with _progress(plan.frames) as progress:
-            report = generate(plan, pushes, stopping=lambda: bool(signals), progress=progress)
+            _await_peers(push, args, signals)
+        with progress("sending", plan.frames, "frames", stays=True) as sent:
+            report = generate(plan, pushes, stopping=lambda: bool(signals), progress=sent)
         print(
             f"{report.sent:,} of {plural(report.planned, 'frame')} sent; waiting until the last have left",
             file=sys.stderr,
@@ -220,10 +219,10 @@ def run(args: argparse.Namespace) -> int:
 
 def _bind(plan: Plan, args: argparse.Namespace, pushes: list[PushSocket]) -> None:
     """Bind one socket per stream, on consecutive ports."""
-    from penstock.cli.main import UserError
+    from penstock.stins.blobs import ITEM_BYTES
     from penstock.streamer.camera.push_socket import PushSocket, default_hwm
 
-    hwm = args.hwm or default_hwm(math.prod(plan.shape) * _item_bytes(plan.dtype))
+    hwm = args.hwm or default_hwm(math.prod(plan.shape) * ITEM_BYTES[plan.dtype])
     host, _, port = args.endpoint.rpartition(":")
     if plan.streams > 1 and not port.isdecimal():
         raise UserError(f"--endpoint {args.endpoint} has no port; {plan.streams} streams need one each")
@@ -242,7 +241,6 @@ def _bind(plan: Plan, args: argparse.Namespace, pushes: list[PushSocket]) -> Non
 
 def _faults(args: argparse.Namespace, stream: int) -> Faults:
     """Return the faults of one stream: those given by frame numbers, and those drawn at random."""
-    from penstock.cli.main import UserError
     from penstock.streamer.simulated.generator.faults import Faults, draw
 
     if args.faults_in is not None and stream not in args.faults_in:
@@ -262,7 +260,6 @@ def _faults(args: argparse.Namespace, stream: int) -> Faults:
 
 def _check_numbers(args: argparse.Namespace) -> None:
     """Refuse faults of frames and streams that do not exist: they would never happen."""
-    from penstock.cli.main import UserError
 
     given = [(kind, getattr(args, kind), args.frames, "frames") for kind in FAULTS]
     given.append(("stream_dies_at", {args.stream_dies_at} - {None}, args.frames, "frames"))
@@ -282,14 +279,13 @@ def _check_numbers(args: argparse.Namespace) -> None:
 
 
 def _plan(args: argparse.Namespace) -> Plan:
-    from penstock.cli.main import UserError
-    from penstock.stins.blobs import blob_layout, has_colours
-    from penstock.stins.errors import BlobError
+    from penstock.stins.blobs import ITEM_BYTES, blob_layout, has_colours
+    from penstock.stins.errors import BlobError, UserError
     from penstock.streamer.simulated.generator.plan import Plan
 
     shape = args.shape
     if args.frame_bytes:
-        shape = _shape_of(args.frame_bytes // _item_bytes(args.dtype))
+        shape = _shape_of(args.frame_bytes // ITEM_BYTES[args.dtype])
     try:
         blob_layout(shape, args.dtype)
     except BlobError as error:
@@ -315,17 +311,12 @@ def _plan(args: argparse.Namespace) -> Plan:
     )
 
 
-def _await_peers(
-    endpoint: str, wait_peers: Callable[[int, float], bool], args: argparse.Namespace, signals: list[int]
-) -> None:
-    import time
-
-    from penstock.cli.main import UserError
-
-    print(f"streaming from {endpoint}; waiting for {plural(args.wait_peers, 'receiver')}", file=sys.stderr)
+def _await_peers(push: PushSocket, args: argparse.Namespace, signals: list[int]) -> None:
+    endpoint, receivers = push.endpoint, plural(args.wait_peers, "receiver")
+    print(f"streaming from {endpoint}; waiting for {receivers}", file=sys.stderr)
     began, hinted = time.monotonic(), False
     deadline = began + args.wait
-    while not wait_peers(args.wait_peers, 0.1):
+    while not push.wait_peers(args.wait_peers, 0.1):
         if signals:
             raise KeyboardInterrupt
         if not hinted and time.monotonic() - began > HINT_SECONDS:
@@ -338,31 +329,9 @@ def _await_peers(
             )
         if time.monotonic() > deadline:
             raise UserError(
-                f"fewer than {plural(args.wait_peers, 'receiver')} connected to {endpoint} within "
+                f"fewer than {receivers} connected to {endpoint} within "
                 f"{args.wait:g} s; start one whose source has this endpoint, or give a longer --wait"
             )
-
-
-@contextmanager
-def _progress(frames: int) -> Iterator[Callable[[int], None]]:
-    """Show a progress bar on a terminal, else nothing."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield lambda sent: None
-        return
-    columns = (
-        TextColumn("sending"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("frames"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console) as bar:
-        task = bar.add_task("sending", total=frames)
-        yield lambda sent: bar.update(task, completed=sent)
 
 
 def _sentence(report: Report) -> str:
@@ -374,12 +343,6 @@ def _sentence(report: Report) -> str:
         f"{report.megabytes_per_second:,.0f} MB/s, {report.cpu_microseconds_per_frame:.1f} µs CPU per frame"
         + (f"; faults as requested: {faults}" if faults else "")
     )
-
-
-def _item_bytes(dtype: str) -> int:
-    from penstock.stins.blobs import ITEM_BYTES
-
-    return ITEM_BYTES[dtype]
 
 
 def _shape_of(pixels: int) -> tuple[int, int]:

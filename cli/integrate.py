@@ -14,17 +14,19 @@ Examples:
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from pathlib import Path
 
 from penstock.cli._arguments.numbers import whole
-from penstock.cli._arguments.targets import series_files
-from penstock.cli._output import add_json, emit, say
+from penstock.cli._arguments.targets import add_files, each_file
+from penstock.cli._output import Answer, add_json, say
+from penstock.stins.errors import UserError
 from penstock.stins.texts import plural
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of the command."""
-    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="file of a series")
+    add_files(parser)
     parser.add_argument(
         "--unit", default="2th_deg", choices=("2th_deg", "q_A^-1", "q_nm^-1", "r_mm"),
         help="unit of the abscissa (%(default)s)",
@@ -39,36 +41,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def run(args: argparse.Namespace) -> int:
-    """Integrate each file; return the exit status."""
-    from penstock.cli._powder import integrate
-    from penstock.cli.main import UserError
-    from penstock.receiver.reading.reader import ReaderError
+def run(args: argparse.Namespace) -> Answer:
+    """Integrate each file."""
+    found, failed = each_file(args, partial(_integrate, args))
+    written = {path: out for path, out, _ in found}
+    notes = {path: each for path, _, each in found}
+    return Answer({"written": written, "failed": failed, "notes": notes}, status=2 if failed else 0)
 
-    written: dict[str, str] = {}
-    failed: dict[str, str] = {}
-    notes: dict[str, tuple[str, ...]] = {}
-    paths = series_files(args)
-    for path in paths:
-        out = (args.out or path.parent) / f"{path.stem}.xy"
-        try:
-            if out.exists() and not args.overwrite:
-                raise FileExistsError(
-                    f"{out} exists already; --overwrite replaces it, --out chooses another folder"
-                )
-            out.parent.mkdir(parents=True, exist_ok=True)
-            found = integrate(path, points=args.points, unit=args.unit, out=out)
-        except (ReaderError, OSError) as error:
-            why = str(error)
-            if isinstance(error, OSError) and error.strerror:
-                why = f"cannot write {out}: {error.strerror}; --out chooses another folder"
-            if len(paths) == 1 and not args.json:
-                raise UserError(why) from error
-            say(args, f"penstock integrate: {why}")
-            failed[str(path)] = why
-            continue
-        say(args, f"{out}: {plural(args.points, 'point')} in {args.unit}; {'; '.join(found.notes)}")
-        written[str(path)], notes[str(path)] = str(out), found.notes
-    if args.json:
-        emit({"written": written, "failed": failed, "notes": notes})
-    return 2 if failed else 0
+
+def _integrate(args: argparse.Namespace, path: Path) -> tuple[str, str, tuple[str, ...]]:
+    """Return the path, that of the curve, and notes on it."""
+    from penstock.cli._powder import integrate
+
+    out = (args.out or path.parent) / f"{path.stem}.xy"
+    if out.exists() and not args.overwrite:
+        raise UserError(f"{out} exists already; --overwrite replaces it, --out chooses another folder")
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        found = integrate(path, points=args.points, unit=args.unit, out=out)
+    except OSError as error:
+        why = error.strerror and f"cannot write {out}: {error.strerror}; --out chooses another folder"
+        raise UserError(why or str(error)) from error
+    say(args, f"{out}: {plural(args.points, 'point')} in {args.unit}; {'; '.join(found.notes)}")
+    return str(path), str(out), found.notes

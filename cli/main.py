@@ -1,6 +1,7 @@
 """Entry point: run the subcommand, and turn errors into one sentence and an exit status.
 
-Each subcommand is a module of this package with `add_arguments(parser)` and `run(args) -> int`;
+Each subcommand is a module of this package with `add_arguments(parser)` and `run(args)`, which
+returns the exit status, or an `Answer` that is printed here;
 its docstring, without the first line, is printed below the options in its help.
 A module is imported only when its command is called, and imports the other folders inside `run`,
 since the extra that they need may not be installed.
@@ -17,8 +18,9 @@ import sys
 from collections.abc import Collection, Sequence
 from typing import NoReturn
 
-from penstock.cli._output import emit
+from penstock.cli._output import emit, finish
 from penstock.hosts.version import version
+from penstock.stins.errors import UserError
 
 COMMANDS = {
     "demo": "take a first series: simulated detector, Tango, receiver, NeXus file",
@@ -65,10 +67,6 @@ EXTRA_OF = {
     "aioca": "epics", "p4p": "epics", "itango": "sardana", "sardana": "sardana", "taurus": "sardana",
 }  # fmt: skip
 """The extra of setup.cfg that installs each package that may be missing."""
-
-
-class UserError(Exception):
-    """An error that the user can correct; printed as it is, exit status 2."""
 
 
 class _WrongUse(Exception):
@@ -153,7 +151,7 @@ def _run(arguments: list[str]) -> int:
         print(f"{usage}{why}", file=sys.stderr)
         return 2
     try:
-        return int(args.run(args))
+        return finish(args, args.run(args))
     except UserError as error:
         why = str(error)
     except ModuleNotFoundError as error:
@@ -186,7 +184,7 @@ def build_parser(wanted: Collection[str]) -> argparse.ArgumentParser:
             epilog=rest.strip("\n"), formatter_class=argparse.RawDescriptionHelpFormatter,
         )  # fmt: skip
         module.add_arguments(command)
-        command.set_defaults(run=module.run)
+        command.set_defaults(run=module.run, command=name)
     return parser
 
 

@@ -31,7 +31,7 @@ from pathlib import Path
 
 from penstock.cli._arguments.numbers import real
 from penstock.cli._output import end
-from penstock.cli.main import UserError
+from penstock.stins.errors import UserError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -60,12 +60,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Show the window until it is closed."""
-    from penstock.gui.model.tango.device_name import BadDeviceName, checked
+    from penstock.gui.model.tango.device_name import checked
 
-    try:
-        devices = tuple(checked(name) for name in args.devices)
-    except BadDeviceName as error:
-        raise UserError(str(error)) from error
+    devices = tuple(checked(name) for name in args.devices)
 
     from penstock.gui.display import why_no_display
 

@@ -15,12 +15,11 @@ Exit status: 0 it was ended, 1 it has failed, 2 it could not start, or --check h
 from __future__ import annotations
 
 import argparse
-import os
 from functools import partial
 from typing import TYPE_CHECKING
 
 from penstock.cli import _service as service
-from penstock.cli._output import emit, say
+from penstock.cli._output import Answer
 from penstock.service.garbage import no_search
 
 if TYPE_CHECKING:
@@ -30,10 +29,11 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of `penstock pipeline-control`."""
-    service.add_arguments(parser, "control", "what Kubernetes refuses")
+    service.add_file(parser, "control")
+    service.add_arguments(parser, "and what Kubernetes refuses, and exit")
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> Answer | int:
     """Run it."""
     from penstock.cluster import checks, config_file
 
@@ -44,11 +44,10 @@ def _serve(args: argparse.Namespace, config: ControlConfig) -> int:
     with no_search():  # it imports nearly all of what follows
         from penstock.cluster.control import Control
         from penstock.cluster.http import create_app
-    from penstock.cluster.models import ReadyLine
 
     def ready(_: Control, url: str) -> None:
-        if args.json:
-            emit(ReadyLine(control=config.name, http=url, pid=os.getpid()))
-        say(args, f"control {config.name} is ready: {url}/, namespace {config.kubernetes.namespace}")
+        facts = {"control": config.name, "http": url}
+        sentence = f"control {config.name} is ready: {url}/, namespace {config.kubernetes.namespace}"
+        service.say_ready(args, facts, sentence)
 
     return service.serve(config.http, "control", partial(Control, config), create_app, ready)

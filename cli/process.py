@@ -22,16 +22,17 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from penstock.cli import _service as service
 from penstock.cli._arguments.numbers import whole
 from penstock.cli._arguments.targets import listen, receiver_url
-from penstock.cli._output import add_json, emit, say
-from penstock.cli.main import UserError
+from penstock.cli._output import Answer, say
 from penstock.service.garbage import no_search
+from penstock.stins.errors import UserError
 
 if TYPE_CHECKING:
     from penstock.processing.config.pipeline_config import PipelineConfig
@@ -57,27 +58,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--overwrite", action="store_true", help="replace a result file that exists, once a frame is done"
     )
-    parser.add_argument(
-        "--http", metavar="HOST:PORT",
-        help="address of the HTTP API instead of the configured one; port 0: any free one",
-    )  # fmt: skip
     parser.add_argument("--make-key", type=Path, metavar="FILE", help="write a new key to FILE, and exit")
     parser.add_argument(
         "--list", action="store_true", help="print the names of the built-in processors, and exit"
     )
-    parser.add_argument(
-        "--check", action="store_true",
-        help="print every error of the file, and what does not answer, and exit: 2 if there is one",
-    )  # fmt: skip
-    parser.add_argument("--schema", action="store_true", help="print the JSON schema of the file, and exit")
-    add_json(parser)
+    service.add_arguments(parser, "and what does not answer, and exit: 2 if there is one")
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> Answer | int:
     """Run it."""
     from penstock.processing.config import classes, pipeline_file
     from penstock.processing.config.built_in import BUILT_IN
-    from penstock.processing.config.pipeline_file import PipelineError
     from penstock.processing.wire import keys
     from penstock.receiver.client import ReceiverClient
 
@@ -87,8 +78,7 @@ def run(args: argparse.Namespace) -> int:
         print(f"{'pvapy:FILE.py:CLASS':22}a processor class of PvaPy's streaming framework, unmodified")
         return 0
     if args.schema:
-        print(json.dumps(pipeline_file.PIPELINE.schema(), indent=2))
-        return 0
+        return service.print_schema(pipeline_file.PIPELINE.schema())
     if args.make_key is not None:
         try:
             keys.make(args.make_key)
@@ -102,18 +92,15 @@ def run(args: argparse.Namespace) -> int:
         raise UserError("which pipeline? give its file, such as spots.yaml; --help has an example")
     if args.check:
         return _check(args)
-    try:
-        config = _config(args)
-        steps = classes.steps(config)
-        if config.key:
-            keys.read(Path(config.key))
-        if args.raw is None:
-            client = ReceiverClient(config.receiver, timeout=5.0)
-            config = _replaced(config, consumer=_entry(client, config.consumer))
-        else:
-            _check_files(args, config)
-    except (PipelineError, keys.BadKey) as error:
-        raise UserError(str(error)) from error
+    config = _config(args)
+    steps = classes.steps(config)
+    if config.key:
+        keys.read(Path(config.key))
+    if args.raw is None:
+        client = ReceiverClient(config.receiver, timeout=5.0)
+        config = _replaced(config, consumer=_entry(client, config.consumer))
+    else:
+        _check_files(args, config)
     return _serve(args, config, steps)
 
 
@@ -132,33 +119,25 @@ def _entry(client: ReceiverClient, consumer: str) -> str:
         return consumer
 
 
-def _check(args: argparse.Namespace) -> int:
-    """Print every error of the pipeline's file; return the exit status."""
+def _check(args: argparse.Namespace) -> Answer:
+    """Return every error of the pipeline's file."""
     from penstock.processing.config import classes, forward_entry, pipeline_file
     from penstock.processing.wire import keys
     from penstock.receiver.client import ReceiverClient
 
-    try:
-        found = pipeline_file.errors(args.pipeline)
-        if not found:
-            config = _config(args)
-            found = []
-            for look in (
-                lambda: classes.steps(config),
-                lambda: config.key and keys.read(Path(config.key)),
-                lambda: forward_entry.find(ReceiverClient(config.receiver, timeout=5.0), config.consumer),
-            ):
-                try:
-                    look()
-                except (pipeline_file.PipelineError, keys.BadKey) as error:
-                    found.append(str(error))
-    except pipeline_file.PipelineError as error:
-        raise UserError(str(error)) from error
-    if args.json:
-        emit({"errors": found})
-    else:
-        print("\n".join(found) if found else f"{args.pipeline}: nothing is wrong")
-    return 2 if found else 0
+    if found := pipeline_file.errors(args.pipeline):
+        return service.checked(args.pipeline, found)
+    config = _config(args)
+    for look in (
+        lambda: classes.steps(config),
+        lambda: config.key and keys.read(Path(config.key)),
+        lambda: forward_entry.find(ReceiverClient(config.receiver, timeout=5.0), config.consumer),
+    ):
+        try:
+            look()
+        except UserError as error:
+            found.append(str(error))
+    return service.checked(args.pipeline, found)
 
 
 def _config(args: argparse.Namespace) -> PipelineConfig:
@@ -174,10 +153,8 @@ def _config(args: argparse.Namespace) -> PipelineConfig:
     receiver = "" if args.raw is not None else args.receiver or config.receiver
     replaced["receiver"] = receiver and receiver_url(receiver, None)
     if args.http is not None:
-        try:
-            pipeline_file.check_http(args.http)
-        except ValueError as error:
-            raise UserError(str(error)) from error
+        if why := pipeline_file.PIPELINE.wrong_http(args.http):
+            raise UserError(why)
         replaced["http"] = args.http
     elif args.raw is not None:
         replaced["http"] = "127.0.0.1:0"  # the pipeline behind the receiver may have the configured one
@@ -259,13 +236,12 @@ def _replaced(what: Any, **values: Any) -> Any:
     return msgspec.structs.replace(what, **values)
 
 
-def _serve(args: argparse.Namespace, config: PipelineConfig, steps: tuple[Any, ...]) -> int:
+def _serve(args: argparse.Namespace, config: PipelineConfig, steps: tuple[Any, ...]) -> Answer | int:
     import asyncio
 
     with no_search():  # it imports nearly all of what follows
         from penstock.processing.service.http import create_app
-    from penstock.processing.distributor.waits import reachable
-    from penstock.processing.models import ReadyLine
+    from penstock.processing.distributor.pipeline_status import reachable
     from penstock.processing.service.supervisor import Supervisor
     from penstock.service import logs, server
 
@@ -275,9 +251,8 @@ def _serve(args: argparse.Namespace, config: PipelineConfig, steps: tuple[Any, .
 
     def ready() -> None:
         status = supervisor.status
-        if args.json:
-            emit(ReadyLine(pipeline=config.name, http=url, listen=status.listen, pid=os.getpid()))
-        say(args, f"pipeline {config.name} is ready: {url}/")
+        facts = {"pipeline": config.name, "http": url, "listen": status.listen}
+        service.say_ready(args, facts, f"pipeline {config.name} is ready: {url}/")
         if status.listen:
             key = f" --key {config.key}" if config.key else ""
             say(args, f"workers on other machines: penstock worker {reachable(status.listen)}{key}")
@@ -303,17 +278,13 @@ def _serve(args: argparse.Namespace, config: PipelineConfig, steps: tuple[Any, .
     return 0 if args.raw is None else _ended(args, supervisor.status)
 
 
-def _ended(args: argparse.Namespace, status: Status) -> int:
-    """Say what became of a file's frames; return the exit status."""
+def _ended(args: argparse.Namespace, status: Status) -> Answer:
+    """Return what became of a file's frames."""
     from penstock.cli._status.missing_frames import absent_lines, failed_lines
     from penstock.cli._status.pipeline import lines
 
-    if args.json:
-        emit(status)
-    else:
-        said = [*lines(status, finished=True), *failed_lines(status), *absent_lines(args.raw)]
-        print("\n".join(said), flush=True)
+    said = chain(lines(status, finished=True), failed_lines(status), absent_lines(args.raw))
     series = status.series
     if status.error or series is None or series.result_file is None:
-        return 2
-    return 1 if series.lacks else 0
+        return Answer(status, said, 2)
+    return Answer(status, said, 1 if series.lacks else 0)

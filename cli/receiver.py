@@ -13,17 +13,17 @@ Then look at it: http://127.0.0.1:5000/ in a browser, penstock status, or pensto
 from __future__ import annotations
 
 import argparse
-import json
 import logging
-import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from penstock.cli import _service as service
 from penstock.cli._arguments.targets import listen, shipped
-from penstock.cli._output import add_json, emit, say
+from penstock.cli._output import Answer
 from penstock.service.garbage import no_search
+from penstock.stins.errors import UserError
 
 if TYPE_CHECKING:
     from penstock.receiver.config import ReceiverConfig
@@ -35,39 +35,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--config", type=Path, metavar="FILE", help="YAML file (default: the shipped detectors.yaml)"
     )
-    parser.add_argument(
-        "--http",
-        metavar="HOST:PORT",
-        help="address of the HTTP API instead of the configured one; port 0: any free one",
-    )
-    add_json(parser)
-    parser.add_argument(
-        "--check", action="store_true",
-        help="print every error of the file, or of the entry NAME, and exit: 2 if there is one",
-    )  # fmt: skip
-    parser.add_argument("--schema", action="store_true", help="print the JSON schema of the file, and exit")
+    service.add_arguments(parser, "or of the entry NAME, and exit: 2 if there is one")
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> Answer | int:
     """Run it."""
     import msgspec
 
     with no_search():  # it imports nearly all of what follows
         from penstock.receiver.http.server import serve
-    from penstock.cli.main import UserError
     from penstock.receiver import config as configuration
     from penstock.receiver.config import cores
     from penstock.receiver.files import limit
-    from penstock.receiver.forward.consumer_socket import CannotBind
     from penstock.receiver.forward.forwarder import check
-    from penstock.receiver.forward.shared import CannotShare
     from penstock.receiver.live import last_frame
-    from penstock.receiver.models import ReadyLine
     from penstock.service import logs
 
     if args.schema:
-        print(json.dumps(configuration.schema(), indent=2))
-        return 0
+        return service.print_schema(configuration.schema())
     path = args.config or shipped()
     if args.check:
         return _check(args, path)
@@ -80,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
             config = msgspec.structs.replace(config, http=args.http)
             config.__post_init__()
         limit.check_start(last_frame.memory_bytes())
-    except (configuration.ConfigError, ValueError) as error:
+    except ValueError as error:
         raise UserError(str(error)) from error
     for why in _here(args.name, config):
         raise UserError(why)
@@ -93,36 +78,26 @@ def run(args: argparse.Namespace) -> int:
     listener, url = listen(config.http, "receiver")
     try:
         check(config.forward, args.name)  # one sentence here; in the data process it would be a traceback
-    except (CannotBind, CannotShare) as error:
+    except UserError:
         listener.close()
-        raise UserError(str(error)) from error
+        raise
 
     def ready() -> None:
-        if args.json:
-            emit(ReadyLine(name=args.name, http=url, pid=os.getpid()))
-        say(args, f"receiver {args.name} is ready: {url}/")
+        service.say_ready(args, {"name": args.name, "http": url}, f"receiver {args.name} is ready: {url}/")
 
     return serve(args.name, config, listener, ready)
 
 
-def _check(args: argparse.Namespace, path: Path) -> int:
-    """Print every error of the file; return the exit status."""
-    from penstock.cli.main import UserError
+def _check(args: argparse.Namespace, path: Path) -> Answer:
+    """Return every error of the file."""
     from penstock.receiver import config as configuration
 
-    try:
-        found = configuration.errors(path, args.name)
-        if not found:
-            file = configuration.load(path)
-            names = file.receivers if args.name is None else [args.name]
-            found = [f"{path}: {why}" for name in names for why in _here(name, file.receivers[name])]
-    except configuration.ConfigError as error:
-        raise UserError(str(error)) from error
-    if args.json:
-        emit({"errors": found})
-    else:
-        print("\n".join(found) if found else f"{path}: nothing is wrong")
-    return 2 if found else 0
+    found = configuration.errors(path, args.name)
+    if not found:
+        file = configuration.load(path)
+        names = file.receivers if args.name is None else [args.name]
+        found = [f"{path}: {why}" for name in names for why in _here(name, file.receivers[name])]
+    return service.checked(path, found)
 
 
 def _here(name: str, config: ReceiverConfig) -> Iterator[str]:

@@ -20,13 +20,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.cli._arguments.targets import open_database
-from penstock.cli._output import add_json, emit, say
-from penstock.stins.texts import plural
+from penstock.cli._output import Answer, add_json, say
+from penstock.cli._plans import SIGNS, counted, values
+from penstock.stins.errors import UserError
 
 if TYPE_CHECKING:
     from penstock.beamline.plan import Entry, Plan, Setting
-
-SIGNS = {"add": "+", "move": ">", "change": "~", "none": "="}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,23 +42,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def run(args: argparse.Namespace) -> int:
-    """Compare, print, and write with --write; return the exit status."""
+def run(args: argparse.Namespace) -> Answer:
+    """Compare, print, and write with --write."""
     import tango
 
     from penstock.beamline.file import BeamlineFileError, load
     from penstock.beamline.plan import apply, compare, running
-    from penstock.cli.main import UserError
 
-    try:
-        file = load(args.file)
-    except BeamlineFileError as error:
-        raise UserError(str(error)) from error
+    file = load(args.file)
     host, database = open_database()
     try:
         plan = compare(file, database, move=args.move)
         if plan.refusals:
-            raise UserError(str(BeamlineFileError(args.file, plan.refusals + plan.warnings)))
+            raise BeamlineFileError(args.file, plan.refusals + plan.warnings)
         say(args, f"Tango database {host}")
         warnings = [*plan.warnings]
         if file.tango_host and file.tango_host != host.address:
@@ -81,9 +76,8 @@ def run(args: argparse.Namespace) -> int:
         say(args, f"  {server} is running and still serves what was moved: stop or restart it")
     for server in servers if written else []:
         say(args, f"  {_next_step(server, server in running_now)}")
-    if args.json:
-        emit(_as_json(plan, host.address, warnings, notes, bool(written)))
-    return 1 if plan.changes and not written else 0
+    found = _as_json(plan, host.address, warnings, notes, bool(written))
+    return Answer(found, status=1 if plan.changes and not written else 0)
 
 
 def describe(plan: Plan, warnings: list[str], notes: list[str]) -> Iterator[str]:
@@ -94,8 +88,8 @@ def describe(plan: Plan, warnings: list[str], notes: list[str]) -> Iterator[str]
         yield f"{SIGNS[entry.action]} {entry.name}{where}{moved}"
         for setting in entry.settings:
             yield f"    {_setting(setting)}"
-        for name, values in entry.untouched.items():
-            yield f"    . {name} = {_values(values)}: not in the file, left alone"
+        for name, value in entry.untouched.items():
+            yield f"    . {name} = {values(value)}: not in the file, left alone"
     for note in notes:
         yield f". left alone: {note}"
     for warning in warnings:
@@ -104,26 +98,14 @@ def describe(plan: Plan, warnings: list[str], notes: list[str]) -> Iterator[str]
 
 def _setting(setting: Setting) -> str:
     if setting.before is None:
-        return f"+ {setting.name} = {_values(setting.after)}"
-    return f"~ {setting.name}: {_values(setting.before)} → {_values(setting.after)}"
-
-
-def _values(values: tuple[str, ...]) -> str:
-    return ", ".join(value or '""' for value in values)
+        return f"+ {setting.name} = {values(setting.after)}"
+    return f"~ {setting.name}: {values(setting.before)} → {values(setting.after)}"
 
 
 def _summary(plan: Plan, write: bool) -> str:
     if not plan.changes:
         return "nothing to do: the database has everything in the file"
-    done = {"add": "to add", "move": "to move", "change": "to change"}
-    counts = [
-        f"{sum(entry.action == action for entry in plan.changes)} {words}"
-        for action, words in done.items()
-        if any(entry.action == action for entry in plan.changes)
-    ]
-    if write:
-        return f"written: {plural(len(plan.changes), 'entry', 'entries')}"
-    return f"{', '.join(counts)}; nothing has been written; add --write to do so"
+    return counted(plan.changes, write)
 
 
 def _next_step(server: str, runs: bool) -> str:

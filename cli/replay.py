@@ -23,13 +23,24 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Sequence
+from itertools import chain
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from penstock.cli._arguments.numbers import real, whole
 from penstock.cli._arguments.targets import bound_endpoint
-from penstock.cli._output import add_json, emit, say
+from penstock.cli._output import Answer, add_json, emit, say
+from penstock.stins.errors import UserError
 from penstock.stins.texts import plural
+from penstock.streamer.slices import sleep_until, slices
+
+if TYPE_CHECKING:
+    from penstock.cli._recordings.recording import Protocol
+    from penstock.streamer.camera.push_socket import PushSocket
+
+HIGH_WATER_MARK = 16
+"""Messages in flight; few, since a recorded start message has megabytes."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -65,76 +76,78 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def run(args: argparse.Namespace) -> int:
-    """Replay the recording; return the exit status."""
-    from penstock.cli._recordings.push_socket import PushError, PushSocket
-    from penstock.cli._recordings.recording import RecordingError
-    from penstock.cli.main import UserError
-
-    try:
-        kind, messages = _messages(args.capture, args.filename)
-        with PushSocket(args.endpoint) as socket:
-            if args.json:
-                emit({"endpoint": socket.endpoint, "protocol": kind, "pid": os.getpid()})
-            say(args, f"{kind} stream at {socket.endpoint}, waiting for its receiver")
-            socket.wait_for_peers(args.wait_peers, args.timeout)
-            summary = _send(socket.send, messages, args.rate, args.timeout)
-            socket.drain(args.timeout)
-    except (RecordingError, PushError) as error:
-        raise UserError(str(error)) from error
-    megabytes = summary["bytes"] / 1e6
-    say(
-        args,
-        f"{plural(int(summary['messages']), 'message')}, {megabytes:.1f} MB in {summary['seconds']:.2f} s",
-    )
-    if args.json:
-        emit({"protocol": kind, **summary})
-    return 0
-
-
-def _messages(capture: Path, filename: str | None) -> tuple[str, Iterator[list[bytes]]]:
-    """Return the protocol of a recording, and its messages with the file name put in."""
+def run(args: argparse.Namespace) -> Answer:
+    """Replay the recording."""
     from penstock.cli._recordings import recording
+    from penstock.streamer.camera.push_socket import PushSocket
 
-    recorded = recording.read(capture)
+    recorded = recording.read(args.capture)
     first = next(recorded)
     kind = recording.protocol(first)
     if kind is None:
-        raise recording.RecordingError(
-            f"{capture} is a recording, but its first message is none of {', '.join(recording.Protocol)}"
+        raise UserError(
+            f"{args.capture} is a recording, but its first message is none of {', '.join(recording.Protocol)}"
+        )
+    try:
+        push = PushSocket(args.endpoint, hwm=HIGH_WATER_MARK)
+    except OSError as error:
+        raise UserError(f"{error.strerror}; is another streamer there?") from error
+    try:
+        if args.json:
+            emit({"endpoint": push.endpoint, "protocol": kind, "pid": os.getpid()})
+        say(args, f"{kind} stream at {push.endpoint}, waiting for its receiver")
+        wait_for_peers(push, args.wait_peers, args.timeout)
+        summary = _send_all(push, chain([first], recorded), kind, args)
+        push.close(args.timeout)
+    finally:
+        push.close(0.0)
+    count, megabytes = plural(summary["messages"], "message"), summary["bytes"] / 1e6
+    say(args, f"{count}, {megabytes:.1f} MB in {summary['seconds']:.2f} s")
+    return Answer({"protocol": kind, **summary})
+
+
+def wait_for_peers(push: PushSocket, count: int, timeout: float) -> None:
+    """Return once `count` sockets of receivers are connected.
+
+    Raises:
+        UserError: they are not within `timeout` seconds.
+    """
+    if not any(push.wait_peers(count, seconds) for seconds in slices(timeout)):
+        raise UserError(
+            f"{len(push.peers)} of {plural(count, 'connection')} at {push.endpoint} after {timeout:g} s; "
+            "is the receiver running, and is this endpoint in its source.endpoints?"
         )
 
-    def messages() -> Iterator[list[bytes]]:
-        named = 0
-        message: list[bytes] | None = first
-        while message is not None:
-            sent = message if filename is None else recording.named(message, kind, filename)
-            named += sent is not message
-            yield sent
-            message = next(recorded, None)
-        if filename is not None and not named:
-            print(
-                f"penstock replay: {capture} has no start message, so --filename had no effect",
-                file=sys.stderr,
-            )
 
-    return str(kind), messages()
+def send(push: PushSocket, message: Sequence[bytes], timeout: float) -> None:
+    """Send one multi-part message.
+
+    Raises:
+        UserError: nobody took it for `timeout` seconds.
+    """
+    for seconds in slices(timeout):
+        if push.try_send(message) is not None:
+            return
+        push.wait_writable(seconds)
+    raise UserError(
+        f"no receiver at {push.endpoint} has taken a message for {timeout:g} s "
+        f"({len(push.peers)} connected); check that it is still running"
+    )
 
 
-def _send(
-    send: Callable[[list[bytes], float], None],
-    messages: Iterator[list[bytes]],
-    rate: float | None,
-    timeout: float,
-) -> dict[str, int | float]:
+def _send_all(
+    push: PushSocket, messages: Iterable[list[bytes]], kind: Protocol, args: argparse.Namespace
+) -> dict[str, Any]:
+    """Send all, with the file name put in; return how many they are."""
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    from penstock.streamer.slices import sleep_until
+    from penstock.cli._recordings.recording import named
 
     # On stderr, and only on a terminal: the output itself stays plain.
     console = Console(stderr=True)
     count = nbytes = 0
+    has_name = args.filename is None
     began = time.monotonic()
     with Progress(
         SpinnerColumn(), TextColumn("{task.completed:.0f} messages"), TimeElapsedColumn(),
@@ -142,11 +155,18 @@ def _send(
     ) as progress:  # fmt: skip
         task = progress.add_task("", total=None)
         for message in messages:
-            if rate is not None:
+            sent = message if args.filename is None else named(message, kind, args.filename)
+            has_name |= sent is not message
+            if args.rate is not None:
                 # Against the schedule, not the last message, so that delays do not add up.
-                sleep_until(began + count / rate)
-            send(message, timeout)
+                sleep_until(began + count / args.rate)
+            send(push, sent, args.timeout)
             count += 1
-            nbytes += sum(len(part) for part in message)
+            nbytes += sum(len(part) for part in sent)
             progress.update(task, completed=count)
+    if not has_name:
+        print(
+            f"penstock replay: {args.capture} has no start message, so --filename had no effect",
+            file=sys.stderr,
+        )
     return {"messages": count, "bytes": nbytes, "seconds": round(time.monotonic() - began, 6)}

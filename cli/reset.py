@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import argparse
 
-from penstock.cli._arguments.targets import add_receiver, receiver_url
-from penstock.cli.main import UserError
+from penstock.cli._arguments.targets import add_receiver, receiver_client
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,13 +20,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Reset the receiver and print its state; return the exit status."""
-    from penstock.receiver.client import ReceiverClient, ReceiverRefused, ReceiverUnavailable
-
-    client = ReceiverClient(receiver_url(args.receiver, args.config), timeout=5.0)
-    try:
-        client.reset()
-        status = client.status()
-    except (ReceiverRefused, ReceiverUnavailable) as error:
-        raise UserError(str(error)) from error
+    client = receiver_client(args)
+    client.reset()
+    status = client.status()
     print(f"{status.detector}: {status.state}")
     return 1 if status.error else 0

@@ -20,9 +20,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from penstock.cli._arguments.targets import add_receiver, receiver_url
-from penstock.cli._output import add_json, emit, say
-from penstock.cli.main import UserError
+from penstock.cli._arguments.targets import add_receiver, receiver_client
+from penstock.cli._output import Answer, add_json
 
 if TYPE_CHECKING:
     from penstock.receiver.models import Rectangle, Roi
@@ -61,29 +60,20 @@ def region(text: str) -> tuple[str, Rectangle]:
     return name, Rectangle(x=x, y=y, width=width, height=height)
 
 
-def run(args: argparse.Namespace) -> int:
-    """Set the regions, if asked to, and print the present ones; return the exit status."""
-    from penstock.receiver.client import ReceiverClient, ReceiverRefused, ReceiverUnavailable
-
-    client = ReceiverClient(receiver_url(args.receiver, args.config), timeout=5.0)
-    try:
-        found = client.rois()
-        if args.set or args.clear or args.keep:
-            before = {} if args.clear else found.rois
-            found = client.put_rois({**before, **dict(args.set)}, keep=args.keep)
-        status = client.status()
-    except (ReceiverRefused, ReceiverUnavailable) as error:
-        raise UserError(str(error)) from error
-    if args.json:
-        emit({"rois": found.rois, "kept": found.kept, "values": status.rois})
-        return 0
-    if not found.rois:
-        print("no regions of interest; add one with --set REGION=X,Y,WIDTH,HEIGHT")
-        return 0
-    print("\n".join(_table(found.rois, {each.name: each for each in status.rois})))
+def run(args: argparse.Namespace) -> Answer:
+    """Set the regions, if asked to, and print the present ones."""
+    client = receiver_client(args)
+    found = client.rois()
+    if args.set or args.clear or args.keep:
+        before = {} if args.clear else found.rois
+        found = client.put_rois({**before, **dict(args.set)}, keep=args.keep)
+    status = client.status()
     kept = "kept over restarts" if found.kept else "until the receiver is restarted: --keep keeps them"
-    say(args, f"for the next series, {kept}")
-    return 0
+    lines = ["no regions of interest; add one with --set REGION=X,Y,WIDTH,HEIGHT"]
+    if found.rois:
+        newest = {each.name: each for each in status.rois}
+        lines = [*_table(found.rois, newest), f"for the next series, {kept}"]
+    return Answer({"rois": found.rois, "kept": found.kept, "values": status.rois}, lines)
 
 
 def _table(rois: dict[str, Rectangle], newest: dict[str, Roi]) -> list[str]:

@@ -21,18 +21,18 @@ import argparse
 import contextlib
 import shlex
 import signal
-import sys
 import time
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from penstock.cli._demonstrations import leave_when_asked_to_end, print_views, viewer
 from penstock.cli._output import add_json, console, emit
+from penstock.stins.errors import UserError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from penstock.hosts.child import Child
     from penstock.sardana.door import Door, MacroRun
     from penstock.sardana.laboratory.demonstration import SardanaDemonstration
 
@@ -70,8 +70,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run it."""
-    from penstock.beamline.demonstrated import DemonstrationFailed
-    from penstock.cli.main import UserError
     from penstock.sardana.laboratory.demonstration import SardanaDemonstration
 
     for package in ("sardana", "itango"):
@@ -80,39 +78,34 @@ def run(args: argparse.Namespace) -> int:
     commands = [(macro, _split(macro)) for macro in args.macros]
     if args.json and not commands:
         raise UserError('--json needs macros to run: penstock sardana-demo --json -- "ct 1"')
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda number, frame: sys.exit(128 + number))  # leaves every `with`
+    leave_when_asked_to_end()
     words = console(args)
     runs: list[dict[str, Any]] = []
-    try:
-        with contextlib.ExitStack() as stack:
-            words.print("[dim]This takes a few seconds; everything is stopped when the command ends.[/dim]")
-            demonstration = stack.enter_context(
-                SardanaDemonstration(args.out, progress=lambda text: words.print(f"[dim]{text}[/dim]"))
-            )
-            viewer = stack.enter_context(_viewer(demonstration)) if args.view else None
-            if commands:
-                status = _run_macros(demonstration.door, commands, words, runs)
-            else:
-                words.print(WELCOME.format(folder=demonstration.folder), markup=False)
-                status = demonstration.run_spock()
-            _report(demonstration, words)
-            if args.json:
-                emit(_summary(demonstration, runs))
-            if viewer is not None and commands and status != 128 + signal.SIGINT:
-                words.print("\nClose the viewer to end.")
-                viewer.wait()
-            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-                signal.signal(number, signal.SIG_IGN)  # already ending
-            words.print("[dim]stopping Sardana, the detector and the database[/dim]")
-    except DemonstrationFailed as error:
-        raise UserError(str(error)) from error
+    with contextlib.ExitStack() as stack:
+        words.print("[dim]This takes a few seconds; everything is stopped when the command ends.[/dim]")
+        demonstration = stack.enter_context(
+            SardanaDemonstration(args.out, progress=lambda text: words.print(f"[dim]{text}[/dim]"))
+        )
+        window = stack.enter_context(viewer(demonstration.receiver_url)) if args.view else None
+        if commands:
+            status = _run_macros(demonstration.door, commands, words, runs)
+        else:
+            words.print(WELCOME.format(folder=demonstration.folder), markup=False)
+            status = demonstration.run_spock()
+        _report(demonstration, words)
+        if args.json:
+            emit(_summary(demonstration, runs))
+        if window is not None and commands and status != 128 + signal.SIGINT:
+            words.print("\nClose the viewer to end.")
+            window.wait()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)  # already ending
+        words.print("[dim]stopping Sardana, the detector and the database[/dim]")
     return status
 
 
 def _split(macro: str) -> list[str]:
     """Return the words of a macro's line; brackets around a list are words of their own."""
-    from penstock.cli.main import UserError
 
     lexer = shlex.shlex(macro, posix=True, punctuation_chars="[]")
     lexer.whitespace_split, lexer.commenters = True, ""
@@ -173,14 +166,11 @@ def _run_macro(door: Door, command: list[str]) -> tuple[MacroRun, int]:
 
 def _report(demonstration: SardanaDemonstration, words: Console) -> None:
     """Print where the files are, and how to look at them."""
-    from penstock.cli.extras import install_command
-
     images = demonstration.image_files()
-    missing = "" if find_spec("silx") else f"   # needs: {install_command('gui')}"
     scan = demonstration.scan_file
     if scan.exists():
         words.print(f"\n[bold]Sardana's scan file[/bold]: {scan}")
-        words.print(f"  penstock view {scan}{missing}\n  silx view {scan}{missing}", markup=False)
+        print_views(words, scan)
         words.print(
             f"  python -c \"import h5py, hdf5plugin; f = h5py.File('{scan}'); "
             "s = f[f.attrs['default']]['measurement']; print(s['sim'].shape, s['mot01'][:])\"",
@@ -188,11 +178,7 @@ def _report(demonstration: SardanaDemonstration, words: Console) -> None:
         )
     if images:
         words.print(f"\n[bold]The detector's files[/bold]: {len(images)} in {demonstration.folder}")
-        last = images[-1]
-        words.print(
-            f"  penstock check {last}\n  penstock view {last}{missing}\n  silx view {last}{missing}",
-            markup=False,
-        )
+        print_views(words, images[-1], f"penstock check {images[-1]}")
     if not images and not scan.exists():
         words.print("\nNo file was written.")
 
@@ -205,12 +191,3 @@ def _summary(demonstration: SardanaDemonstration, runs: list[dict[str, Any]]) ->
         "scan_file": scan if scan.exists() else None,
         "images": demonstration.image_files(),
     }
-
-
-def _viewer(demonstration: SardanaDemonstration) -> Child[bool]:
-    from penstock.hosts.child import PENSTOCK, Child
-
-    return Child(
-        "the viewer", (*PENSTOCK, "view", demonstration.receiver_url, "--log"),
-        lambda line: line.startswith("watching ") or None, deadline=60.0,
-    )  # fmt: skip

@@ -28,7 +28,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from penstock.cli._arguments.targets import open_database
-from penstock.cli._output import add_json, emit, say
+from penstock.cli._output import Answer, add_json, say
+from penstock.cli._plans import SIGNS, counted, values
+from penstock.stins.errors import UserError
 from penstock.stins.texts import plural
 
 if TYPE_CHECKING:
@@ -37,9 +39,6 @@ if TYPE_CHECKING:
     from penstock.sardana.registration.paths import Change
     from penstock.sardana.registration.pipelines import Pipeline
     from penstock.sardana.registration.plan import Plan
-
-SIGNS = {"add": "+", "change": "~", "remove": "-", "none": "="}
-DONE = {"add": "to add", "change": "to change", "remove": "to remove"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -69,12 +68,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def run(args: argparse.Namespace) -> int:
-    """Compare, print, and write with --write; return the exit status."""
+def run(args: argparse.Namespace) -> Answer:
+    """Compare, print, and write with --write."""
     import tango
 
-    from penstock.cli.main import UserError
-    from penstock.sardana.registration.paths import RegistrationFailed, SardanaNotFound
     from penstock.sardana.registration.plan import apply, to_restart
 
     detectors = _detectors(args.detector, args.remove)
@@ -89,8 +86,6 @@ def run(args: argparse.Namespace) -> int:
         for line in describe(plan):
             say(args, line)
         written = bool(apply(plan)) if args.write else False
-    except (SardanaNotFound, RegistrationFailed) as error:
-        raise UserError(str(error)) from error
     except tango.DevFailed as error:
         why = error.args[0].desc.strip()
         servers = {entry.server for entry in plan.changes} if plan else set()
@@ -100,9 +95,8 @@ def run(args: argparse.Namespace) -> int:
     restart = to_restart(plan)
     for line in _next_steps(plan, restart, write=args.write):
         say(args, line)
-    if args.json:
-        emit(_as_json(plan, host.address, restart, written))
-    return 1 if (plan.changes and not written) or plan.blocked or plan.stale else 0
+    left = (plan.changes and not written) or plan.blocked or plan.stale
+    return Answer(_as_json(plan, host.address, restart, written), status=1 if left else 0)
 
 
 def _answers(server: str) -> bool:
@@ -119,11 +113,11 @@ def _answers(server: str) -> bool:
 def describe(plan: Plan) -> Iterator[str]:
     """Yield the difference, line by line: + is added, ~ changed, - removed, = right already, ! a warning."""
     for entry in plan.entries:
-        values = "" if entry.after is None else f" = {_values(entry.after)}"
+        what = "" if entry.after is None else f" = {values(entry.after)}"
         if entry.action in ("change", "remove") and entry.before is not None:
-            values = f": {_values(entry.before)}" + (f" → {_values(entry.after)}" if entry.after else "")
+            what = f": {values(entry.before)}" + (f" → {values(entry.after)}" if entry.after else "")
         waits = f"   (waits: {entry.blocked_by})" if entry.blocked_by and entry.action != "none" else ""
-        yield f"{SIGNS[entry.action]} {entry.name}{values}{waits}"
+        yield f"{SIGNS[entry.action]} {entry.name}{what}{waits}"
     for warning in plan.warnings:
         yield f"! {warning}"
 
@@ -131,19 +125,18 @@ def describe(plan: Plan) -> Iterator[str]:
 def _plan(
     args: argparse.Namespace, database: tango.Database, detectors: dict[str, str], pipelines: list[Pipeline]
 ) -> Plan:
-    from penstock.sardana.registration.paths import SardanaNotFound, find
+    from penstock.sardana.registration.paths import find
     from penstock.sardana.registration.plan import compare
 
     pools = find(database, "Pool", args.pool, "--pool")
     if (detectors or pipelines) and len(pools) > 1:
         what = "detector" if detectors else "pipeline"
-        raise SardanaNotFound(f"a {what} goes into one Pool; name one: --pool NAME")
+        raise UserError(f"a {what} goes into one Pool; name one: --pool NAME")
     macro_servers = find(database, "MacroServer", args.macro_server, "--macro-server")
     return compare(database, pools, macro_servers, detectors, pipelines, remove=args.remove)
 
 
 def _detectors(texts: list[str], remove: bool) -> dict[str, str]:
-    from penstock.cli.main import UserError
 
     found = {}
     for text in texts:
@@ -155,7 +148,6 @@ def _detectors(texts: list[str], remove: bool) -> dict[str, str]:
 
 
 def _pipelines(texts: list[str], remove: bool) -> list[Pipeline]:
-    from penstock.cli.main import UserError
     from penstock.sardana.registration.pipelines import Pipeline
 
     found = []
@@ -174,15 +166,10 @@ def _next_steps(plan: Plan, restart: list[str], *, write: bool) -> Iterator[str]
     if not plan.changes and not plan.blocked:
         yield "nothing to do: everything is as it should be"
     elif not write and plan.changes:
-        counts = [
-            f"{sum(entry.action == action for entry in plan.changes)} {words}"
-            for action, words in DONE.items()
-            if any(entry.action == action for entry in plan.changes)
-        ]
-        yield f"{', '.join(counts)}; nothing has been written; add --write to do so"
+        yield counted(plan.changes, written=False)
         return
     elif plan.changes:
-        yield f"written: {plural(len(plan.changes), 'entry', 'entries')}"
+        yield counted(plan.changes, written=True)
     for server in restart:
         yield f"  restart {server}: it reads its paths at its start"
         if server in plan.stale and not any(entry.what == "path" for entry in plan.changes):
@@ -193,10 +180,6 @@ def _next_steps(plan: Plan, restart: list[str], *, write: bool) -> Iterator[str]
         yield f"  then run this again: {count} for {why}"
     elif not plan.changes and not restart:
         yield "  once, in spock, so that scan files show the frames: senv ScanRecorder PenstockRecorder"
-
-
-def _values(values: tuple[str, ...]) -> str:
-    return ", ".join(values) or '""'
 
 
 def _as_json(plan: Plan, database: str, restart: list[str], written: bool) -> dict[str, Any]:

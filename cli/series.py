@@ -24,9 +24,8 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from penstock.cli._arguments.numbers import whole
-from penstock.cli._arguments.targets import add_receiver, receiver_url
+from penstock.cli._arguments.targets import add_receiver, receiver_client
 from penstock.cli._output import add_json, emit
-from penstock.cli.main import UserError
 
 if TYPE_CHECKING:
     from penstock.receiver.models import PastSeries
@@ -78,14 +77,9 @@ def moment(text: str) -> float:
 
 def run(args: argparse.Namespace) -> int:
     """Ask the receiver and print the list; return the exit status."""
-    from penstock.receiver.client import ReceiverClient, ReceiverRefused, ReceiverUnavailable
-
-    client = ReceiverClient(receiver_url(args.receiver, args.config), timeout=5.0)
+    client = receiver_client(args)
     limit = args.limit or (USUAL if args.since is None else MOST)
-    try:
-        kept = client.history(limit if args.since is None else MOST)
-    except (ReceiverRefused, ReceiverUnavailable) as error:
-        raise UserError(str(error)) from error
+    kept = client.history(limit if args.since is None else MOST)
     found = [past for past in kept if args.since is None or past.series.ended >= args.since][:limit]
     if args.json:
         for past in found:

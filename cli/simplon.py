@@ -21,6 +21,7 @@ from pathlib import Path
 from penstock.cli._arguments.control_unit import add_sensor, address, begin, serve
 from penstock.cli._arguments.numbers import whole
 from penstock.cli._output import add_json
+from penstock.stins.errors import UserError
 
 STREAMS = {"v1": "legacy", "v2": "cbor"}
 
@@ -56,8 +57,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Serve until SIGINT or SIGTERM."""
-    from penstock.cli._recordings.recording import RecordingError
-    from penstock.cli.main import UserError
     from penstock.streamer.simulated.simplon.control_unit import ControlUnit
 
     begin()
@@ -69,10 +68,7 @@ def run(args: argparse.Namespace) -> int:
 
         if args.sensor is not None:
             raise UserError("--recording has a size of its own; leave out --sensor")
-        try:
-            recorded = read(args.recording)
-        except RecordingError as error:
-            raise UserError(str(error)) from error
+        recorded = read(args.recording)
     try:
         box = ControlUnit(
             args.api, STREAMS.get(args.stream), args.sensor, args.http, args.stream_port,

@@ -43,9 +43,9 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from penstock.cli._arguments.numbers import real
-from penstock.cli._arguments.targets import add_pipeline, add_receiver, receiver_url
-from penstock.cli._output import add_json, emit
-from penstock.cli.main import UserError
+from penstock.cli._arguments.targets import add_pipeline, add_receiver, receiver_client
+from penstock.cli._output import Answer, add_json, finish
+from penstock.stins.errors import UserError
 from penstock.stins.texts import counted, plural
 
 if TYPE_CHECKING:
@@ -86,31 +86,24 @@ def run(args: argparse.Namespace) -> int:
 
         return run(args)
 
-    from penstock.receiver.client import ReceiverClient, ReceiverRefused, ReceiverUnavailable
-
-    client = ReceiverClient(receiver_url(args.receiver, args.config), timeout=5.0)
+    client = receiver_client(args)
     if (bridge := _bridge(client)) is not None:
         from penstock.cli._status.bridge import show
 
         return show(args, bridge)
     due = time.monotonic() + args.timeout
     late = False
-    try:
-        status = client.status()
-        if args.wait and _is_unfinished(status) and status.series is None:
-            print("no series yet; waiting for the first", file=sys.stderr)
-        while args.wait and _is_unfinished(status) and not late:
-            status = client.status(seen=status.version, wait=max(0.0, min(WAIT, due - time.monotonic())))
-            late = time.monotonic() >= due and _is_unfinished(status)
-    except (ReceiverRefused, ReceiverUnavailable) as error:
-        raise UserError(str(error)) from error
-    if args.json:
-        emit(status)
-    else:
-        print("\n".join(describe(status, _arguments(args))))
+    status = client.status()
+    if args.wait and _is_unfinished(status) and status.series is None:
+        print("no series yet; waiting for the first", file=sys.stderr)
+    while args.wait and _is_unfinished(status) and not late:
+        status = client.status(seen=status.version, wait=max(0.0, min(WAIT, due - time.monotonic())))
+        late = time.monotonic() >= due and _is_unfinished(status)
+    ill = late or status.error or status.refused or status.lacks
+    finish(args, Answer(status, describe(status, _arguments(args))))
     if late:
         print(f"no series has ended within {args.timeout:g} s", file=sys.stderr)
-    return 1 if late or status.error or status.refused or status.lacks else 0
+    return 1 if ill else 0
 
 
 def _bridge(client: ReceiverClient) -> BridgeStatus | None:

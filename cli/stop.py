@@ -17,8 +17,8 @@ from __future__ import annotations
 
 import argparse
 
-from penstock.cli._arguments.targets import add_pipeline, add_receiver, pipeline_url, receiver_url
-from penstock.cli.main import UserError
+from penstock.cli._arguments.targets import add_pipeline, add_receiver, pipeline_client, receiver_client
+from penstock.stins.errors import UserError
 
 REASON = "stopped by hand"
 
@@ -35,33 +35,23 @@ def run(args: argparse.Namespace) -> int:
     if args.pipeline is not None:
         return _stop_pipeline(args)
 
-    from penstock.receiver.client import ReceiverClient, ReceiverRefused, ReceiverUnavailable
-
-    client = ReceiverClient(receiver_url(args.receiver, args.config), timeout=5.0)
-    try:
-        running = client.status().series
-        if running is None or not running.active:
-            raise UserError("no series is running there")
-        client.stop(args.reason.strip() or REASON)
-        series = client.status().series
-    except (ReceiverRefused, ReceiverUnavailable) as error:
-        raise UserError(str(error)) from error
+    client = receiver_client(args)
+    running = client.status().series
+    if running is None or not running.active:
+        raise UserError("no series is running there")
+    client.stop(args.reason.strip() or REASON)
+    series = client.status().series
     print("the series has ended" if series is None else f"{series.filename or 'no file'}: {series.reason}")
     return 0
 
 
 def _stop_pipeline(args: argparse.Namespace) -> int:
-    from penstock.processing.client import NoAnswer, PipelineClient
-
-    client = PipelineClient(pipeline_url(args), timeout=5.0)
-    try:
-        before = client.status()
-        running = {each.id for each in (before.series, *before.others) if each is not None and each.active}
-        if not running:
-            raise UserError("no series is being processed there")
-        after = client.stop(args.reason.strip() or REASON)
-    except NoAnswer as error:
-        raise UserError(str(error)) from error
+    client = pipeline_client(args)
+    before = client.status()
+    running = {each.id for each in (before.series, *before.others) if each is not None and each.active}
+    if not running:
+        raise UserError("no series is being processed there")
+    after = client.stop(args.reason.strip() or REASON)
     for series in filter(None, (after.series, *after.others)):
         if series.id in running:
             still = "; workers still have frames of it" if series.active else ""

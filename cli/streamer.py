@@ -15,7 +15,7 @@ from __future__ import annotations
 import argparse
 
 from penstock.cli._arguments.targets import bound_endpoint
-from penstock.cli.main import UserError
+from penstock.stins.errors import UserError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -40,7 +40,7 @@ from pathlib import Path
 
 from penstock.cli._arguments.numbers import real, whole
 from penstock.cli._arguments.targets import address_in, is_file, receiver_url
-from penstock.cli.main import UserError
+from penstock.stins.errors import UserError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

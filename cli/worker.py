@@ -20,7 +20,7 @@ import os
 from pathlib import Path
 
 from penstock.cli._arguments.numbers import whole
-from penstock.cli.main import UserError
+from penstock.stins.errors import UserError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -47,7 +47,6 @@ def run(args: argparse.Namespace) -> int:
 
     os.environ.update(limit(args.threads))  # before NumPy is imported
 
-    from penstock.processing.wire.keys import BadKey
     from penstock.processing.worker import worker
     from penstock.service import logs
 
@@ -58,5 +57,5 @@ def run(args: argparse.Namespace) -> int:
     logs.begin()
     try:
         return worker.run(args.address, name=args.name, key=args.key, once=args.once)
-    except (BadKey, ValueError) as error:
+    except ValueError as error:
         raise UserError(str(error)) from error

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable
 from importlib.metadata import version
@@ -14,8 +13,7 @@ from penstock.cluster.models import Status
 from penstock.cluster.parts import AnyPart, ProgramPart, WorkersPart, pipeline, receiver
 from penstock.service.models import Health
 from penstock.service.refusal import Refused
-
-log = logging.getLogger(__name__)
+from penstock.service.threads import Threads
 
 VERSION = version("penstock")
 PERIOD = 2.0
@@ -35,7 +33,7 @@ class NoSuchPart(Refused):
     http_status = 404
 
 
-class Control:
+class Control(Threads):
     """One control.
 
     Args:
@@ -44,13 +42,9 @@ class Control:
     """
 
     def __init__(self, config: ControlConfig, failed: Callable[[], None]) -> None:
+        super().__init__(failed)
         self.config = config
-        self._failed = failed
-        self.failure = ""
-        """Why a thread has ended."""
-        self._ends = threading.Event()
         self._moves = True
-        self._threads: list[threading.Thread] = []
         self._kubernetes = Deployments(config.kubernetes)
         url = config.receiver.url
         self._receiver = ProgramPart(
@@ -93,10 +87,7 @@ class Control:
             work.append((f"program of {name}", part.program.run))
             if part.own:
                 work.append((f"scale of {name}", part.deployment.scale.run))
-        for name, run in work:
-            thread = threading.Thread(target=self._guarded, args=(name, run), name=name, daemon=True)
-            self._threads.append(thread)
-            thread.start()
+        self._start(work)
 
     def close(self) -> None:
         """End the threads; what a restart has stopped is started at once."""
@@ -104,17 +95,8 @@ class Control:
         self._ask_now()
         for part in self._parts.values():
             part.deployment.join()
-        for thread in self._threads:
-            thread.join()
+        self._join()
         self._kubernetes.close()
-
-    def _guarded(self, name: str, run: Callable[[threading.Event], None]) -> None:
-        try:
-            run(self._ends)
-        except Exception as error:
-            log.exception("the thread %s has ended", name)
-            self.failure = f"the thread {name} has ended by an error of Penstock ({error}); see the log"
-            self._failed()
 
     def _look(self, ends: threading.Event) -> None:
         while not ends.wait(LOOK):

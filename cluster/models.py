@@ -55,13 +55,3 @@ class Status:
     def part(self, name: str) -> Part | None:
         """Return a part by its name; `None` if there is none."""
         return next((each for each in self.parts if each.name == name), None)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReadyLine:
-    """The line that `penstock pipeline-control --json` prints once the control answers requests."""
-
-    control: str
-    http: str
-    """Address of the HTTP API."""
-    pid: int

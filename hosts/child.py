@@ -27,6 +27,8 @@ from typing import IO, Generic, TypeVar
 
 import msgspec
 
+from penstock.stins.errors import UserError
+
 T = TypeVar("T")
 
 log = logging.getLogger(__name__)
@@ -54,7 +56,7 @@ def ready_line(kind: type[T]) -> Callable[[str], T | None]:
     return read
 
 
-class ProcessFailed(Exception):
+class ProcessFailed(UserError):
     """A child ended, or was not ready in time; the sentence quotes its last lines."""
 
 

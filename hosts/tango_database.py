@@ -15,15 +15,16 @@ from penstock.hosts.child import PYTHON, Child, ProcessFailed
 
 FILE_NAME = "tango_database.db"
 LISTENING = re.compile(r"Database DS listening on:.*, port=(\d+)\.")
+ANSWERS_WITHIN = 20.0
+"""Seconds within which a database that is started must answer."""
 
 
-def start_database(folder: Path, *, port: int = 0, deadline: float = 20.0) -> Child[int]:
+def start_database(folder: Path, *, port: int = 0) -> Child[int]:
     """Start the database; the child's `answer` is its port on 127.0.0.1.
 
     Args:
         folder: folder of the SQLite file; created if it does not exist.
         port: its TCP port; 0 lets the system choose.
-        deadline: seconds within which it must answer.
 
     Raises:
         ProcessFailed: the folder or the port cannot be used; the sentence quotes the process.
@@ -40,10 +41,12 @@ def start_database(folder: Path, *, port: int = 0, deadline: float = 20.0) -> Ch
             *PYTHON, "-c", "from databaseds.database import main; main()",
             "--host", "127.0.0.1", "--port", str(port), "--print-host-port", "2",
         ],
-        _port, deadline=deadline, environment={"PYTANGO_DATABASE_NAME": str(folder / FILE_NAME)},
+        _port, deadline=ANSWERS_WITHIN, environment={"PYTANGO_DATABASE_NAME": str(folder / FILE_NAME)},
     )  # fmt: skip
     try:
-        wait_until_answers(child, lambda: tango.Database("127.0.0.1", child.answer).get_info(), deadline)
+        wait_until_answers(
+            child, lambda: tango.Database("127.0.0.1", child.answer).get_info(), ANSWERS_WITHIN
+        )
     except BaseException:
         child.stop()
         raise

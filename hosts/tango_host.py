@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import pwd
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,18 +35,14 @@ def files() -> tuple[Path, ...]:
     return Path(pwd.getpwuid(os.geteuid()).pw_dir, ".tangorc"), Path("/etc/tangorc")
 
 
-def tango_host(rc_files: Sequence[Path] | None = None) -> TangoHost | None:
-    """Return the database that Tango itself would use; `None` if none is configured.
-
-    Args:
-        rc_files: files that may name it, in Tango's order; by default `files()`.
-    """
+def tango_host() -> TangoHost | None:
+    """Return the database that Tango itself would use; `None` if none is configured."""
     address = tango.ApiUtil.get_env_var(VARIABLE)
     if not address:
         return None
     if VARIABLE in os.environ:
         return TangoHost(address, VARIABLE)
-    named = [str(file) for file in (files() if rc_files is None else rc_files) if _names(file)]
+    named = [str(file) for file in files() if _names(file)]
     return TangoHost(address, named[0] if named else VARIABLE)
 
 

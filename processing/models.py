@@ -210,18 +210,6 @@ class ParametersRefused:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReadyLine:
-    """The line that `penstock process --json` prints once the pipeline answers requests."""
-
-    pipeline: str
-    http: str
-    """Address of the HTTP API."""
-    listen: str
-    """Endpoint for workers on other machines; "" if none can connect."""
-    pid: int
-
-
-@dataclass(frozen=True, kw_only=True)
 class Result:
     """A result of the newest series."""
 

@@ -2,27 +2,54 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from abc import ABC, abstractmethod
-from typing import Generic, Protocol, TypeVar
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
 
-from penstock.sardana.armed_series import SourceError
+from penstock.sardana.armed_series import Look, SourceError
 
 Axis = TypeVar("Axis")
 """What one channel shows."""
 
 
-class Expected(Protocol):
-    """The frames of one acquisition, while their values are read."""
+@dataclass(kw_only=True)
+class Expected:
+    """What is read of one acquisition: by the reader's thread, except `due`, `stopped` and `given`."""
 
-    stopped: bool
+    per_start: int
+    """Frames per start."""
+    before: Look | None
+    """The detector when the series was announced; it may have been armed already, or not yet."""
+    axes: Mapping[int, Any]
+    """What each channel showed when the acquisition was prepared."""
+    last: str
+    """Id of the last acquisition's series, which cannot be that of this one."""
+    due: int = 0
+    """Frames requested so far."""
+    id: str = ""
+    upto: int = 0
+    """Frames whose values are present, or known to be missing."""
+    stopped: bool = False
     """Nobody waits for further values."""
-    fault: str
+    fault: str = ""
     """Why none will come; a sentence."""
+    values: dict[int, Any] = field(default_factory=dict)
+    """Values by axis, one per frame."""
+    given: dict[int, int] = field(default_factory=dict)
+    """Number of values that Sardana was given, by axis."""
+
+    @property
+    def over(self) -> bool:
+        """True if nothing more will come."""
+        return bool(self.fault)
 
     @property
     def busy(self) -> bool:
         """True if there is something to read."""
+        return not (self.stopped or self.over) and self.upto < self.due
 
 
 Acquired = TypeVar("Acquired", bound=Expected)
@@ -65,6 +92,37 @@ class AxesReader(ABC, Generic[Axis, Acquired]):
         """Return what a channel shows."""
         return self._axes[axis]
 
+    def start(self) -> None:
+        """Expect the next frames, which have been, or are about to be, triggered; never raises."""
+        with self._changed:
+            if (acquisition := self._acquisition) is None:
+                return
+            acquisition.due += acquisition.per_start
+            self._started(acquisition)
+            self._changed.notify_all()
+
+    def value(self, axis: int) -> Any:
+        """Return the value of the frame that was started last; NaN if it has none, or none yet."""
+        acquisition = self._acquisition
+        if acquisition is None:
+            return self._nan(self._axes[axis])
+        values, index = acquisition.values.get(axis, ()), acquisition.due - 1
+        return values[index] if 0 <= index < len(values) else self._nan(self._used(acquisition, axis))
+
+    def new_values(self, axis: int) -> list[Any]:
+        """Return those that were not given yet, in the order of the frames; NaN for each without one."""
+        acquisition = self._acquisition
+        if acquisition is None:
+            return []
+        over = acquisition.over and not acquisition.stopped
+        first, upto = acquisition.given.get(axis, 0), min(acquisition.upto, acquisition.due)
+        found = list(acquisition.values.get(axis, ())[first:upto])
+        if over:
+            missing = acquisition.due - first - len(found)
+            found += [self._nan(self._used(acquisition, axis))] * missing
+        acquisition.given[axis] = first + len(found)
+        return found
+
     def stop(self) -> None:
         """Wait for no further values."""
         with self._changed:
@@ -81,6 +139,22 @@ class AxesReader(ABC, Generic[Axis, Acquired]):
             self._changed.notify_all()
         if thread is not None:
             thread.join(self._close_seconds)
+
+    @abstractmethod
+    def state(self, axis: int) -> tuple[str, str]:
+        """Return the name of Sardana's state, and a sentence."""
+
+    def _started(self, acquisition: Acquired) -> None:
+        """Take note that further frames are due."""
+
+    def _nan(self, shown: Axis) -> Any:
+        """Return the value of a frame that has none."""
+        return math.nan
+
+    def _used(self, acquisition: Acquired, axis: int) -> Axis:
+        """Return what a channel showed when the acquisition was prepared."""
+        used: Axis = acquisition.axes.get(axis, self._axes[axis])
+        return used
 
     @abstractmethod
     def _read(self, acquisition: Acquired) -> None:

@@ -52,15 +52,15 @@ class Door:
 
     Args:
         name: Tango name of the Door, with `tango://HOST:PORT/` where it is not that of TANGO_HOST.
-        on_message: called with level and line of each message.
 
     Raises:
         tango.DevFailed: there is no such Door, from the constructor.
     """
 
-    def __init__(self, name: str, on_message: Callable[[str, str], None] = lambda level, line: None) -> None:
+    def __init__(self, name: str) -> None:
         self.proxy = tango.DeviceProxy(name)
-        self.on_message = on_message
+        self.on_message: Callable[[str, str], None] = lambda level, line: None
+        """Called with level and line of each message."""
         self._events: queue.SimpleQueue[tango.EventData] = queue.SimpleQueue()
         self._subscribed = [
             self.proxy.subscribe_event(attribute, tango.EventType.CHANGE_EVENT, self._events.put)

@@ -16,13 +16,14 @@ import msgspec
 
 from penstock.service import yaml_text
 from penstock.service.setting_errors import ANY_KEY, Words, sentence, steps
+from penstock.stins.errors import UserError
 
 T = TypeVar("T", bound=Any)
 MOST_PORT = 65535
 """The highest port."""
 
 
-class ConfigFileError(Exception):
+class ConfigFileError(UserError):
     """A configuration file cannot be used; the sentences name the file, the key and the remedy."""
 
     def __init__(self, *sentences: str) -> None:

@@ -12,12 +12,13 @@ import msgspec
 import urllib3
 
 from penstock.service.models import Refusal
+from penstock.stins.errors import UserError
 
 S = TypeVar("S")
 T = TypeVar("T")
 
 
-class NoAnswer(Exception):
+class NoAnswer(UserError):
     """A call has no result: `Unavailable` or `RefusedCall`."""
 
 

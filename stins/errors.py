@@ -13,6 +13,10 @@ MAX_SENTENCE = 500
 """Most characters of a sentence, which is used in logs, counters and status."""
 
 
+class UserError(Exception):
+    """An error that the user of a command can correct: the sentence, printed as it is, says how."""
+
+
 class StinsError(Exception):
     """Something is wrong with a message.
 

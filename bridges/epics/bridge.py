@@ -25,6 +25,7 @@ from penstock.bridges.epics.watch import Watch
 from penstock.processing.client import PipelineClient
 from penstock.receiver.client import ReceiverClient
 from penstock.service.models import Health
+from penstock.service.threads import Threads
 
 if TYPE_CHECKING:
     from penstock.bridges.epics.pvapy_images import PvapyServer
@@ -44,7 +45,7 @@ UNSEEN = 1.0
 """Seconds for which a series runs, as the receiver says, before it counts as one whose begin was missed."""
 
 
-class Bridge:
+class Bridge(Threads):
     """One bridge.
 
     Args:
@@ -53,12 +54,8 @@ class Bridge:
     """
 
     def __init__(self, config: EpicsConfig, failed: Callable[[], None]) -> None:
+        super().__init__(failed)
         self.config = config
-        self._failed = failed
-        self.failure = ""
-        """Why a thread has ended."""
-        self._ends = threading.Event()
-        self._threads: list[threading.Thread] = []
         self._clients: list[ReceiverClient | PipelineClient] = []
         self._work: list[tuple[str, Callable[[threading.Event], None]]] = []
         self._records = pva.Records(config.prefix)
@@ -93,10 +90,7 @@ class Bridge:
         if self.config.in_ is not None:
             self._add_gateway(self.config.in_)
         self._serve()
-        for name, run in self._work:
-            thread = threading.Thread(target=self._guarded, args=(name, run), name=name, daemon=True)
-            self._threads.append(thread)
-            thread.start()
+        self._start(self._work)
 
     def _serve(self) -> None:
         listen = self.config.listen
@@ -126,8 +120,7 @@ class Bridge:
         self._ends.set()
         for client in self._clients:
             client.close()
-        for thread in self._threads:
-            thread.join()
+        self._join()
         self._records.close()
         if self._pvapy is not None:
             self._pvapy.close()
@@ -208,14 +201,6 @@ class Bridge:
             self._missed = ("", 0.0)
         elif running != self._missed[0]:
             self._missed = (running, time.monotonic())
-
-    def _guarded(self, name: str, run: Callable[[threading.Event], None]) -> None:
-        try:
-            run(self._ends)
-        except Exception as error:
-            log.exception("the thread %s has ended", name)
-            self.failure = f"the thread {name} has ended by an error of Penstock ({error}); see the log"
-            self._failed()
 
     # -- what it says --------------------------------------------------------------------------------
 

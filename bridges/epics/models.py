@@ -137,15 +137,3 @@ class Status:
     """Version of Penstock."""
     version: int = 0
     """Grows with every change: `GET /status?seen=VERSION&wait=SECONDS` returns once it differs."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReadyLine:
-    """The line that `penstock epics --json` prints once the bridge answers requests."""
-
-    bridge: str
-    http: str
-    """Address of the HTTP API."""
-    pva: list[str]
-    """HOST:PORT of pvAccess."""
-    pid: int

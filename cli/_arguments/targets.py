@@ -5,22 +5,27 @@ from __future__ import annotations
 import argparse
 import errno
 import socket
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
 from penstock.cli._output import say
-from penstock.cli.main import UserError
 from penstock.stins.addresses import bare
+from penstock.stins.errors import UserError
 
 if TYPE_CHECKING:
     import tango
 
     from penstock.hosts.tango_host import TangoHost
+    from penstock.processing.client import PipelineClient
+    from penstock.receiver.client import ReceiverClient
     from penstock.receiver.models import Status
 
-
+T = TypeVar("T")
 LAST_PORT = 65535
+SECONDS = 5.0
+"""Longest time for an answer."""
 THIS_HOST = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}
 
 
@@ -63,9 +68,18 @@ def receiver_url(receiver: str, config: Path | None) -> str:
         http = configuration.receiver(configuration.load(path), receiver, str(path)).http
     except configuration.ConfigError as error:
         raise UserError(f"{error}; or give the receiver's address, such as http://127.0.0.1:5000") from error
-    host, _, port = http.rpartition(":")
-    # A receiver that binds every address is reached on this host.
-    return f"http://{THIS_HOST.get(host, host)}:{port}"
+    return _reached_at(http)
+
+
+def receiver_client(args: argparse.Namespace) -> ReceiverClient:
+    """Return the client of the receiver that the options name.
+
+    Raises:
+        UserError: they name none.
+    """
+    from penstock.receiver.client import ReceiverClient
+
+    return ReceiverClient(receiver_url(args.receiver, args.config), timeout=SECONDS)
 
 
 def is_file(what: str, config: Path | None) -> bool:
@@ -102,6 +116,12 @@ def is_file(what: str, config: Path | None) -> bool:
             f"{', '.join(known) or 'none'}; a receiver can be given by its address, such as http://127.0.0.1:5000"
         )
     return False
+
+
+def _reached_at(http: str) -> str:
+    """Return the address of what listens there; what binds every address is reached on this host."""
+    host, _, port = http.rpartition(":")
+    return f"http://{THIS_HOST.get(host, host)}:{port}"
 
 
 def shipped() -> Path:
@@ -152,8 +172,6 @@ def _why_impossible(url: str) -> str:
 
 
 USUAL = "http://127.0.0.1:5100"
-SECONDS = 5.0
-"""Longest time for an answer."""
 
 
 def add_pipeline(parser: argparse.ArgumentParser) -> None:
@@ -185,6 +203,17 @@ def pipeline_url(args: argparse.Namespace) -> str:
     return _behind(receiver_url(args.receiver, args.config), given)
 
 
+def pipeline_client(args: argparse.Namespace) -> PipelineClient:
+    """Return the client of the pipeline that the options name.
+
+    Raises:
+        UserError: there is no such pipeline.
+    """
+    from penstock.processing.client import PipelineClient
+
+    return PipelineClient(pipeline_url(args), timeout=SECONDS)
+
+
 def pages(status: Status) -> list[str]:
     """Return the addresses of the pipelines behind a receiver, as its configuration says."""
     return [each.page for each in status.consumers if each.page]
@@ -196,17 +225,12 @@ def address_in(path: Path) -> str:
     Raises:
         UserError: it is no such file, or leaves the address open.
     """
-    from penstock.processing.config.pipeline_file import PipelineError, load
+    from penstock.processing.config.pipeline_file import load
 
-    try:
-        http = load(path).http
-    except PipelineError as error:
-        raise UserError(str(error)) from error
+    http = load(path).http
     if http.endswith(":0"):
         raise UserError(f"{path} lets its pipeline take any free port: give the address that it has printed")
-    host, _, port = http.rpartition(":")
-    # One that binds every address is reached on this host.
-    return f"http://{'127.0.0.1' if host in ('0.0.0.0', '[::]') else host}:{port}"
+    return _reached_at(http)
 
 
 def _behind(receiver: str, name: str) -> str:
@@ -302,19 +326,49 @@ def open_database() -> tuple[TangoHost, tango.Database]:
         raise UserError(f"no Tango database answers at {host}; {remedy}") from error
 
 
-def series_files(args: argparse.Namespace, detector: str | None = None) -> list[Path]:
-    """Return the given files, each that only refers to files of series replaced by these.
+def add_files(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments that name files of series."""
+    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="file of a series")
+
+
+def add_group(parser: argparse.ArgumentParser) -> None:
+    """Declare the option that names the detector in these files."""
+    parser.add_argument(
+        "--detector", metavar="GROUP", help="name of the NXdetector group, where a file has several"
+    )
+
+
+def each_file(
+    args: argparse.Namespace, work: Callable[[Path], T], detector: str | None = None
+) -> tuple[list[T], dict[str, str]]:
+    """Work on the given files, each that only refers to files of series replaced by these.
 
     Args:
         args: arguments of the command.
+        work: on one file.
         detector: name of the NXdetector group.
+    Returns:
+        what `work` has returned, and why it has failed, by the path.
+
+    Raises:
+        UserError: it has failed, and there is but one file.
     """
     from penstock.checks.linked_series import series_behind
 
-    found: dict[Path, None] = {}
+    paths: dict[Path, None] = {}
     for path in args.files:
         behind = series_behind(path, detector)
         if behind != [path]:
             say(args, f"{path}: its frames are in {', '.join(map(str, behind))}")
-        found |= dict.fromkeys(behind)
-    return list(found)
+        paths |= dict.fromkeys(behind)
+    found: list[T] = []
+    failed: dict[str, str] = {}
+    for path in paths:
+        try:
+            found.append(work(path))
+        except UserError as error:
+            if len(paths) == 1 and not args.json:
+                raise
+            say(args, f"penstock {args.command}: {error}")
+            failed[str(path)] = str(error)
+    return found, failed

@@ -18,13 +18,16 @@ from typing import IO, Any, cast
 
 import cbor2
 
+from penstock.stins.errors import UserError
+
 SUFFIX = ".cbor"
 ORDER = ("start", "image", "end")
 """Types of messages in the order of a series; names of files need not follow it."""
+GZIP_MAGIC = b"\x1f\x8b"
 
 
-class NoMessageError(Exception):
-    """The folder has no messages, or a file in it is none; the sentence names it."""
+class RecordingError(UserError):
+    """A file is not a recording, or is damaged; the sentence says what to do."""
 
 
 def messages(folder: Path) -> Iterator[bytes]:
@@ -33,12 +36,12 @@ def messages(folder: Path) -> Iterator[bytes]:
     Every file is read twice, so that no more than one message is in memory.
 
     Raises:
-        NoMessageError: there are no messages, or a file is none.
+        RecordingError: there are no messages, or a file is none.
         OSError: a file cannot be read.
     """
     paths = [path for path in sorted(folder.iterdir()) if path.suffix == SUFFIX]
     if not paths:
-        raise NoMessageError(
+        raise RecordingError(
             f"{folder} is a folder without {SUFFIX} files; it should have one for each message of a DECTRIS "
             "stream V2"
         )
@@ -54,23 +57,16 @@ def _place(path: Path) -> tuple[int, int, int]:
     except OSError:
         raise
     except Exception as error:  # cbor2 raises almost anything for what is no CBOR
-        raise NoMessageError(f"{path} is no message of a DECTRIS stream V2 ({error})") from error
+        raise RecordingError(f"{path} is no message of a DECTRIS stream V2 ({error})") from error
     kind = content.get("type") if isinstance(content, Mapping) else None
     if kind not in ORDER:
-        raise NoMessageError(f"{path} is no message of a DECTRIS stream V2: its type is {kind!r:.60}")
+        raise RecordingError(f"{path} is no message of a DECTRIS stream V2: its type is {kind!r:.60}")
     series, image = (content.get(key) for key in ("series_id", "image_id"))
     return _number(series), ORDER.index(kind), _number(image)
 
 
 def _number(value: object) -> int:
     return value if isinstance(value, int) else 0
-
-
-GZIP_MAGIC = b"\x1f\x8b"
-
-
-class RecordingError(Exception):
-    """A file is not a recording, or is damaged; the sentence says what to do."""
 
 
 class Protocol(StrEnum):
@@ -128,8 +124,6 @@ def _read_folder(path: Path) -> Iterator[list[bytes]]:
     try:
         for message in messages(path):
             yield [message]
-    except NoMessageError as error:
-        raise RecordingError(str(error)) from error
     except OSError as error:
         raise RecordingError(f"cannot read {error.filename or path}: {error.strerror or error}") from error
 

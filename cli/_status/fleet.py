@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from penstock.cli._output import emit, end_now
-from penstock.cli.main import UserError
+from penstock.stins.errors import UserError
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from penstock.cli._arguments.targets import pipeline_url
 from penstock.cli._output import emit
-from penstock.cli.main import UserError
+from penstock.stins.errors import UserError
 from penstock.stins.texts import counted, plural
 
 if TYPE_CHECKING:

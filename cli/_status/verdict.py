@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from penstock.cli.main import UserError
 from penstock.receiver.client import ReceiverClient, ReceiverRefused, ReceiverUnavailable
 from penstock.receiver.models import Status
+from penstock.stins.errors import UserError
 
 BEGIN_SECONDS = 20.0
 """Time in which a receiver must begin or refuse a series once everything was handed to the network; modules

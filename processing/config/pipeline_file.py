@@ -67,7 +67,8 @@ class PipelineFile(PipelineConfig, frozen=True, kw_only=True, forbid_unknown_fie
             raise ValueError(
                 f'receiver is "{self.receiver}"; give its address, such as http://127.0.0.1:5000'
             )
-        check_http(self.http)
+        if why := PIPELINE.wrong_http(self.http):
+            raise ValueError(why)
         for page in self.pages:
             if not re.fullmatch(r"https?://[^/\s]+/?", page):
                 raise ValueError(f'pages has "{page}"; give an address, such as http://127.0.0.1:5200/')
@@ -100,16 +101,6 @@ PIPELINE = FileKind(
     },
 )
 """The file of a pipeline."""
-
-
-def check_http(http: str) -> None:
-    """Check the address of the HTTP API.
-
-    Raises:
-        ValueError: it is none; the sentence says what to give.
-    """
-    if why := PIPELINE.wrong_http(http):
-        raise ValueError(why)
 
 
 def load(path: str | Path) -> PipelineConfig:

@@ -9,9 +9,8 @@ from typing import Any
 from penstock.processing import wire
 from penstock.processing.distributor.frames.bunches import Bunch, Item, Way
 from penstock.processing.distributor.series.parts import Part
-from penstock.processing.distributor.series.run import Phase, Run
+from penstock.processing.distributor.series.run import Phase, Run, storing
 from penstock.processing.distributor.series.series_list import SeriesList
-from penstock.processing.results.errors import ResultError
 from penstock.processing.sources.file import FileFrames
 from penstock.processing.wire.shared_frames import SharedMemoryError, StaleMemory
 from penstock.receiver.reading.reader import ReaderError
@@ -115,10 +114,8 @@ class Dispatch:
         settled = self._schedule.settle(bunch, failed=bad, unread=others)
         self._schedule.come(bunch.series, settled.unread)
         self._series.answers.release(bunch.series, settled.final)
-        try:
+        with storing(run, self._series.break_off):
             run.store.settled(bunch, 0, "distributor", self._workers.versions.version, bad, others, False)
-        except ResultError as error:
-            self._series.break_off(run, str(error))
 
     def _content(self, run: Run, part: Part, item: Item) -> list[Any]:
         if item.shared:

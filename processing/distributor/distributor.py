@@ -150,42 +150,35 @@ class Distributor:
             changed = self._flow.changed()
             if changed is None:
                 return
-            self._answer(self._changing, changed)
+            self._link.changed, self._link.handled = changed, self._changing.number
             self._changing = None
-        while self._commands and self._changing is None:
+        while self._commands:
             command = self._commands.popleft()
             match command.action:
                 case "parameters" if not self._flow.workers.ready:
-                    self._refuse(command, self._flow.workers.why_nobody_is_ready)
+                    self._refuse(self._flow.workers.why_nobody_is_ready)
                 case "parameters" if why := self._flow.refuses(command.parameters):
-                    self._refuse(command, why)
+                    self._refuse(why)
                 case "parameters":
                     self._flow.change(command.parameters)
                     self._changing = command
+                    return
                 case "stop":
                     self._flow.ending.stop(command.series, command.reason)
-                    self._link.handled = command.number
                 case "drain":
                     self._flow.series.drain(command.on)
-                    self._link.handled = command.number
                 case "reset":
                     self._flow.series.reset()
                     self._stream.try_again()
-                    self._link.handled = command.number
                 case "quit":
                     self._leave()
-                    self._link.handled = command.number
                 case _:
                     log.error("the parent says what is not understood: %s", command.action)
-                    self._link.handled = command.number
+            self._link.handled = command.number
 
-    def _refuse(self, command: Command, why: str) -> None:
+    def _refuse(self, why: str) -> None:
         version = self._flow.versions.version
-        self._answer(command, Changed(taken=False, version=version, refused={"": why}))
-
-    def _answer(self, command: Command, changed: Changed) -> None:
-        self._link.changed = changed
-        self._link.handled = command.number
+        self._link.changed = Changed(taken=False, version=version, refused={"": why})
 
     # -- the end ---------------------------------------------------------------------------------------
 

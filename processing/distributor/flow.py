@@ -21,6 +21,7 @@ from penstock.processing.distributor.frames.schedule import ATTEMPTS, Schedule
 from penstock.processing.distributor.link import Setup
 from penstock.processing.distributor.receiver.events import Unheard
 from penstock.processing.distributor.series.ending import Ending
+from penstock.processing.distributor.series.run import storing
 from penstock.processing.distributor.series.series_list import SeriesList
 from penstock.processing.distributor.versions import Versions
 from penstock.processing.distributor.workers import Member, Workers
@@ -50,10 +51,7 @@ class Flow:
             config.parameters if known is None else known.values, 1 if known is None else known.version
         )
         self.schedule = Schedule(retry=config.retry)
-        self.workers = Workers(
-            connections, self.schedule, self.versions, config.name, setup.steps, config.hand_over_seconds,
-            config.frame_seconds,
-        )  # fmt: skip
+        self.workers = Workers(connections, self.schedule, self.versions, config, setup.steps)
         self.series = SeriesList(setup, self.schedule, self.workers)
         self.dispatch = Dispatch(self.series)
         self.ending = Ending(self.series)
@@ -185,7 +183,7 @@ class Flow:
         """Return why a result file cannot have these parameters, in a sentence; "" if all can."""
         for run in self.series.runs.values():
             try:
-                run.store.check_parameters(self.versions.values | dict(values))
+                run.store.file.check_parameters(self.versions.values | dict(values))
             except ResultError as error:
                 return str(error)
         return ""
@@ -208,10 +206,8 @@ class Flow:
             latest = self.series.latest
             self.from_frame = 0 if latest is None else latest.next_frame
             for run in self.series.runs.values():
-                try:
-                    run.store.parameters(change.version, change.values, run.next_frame)
-                except ResultError as error:
-                    self.series.break_off(run, str(error))
+                with storing(run, self.series.break_off):
+                    run.store.file.parameters(change.version, change.values, run.next_frame)
         return Changed(
             taken=taken, version=self.versions.version, from_frame=self.from_frame, acknowledged=said,
             refused=refused,

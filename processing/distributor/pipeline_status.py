@@ -1,14 +1,16 @@
-"""The status of a pipeline, made from the state of its distributor."""
+"""The status of a pipeline, made from the state of its distributor; and what it waits for, and who has to do
+what: one sentence."""
 
 from __future__ import annotations
 
+import re
+import socket
+import time
 from importlib.metadata import version
 from itertools import islice
 
 from penstock.processing import models
-from penstock.processing.distributor import waits
 from penstock.processing.distributor.flow import Flow
-from penstock.processing.distributor.series import status as series_status
 from penstock.processing.distributor.series.run import Phase, Run
 from penstock.processing.distributor.workers import Member
 from penstock.stins.texts import plural
@@ -28,7 +30,7 @@ def status(flow: Flow, silent: str = "") -> models.Status:
     """
     receiver = flow.config.receiver
     running = [
-        series_status.status(run, receiver, _prepares(flow, run))
+        run.status(receiver, _prepares(flow, run))
         for run in islice(reversed(flow.series.runs.values()), MOST_SERIES)
     ]
     series = [*running, *flow.series.past.last(MOST_SERIES - len(running))]
@@ -42,7 +44,7 @@ def status(flow: Flow, silent: str = "") -> models.Status:
             version=flow.versions.version, values=flow.versions.values, from_frame=flow.from_frame
         ),
         channels=flow.series.channels.status(), ending=flow.series.ending,
-        waits_for=silent or waits.waits_for(flow), deaths=flow.workers.deaths,
+        waits_for=silent or waits_for(flow), deaths=flow.workers.deaths,
         gone=[
             models.Gone(
                 name=member.name, host=member.host, noticed=noticed, frames=departure.frames,
@@ -83,3 +85,50 @@ def _worker(flow: Flow, member: Member) -> models.Worker:
         doing=member.preparation if state == "preparing" else "",
         last_error=member.last_error[:MOST_CHARACTERS], shares=member.shares,
     )  # fmt: skip
+
+
+def waits_for(flow: Flow) -> str:
+    """Return what a pipeline waits for whose receiver answers; "" if for nothing but frames.
+
+    Args:
+        flow: the distributor's state.
+    """
+    if not flow.workers.ready:
+        return _wait_for_worker(flow)
+    runs, past = flow.series.runs, flow.series.past
+    for run in runs.values():
+        if waits := run.waits_for(flow.config.receiver):
+            return f"waits for {waits}"
+    return flow.unheard.sentence(lambda series: series in runs or past.knows(series), time.monotonic())
+
+
+def _wait_for_worker(flow: Flow) -> str:
+    config, members = flow.config, flow.workers.members.values()
+    refused = next((member for member in members if member.state == "refused"), None)
+    start = f"`{_command(flow)}`"
+    if refused is not None:
+        return (
+            f"waits for a worker that takes the code; {refused.name} says: {refused.last_error}. Mend that "
+            f"and start the pipeline again, or start a worker where the code can run: {start}"
+        )
+    if members:
+        return "waits for its workers, which load the code"
+    if config.workers:
+        return (
+            "waits for its workers on this machine, which are being started; if that lasts, the log of "
+            "`penstock process` says why"
+        )
+    return f"waits for a worker; {start} starts one"
+
+
+def _command(flow: Flow) -> str:
+    """Return the command that starts a worker: on another machine, if there may be some."""
+    connections, key = flow.workers.connections, flow.config.key
+    if not connections.listen:
+        return f"penstock worker {connections.address}"
+    return f"penstock worker {reachable(connections.listen)}{f' --key {key}' if key else ''}"
+
+
+def reachable(listen: str) -> str:
+    """Return an address that others can use, of one that may be bound to all addresses of this host."""
+    return re.sub(r"//(0\.0\.0\.0|\*|\[::\]):", f"//{socket.gethostname()}:", listen)

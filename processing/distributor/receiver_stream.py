@@ -130,9 +130,7 @@ class ReceiverStream:
             self._stream.close()
             self._series.stream_has_ended()
         self._stream = self._monitor = None
-        if self._hold is not None:
-            self._hold.close()
-            self._hold = None
+        self._let_go()
 
     def _observe(self) -> None:
         """Notice that the connection has ended, once everything is read that came before: the receiver sends
@@ -146,12 +144,15 @@ class ReceiverStream:
         """Hold the memory that frames come in: a receiver that was started again has made another one."""
         if not path or (self._hold is not None and self._hold.path == path):
             return
-        if self._hold is not None:
-            self._hold.close()
-            self._hold = None
+        self._let_go()
         try:
             self._hold = lock(path)
         except StaleMemory as error:
             log.warning("%s", error)
         except SharedMemoryError as error:
             self._series.fail(str(error))
+
+    def _let_go(self) -> None:
+        if self._hold is not None:
+            self._hold.close()
+            self._hold = None

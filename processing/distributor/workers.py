@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 
 from penstock.processing import wire
+from penstock.processing.config.pipeline_config import PipelineConfig
 from penstock.processing.distributor.connections import LOCAL_PORT, Connections, Peer
 from penstock.processing.distributor.frames.schedule import Schedule
 from penstock.processing.distributor.versions import Versions
@@ -56,15 +57,13 @@ class Workers:
         connections: to them.
         schedule: is told who is ready and who is gone.
         versions: of the parameters.
-        pipeline: its name.
+        config: of the pipeline.
         steps: what workers run.
-        hand_over_seconds: longest time for which they keep accumulated values.
-        frame_seconds: longest time for one frame; `None`: any.
     """
 
     def __init__(
-        self, connections: Connections, schedule: Schedule, versions: Versions, pipeline: str,
-        steps: Sequence[wire.Step], hand_over_seconds: float, frame_seconds: float | None = None,
+        self, connections: Connections, schedule: Schedule, versions: Versions, config: PipelineConfig,
+        steps: Sequence[wire.Step],
     ) -> None:  # fmt: skip
         self.connections = connections
         self.schedule = schedule
@@ -82,10 +81,8 @@ class Workers:
         """Is told by each new worker which channels its frames need."""
         self.channels: tuple[str, ...] = ()
         """Names of the pipeline's channels."""
-        self._pipeline = pipeline
+        self._config = config
         self._steps = tuple(steps)
-        self._hand_over_seconds = hand_over_seconds
-        self._frame_seconds = frame_seconds
         self._numbers: dict[Peer, int] = {}
         self._mark = os.urandom(8).hex()
         """Mark that tells workers of this distributor from those of an earlier one."""
@@ -153,10 +150,9 @@ class Workers:
         self.members[member.number] = member
         self._numbers[peer] = member.number
         welcome = wire.Welcome(
-            pipeline=self._pipeline, steps=steps, version=self.versions.number,
-            parameters=self.versions.values, shared=self.shared(),
-            channels=self.channels, hand_over_seconds=self._hand_over_seconds,
-            frame_seconds=self._frame_seconds,
+            pipeline=self._config.name, steps=steps, version=self.versions.number,
+            parameters=self.versions.values, shared=self.shared(), channels=self.channels,
+            hand_over_seconds=self._config.hand_over_seconds, frame_seconds=self._config.frame_seconds,
             mark=f"{self._mark}-{member.number}",
         )  # fmt: skip
         self.say(member, welcome)
@@ -182,7 +178,8 @@ class Workers:
         for begin, parts in self.begun():
             self.say(member, begin, parts)
         if self.versions.change is not None:
-            self._ask(member)
+            self.versions.asked(member.number)
+            self._tell(member)
         self.schedule.ordered = self.schedule.ordered or member.ordered
         is_here = member.peer.port == LOCAL_PORT
         self.schedule.join(member.number, shares=member.shares, batch=member.batch, is_here=is_here)
@@ -201,7 +198,7 @@ class Workers:
         member.last_error = message.why
         if message.what == "start":
             self.schedule.refused(member.number, message.series)
-        if message.what != "start":
+        else:
             member.state = "refused"
 
     def leave(self, peer: Peer, *, said_so: bool = False) -> Member | None:
@@ -221,10 +218,6 @@ class Workers:
         self.versions.begin(values, [member.number for member in self.ready])
         for member in self.ready:
             self._tell(member)
-
-    def _ask(self, member: Member) -> None:
-        self.versions.asked(member.number)
-        self._tell(member)
 
     def _tell(self, member: Member) -> None:
         change = self.versions.change

@@ -6,22 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-
-@dataclass(frozen=True)
-class Code:
-    """One step of a pipeline: the class, as it is kept in the file."""
-
-    name: str
-    """Name of the class."""
-    module: str = ""
-    """Importable module that has it; "" if it came as source text."""
-    file: str = ""
-    """Name of the file of the source text."""
-    source: str = ""
-    sha256: str = ""
-    """SHA-256 of the source text, in hexadecimal."""
-    label: str = ""
-    """Name of the step; "" of none."""
+from penstock.processing.wire import Step
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +19,7 @@ class Begun:
     """Frames that are planned; `None` if unknown."""
     pipeline: str
     """Name of the pipeline."""
-    steps: tuple[Code, ...] = ()
+    steps: tuple[Step, ...] = ()
     program: str = "penstock process"
     version: str = ""
     """Version of the program."""

@@ -15,7 +15,7 @@ import h5py
 import numpy as np
 
 from penstock.processing.results import accumulated
-from penstock.processing.results.begun import Begun, Code
+from penstock.processing.results.begun import Begun
 from penstock.processing.results.columns import Column
 from penstock.processing.results.layout import (
     ACCOUNT,
@@ -53,7 +53,7 @@ from penstock.processing.results.layout import (
     total_paths,
     valid_path,
 )
-from penstock.processing.wire import Array
+from penstock.processing.wire import Array, Step
 
 
 def create(path: Path, target: Path, begun: Begun) -> None:
@@ -187,7 +187,7 @@ def _account(file: Any, begun: Begun) -> None:
     account.attrs["pipeline"] = begun.pipeline
 
 
-def description(step: Code) -> str:
+def description(step: Step) -> str:
     """Return what the file says of a step's class."""
     module = f" of module {step.module}" if step.module else ""
     return f"class {step.name}{module}" + (f", step {step.label}" if step.label else "")

@@ -6,6 +6,8 @@ import errno
 import os
 from pathlib import Path
 
+from penstock.stins.errors import UserError
+
 _REMEDIES = {
     errno.ENOSPC: "the disk of {folder} is full: free some space",
     errno.EDQUOT: "the quota at {folder} is used up: free some space, or have it raised",
@@ -19,7 +21,7 @@ _REMEDIES = {
 }
 
 
-class ResultError(Exception):
+class ResultError(UserError):
     """Results cannot be stored, or read; the sentence says why, and the remedy.
 
     `kind` is stable: name_taken, not_writable (full disks, too), not_a_result_file, finished,

@@ -17,13 +17,13 @@ from penstock.processing.describe import Plot
 from penstock.processing.results import accumulated, contents, described, finish, layout
 from penstock.processing.results.account_rows import AccountRows
 from penstock.processing.results.accumulated import Totals
-from penstock.processing.results.begun import Begun, Code
+from penstock.processing.results.begun import Begun
 from penstock.processing.results.beyond import Beyond
 from penstock.processing.results.columns import Column, runs
 from penstock.processing.results.errors import ResultError, not_written
 from penstock.processing.results.known_results import KnownResults
 from penstock.processing.results.open_result import OpenResult
-from penstock.processing.wire import Array
+from penstock.processing.wire import Array, Step
 
 IN_PROGRESS = "in progress"
 
@@ -62,7 +62,7 @@ class ResultFile(AccountRows):
         return made
 
     @classmethod
-    def resume(cls, path: Path, series: str, steps: Sequence[Code] = ()) -> ResultFile:
+    def resume(cls, path: Path, series: str, steps: Sequence[Step] = ()) -> ResultFile:
         """Open the file again that a distributor had begun which was killed.
 
         What has been accumulated is in `totals`, and what became of each frame in `states`.
@@ -344,3 +344,32 @@ class ResultFile(AccountRows):
             self._totals = totals
             self.prepare(totals.arrays)
             self._show_totals()
+
+
+def _nothing(*_: Any, **__: Any) -> None:
+    pass
+
+
+class NoResultFile(ResultFile):
+    """The result file of a live series without one: what is written goes nowhere."""
+
+    highest_worker = 0
+    replaces = None
+
+    def __init__(self) -> None:
+        self._totals = Totals((), (), np.zeros(0, np.int64))
+
+    def prepare(self, arrays: Iterable[Array]) -> dict[str, ResultError]:
+        """Take every array."""
+        return {}
+
+    def check_parameters(self, values: Mapping[str, Any]) -> bytes:
+        """Take any parameters."""
+        return b""
+
+    def finish(self, *_: Any, **__: Any) -> str:
+        """Do nothing."""
+        return ""
+
+    describe = rows_of = accumulated = discard = close = _nothing
+    status = worker = version = name_worker = parameters = error = lost = unmatched = _nothing

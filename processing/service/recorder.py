@@ -32,12 +32,10 @@ class Recorder:
 
     Args:
         channels: that it records.
-        module: which it runs.
     """
 
-    def __init__(self, channels: Sequence[ChannelConfig], module: str = RECORDER) -> None:
+    def __init__(self, channels: Sequence[ChannelConfig]) -> None:
         self._channels = tuple(channels)
-        self._module = module
         self._recording = Recording()
         self._process: subprocess.Popen[bytes] | None = None
         self._task: asyncio.Task[None] | None = None
@@ -75,7 +73,7 @@ class Recorder:
             while True:
                 began = loop.time()
                 self._process = process = subprocess.Popen(
-                    [sys.executable, "-P", "-m", self._module, msgspec.json.encode(settings).decode()],
+                    [sys.executable, "-P", "-m", RECORDER, msgspec.json.encode(settings).decode()],
                     stdin=subprocess.PIPE, start_new_session=True,
                     env={"TANGO_EVENT_BUFFER_HWM": EVENTS, **os.environ},
                 )  # fmt: skip

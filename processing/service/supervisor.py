@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from penstock.processing.config.pipeline_config import PipelineConfig
 from penstock.processing.distributor.link import Command, Setup, Snapshot
-from penstock.processing.distributor.receiver.over_marks import OverMarks
+from penstock.processing.distributor.receiver.events import OverMarks
 from penstock.processing.models import Series, Status
 from penstock.processing.service.commands import COMMAND_SECONDS, Commands
 from penstock.processing.service.local_workers import LocalWorkers

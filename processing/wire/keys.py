@@ -11,11 +11,13 @@ from pathlib import Path
 
 import zmq
 
+from penstock.stins.errors import UserError
+
 LENGTH = 40
 """Characters of a key: 32 bytes in Z85. Source: ZeroMQ RFC 32/Z85, RFC 26/CurveZMQ."""
 
 
-class BadKey(Exception):
+class BadKey(UserError):
     """A file has no key; the sentence says why."""
 
 

@@ -21,6 +21,7 @@ from penstock.receiver.transforms.steps.chain import check_order
 from penstock.service import config_file
 from penstock.service.yaml_text import read_file
 from penstock.stins.connections import KEEPALIVE_SECONDS
+from penstock.stins.errors import UserError
 
 # Bounded above too: the data process receives the configuration as JSON, which has no infinity.
 Positive = Annotated[float, msgspec.Meta(gt=0, le=1e12)]
@@ -41,7 +42,7 @@ PAGE = re.compile(r"https?://[^\s/?#@\"'<>\\]+([/?#][^\s\"'<>\\]*)?")
 """Pattern of a page that a browser may open; nothing that it would run, and no password."""
 
 
-class ConfigError(Exception):
+class ConfigError(UserError):
     """The configuration cannot be used; the sentence names the file, the key and the remedy."""
 
 

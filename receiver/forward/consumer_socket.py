@@ -8,12 +8,13 @@ from penstock.hosts.zmq_sockets import IN_SOCKET, VANISHED_SECONDS, keep_alive
 from penstock.receiver.config import ForwardConfig
 from penstock.stins.addresses import is_ipv6
 from penstock.stins.connections import HANDSHAKE_MS
+from penstock.stins.errors import UserError
 
 CLOSE_SECONDS = 1.0
 """Seconds in which queued messages can still leave when the receiver ends."""
 
 
-class CannotBind(Exception):
+class CannotBind(UserError):
     """A consumer's address cannot be bound; the sentence names the consumer, the address and the reason."""
 
 

@@ -23,6 +23,7 @@ import numpy as np
 
 from penstock.receiver.config import ForwardConfig
 from penstock.stins import shared
+from penstock.stins.errors import UserError
 from penstock.stins.messages import Buffer
 from penstock.stins.shared import FREE, NOBODY, PAGE, TAKEN, Holder, Layout
 
@@ -45,7 +46,7 @@ _NO_CHARACTER = re.compile(r"[^\w.]")
 """What is replaced in names; the hyphen separates them."""
 
 
-class CannotShare(Exception):
+class CannotShare(UserError):
     """Memory cannot be shared with a consumer; the sentence names folder, size and remedy."""
 
 

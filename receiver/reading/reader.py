@@ -32,10 +32,11 @@ from penstock.receiver.reading.module_files import ModuleFiles
 from penstock.receiver.reading.packed_chunks import Chunks
 from penstock.receiver.series.account import COUNTERS
 from penstock.receiver.validity.frames import WITH_DATA
+from penstock.stins.errors import UserError
 from penstock.stins.texts import plural
 
 
-class ReaderError(Exception):
+class ReaderError(UserError):
     """The file, or a frame of it, cannot be read; the sentence says why and what to do."""
 
 

@@ -68,10 +68,9 @@ class Account:
 
     Args:
         planned: announced number of frames; `None` if unknown.
-        reach: with unknown `planned`, how far beyond the highest index a frame may be.
     """
 
-    def __init__(self, planned: int | None, reach: int = UNANNOUNCED_REACH) -> None:
+    def __init__(self, planned: int | None) -> None:
         self.planned = planned
         self.announced = planned is not None
         """True if the number of frames was known before the end."""
@@ -88,7 +87,6 @@ class Account:
         self.gap_start = 0
         """First pending index: every index below it has arrived or been given up."""
         self.closed = False
-        self._reach = reach
         self._tally = [0] * 256
         self._triggered = 0
         self._came = 0  # end of the indices with a known frame
@@ -124,7 +122,7 @@ class Account:
 
     def in_range(self, index: int) -> bool:
         """Return whether a frame may have this index."""
-        limit = self.planned if self.planned is not None else self.highest + 1 + self._reach
+        limit = self.planned if self.planned is not None else self.highest + 1 + UNANNOUNCED_REACH
         # A sound stream has no such gap, and a wrong number must not take memory and time.
         return 0 <= index < limit and index - self.highest <= ANNOUNCED_REACH
 

@@ -47,18 +47,15 @@ def decode(decoder: msgspec.json.Decoder[_T], part: Buffer, what: str) -> _T:
         raise RemoteError("not_json", f"{what} is not JSON ({error}): {bytes(part[:60])!r}") from error
 
 
-def refused(
-    error: RemoteError, frame: int | None, series: str | None, msg_number: int | None = None
-) -> Frame:
+def refused(error: RemoteError, frame: int | None, series: str | None) -> Frame:
     """Return a frame that has arrived and cannot be used: it is counted as corrupt at its index.
 
     Args:
         error: what is wrong with it.
         frame: its number in the series.
         series: name of its series, as in the messages of the stream.
-        msg_number: number of the message.
     """
-    image = RefusedImage(frame=frame, series=series, msg_number=msg_number, kind=error.kind, why=str(error))
+    image = RefusedImage(frame=frame, series=series, msg_number=None, kind=error.kind, why=str(error))
     return Frame(image, ())
 
 

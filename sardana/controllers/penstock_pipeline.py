@@ -59,8 +59,8 @@ class PenstockPipelineCurve(ResultsController, OneDController):
     def PrepareOne(self, axis: int, value: float, repetitions: int, latency: float, nb_starts: int) -> None:
         """See the base class; curves of an unknown number of points are refused, since scan files need it."""
         for each in self._points:
-            length, result = self._length(each), self._results.axis(each).result
-            self._results.set_points(each, length)
+            length, result = self._length(each), self._reader.axis(each).result
+            self._reader.set_points(each, length)
             if length > MOST_POINTS:
                 raise ValueError(
                     f"{result} has {length:,} points, and a 1D channel of Sardana {MOST_POINTS:,} at most: "
@@ -74,7 +74,7 @@ class PenstockPipelineCurve(ResultsController, OneDController):
         super().PrepareOne(axis, value, repetitions, latency, nb_starts)
 
     def _length(self, axis: int) -> int:
-        return self._points.get(axis, 0) or self._results.points_of(axis)
+        return self._points.get(axis, 0) or self._reader.points_of(axis)
 
     def AddDevice(self, axis: int) -> None:
         """Add a channel."""

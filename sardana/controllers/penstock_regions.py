@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from sardana import DataAccess, State
-from sardana.pool import AcqSynch
+from sardana import DataAccess
 from sardana.pool.controller import (
     Access,
     CounterTimerController,
@@ -16,23 +15,19 @@ from sardana.pool.controller import (
     Type,
 )
 
+from penstock.sardana.axes_controller import AxesController
 from penstock.sardana.regions.counter import RegionCounter
 from penstock.sardana.regions.source import TangoSource
 
-ONE_VALUE = (AcqSynch.SoftwareTrigger, AcqSynch.SoftwareGate)
-"""Synchronizations in which Sardana reads one value per point; in the others it gets lists."""
 
-
-class PenstockRegions(CounterTimerController):
+class PenstockRegions(AxesController, CounterTimerController):
     """Sum, mean, maximum or saturated pixels of named regions of one detector; an axis shows one value of one
     region."""
 
     gender = "Counter"
     model = "Penstock regions of interest"
-    organization = "Penstock"
-    MaxDevice = 64
-    default_timer = 1
 
+    _reader: RegionCounter
     ctrl_properties: ClassVar[dict[str, Any]] = {
         "DetectorDevice": {
             Type: str,
@@ -59,67 +54,20 @@ class PenstockRegions(CounterTimerController):
     def __init__(self, inst: str, props: dict[str, Any], *args: Any, **kwargs: Any) -> None:
         """See Sardana."""
         super().__init__(inst, props, *args, **kwargs)
-        self._synchronization = AcqSynch.SoftwareTrigger
-        self._counter = RegionCounter(TangoSource(self.DetectorDevice))
-
-    def AddDevice(self, axis: int) -> None:
-        """Add a counter."""
-        self._counter.add(axis)
-
-    def DeleteDevice(self, axis: int) -> None:
-        """Remove a counter; the thread ends with the last one."""
-        self._counter.remove(axis)
-
-    # An acquisition
+        self._reader = RegionCounter(TangoSource(self.DetectorDevice))
 
     def PrepareOne(self, axis: int, value: float, repetitions: int, latency: float, nb_starts: int) -> None:
         """Expect a new series; the detector's own channel arms it. Called once for all axes."""
-        self._counter.prepare(repetitions)
-
-    def LoadOne(self, axis: int, value: float, repetitions: int, latency: float) -> None:
-        """Do nothing: PrepareOne has done it."""
-
-    def StartOne(self, axis: int, value: float) -> None:
-        """See `StartAll`."""
-
-    def StartAll(self) -> None:
-        """Expect the values of further frames; called once for all axes."""
-        self._counter.start()
-
-    def StateOne(self, axis: int) -> tuple[Any, str]:
-        """Return Moving while values are still to come."""
-        state, status = self._counter.state(axis)
-        return State[state], status
-
-    def ReadOne(self, axis: int) -> Any:
-        """Return the value of this point's frame or, where Sardana wants lists, the new values in the order
-        of the frames."""
-        if self._synchronization in ONE_VALUE:
-            return self._counter.value(axis)
-        return self._counter.new_values(axis)
-
-    def StopOne(self, axis: int) -> None:
-        """Wait for no further values."""
-        self._counter.stop()
-
-    def AbortOne(self, axis: int) -> None:
-        """Wait for no further values."""
-        self._counter.stop()
-
-    # Parameters
-
-    def GetCtrlPar(self, parameter: str) -> Any:
-        """Return a latency of 0 s: counters need no time between two frames."""
-        return 0.0 if parameter == "latency_time" else super().GetCtrlPar(parameter)
+        self._reader.prepare(repetitions)
 
     def GetAxisExtraPar(self, axis: int, parameter: str) -> Any:
         """See `axis_attributes`."""
-        shows = self._counter.axis(axis)
+        shows = self._reader.axis(axis)
         return shows.region if parameter.lower() == "region" else shows.value
 
     def SetAxisExtraPar(self, axis: int, parameter: str, value: Any) -> None:
         """See `axis_attributes`."""
         if parameter.lower() == "region":
-            self._counter.show(axis, region=value)
+            self._reader.show(axis, region=value)
         else:
-            self._counter.show(axis, value=value)
+            self._reader.show(axis, value=value)

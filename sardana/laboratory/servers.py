@@ -74,11 +74,11 @@ def start_sardana(tango_host: str) -> Child[bool]:
     )  # fmt: skip
 
 
-def wait_sardana(child: Child[object], tango_host: str, deadline: float = ANSWERS_WITHIN) -> None:
+def wait_sardana(child: Child[object], tango_host: str) -> None:
     """Wait until the Door answers; Sardana itself does not report that it is ready.
 
     Raises:
-        ProcessFailed: it ended, or did not answer within `deadline` seconds.
+        ProcessFailed: it ended, or did not answer in time.
     """
     door = f"tango://{tango_host}/{DOOR}"
-    wait_until_answers(child, lambda: tango.DeviceProxy(door).ping(), deadline)
+    wait_until_answers(child, lambda: tango.DeviceProxy(door).ping(), ANSWERS_WITHIN)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
 
 from penstock.processing.client import Rows
-from penstock.sardana.armed_series import Look, SourceError
+from penstock.sardana.armed_series import SourceError
+from penstock.sardana.axes_reader import Expected
 
 DONE: Final = 1
 """Code of frames whose results are stored."""
@@ -29,59 +29,33 @@ class Shown:
         return math.nan if self.shape == () else np.full(self.shape or (1,), math.nan)
 
 
-@dataclass
-class Acquisition:
-    """What is read of one series.
+@dataclass(kw_only=True)
+class Acquisition(Expected):
+    """What is read of one series. `started` is not written by the reader's thread either."""
 
-    Written by the reader's thread, except `due`, `started`, `stopped` and `given`.
-    """
-
-    per_start: int
-    """Frames per start."""
     seconds: float
     """Seconds of one exposure."""
-    before: Look | None
-    """The detector when the series was announced; it may have been armed already, or not yet."""
-    axes: Mapping[int, Shown]
-    last: str
-    """Id of the last acquisition's series, which cannot be that of this one."""
-    due: int = 0
-    """Frames requested so far."""
     started: float = 0.0
     """Monotonic time of the last start."""
-    id: str = ""
-    upto: int = 0
-    """Frames whose values are present, or known to be missing."""
     look_again: float = 0.0
     """Monotonic time of the next look at the detector."""
     read: dict[str, Rows] = field(default_factory=dict)
     """Rows that have come with the states, by result."""
-    over: bool = False
+    has_ended: bool = False
     """True if the pipeline has ended with the series."""
     look_at: float = 0.0
     """Monotonic time of the next look at the pipeline's status."""
-    stopped: bool = False
-    fault: str = ""
     note: str = ""
     """What the pipeline waits for."""
     behind: bool = False
     """True if a frame was given up, and none has been in time since."""
     over_since: float | None = None
     """Monotonic time since which all frames are out of the detector."""
-    values: dict[int, list[Any]] = field(default_factory=dict)
-    """Values by axis, one per frame."""
-    given: dict[int, int] = field(default_factory=dict)
-    """Number of values that Sardana was given, by axis."""
 
     @property
     def names(self) -> list[str]:
         """The results that are shown."""
         return sorted({shown.result for shown in self.axes.values() if shown.result})
-
-    @property
-    def busy(self) -> bool:
-        """True if there is something to read."""
-        return not (self.stopped or self.fault) and self.upto < self.due
 
 
 def values_of(shown: Shown, codes: np.ndarray[Any, Any], rows: Rows | None) -> list[Any]:

@@ -7,7 +7,6 @@ returns at once, except `prepare`.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from typing import Any, Final
 
 from penstock.sardana.armed_series import SourceError
@@ -27,16 +26,12 @@ class FrameResults(AxesReader[Shown, Acquisition]):
     Args:
         source: the detector and the pipeline.
         result_seconds: for which the results of a scan's last frames are awaited.
-        clock: monotonic seconds.
     """
 
-    def __init__(
-        self, source: Source, result_seconds: float, clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, source: Source, result_seconds: float) -> None:
         super().__init__("penstock-results", Shown(), "the results", CLOSE_SECONDS)
         self._source = source
-        self._clock = clock
-        self._reading = reading.Reading(source, result_seconds, clock, self._changed)
+        self._reading = reading.Reading(source, result_seconds, self._changed)
         self._points: dict[str, int] = {}
         self._in_scan = False
 
@@ -107,19 +102,10 @@ class FrameResults(AxesReader[Shown, Acquisition]):
             else:
                 self._reading.tally = Tally(name)
             self._reading.tally.name(name)
-            self._acquisition = Acquisition(per_start, seconds, before, dict(self._axes), last, fault=fault)
-
-    def start(self) -> None:
-        """Expect the next frames, which have been, or are about to be, triggered; never raises."""
-        with self._changed:
-            acquisition = self._acquisition
-            if acquisition is None:
-                return
-            acquisition.due += acquisition.per_start
-            acquisition.started, acquisition.over_since = self._clock(), None
-            acquisition.look_again = acquisition.started + acquisition.seconds + reading.LOOK_SECONDS
-            self._reading.tally.expect(acquisition.due)
-            self._changed.notify_all()
+            self._acquisition = Acquisition(
+                per_start=per_start, seconds=seconds, before=before, axes=dict(self._axes), last=last,
+                fault=fault,
+            )  # fmt: skip
 
     def state(self, axis: int) -> tuple[str, str]:
         """Return the name of Sardana's state, and a sentence."""
@@ -135,28 +121,6 @@ class FrameResults(AxesReader[Shown, Acquisition]):
             return "Moving", f"{done}; {acquisition.note}" if acquisition.note else done
         return "On", self.warning or done
 
-    def value(self, axis: int) -> Any:
-        """Return the value of the frame that was started last; NaN if it has none, or none yet."""
-        acquisition = self._acquisition
-        if acquisition is None:
-            return self._axes[axis].blank()
-        values, index = acquisition.values.get(axis, []), acquisition.due - 1
-        return values[index] if 0 <= index < len(values) else self._used(acquisition, axis).blank()
-
-    def new_values(self, axis: int) -> list[Any]:
-        """Return those that were not given yet, in the order of the frames; NaN for each without one."""
-        acquisition = self._acquisition
-        if acquisition is None:
-            return []
-        upto = min(acquisition.upto, acquisition.due)
-        first, values = acquisition.given.get(axis, 0), acquisition.values.get(axis, [])
-        found = values[first:upto]
-        if acquisition.fault and not acquisition.stopped:
-            blank = self._used(acquisition, axis).blank()
-            found = found + [blank] * (acquisition.due - first - len(found))
-        acquisition.given[axis] = first + len(found)
-        return found
-
     # The thread ---------------------------------------------------------------------------------
 
     def _read(self, acquisition: Acquisition) -> None:
@@ -164,6 +128,10 @@ class FrameResults(AxesReader[Shown, Acquisition]):
             with self._changed:
                 self._changed.wait(self._reading.pause(acquisition))
 
-    def _used(self, acquisition: Acquisition, axis: int) -> Shown:
-        """Return what the channel showed when the acquisition was prepared."""
-        return acquisition.axes.get(axis, self._axes[axis])
+    def _started(self, acquisition: Acquisition) -> None:
+        acquisition.started, acquisition.over_since = time.monotonic(), None
+        acquisition.look_again = acquisition.started + acquisition.seconds + reading.LOOK_SECONDS
+        self._reading.tally.expect(acquisition.due)
+
+    def _nan(self, shown: Shown) -> Any:
+        return shown.blank()

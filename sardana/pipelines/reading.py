@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+import time
 from typing import Any, Final
 
 import numpy as np
@@ -43,17 +43,12 @@ class Reading:
     Args:
         source: the detector and the pipeline.
         result_seconds: for which the results of a scan's last frames are awaited.
-        clock: monotonic seconds.
         changed: held while `Acquisition.over_since` is changed.
     """
 
-    def __init__(
-        self, source: Source, result_seconds: float, clock: Callable[[], float],
-        changed: threading.Condition,
-    ) -> None:  # fmt: skip
+    def __init__(self, source: Source, result_seconds: float, changed: threading.Condition) -> None:
         self._source = source
         self.result_seconds = result_seconds
-        self._clock = clock
         self._changed = changed
         self.tally = Tally("pipeline")
         """Tally of the acquisitions that are counted together."""
@@ -62,7 +57,7 @@ class Reading:
         """Return the seconds until the next question: few for a point that ought to be done."""
         if acquisition.per_start > 1:
             return ROW_POLL
-        return max(POLL, acquisition.started + acquisition.seconds + SOON - self._clock())
+        return max(POLL, acquisition.started + acquisition.seconds + SOON - time.monotonic())
 
     def step(self, acquisition: Acquisition) -> bool:
         """Look for news once; return whether there were some."""
@@ -81,7 +76,7 @@ class Reading:
             if ready and self._store(acquisition, codes[:ready]):
                 acquisition.behind = False
                 return True
-        if self._clock() >= acquisition.look_again and self._is_due(acquisition):
+        if time.monotonic() >= acquisition.look_again and self._is_due(acquisition):
             unknown = np.zeros(due - acquisition.upto, np.uint8)
             rest = unknown.copy()
             if codes is not None:
@@ -93,7 +88,7 @@ class Reading:
 
     def _codes(self, acquisition: Acquisition, due: int) -> np.ndarray[Any, Any] | None:
         """Return the states of the frames that are awaited; `None` if nothing is known of them."""
-        over = acquisition.over  # was so before the states are read: nothing of them changes any more
+        over = acquisition.has_ended  # was so before the states are read: nothing of them changes any more
         codes = None
         try:
             codes = self._states(acquisition, due)[: due - acquisition.upto]
@@ -104,15 +99,15 @@ class Reading:
             # What a series that is over does not have, nobody will ever see.
             rest = due - acquisition.upto - len(codes)
             codes = np.concatenate([codes, np.full(rest, ABSENT, codes.dtype)])
-        elif self._clock() >= acquisition.look_at:
-            acquisition.look_at = self._clock() + LOOK_SECONDS
+        elif time.monotonic() >= acquisition.look_at:
+            acquisition.look_at = time.monotonic() + LOOK_SECONDS
             try:
                 status = self._source.status()
             except SourceError as error:
                 acquisition.note = str(error)
             else:
                 series, acquisition.note = _found(status, acquisition.id)
-                acquisition.over = series is not None and not series.active
+                acquisition.has_ended = series is not None and not series.active
         return codes
 
     def _states(self, acquisition: Acquisition, due: int) -> np.ndarray[Any, Any]:
@@ -176,9 +171,9 @@ class Reading:
 
     def _is_due(self, acquisition: Acquisition) -> bool:
         """Return whether to give up frames without a result: still the same series, all frames taken?"""
-        acquisition.look_again = self._clock() + LOOK_SECONDS
+        acquisition.look_again = time.monotonic() + LOOK_SECONDS
         look = look_at(self._source, acquisition.id)
-        now = self._clock()
+        now = time.monotonic()
         taken = not look.active or look.acquired >= acquisition.due
         if not taken and acquisition.per_start == 1:
             taken = now - acquisition.started > acquisition.seconds + NOT_DELIVERED

@@ -9,14 +9,13 @@ from __future__ import annotations
 import math
 import time
 from array import array
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from penstock.receiver.models import RoiValues
 from penstock.sardana.armed_series import armed_series, look_at
-from penstock.sardana.axes_reader import AxesReader
-from penstock.sardana.regions.source import Look, Source, SourceError
+from penstock.sardana.axes_reader import AxesReader, Expected
+from penstock.sardana.regions.source import Source, SourceError
 
 VALUES: Final = ("sum", "mean", "max", "saturated")
 """Values of each region per frame."""
@@ -39,39 +38,21 @@ class Axis:
     value: str = "sum"
 
 
-@dataclass
-class _Series:
-    """What is read of one series. Written by the reader's thread, except `due`, `stopped` and `given`."""
+@dataclass(kw_only=True)
+class _Series(Expected):
+    """What is read of one series."""
 
-    per_start: int
-    """Frames per start."""
-    before: Look | None
-    """The detector when the series was announced; it may have been armed already, or not yet."""
-    axes: dict[int, Axis]
-    last: str
-    """Id of the last acquisition's series, which cannot be that of this one."""
-    due: int = 0
-    """Frames requested so far."""
-    id: str = ""
-    upto: int = 0
-    """Frames whose values are present, or known to be missing."""
     ended: bool = False
     """Nothing more will come."""
-    stopped: bool = False
-    fault: str = ""
     regions: frozenset[str] | None = None
     """Regions of the series, as soon as they are known."""
-    values: dict[int, array[float]] = field(default_factory=dict)
-    """Values by axis, one per frame."""
-    given: dict[int, int] = field(default_factory=dict)
-    """Number of values that Sardana was given, by axis."""
     waits_since: float = 0.0
     """Monotonic time since which no value has come although the detector has delivered all frames; or 0."""
 
     @property
-    def busy(self) -> bool:
-        """True if there is something to read."""
-        return not (self.stopped or self.fault or self.ended) and self.upto < self.due
+    def over(self) -> bool:
+        """True if nothing more will come."""
+        return self.ended or bool(self.fault)
 
 
 class RegionCounter(AxesReader[Axis, _Series]):
@@ -79,13 +60,11 @@ class RegionCounter(AxesReader[Axis, _Series]):
 
     Args:
         source: the detector and its receiver.
-        clock: monotonic seconds.
     """
 
-    def __init__(self, source: Source, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, source: Source) -> None:
         super().__init__("penstock-regions", Axis(), "the values of regions", WAIT + 1.0)
         self._source = source
-        self._clock = clock
 
     # Axes ---------------------------------------------------------------------------------------
 
@@ -117,16 +96,9 @@ class RegionCounter(AxesReader[Axis, _Series]):
         except SourceError as error:
             fault = str(error)
         with self._changed:
-            self._acquisition = _Series(per_start, before, dict(self._axes), last, fault=fault)
-
-    def start(self) -> None:
-        """Expect the next frames, which have been, or are about to be, triggered; never raises."""
-        with self._changed:
-            series = self._acquisition
-            if series is None:
-                return
-            series.due += series.per_start
-            self._changed.notify_all()
+            self._acquisition = _Series(
+                per_start=per_start, before=before, axes=dict(self._axes), last=last, fault=fault
+            )
 
     def state(self, axis: int) -> tuple[str, str]:
         """Return the name of Sardana's state, and a sentence."""
@@ -141,28 +113,6 @@ class RegionCounter(AxesReader[Axis, _Series]):
             return "Fault", _unknown(self._source.name, self._used(series, axis).region, series.regions)
         done = f"{shows.value} of {shows.region}: {min(series.upto, series.due)} of {series.due} values"
         return ("Moving" if series.busy else "On"), done
-
-    def value(self, axis: int) -> float:
-        """Return the value of the frame that was started last; NaN if it is missing, or not there yet."""
-        series = self._acquisition
-        if series is None:
-            return math.nan
-        values, index = series.values.get(axis), series.due - 1
-        return values[index] if values is not None and 0 <= index < len(values) else math.nan
-
-    def new_values(self, axis: int) -> list[float]:
-        """Return those that were not given yet, in the order of the frames; NaN for each missing frame."""
-        series = self._acquisition
-        if series is None:
-            return []
-        over = (series.ended or series.fault) and not series.stopped
-        upto = min(series.upto, series.due)
-        first, values = series.given.get(axis, 0), series.values.get(axis, array("d"))
-        found = list(values[first:upto])
-        if over:
-            found += [math.nan] * (series.due - first - len(found))
-        series.given[axis] = first + len(found)
-        return found
 
     # The thread ---------------------------------------------------------------------------------
 
@@ -213,18 +163,14 @@ class RegionCounter(AxesReader[Axis, _Series]):
         if look.state in ("RUNNING", "MOVING") and look.acquired < series.due:
             series.waits_since = 0.0
             return
-        series.waits_since = series.waits_since or self._clock()
-        if self._clock() - series.waits_since < MISSING_AFTER:
+        series.waits_since = series.waits_since or time.monotonic()
+        if time.monotonic() - series.waits_since < MISSING_AFTER:
             return
         if why:
             raise SourceError("no_such_series", why)
         for values in series.values.values():
             values.extend([math.nan] * (series.due - len(values)))
         series.upto = series.due
-
-    def _used(self, series: _Series, axis: int) -> Axis:
-        """Return what the counter showed when the acquisition was prepared."""
-        return series.axes.get(axis, self._axes[axis])
 
 
 def _unknown(detector: str, region: str, there: frozenset[str]) -> str:

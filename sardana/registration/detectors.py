@@ -8,19 +8,20 @@ import tango
 
 from penstock.sardana.registration.elements import (
     blocked,
+    check_detector,
+    check_names,
     delete,
     properties_of,
-    why_no_detector,
-    why_not_named,
 )
 from penstock.sardana.registration.paths import Change, Target
+from penstock.stins.errors import UserError
 
 CLASS, LIBRARY, TYPE = "PenstockDetector", "penstock_detector.py", "TwoDExpChannel"
 
 
 def compare_detector(
     database: tango.Database, pool: Target, name: str, device: str, *, remove: bool = False
-) -> tuple[Change, str]:
+) -> list[Change]:
     """Find out what is to be done about one channel.
 
     Args:
@@ -30,8 +31,8 @@ def compare_detector(
         device: Tango name of the detector; "" where it is removed.
         remove: remove channel and controller.
 
-    Returns:
-        what is to be done, and the reason against it, or "".
+    Raises:
+        UserError: it cannot be done.
     """
     controller = f"{name}_ctrl"
     found = properties_of(database, controller, CLASS, ["DetectorDevice"])
@@ -39,22 +40,20 @@ def compare_detector(
     blocked_by = blocked(pool, CLASS, remove=remove)
     label = f"channel {name} of {pool.device}"
     if remove:
-        return Change(
+        return [Change(
             "detector", label, "remove" if there else "none", pool.server, (held,) if there else None,
             blocked_by=blocked_by, do=delete(database, pool, [name, controller]),
-        ), ""  # fmt: skip
+        )]  # fmt: skip
     same = there and held.lower() == device.lower()
-    change = Change(
+    if held and not same:
+        raise UserError(f"{name} is the channel of {held}; choose another name, or remove it first")
+    if not same:
+        check_names(database, [name, controller], device)
+        check_detector(database, device)
+    return [Change(
         "detector", label, "none" if same else "add", pool.server, None, (device,), blocked_by,
         _create(pool, name, controller, device),
-    )  # fmt: skip
-    return change, "" if same else _refusal(database, name, controller, device, held)
-
-
-def _refusal(database: tango.Database, name: str, controller: str, device: str, held: str) -> str:
-    if held:
-        return f"{name} is the channel of {held}; choose another name, or remove it first"
-    return why_not_named(database, [name, controller], device) or why_no_detector(database, device)
+    )]  # fmt: skip
 
 
 def _create(pool: Target, name: str, controller: str, device: str) -> Callable[[], None]:

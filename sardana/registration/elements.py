@@ -10,6 +10,7 @@ import tango
 
 from penstock.devices._server.interface import PROPERTY
 from penstock.sardana.registration.paths import Target
+from penstock.stins.errors import UserError
 
 NAME = re.compile(r"[A-Za-z_]\w*")
 """Names that Python, and so spock, can use."""
@@ -53,31 +54,38 @@ def properties_of(
     return [str(held[name][0]) if held[name] else "" for name in names]
 
 
-def why_not_named(database: tango.Database, names: Sequence[str], what: str) -> str:
-    """Return why the first of these names is none for a new element, in a sentence, or "".
+def check_names(database: tango.Database, names: Sequence[str], what: str) -> None:
+    """Check names of new elements.
 
     Args:
         database: of the Pool.
         names: of the elements.
         what: they are to be for.
+
+    Raises:
+        UserError: one is not valid, or taken.
     """
     for name in names:
         if not NAME.fullmatch(name):
-            return f"{name!r} is not a valid channel name; use letters, digits and _, such as eiger"
+            raise UserError(f"{name!r} is not a valid channel name; use letters, digits and _, such as eiger")
         if taken := device_of(database, name):
-            return f"the name {name} belongs to {taken}; choose another name for {what}"
-    return ""
+            raise UserError(f"the name {name} belongs to {taken}; choose another name for {what}")
 
 
-def why_no_detector(database: tango.Database, device: str) -> str:
-    """Return that a device is no detector of Penstock, in a sentence, or ""."""
+def check_detector(database: tango.Database, device: str) -> None:
+    """Check a device.
+
+    Raises:
+        UserError: it is no detector of Penstock.
+    """
     try:
         kind = database.get_class_for_device(device)
     except tango.DevFailed:
         kind = ""
-    if kind and list(database.get_class_property(kind, PROPERTY)[PROPERTY]) == ["detector"]:
-        return ""
-    return f"{device} is not a Penstock detector in this database; `penstock status --all` lists them"
+    if not kind or list(database.get_class_property(kind, PROPERTY)[PROPERTY]) != ["detector"]:
+        raise UserError(
+            f"{device} is not a Penstock detector in this database; `penstock status --all` lists them"
+        )
 
 
 def device_of(database: tango.Database, alias: str) -> str:

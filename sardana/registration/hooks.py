@@ -8,7 +8,8 @@ from collections.abc import Callable
 import tango
 
 from penstock.sardana.door import Door, MacroTimeout
-from penstock.sardana.registration.paths import Change, RegistrationFailed, Target
+from penstock.sardana.registration.paths import Change, Target
+from penstock.stins.errors import UserError
 
 HOOKS = (("det_begin", "pre-scan"), ("det_end", "post-scan"))
 """Macro, and where it runs."""
@@ -74,8 +75,8 @@ def _run(door: str, *command: str) -> Callable[[], None]:
             try:
                 ended = opened.run(*command)
             except MacroTimeout as error:
-                raise RegistrationFailed(str(error)) from error
+                raise UserError(str(error)) from error
         if ended.ending != "finish":
-            raise RegistrationFailed(f"{' '.join(command)}: {ended.error or ended.said()}")
+            raise UserError(f"{' '.join(command)}: {ended.error or ended.said()}")
 
     return run

@@ -13,12 +13,9 @@ import tango
 
 from penstock.beamline.plan import running
 from penstock.sardana import plugin
+from penstock.stins.errors import UserError
 
 Action = Literal["add", "change", "remove", "none"]
-
-
-class SardanaNotFound(Exception):
-    """The Pool or MacroServer that is meant cannot be found; the sentence lists the existing ones."""
 
 
 @dataclass(frozen=True)
@@ -51,11 +48,7 @@ class Change:
     blocked_by: str = ""
     """Why it cannot be done now."""
     do: Callable[[], object] = field(default=lambda: None, repr=False, compare=False)
-    """Does it; raises `tango.DevFailed` or `RegistrationFailed`."""
-
-
-class RegistrationFailed(Exception):
-    """Sardana refuses; the sentence is its own."""
+    """Does it; raises `tango.DevFailed` or `UserError`."""
 
 
 def find(database: tango.Database, kind: str, names: Sequence[str], option: str) -> list[Target]:
@@ -68,15 +61,15 @@ def find(database: tango.Database, kind: str, names: Sequence[str], option: str)
         option: of the command line, for the sentence.
 
     Raises:
-        SardanaNotFound: there is none, none of this name, or several and none is named.
+        UserError: there is none, none of this name, or several and none is named.
         tango.DevFailed: the database does not answer.
     """
     there = [_target(database, device) for device in database.get_device_name("*", kind)]
     if not there:
-        raise SardanaNotFound(f"the database has no {kind}; is it your Sardana's?")
+        raise UserError(f"the database has no {kind}; is it your Sardana's?")
     listed = "; ".join(map(str, there))
     if not names and len(there) > 1:
-        raise SardanaNotFound(
+        raise UserError(
             f"the database has {len(there)} of the class {kind}: {listed}. Name one: {option} "
             f"{there[0].alias or there[0].device}"
         )
@@ -84,7 +77,7 @@ def find(database: tango.Database, kind: str, names: Sequence[str], option: str)
     by_name |= {each.alias.lower(): each for each in there if each.alias}
     unknown = [name for name in names if name.lower() not in by_name]
     if unknown:
-        raise SardanaNotFound(f"{unknown[0]} is not a {kind} in the database, which has: {listed}")
+        raise UserError(f"{unknown[0]} is not a {kind} in the database, which has: {listed}")
     return list(dict.fromkeys(by_name[name.lower()] for name in names)) if names else there
 
 

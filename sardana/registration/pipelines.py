@@ -16,13 +16,14 @@ from penstock.sardana.armed_series import SourceError
 from penstock.sardana.pipelines.source import TangoSource
 from penstock.sardana.registration.elements import (
     blocked,
+    check_detector,
+    check_names,
     delete,
     device_of,
     properties_of,
-    why_no_detector,
-    why_not_named,
 )
 from penstock.sardana.registration.paths import Action, Change, Target
+from penstock.stins.errors import UserError
 
 LIBRARY: Final = "penstock_pipeline.py"
 PROPERTIES: Final = ("DetectorDevice", "Pipeline")
@@ -62,8 +63,8 @@ def controllers_of(name: str) -> list[str]:
 
 def compare_pipeline(
     database: tango.Database, pool: Target, wanted: Pipeline, *, remove: bool = False
-) -> tuple[list[Change], str]:
-    """Find out what is to be done about the channels of one pipeline.
+) -> list[Change]:
+    """Find out what is to be done about the channels of one pipeline: with each kind of them.
 
     Which results it has, the pipeline says: those of its newest series.
 
@@ -73,19 +74,18 @@ def compare_pipeline(
         wanted: the pipeline.
         remove: remove channels and controllers.
 
-    Returns:
-        what is to be done with each kind of channels, and the reason against it, or "".
+    Raises:
+        UserError: it cannot be done.
     """
     results: list[Result] = []
     unknown = ""
     if not remove:
-        if refusal := why_no_detector(database, wanted.detector):
-            return [], refusal
+        check_detector(database, wanted.detector)
         try:
             results = TangoSource(wanted.detector, wanted.pipeline).results()
         except SourceError as error:
             if error.kind != "away":
-                return [], str(error)
+                raise UserError(str(error)) from error
             unknown = str(error)
         else:
             unknown = "" if results else f"{wanted.pipeline} has no results before its first series: take one"
@@ -94,14 +94,9 @@ def compare_pipeline(
         zip(KINDS.values(), controllers_of(wanted.name), strict=True)
     ):
         of_kind = [each for each in results if _is_shown(each, dimensions)]
-        change, refusal = _compare(
-            database, pool, wanted, kind, controller, of_kind, remove=remove, unknown=unknown
-        )
-        if refusal:
-            return [], refusal
-        if change is not None:
-            changes.append(change)
-    return changes, ""
+        change = _compare(database, pool, wanted, kind, controller, of_kind, remove=remove, unknown=unknown)
+        changes += [] if change is None else [change]
+    return changes
 
 
 def _is_shown(result: Result, dimensions: int) -> bool:
@@ -113,7 +108,7 @@ def _is_shown(result: Result, dimensions: int) -> bool:
 def _compare(
     database: tango.Database, pool: Target, wanted: Pipeline, kind: Kind, controller: str,
     results: Sequence[Result], *, remove: bool, unknown: str,
-) -> tuple[Change | None, str]:  # fmt: skip
+) -> Change | None:  # fmt: skip
     held = properties_of(database, controller, kind.cls, PROPERTIES)
     label = f"{kind.what} {wanted.name} of {pool.device}"
     blocked_by = blocked(pool, kind.cls, remove=remove)
@@ -122,26 +117,26 @@ def _compare(
         return Change(
             "pipeline", label, "none" if held is None else "remove", pool.server, tuple(there) or None,
             blocked_by=blocked_by, do=delete(database, pool, [*there, controller]),
-        ), ""  # fmt: skip
+        )  # fmt: skip
     if held is not None and [each.lower() for each in held] != [
         wanted.detector.lower(), wanted.pipeline.lower()
     ]:  # fmt: skip
         detector, pipeline = held
-        return None, (
+        raise UserError(
             f"{controller} is of {pipeline} with {detector}; choose another name than {wanted.name}, or "
             "remove it first"
         )
     new = new_channels(wanted.name, there, results)
     if not new and not unknown:
-        return (Change("pipeline", label, "none", pool.server), "") if there else (None, "")
+        return Change("pipeline", label, "none", pool.server) if there else None
     ours = [] if held is not None else [controller]
     names = [*ours, *(name for name in new if name not in there)]
+    check_names(database, names, wanted.pipeline)
     action: Action = "change" if there and new else "none" if there else "add"
-    change = Change(
+    return Change(
         "pipeline", label, action, pool.server, tuple(there) or None, tuple({**there, **new}) or None,
         blocked_by or unknown, _create(database, pool, wanted, kind, controller, new),
     )  # fmt: skip
-    return change, why_not_named(database, names, wanted.pipeline)
 
 
 def new_channels(name: str, there: Mapping[str, str], results: Sequence[Result]) -> dict[str, Result]:

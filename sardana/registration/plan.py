@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import tango
 
@@ -13,6 +14,7 @@ from penstock.sardana.registration.elements import controllers, knows_class
 from penstock.sardana.registration.hooks import compare_hooks
 from penstock.sardana.registration.paths import Change, Target
 from penstock.sardana.registration.pipelines import Pipeline, compare_pipeline
+from penstock.stins.errors import UserError
 
 
 @dataclass(frozen=True)
@@ -55,14 +57,14 @@ def compare(
     """
     plan = Plan()
     channels: list[Change] = []
-    for name, device in detectors.items():
-        change, refusal = compare_detector(database, pools[0], name, device, remove=remove)
-        channels.append(change)
-        plan.refusals.extend([refusal] if refusal else [])
-    for pipeline in pipelines:
-        changes, refusal = compare_pipeline(database, pools[0], pipeline, remove=remove)
-        channels.extend(changes)
-        plan.refusals.extend([refusal] if refusal else [])
+    for compare_one in (
+        *(partial(compare_detector, database, pools[0], *each, remove=remove) for each in detectors.items()),
+        *(partial(compare_pipeline, database, pools[0], each, remove=remove) for each in pipelines),
+    ):
+        try:
+            channels += compare_one()
+        except UserError as error:
+            plan.refusals.append(str(error))
     if remove and channels:  # the rest is in use
         plan.entries.extend(channels)
         return plan
@@ -94,7 +96,7 @@ def apply(plan: Plan) -> int:
     """Carry out what can be done now; return the number of entries.
 
     Raises:
-        tango.DevFailed, RegistrationFailed: one is refused; those before it stay.
+        tango.DevFailed, UserError: one is refused; those before it stay.
     """
     for change in plan.changes:
         change.do()

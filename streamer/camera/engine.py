@@ -31,7 +31,7 @@ from penstock.streamer.camera.driver import (
 )
 from penstock.streamer.camera.features import HasFeatures
 from penstock.streamer.camera.header import header_of, metadata_of
-from penstock.streamer.camera.jobs import Jobs
+from penstock.streamer.camera.jobs import Jobs, guarded
 from penstock.streamer.camera.parameters import READ_EVERY, Parameters
 from penstock.streamer.camera.push_socket import PushSocket
 from penstock.streamer.camera.ring import Ring
@@ -83,7 +83,6 @@ class Engine:
         self._buffer_bytes = buffer_bytes
         self._clock = clock or Clock()
         self._changed = changed
-        self._died = died
         self._machine = machine(changed)
         self._series_sender = SeriesSender(push, self._clock, changed, hwm, checksum)
         self._series: Series | None = None
@@ -101,8 +100,8 @@ class Engine:
         self._jobs = Jobs(self._name)
         self._sends = Jobs(self._name)
         self._threads = [
-            Thread(target=self._guard, args=(self._run_camera,), name="camera", daemon=True),
-            Thread(target=self._guard, args=(self._sends.run,), name="sender", daemon=True),
+            Thread(target=guarded, args=(run, self._name, died), name=name, daemon=True)
+            for name, run in (("camera", self._run_camera), ("sender", self._sends.run))
         ]
         for thread in self._threads:
             thread.start()
@@ -327,15 +326,6 @@ class Engine:
             sender.join(patience)
         if not sender.is_alive():
             self._push.close()
-
-    def _guard(self, run: Callable[[], None]) -> None:
-        """Run a thread; if it dies, end the engine, so that nobody waits for it."""
-        try:
-            run()
-        except BaseException:
-            log.critical("%s: a thread of the engine died", self._name, exc_info=True)
-            self._died()
-            raise
 
     # The camera's thread ----------------------------------------------------------------------
 

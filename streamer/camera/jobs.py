@@ -15,6 +15,22 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
+def guarded(run: Callable[[], None], name: str, died: Callable[[], None]) -> None:
+    """Run a thread; if it dies, end the engine, so that nobody waits for it.
+
+    Args:
+        run: what the thread does.
+        name: of the camera.
+        died: called then.
+    """
+    try:
+        run()
+    except BaseException:
+        log.critical("%s: a thread of the engine died", name, exc_info=True)
+        died()
+        raise
+
+
 class Jobs:
     """The queue of one thread.
 

@@ -9,13 +9,14 @@ import socket
 from types import ModuleType
 from typing import Any
 
+from penstock.stins.errors import UserError
 from penstock.streamer.camera.unit import CameraError, Unit
 
 CAMERAS = "penstock.devices"
 """Package of the camera files: the class `Zebra` is in the module `zebra`."""
 
 
-class CameraFileError(Exception):
+class CameraFileError(UserError):
     """A camera's file exists, but cannot be imported; the sentence says where and why."""
 
 

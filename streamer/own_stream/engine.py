@@ -23,7 +23,7 @@ from penstock.streamer.camera.clock import Clock
 from penstock.streamer.camera.driver import Checked, Description, Prepared, Refused, StreamerStatus
 from penstock.streamer.camera.features import HasFeatures
 from penstock.streamer.camera.header import metadata_of, period_of
-from penstock.streamer.camera.jobs import Jobs
+from penstock.streamer.camera.jobs import Jobs, guarded
 from penstock.streamer.camera.own_stream import BoxLost, Progress, StreamingDetector
 from penstock.streamer.camera.parameters import Parameters
 from penstock.streamer.camera.settings import Settings, TriggerMode, Value, frames_in_words
@@ -42,18 +42,17 @@ class OwnStreamEngine:
 
     Args:
         detector: the unit, which the engine connects and closes.
-        clock: clock, replaced in tests.
         changed: called from any thread after every change of `status()`; must return at once.
         died: called when one of the engine's own threads has died, an internal error.
     """
 
     def __init__(
-        self, detector: StreamingDetector, *, clock: Clock | None = None,
-        changed: Callable[[], None] = lambda: None, died: Callable[[], None] = lambda: None,
+        self, detector: StreamingDetector, *, changed: Callable[[], None] = lambda: None,
+        died: Callable[[], None] = lambda: None,
     ) -> None:  # fmt: skip
         self._detector = detector
         self._name = type(detector).__name__
-        self._clock = clock or Clock()
+        self._clock = Clock()
         self._changed = changed
         self._died = died
         self._machine = machine(self._on_move)
@@ -395,7 +394,7 @@ class OwnStreamEngine:
         return _done(None)
 
     def _thread(self, name: str, work: Callable[[], None]) -> Thread:
-        thread = Thread(target=self._guard, args=(work,), name=name, daemon=True)
+        thread = Thread(target=guarded, args=(work, self._name, self._died), name=name, daemon=True)
         thread.start()
         return thread
 
@@ -410,15 +409,6 @@ class OwnStreamEngine:
     def _on_move(self) -> None:
         self._watcher.wake()
         self._changed()
-
-    def _guard(self, run: Callable[[], None]) -> None:
-        """Run a thread; if it dies, end the engine, so that nobody waits for it."""
-        try:
-            run()
-        except BaseException:
-            log.critical("%s: a thread of the engine died", self._name, exc_info=True)
-            self._died()
-            raise
 
 
 def standard_values(settings: Settings) -> dict[str, Value]:

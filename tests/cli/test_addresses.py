@@ -8,7 +8,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from penstock.cli._arguments.targets import receiver_url
-from penstock.cli.main import UserError, main
+from penstock.cli.main import main
+from penstock.stins.errors import UserError
 
 COMMANDS = ("view", "status", "stop", "reset")
 

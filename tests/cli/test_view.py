@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from penstock.cli._arguments.targets import is_file
-from penstock.cli.main import UserError, main
+from penstock.cli.main import main
+from penstock.stins.errors import UserError
 
 
 @pytest.fixture

@@ -11,9 +11,10 @@ import pytest
 
 from penstock.cli import view
 from penstock.cli._arguments.targets import receiver_url
-from penstock.cli.main import UserError, main
+from penstock.cli.main import main
 from penstock.gui.display import why_no_display
 from penstock.gui.live.plot.look import COLOUR_MAPS
+from penstock.stins.errors import UserError
 
 SIM = "receivers:\n  sim-1: {source: {type: stins, endpoints: ['tcp://127.0.0.1:9999']}, data_root: /tmp"
 

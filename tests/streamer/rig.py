@@ -177,13 +177,15 @@ class Rig:
         clock: Clock | None = None,
         buffers: int = 4 * 24,
         hwm: int | None = None,
+        died: Callable[[], None] = lambda: None,
     ) -> None:
         self.camera: Any = camera or FakeCamera({})
         self.push = PushSocket("tcp://127.0.0.1:0", hwm=hwm or SMALL_HWM, linger=0.0)
         self.changed = Condition()
         self.engine = Engine(
-            self.camera, self.push, buffer_bytes=buffers, clock=clock, changed=self._changed, hwm=hwm
-        )
+            self.camera, self.push, buffer_bytes=buffers, clock=clock, changed=self._changed, hwm=hwm,
+            died=died,
+        )  # fmt: skip
         self.context = zmq.Context()
         self.pull: zmq.Socket[bytes] | None = None
 

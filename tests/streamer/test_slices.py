@@ -17,7 +17,8 @@ DEADLINE = 60
 # that arrives just before the call.
 PROGRAM = """
 import signal, sys, threading, time
-from penstock.cli._recordings.push_socket import PushSocket
+from penstock.cli.replay import send, wait_for_peers
+from penstock.streamer.camera.push_socket import PushSocket
 from penstock.streamer.slices import call, sleep_until
 
 threading.Thread(target=threading.Event().wait, daemon=True).start()
@@ -34,8 +35,8 @@ except KeyboardInterrupt:
 @pytest.mark.parametrize(
     "wait",
     [
-        "push.wait_for_peers(1, 3600)",
-        "push.send([b'frame'], 3600)",
+        "wait_for_peers(push, 1, 3600)",
+        "send(push, [b'frame'], 3600)",
         "sleep_until(time.monotonic() + 3600)",
         "call(threading.Event().wait)",
     ],

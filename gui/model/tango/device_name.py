@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 
+from penstock.stins.errors import UserError
+
 _PART = r"[^/\s#?]+"
 _NAME = re.compile(
     rf"(?:(?:tango:)?//(?P<host>[^/\s:]+):(?P<port>\d+)/)?(?P<short>{_PART}/{_PART}/{_PART})", re.IGNORECASE
 )
 
 
-class BadDeviceName(ValueError):
+class BadDeviceName(UserError, ValueError):
     """No device can be called so; the sentence says how names look."""
 
 

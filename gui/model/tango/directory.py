@@ -12,6 +12,8 @@ from typing import Literal, cast, get_args
 
 import tango
 
+from penstock.stins.errors import UserError
+
 Kind = Literal["detector", "receiver", "pipeline"]
 
 PROPERTY = "PenstockInterface"
@@ -34,7 +36,7 @@ NO_HOST = (
 )
 
 
-class DirectoryError(Exception):
+class DirectoryError(UserError):
     """The database cannot be asked; the sentence says which it is and what to do."""
 
 

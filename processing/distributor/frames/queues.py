@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -79,12 +80,8 @@ class Queues:
         for item in early:
             del queue.early[item.index]
         for items in (queue.fresh, queue.alone):
-            gone = [item for item in items if item.shared]
-            if gone:
-                queue.account.happens(Event.TAKEN_BACK, indices_of(gone))
-                kept = [item for item in items if not item.shared]
-                items.clear()
-                items.extend(kept)
+            gone = _take_out(items, lambda item: item.shared)
+            queue.account.happens(Event.TAKEN_BACK, indices_of(gone))
 
     def forget_final(self, series: int) -> list[Item]:
         """Remove frames from the queue that an earlier distributor had done (`Account.restore`); return
@@ -94,12 +91,7 @@ class Queues:
         for item in [item for item in queue.early.values() if states[item.index] in FINAL]:
             found.append(queue.early.pop(item.index))
         for items in (queue.fresh, queue.alone, queue.rest):
-            gone = [item for item in items if states[item.index] in FINAL]
-            if gone:
-                found += gone
-                kept = [item for item in items if states[item.index] not in FINAL]
-                items.clear()
-                items.extend(kept)
+            found += _take_out(items, lambda item: bool(states[item.index] in FINAL))
         return found
 
     def drop_waiting(self, series: int) -> list[Item]:
@@ -111,6 +103,16 @@ class Queues:
             items.clear()
         queue.account.happens(Event.DROPPED, indices_of(gone))
         return gone
+
+
+def _take_out(items: deque[Item], is_meant: Callable[[Item], bool]) -> list[Item]:
+    """Remove the items that are meant; return them."""
+    gone = [item for item in items if is_meant(item)]
+    if gone:
+        kept = [item for item in items if not is_meant(item)]
+        items.clear()
+        items.extend(kept)
+    return gone
 
 
 def indices_of(items: Sequence[Item]) -> Indices:

@@ -8,8 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from penstock.processing.distributor.receiver.events import Begun, Forgotten, Over
-from penstock.processing.distributor.receiver.over_marks import OverMarks, mark_of
+from penstock.processing.distributor.receiver.events import Begun, Forgotten, Over, OverMarks, mark_of
 from penstock.receiver.client import ReceiverClient, ReceiverRefused
 from penstock.receiver.models import Counts, LostRange, PastSeries, Series, Status
 

@@ -11,7 +11,7 @@ from penstock.processing.distributor.frames.account import State
 from penstock.processing.distributor.frames.bunches import Item, Left
 from penstock.processing.distributor.frames.schedule import Schedule
 from penstock.processing.distributor.series.parts import Part
-from penstock.processing.distributor.series.run import Phase, Run
+from penstock.processing.distributor.series.run import Phase, Run, storing
 from penstock.processing.distributor.series.store import arrays_of
 from penstock.processing.distributor.workers import Member
 from penstock.processing.results.errors import ResultError
@@ -129,12 +129,10 @@ class Answers:
         settled = self._schedule.settle(
             bunch, failed=failed, unread=message.unread, held=message.held, seconds=message.seconds, now=now
         )
-        try:
+        with storing(run, self._break_off):
             run.store.settled(
                 bunch, member.number, member.name, version, failed, message.unread, message.held
             )
-        except ResultError as error:
-            self._break_off(run, str(error))
         self.release(message.series, settled.final)
         if failed:
             member.last_error = failed[max(failed)]
@@ -201,10 +199,8 @@ class Answers:
         """Write down what was lost with a worker."""
         for left in found:
             run = self.runs[left.series]
-            try:
+            with storing(run, self._break_off):
                 run.store.lost([item.index for item in left.lost], member.number, member.name)
-            except ResultError as error:
-                self._break_off(run, str(error))
             self.release(left.series, left.lost)
             if left.again:
                 run.take_back()
@@ -227,4 +223,4 @@ def absent_and_others(run: Run, pairs: Iterable[tuple[Any, State]]) -> None:
         if state is State.LOST:
             run.store.lost(indices.tolist(), 0, "distributor")
         else:
-            run.store.final(indices, state)
+            run.store.file.status(indices, state)

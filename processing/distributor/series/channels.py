@@ -18,10 +18,10 @@ from penstock.processing.channels.recording import Places, Reader
 from penstock.processing.config.pipeline_config import PipelineConfig
 from penstock.processing.distributor.frames.account import Indices, State
 from penstock.processing.distributor.frames.bunches import Item
+from penstock.processing.distributor.frames.queues import indices_of
 from penstock.processing.distributor.frames.schedule import Schedule
 from penstock.processing.distributor.series.parts import Part
-from penstock.processing.distributor.series.run import Phase, Run
-from penstock.processing.results.errors import ResultError
+from penstock.processing.distributor.series.run import Phase, Run, storing
 from penstock.processing.wire.shared_frames import SharedMemoryError
 
 log = logging.getLogger(__name__)
@@ -96,7 +96,7 @@ class Channels:
                 "detector send timestamps",
             )
             return
-        indices = np.fromiter((item.index for item in items), np.int64, len(items))
+        indices = indices_of(items)
         joining.come(indices, times, now + joining.wait, held=self.hold)
 
     def may_fill(self, run: Run, now: float) -> bool:
@@ -111,7 +111,7 @@ class Channels:
         joining = run.joining
         if joining is None or not items:
             return
-        indices = np.fromiter((item.index for item in items), np.int64, len(items))
+        indices = indices_of(items)
         times = self._in_file(run, indices)
         joining.come(indices, times, now)
         if self.needs:
@@ -235,10 +235,8 @@ class Channels:
         joined = joining.due(now)
         if joined is None or run.broken:
             return
-        try:
+        with storing(run, self._break_off):
             run.store.channels(joined)
-        except ResultError as error:
-            self._break_off(run, str(error))
 
 
 def _times(part: Part, items: Sequence[Item]) -> Floats:

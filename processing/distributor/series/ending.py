@@ -9,9 +9,10 @@ import numpy as np
 
 from penstock.processing import wire
 from penstock.processing.distributor.frames.account import State
+from penstock.processing.distributor.frames.queues import indices_of
 from penstock.processing.distributor.series.answers import absent_and_others
 from penstock.processing.distributor.series.exports import Exports
-from penstock.processing.distributor.series.run import Phase, Run
+from penstock.processing.distributor.series.run import Phase, Run, storing
 from penstock.processing.distributor.series.series_list import SeriesList
 from penstock.processing.distributor.workers import Member
 from penstock.processing.results.errors import ResultError
@@ -48,7 +49,8 @@ class Ending:
             if run.phase is Phase.ENDED and run.over is not None:
                 self._settle(run)
             if run.phase is Phase.REST:
-                self._fill(run)
+                with storing(run, self._series.break_off):
+                    run.fill()
                 if self._waits_for_held(run):
                     self._collect(run)
                 if run.is_settled and (run.broken or run.joining is None or not run.joining.waits):
@@ -82,11 +84,9 @@ class Ending:
         for number in run.numbers:
             items = self._schedule.drop_waiting(number)
             self._series.answers.release(number, items)
-            gone.append(np.fromiter((item.index for item in items), np.int64, len(items)))
-        try:
-            run.store.final(np.sort(np.concatenate(gone)), State.DROPPED)
-        except ResultError as error:
-            self._series.break_off(run, str(error))
+            gone.append(indices_of(items))
+        with storing(run, self._series.break_off):
+            run.store.file.status(np.sort(np.concatenate(gone)), State.DROPPED)
 
     def hand_over(self, member: Member, number: int) -> None:
         """Ask a worker for the accumulated values of a series."""
@@ -103,16 +103,8 @@ class Ending:
             run.rest_after = time.monotonic() + run.joining.wait
         pairs = run.settle()
         self._series.channels.after_end(run, time.monotonic())
-        try:
+        with storing(run, self._series.break_off):
             absent_and_others(run, pairs)
-        except ResultError as error:
-            self._series.break_off(run, str(error))
-
-    def _fill(self, run: Run) -> None:
-        try:
-            run.fill()
-        except ResultError as error:
-            self._series.break_off(run, str(error))
 
     def _collect(self, run: Run) -> None:
         for worker in self._schedule.workers.values():

@@ -11,9 +11,7 @@ from itertools import islice
 from operator import itemgetter
 
 from penstock.processing.distributor.frames.account import FINAL, State
-from penstock.processing.distributor.receiver.events import Over
-from penstock.processing.distributor.receiver.over_marks import BYTES, OverMarks, mark_of
-from penstock.processing.distributor.series import status as series_status
+from penstock.processing.distributor.receiver.events import BYTES, Over, OverMarks, mark_of
 from penstock.processing.distributor.series.run import Run
 from penstock.processing.models import Series
 
@@ -53,7 +51,7 @@ class PastSeries:
         """
         for state, frames in run.account.made.items():
             self.finals[state] += frames
-        self._shown.appendleft((run.started or time.time(), series_status.status(run, receiver)))
+        self._shown.appendleft((run.started or time.time(), run.status(receiver)))
         mark = mark_of(run.name, run.started)
         self._marks.add(mark)
         self._untold += mark

@@ -16,7 +16,7 @@ from penstock.processing.distributor.series.answers import Answers
 from penstock.processing.distributor.series.run import Phase, Run
 from penstock.processing.distributor.series.store import Store
 from penstock.processing.distributor.versions import Versions
-from penstock.processing.results.begun import Begun, Code
+from penstock.processing.results.begun import Begun
 from penstock.processing.results.errors import ResultError
 from penstock.processing.results.place import begun_of, path_for
 from penstock.processing.results.read import Results
@@ -69,10 +69,6 @@ class ResultPlaces:
         self._schedule = schedule
         self._versions = versions
         self._answers = answers
-        self._codes = tuple(
-            Code(each.name, each.module, each.file, each.source, each.sha256, each.label)
-            for each in setup.steps
-        )
 
     def path(self, series: str, raw: str | None) -> Path | None:
         """Return the path of a result file; `None` if there is none.
@@ -112,8 +108,9 @@ class ResultPlaces:
                 self._answers.release(number, self._schedule.forget_final(number))
         else:
             begun = Begun(
-                series=run.name, planned=run.account.planned, pipeline=self._config.name, steps=self._codes,
-                version=version("penstock"), version_of_parameters=self._versions.version,
+                series=run.name, planned=run.account.planned, pipeline=self._config.name,
+                steps=self._setup.steps, version=version("penstock"),
+                version_of_parameters=self._versions.version,
                 parameters=self._versions.values, raw=None if said.file is None else Path(said.file),
                 channels=_channels(self._config), units={} if run.joining is None else run.joining.units,
                 detector=said.detector, started=said.started or time.time(),
@@ -139,7 +136,7 @@ class ResultPlaces:
         if self._config.overwrite and begun_of(path).exists():  # what was to be replaced is not resumed
             return None
         try:
-            return ResultFile.resume(path, run.name, self._codes)
+            return ResultFile.resume(path, run.name, self._setup.steps)
         except ResultError as error:
             is_other = error.kind in ("name_taken", "not_a_result_file") or (
                 error.kind == "other_class" and self._config.overwrite

@@ -15,7 +15,7 @@ Each wait is for somebody who is alive, or whose death is noticed; none is for a
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 from typing import Any
 
@@ -27,7 +27,7 @@ from penstock.processing.distributor.frames.account import REACH, Account, Event
 from penstock.processing.distributor.frames.bunches import Item
 from penstock.processing.distributor.frames.schedule import Schedule
 from penstock.processing.distributor.receiver.events import Over
-from penstock.processing.distributor.series.file_rest import FileRest
+from penstock.processing.distributor.series.from_files import FileRest
 from penstock.processing.distributor.series.parts import Part
 from penstock.processing.distributor.series.store import Store
 from penstock.processing.results.errors import ResultError
@@ -65,7 +65,7 @@ class Run:
         self.parts: list[Part] = []
         self.mask: bytes | None = None
         """Pixel mask as .npy, if it is not in the metadata."""
-        self.store = Store(None)
+        self.store = Store()
         self.file: str | None = None
         """The raw file."""
         self.started = 0.0
@@ -130,6 +130,50 @@ class Run:
         """Return what workers are told of a part, with raw parts."""
         mask = [] if self.mask is None else [self.mask]
         return wire.Begin(series=part.number, header=part.header), [part.metadata, *mask]
+
+    # -- what is said of it ----------------------------------------------------------------------------
+
+    def waits_for(self, receiver: str) -> str:
+        """Return what it waits for, in a sentence; "" for frames, or nothing."""
+        if self.phase is Phase.BEGINNING:
+            return f"the receiver at {receiver} to say where series {self.name} is kept"
+        if self.phase is Phase.LIVE and self.stream_is_over and self.end is None and self.over is None:
+            rest = "are dropped: it has no file" if self.file is None else f"are taken from {self.file} then"
+            return (
+                f"the end of series {self.name}: the connection to the receiver was lost within it, and "
+                f"frames that did not come {rest}"
+            )
+        if self.phase is Phase.ENDED:
+            return f"the receiver at {receiver} to close {self.file or 'its file'}"
+        if (joining := self.joining) is not None and joining.needs and (held := joining.held):
+            return (
+                f"values of {', '.join(joining.needs)}, which {plural(held, 'frame')} need: is the device "
+                f"running? After {joining.wait:g} s a frame goes without"
+            )
+        if self.phase is Phase.REST and self.is_settled and self.joining is not None and self.joining.waits:
+            return f"late values of its channels, for {self.joining.wait:g} s at most"
+        if self.phase is Phase.FINISHING:
+            return "a worker, which makes the results of the series as a whole"
+        return ""
+
+    def status(self, receiver: str, prepares: str = "") -> models.Series:
+        """Return its status.
+
+        Args:
+            receiver: whose series it is.
+            prepares: what its workers prepare before its first frame; a sentence, or "".
+        """
+        waits = self.waits_for(receiver)
+        is_open = self.phase is not Phase.OVER
+        said = [*self.said, *(self.refusals if is_open else [])]
+        reason = "; ".join(said[-3:]) or (f"waits for {waits}" if waits else prepares)
+        return models.Series(
+            id=self.name, active=is_open, file=self.file, planned=self.account.planned,
+            rows=self.account.reach, counts=self.account.counts, from_file=self.rest.queued,
+            reason=reason[:500], result_file=self.store.path or self.finished,
+            whole_error=self.whole_error[:500],
+            unmatched={} if self.joining is None else dict(self.joining.unmatched),
+        )  # fmt: skip
 
     # -- frames ----------------------------------------------------------------------------------------
 
@@ -230,9 +274,9 @@ class Run:
             gone = self.rest.give_up()
             self.account.happens(Event.DROPPED, gone)
             with contextlib.suppress(ResultError):  # that may be the reason
-                self.store.final(gone, State.DROPPED)
+                self.store.file.status(gone, State.DROPPED)
         elif self.is_stopped:  # the receiver may have taken frames back that workers had
-            self.store.final(self._drop_pending(), State.DROPPED)
+            self.store.file.status(self._drop_pending(), State.DROPPED)
         else:
             self.rest.fill(self.number)
 
@@ -274,22 +318,32 @@ class Run:
         reason = "; ".join([*self.said, *([", ".join(bad)] if bad else []), *lacking])
         self.phase = Phase.OVER
         is_vain = not counts.done and not counts.lost and (self.is_refused or not counts.failed)
-        older = self.store.replaces
+        older = self.store.file.replaces
         if is_vain and (older or (self.is_refused and not keep_refused)) and not self.was_resumed:
             reason += f"; {older} is as it was before" if older else ""
-            self.store.discard()
-            self.store = Store(None)
+            self.store.file.discard()
+            self.store = Store()
             self.said = [reason]
             return reason
         if self.joining is not None:
-            self.store.unmatched(self.joining.unmatched)
+            self.store.file.unmatched(self.joining.unmatched)
         beyond = self.account.without_rows()
-        said = self.store.finish(final, reason, self.rest.flags(beyond.first), self.whole, beyond)
+        state, flags = "incomplete" if reason else "complete", self.rest.flags(beyond.first)
+        said = self.store.file.finish(final, state, reason, flags, self.whole, beyond)
         if said:
             self.said.append(said)
         return reason
 
     def close(self) -> None:
         """Close what is open; the result file stays as it is, to be resumed, if it is not complete."""
-        self.store.close()
+        self.store.file.close()
         self.rest.close()
+
+
+@contextlib.contextmanager
+def storing(run: Run, break_off: Callable[[Run, str], None]) -> Iterator[None]:
+    """Process no more of a series if its results cannot be stored."""
+    try:
+        yield
+    except ResultError as error:
+        break_off(run, str(error))

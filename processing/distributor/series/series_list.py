@@ -13,6 +13,7 @@ import numpy as np
 from penstock.processing import wire
 from penstock.processing.distributor.frames.account import State
 from penstock.processing.distributor.frames.bunches import Item
+from penstock.processing.distributor.frames.queues import indices_of
 from penstock.processing.distributor.frames.schedule import Schedule
 from penstock.processing.distributor.link import Setup
 from penstock.processing.distributor.receiver.events import Begun as SaidToBegin
@@ -23,7 +24,7 @@ from penstock.processing.distributor.series.from_files import FromFiles, missed_
 from penstock.processing.distributor.series.parts import Part, Parts
 from penstock.processing.distributor.series.past import PastSeries
 from penstock.processing.distributor.series.result_places import ResultPlaces
-from penstock.processing.distributor.series.run import Phase, Run
+from penstock.processing.distributor.series.run import Phase, Run, storing
 from penstock.processing.distributor.workers import Workers
 from penstock.processing.models import Ending
 from penstock.processing.results.errors import ResultError
@@ -134,10 +135,8 @@ class SeriesList:
         if run.joining is not None and said.started:
             run.joining.started = said.started
         if not run.broken:
-            try:
+            with storing(run, self.break_off):
                 self._places.open(run, said)
-            except ResultError as error:
-                self.break_off(run, str(error))
         if not run.broken and run.finished is None:
             for part in run.parts:
                 self.workers.say_all(*run.message(part))
@@ -250,8 +249,7 @@ class SeriesList:
             gone = self.schedule.drop(number)
             self.answers.release(number, gone)
             with contextlib.suppress(ResultError):  # that may be the reason
-                indices = np.fromiter((item.index for item in gone), np.int64, len(gone))
-                run.store.final(np.sort(indices), State.DROPPED)
+                run.store.file.status(np.sort(indices_of(gone)), State.DROPPED)
 
     def fail(self, why: str) -> None:
         """Be in Error: frames are dropped, and can be processed from the file later."""

@@ -1,6 +1,7 @@
 """What workers send, put where it belongs: rows and states into the result file, accumulated values together.
 
-Without a result file (a live series, and no `results_root`) there are the accumulated values and the account.
+Without a result file (a live series, and no `results_root`) there are the accumulated values and the account;
+the file is one that writes nowhere then.
 """
 
 from __future__ import annotations
@@ -17,9 +18,8 @@ from penstock.processing.channels.joining import Joined
 from penstock.processing.describe import Plot
 from penstock.processing.distributor.frames.account import Indices, State
 from penstock.processing.distributor.frames.bunches import Bunch
-from penstock.processing.results.beyond import Beyond
 from penstock.processing.results.errors import ResultError
-from penstock.processing.results.result_file import ResultFile
+from penstock.processing.results.result_file import NoResultFile, ResultFile
 from penstock.processing.wire import Array, of_total
 
 log = logging.getLogger(__name__)
@@ -89,32 +89,25 @@ class Store:
         file: open; `None` if there is none.
     """
 
-    def __init__(self, file: ResultFile | None) -> None:
-        self.file = file
+    def __init__(self, file: ResultFile | None = None) -> None:
+        self.file = file or NoResultFile()
         self.totals = Totals()
         self.channel_names: frozenset[str] = frozenset()
         """Names that results of channels have."""
         self._named: set[int] = set()
         self._plots: tuple[Plot, ...] | None = None
-        self._before = 0
+        self._before = self.file.highest_worker
         """Workers of an earlier distributor, whose numbers are taken."""
-        if file is not None:
-            self._before = file.highest_worker
-            found = file.totals
-            self.totals.add(
-                found.arrays,
-                {array.name: value for array, value in zip(found.arrays, found.values, strict=True)},
-            )
+        found = self.file.totals
+        self.totals.add(
+            found.arrays,
+            {array.name: value for array, value in zip(found.arrays, found.values, strict=True)},
+        )
 
     @property
     def path(self) -> str | None:
         """Path of the result file; `None` if results are not stored."""
-        return None if self.file is None else str(self.file.path)
-
-    @property
-    def replaces(self) -> str:
-        """Path of the older result file that is there until a frame is done; "" if there is none."""
-        return "" if self.file is None or self.file.replaces is None else str(self.file.replaces)
+        return None if isinstance(self.file, NoResultFile) else str(self.file.path)
 
     def describe(self, plots: tuple[Plot, ...], notes: tuple[str, ...] = ()) -> bool:
         """Take what the first worker says of the results; return whether the plots are the same.
@@ -130,7 +123,7 @@ class Store:
             self._plots = plots
             for note in notes:
                 log.info("%s", note)
-            if self.file is not None and (plots or notes):
+            if plots or notes:
                 self.file.describe(plots, notes)
         return plots == self._plots
 
@@ -140,8 +133,6 @@ class Store:
         Raises:
             ResultError: they cannot be written.
         """
-        if self.file is None:
-            return
         n, found = len(joined.indices), []
         for name, column in joined.columns.items():
             found.append((Array(name=name, dtype="<f8", shape=(n,)), column.values))
@@ -151,15 +142,6 @@ class Store:
         order = np.argsort(joined.indices, kind="stable")
         for array, values in found:
             self.file.rows(array, joined.indices[order], values[order])
-
-    def unmatched(self, counts: Mapping[str, int]) -> None:
-        """Write how many frames have no value of each channel.
-
-        Raises:
-            ResultError: they cannot be written.
-        """
-        if self.file is not None:
-            self.file.unmatched(counts)
 
     def rows(self, bunch: Bunch, arrays: Sequence[Array], values: Values) -> dict[int, str]:
         """Write the rows of a bunch.
@@ -171,7 +153,7 @@ class Store:
             ResultError: they cannot be written.
         """
         failed: dict[int, str] = {}
-        if self.file is None or not arrays:
+        if not arrays:
             return failed
         unlike: dict[str, str | ResultError] = dict(self.file.prepare(arrays))
         unlike |= {
@@ -199,8 +181,6 @@ class Store:
         Raises:
             ResultError: it cannot be written.
         """
-        if self.file is None:
-            return
         indices = bunch.indices
         if failed or unread:
             others = np.ones(len(indices), bool)
@@ -229,23 +209,22 @@ class Store:
         indices = _joined(bunches)
         try:
             self.totals.add(arrays, values)
-            if self.file is not None and self.totals:
+            if self.totals:
                 self.file.accumulated(self.totals.arrays, self.totals.values, indices)
-            elif self.file is not None:
+            else:
                 self.file.status(indices, State.DONE)
         except (Unlike, ResultError) as error:
             if isinstance(error, ResultError) and error.kind != "unlike":
                 raise
-            if self.file is not None:
-                for index in indices.tolist():
-                    self.file.error(index, str(error))
-                self.file.status(indices, State.FAILED)
+            for index in indices.tolist():
+                self.file.error(index, str(error))
+            self.file.status(indices, State.FAILED)
             return str(error)
         return ""
 
     def lost(self, indices: Sequence[int], worker: int, name: str) -> None:
         """Write which frames were lost with a worker; 0: with the distributor."""
-        if self.file is not None and indices:
+        if indices:
             for index in indices:
                 self.file.lost(index, name)
             found = np.array(indices, np.int64)
@@ -253,55 +232,10 @@ class Store:
                 self.file.worker(found, self._numbered(worker, name))
             self.file.status(found, State.LOST)
 
-    def final(self, indices: Indices, state: State) -> None:
-        """Write a final state."""
-        if self.file is not None:
-            self.file.status(indices, state)
-
-    def check_parameters(self, values: Mapping[str, Any]) -> None:
-        """Check whether the result file has room for parameters.
-
-        Raises:
-            ResultError: it has not.
-        """
-        if self.file is not None:
-            self.file.check_parameters(values)
-
-    def parameters(self, version: int, values: Mapping[str, Any], from_frame: int) -> None:
-        """Write parameters that have changed."""
-        if self.file is not None:
-            self.file.parameters(version, values, from_frame)
-
-    def finish(
-        self, counts: Mapping[str, int], reason: str, raw_stored: np.ndarray[Any, Any] | None,
-        whole: Sequence[tuple[Array, np.ndarray[Any, Any]]], beyond: Beyond,
-    ) -> str:  # fmt: skip
-        """Complete the result file; return a sentence if it is not as it should be.
-
-        The arguments are those of `ResultFile.finish`.
-
-        Raises:
-            ResultError: it cannot be written.
-        """
-        if self.file is None:
-            return ""
-        state = "incomplete" if reason else "complete"
-        return self.file.finish(counts, state, reason, raw_stored, whole, beyond)
-
-    def discard(self) -> None:
-        """Remove the result file."""
-        if self.file is not None:
-            self.file.discard()
-
-    def close(self) -> None:
-        """Close the result file as it is."""
-        if self.file is not None:
-            self.file.close()
-
     def _numbered(self, worker: int, name: str) -> int:
         """Return the number of a worker in the file, which has its name."""
         number = worker + self._before if worker else 0
-        if number and number not in self._named and self.file is not None:
+        if number and number not in self._named:
             self._named.add(number)
             self.file.name_worker(number, name)
         return number

@@ -31,7 +31,7 @@ class ControlUnit:
     def __init__(
         self, api: str = NEW, stream: str | None = None, sensor: tuple[int, int] | None = None,
         http: tuple[str, int] = ("127.0.0.1", 0), stream_port: int = 0, *, model: str = "EIGER2 Si 1M",
-        pattern: str = "gradient", hwm: int = HWM, trigger_port: int = 0,
+        pattern: str = "gradient", trigger_port: int = 0,
         recorded: Recorded | None = None,
     ) -> None:  # fmt: skip
         """Bind all ports.
@@ -45,7 +45,6 @@ class ControlUnit:
             stream_port: TCP port of the stream; 0 for any free one.
             model: key of `MODELS`.
             pattern: key of `pixels.PATTERNS`.
-            hwm: most messages that wait for a receiver.
             trigger_port: UDP port of the trigger input; 0 for any free one.
             recorded: series of a real control unit, whose size, settings and frames replace `sensor`, the
                 defaults and `pattern`.
@@ -57,7 +56,7 @@ class ControlUnit:
         host = http[0]
         self._http, self._lock = http, Lock()
         self._settings = Settings(api, stream, rows, cols, f"Dectris {model}", recorded)
-        self._push = PushSocket(f"tcp://{host}:{stream_port}", hwm=hwm)
+        self._push = PushSocket(f"tcp://{host}:{stream_port}", hwm=HWM)
         self.stream_endpoint: str = self._push.endpoint
         self._stream = Stream(self._push, self._settings, Faults())
         self.box = Box(self._settings, recorded or Pixels(pattern, (rows, cols)), self._stream)

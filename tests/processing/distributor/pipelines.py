@@ -23,7 +23,7 @@ import numpy as np
 from penstock.processing.channels.recording import Places
 from penstock.processing.config.pipeline_config import PipelineConfig, StepConfig
 from penstock.processing.distributor.link import Command, Setup, Snapshot
-from penstock.processing.distributor.receiver.over_marks import OverMarks
+from penstock.processing.distributor.receiver.events import OverMarks
 from penstock.processing.models import Changed, Series, Status
 from penstock.processing.results import layout
 from penstock.processing.wire import Step, local

@@ -10,7 +10,7 @@ import pytest
 
 from penstock.processing.config.pipeline_config import PipelineConfig, StepConfig
 from penstock.processing.distributor.link import HEARTBEAT, Command, Link, Setup, Snapshot
-from penstock.processing.distributor.receiver.over_marks import REMEMBERED
+from penstock.processing.distributor.receiver.events import REMEMBERED
 from penstock.processing.models import Counts, Parameters, Series, Status, Worker
 from penstock.processing.wire import Step
 from penstock.service.datagrams import Datagrams, pair

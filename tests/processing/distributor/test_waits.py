@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from penstock.processing.distributor.frames.schedule import Schedule
+from penstock.processing.distributor.pipeline_status import waits_for
 from penstock.processing.distributor.receiver.events import SECONDS, Over, Running, Unheard
 from penstock.processing.distributor.series.past import PastSeries
 from penstock.processing.distributor.series.run import Phase, Run
-from penstock.processing.distributor.waits import waits_for
 from penstock.stins.messages import SeriesEnd
 
 RECEIVER = "http://127.0.0.1:5000"

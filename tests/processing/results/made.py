@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from penstock.processing.results.begun import Begun, Code
+from penstock.processing.results.begun import Begun
 from penstock.processing.results.layout import DONE
 from penstock.processing.results.result_file import ResultFile
-from penstock.processing.wire import Array
+from penstock.processing.wire import Array, Step
 from penstock.receiver.files.writer import SeriesWriter
 from penstock.receiver.models import FrameStatus
 from penstock.receiver.series.running_series import RunningSeries
@@ -43,7 +43,7 @@ def raw_file(path: Path, frames: int = 4, **keys: Any) -> Path:
 def begun(raw: Path | None = None, planned: int | None = 1000, **keys: Any) -> Begun:
     return Begun(**{
         "series": "s1", "planned": planned, "pipeline": "spots", "version": "1",
-        "steps": (Code("Spots", file="spots.py", source=SOURCE, sha256="00ff"),),
+        "steps": (Step(name="Spots", file="spots.py", source=SOURCE, sha256="00ff"),),
         "parameters": {"threshold": 500}, "raw": raw, "detector": "/entry/instrument/sim",
         "started": 1.7e9, **keys,
     })  # fmt: skip

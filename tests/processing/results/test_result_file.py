@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import resource
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -353,7 +352,7 @@ def test_thousands_of_names_are_added_in_one_copy_of_the_file(
     assert failed == dict.fromkeys((0, 1), "results v_0 and v.0 would have one name in the file: rename one")
     store.settled(bunch, 1, "w", 1, {}, (), held=False)
     assert store.rows(bunch, arrays[:300], values) == {} and len(copies) == 1
-    store.close()
+    store.file.close()
     found = Results(tmp_path / "x.spots.h5").rows("v299", 0, 4)
     assert found.values[1:3].tolist() == [0.5, 299.0] and found.has.tolist() == [False, True, True, False]
 
@@ -509,7 +508,10 @@ def test_results_of_another_text_of_the_class_are_not_mixed_with_those_of_the_fi
     created(tmp_path).close()
     path = tmp_path / "x.spots.h5"
     before = path.read_bytes()
-    for other in (replace(steps[0], sha256="0" * 64), replace(steps[0], name="Rings")):
+    for other in (
+        msgspec.structs.replace(steps[0], sha256="0" * 64),
+        msgspec.structs.replace(steps[0], name="Rings"),
+    ):
         with pytest.raises(ResultError, match="--overwrite") as refused:
             ResultFile.resume(path, "s1", (other, *steps[1:]))
         assert refused.value.kind == "other_class"
@@ -693,3 +695,21 @@ def test_a_file_that_is_gone_while_it_is_written_is_said_and_what_replaced_it_is
     assert names_in(tmp_path) - {".x.spots.h5.lock"} == expected
     if how == "replaced":
         assert path.read_text() == "of somebody else"
+
+
+def test_without_a_file_everything_is_taken_and_accumulated_values_are_kept() -> None:
+    store = Store()
+    bunch = Bunch(1, 1, 1, tuple(Item(index, None, 1) for index in (1, 2)), np.array([1, 2]), True)
+    row = Array(name="v", dtype="<f8", shape=(2,))
+    total = Array(name="t", kind="sum", dtype="<f8", shape=(), n=2)
+    assert store.describe((), ("a note",))
+    assert store.rows(bunch, [row], {"v": np.array([0.5, 1.0])}) == {}
+    store.settled(bunch, 1, "w", 1, {1: "it has raised"}, (), held=True)
+    assert store.handed_over([bunch], [total], {"t": np.array(3.0)}) == ""
+    store.lost([3], 1, "w")
+    store.file.parameters(2, {"threshold": 1}, 0)
+    store.file.unmatched({"energy": 1})
+    assert store.file.finish({"done": 1}, "complete", "") == ""
+    store.file.close()
+    assert (store.path, store.file.replaces) == (None, None)
+    assert [float(value) for value in store.totals.values] == [3.0]

@@ -165,9 +165,8 @@ def test_the_end_of_the_streamer_ends_its_series_as_a_fault() -> None:
 
 
 def test_a_dead_thread_of_the_engine_is_told_to_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    with Rig() as rig:
-        died = Event()
-        rig.engine._died = died.set
+    died = Event()
+    with Rig(died=died.set) as rig:
         monkeypatch.setattr("threading.excepthook", lambda args: None)
         rig.engine._sends.put(lambda: 1 / 0)  # type: ignore[arg-type,return-value]
         assert died.wait(DEADLINE)

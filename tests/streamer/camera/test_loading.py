@@ -102,8 +102,8 @@ def test_a_tango_server_without_the_file_ends_with_a_sentence(
 ) -> None:
     from penstock import devices
     from penstock.cli import device
-    from penstock.cli.main import UserError
     from penstock.devices._server import server
+    from penstock.stins.errors import UserError
 
     (tmp_path / "yak.py").write_text("import yak_sdk\n")
     monkeypatch.setattr(devices, "__path__", [*devices.__path__, str(tmp_path)])

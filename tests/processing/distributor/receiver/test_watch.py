@@ -22,8 +22,8 @@ from penstock.processing.distributor.receiver.events import (
     Over,
     Running,
     Silent,
+    mark_of,
 )
-from penstock.processing.distributor.receiver.over_marks import mark_of
 from penstock.processing.distributor.receiver.watch import Watch
 from tests.processing.distributor.pipelines import entry
 from tests.receiver.processes import ReceiverProcess

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from penstock.processing.distributor.frames.schedule import Schedule
-from penstock.processing.distributor.receiver.events import Over
-from penstock.processing.distributor.receiver.over_marks import BYTES, REMEMBERED, OverMarks, mark_of
+from penstock.processing.distributor.receiver.events import BYTES, REMEMBERED, Over, OverMarks, mark_of
 from penstock.processing.distributor.series.past import TOLD_AT_ONCE, PastSeries
 from penstock.processing.distributor.series.run import Run
 

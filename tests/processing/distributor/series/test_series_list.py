@@ -18,7 +18,6 @@ from penstock.processing.distributor.connections import Connections, Peer
 from penstock.processing.distributor.frames.schedule import Schedule
 from penstock.processing.distributor.link import Setup
 from penstock.processing.distributor.receiver.events import Over
-from penstock.processing.distributor.series import status as series_status
 from penstock.processing.distributor.series.ending import Ending
 from penstock.processing.distributor.series.from_files import AT_ONCE
 from penstock.processing.distributor.series.run import Phase
@@ -37,7 +36,7 @@ def series() -> Iterator[SeriesList]:
     connections = Connections(context)
     config = PipelineConfig(name="mine", steps=())
     schedule = Schedule()
-    workers = Workers(connections, schedule, Versions({}), config.name, (), 1.0)
+    workers = Workers(connections, schedule, Versions({}), config, ())
     found = SeriesList(Setup(config=config, steps=(), since=0.0), schedule, workers)
     yield found
     found.close()
@@ -111,7 +110,7 @@ def test_of_a_series_that_the_receiver_has_forgotten_what_did_not_come_is_droppe
     series.ended(SeriesEnd())
     Ending(series).step()
     assert (run.account.counts.queued, run.account.counts.dropped) == (1, 4)
-    assert "does not know this series (any more)" in series_status.status(run, "").reason
+    assert "does not know this series (any more)" in run.status("").reason
 
 
 def test_frames_of_no_series_are_given_back_to_the_receiver(series: SeriesList, tmp_path: Path) -> None:
