@@ -9,7 +9,7 @@ from typing import Protocol
 from penstock.stins.texts import plural
 
 SIGNS = {"add": "+", "move": ">", "change": "~", "remove": "-", "none": "="}
-"""Of what is done with an entry, at the beginning of its line."""
+"""Sign of what is done with an entry, at the beginning of its line."""
 
 
 class Entry(Protocol):

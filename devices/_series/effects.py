@@ -48,7 +48,7 @@ class Effects:
         self._steps = steps
         self._read = read
         self._calls: dict[int, ArmCall] = {}
-        """By number, those whose steps are being done: one, and those that were given up."""
+        """Arms whose steps are being done, by number: one, and those that were given up."""
         self._done: Mapping[type[Action], Callable[[Any], None]] = {
             actions.StopStreamer: self._stop_streamer,
             actions.StopReceiver: self._stop_receiver,

@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Known:
-    """Whether anybody answers; what was received is added to it."""
+    """What is known of a source: whether it answers; what was received is added to it."""
 
     url: str = ""
     """The source's address: a URL, or the path of a file."""
