@@ -10,7 +10,7 @@ from penstock.devices._series.machine.actions import Action, Log, Show, StopAtEn
 from penstock.devices._series.machine.facts import Facts, Lasting, Mark
 from penstock.devices._series.machine.last_series import last_series
 from penstock.devices._series.machine.sentences import remedied, sentence
-from penstock.devices._series.machine.states import ACTIVE, TABLE, Event, SeriesState
+from penstock.devices._series.machine.states import ACTIVE, TABLE, Change, SeriesState
 from penstock.devices._series.machine.view import SeriesView, without_pending
 
 
@@ -91,20 +91,20 @@ class Draft:
 
     # What is shown
 
-    def move(self, event: Event, text: str) -> None:
-        """Change the state by `event`, with its cause; the state changes nowhere else.
+    def move(self, change: Change, text: str) -> None:
+        """Change the state, with its cause; the state changes nowhere else.
 
         Raises:
             IllegalEvent: the table has no such transition; nothing was changed.
         """
         before = self.view.state
-        after = TABLE.after(before, event)
+        after = TABLE.after(before, change)
         taking = after is SeriesState.TAKING
         view = replace(
             self.view, state=after, sentence=text, waiting="", warning="", reservation="",
             ready_for_trigger=self.view.ready_for_trigger and taking,
         )  # fmt: skip
-        is_new = after is not before or event is Event.STOP
+        is_new = after is not before or change is Change.STOP
         self.set(
             ready=self.facts.ready or taking, view=view, since={},
             since_state=self.now if is_new else self.facts.since_state,
@@ -152,24 +152,24 @@ class Draft:
 
     # How a series ends
 
-    def end(self, event: Event, text: str, verdict: str) -> None:
-        """Change the state by `event`, which ends the series.
+    def end(self, change: Change, text: str, verdict: str) -> None:
+        """Change the state, by which the series ends.
 
         Args:
-            event: see `move`.
+            change: see `move`.
             text: see `move`.
             verdict: how the series ended, one sentence for later readers.
         """
         series = self.facts.own_receiver_series
-        if event is Event.REFUSED and (series is None or not series.taken):
+        if change is Change.REFUSED and (series is None or not series.taken):
             self._show_former()
-            self.move(event, text)
+            self.move(change, text)
             return
         self.give_up_pending()
         if self.view.series:
             self.view_set(last_series=self.last_series(verdict))
         self.set(ended_unseen=series is not None and series.active)
-        self.move(event, text)
+        self.move(change, text)
 
     def give_up_pending(self) -> None:
         """Count the pending frames of a series that no receiver has begun as not triggered."""
@@ -198,7 +198,7 @@ class Draft:
         """Fail the series, or the streamer without one; `lost`: the streamer is lost."""
         facts, is_active = self.facts, self.view.state in ACTIVE
         self.set(failure=cause, streamer_lost=facts.streamer_lost or lost)
-        self.move(Event.FAIL, f"{sentence(cause)} Ending the series." if is_active else remedied(cause))
+        self.move(Change.FAIL, f"{sentence(cause)} Ending the series." if is_active else remedied(cause))
         own = facts.own_streamer_status
         ended = own is not None and own.state in ("idle", "fault")
         if is_active and self.facts.reachable and not ended:
@@ -222,7 +222,7 @@ class Draft:
         if state is SeriesState.STOPPING and (self.facts.aborted or not aborted):
             return
         self.set(aborted=aborted, stopped_by=f"ended by {cause}" if aborted and cause else cause)
-        self.move(Event.STOP, text)
+        self.move(Change.STOP, text)
         word = "Abort" if aborted else "Stop"
         if self.facts.own_stream and self.facts.ready:
             self.set(announced_end=f"ended by {word.lower()}{f': {cause}' if cause else ''}")

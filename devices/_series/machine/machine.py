@@ -17,7 +17,7 @@ from penstock.devices._series.machine.draft import Draft, Moment
 from penstock.devices._series.machine.facts import BoxCall, Facts
 from penstock.devices._series.machine.procedures import Procedure, procedure
 from penstock.devices._series.machine.sentences import remedied, sentence, warning_of
-from penstock.devices._series.machine.states import ACTIVE, Event, SeriesState
+from penstock.devices._series.machine.states import ACTIVE, Change, SeriesState
 from penstock.devices._series.machine.watchdog import ABORTING, ready, tick
 from penstock.devices._series.refusals import ArmRefused
 from penstock.receiver.client import NoAnswer, ReceiverUnavailable
@@ -85,7 +85,7 @@ def _connecting(draft: Draft, event: events.Connecting) -> None:
 
 
 def _not_connected(draft: Draft, event: events.NotConnected) -> None:
-    draft.move(Event.FAIL, f"{sentence(event.error)} Then call Reset, or Init if a property was changed.")
+    draft.move(Change.FAIL, f"{sentence(event.error)} Then call Reset, or Init if a property was changed.")
 
 
 def _connected(draft: Draft, event: events.Connected) -> None:
@@ -96,11 +96,11 @@ def _connected(draft: Draft, event: events.Connected) -> None:
     )  # fmt: skip
     draft.view_set(series="", filename="", dataset="", index_source=description.index_source.value)
     if not description.own_stream or status.state == "idle":
-        draft.move(Event.CONNECTED, "Ready.")
+        draft.move(Change.CONNECTED, "Ready.")
     elif status.state == "fault":
-        draft.move(Event.FAIL, remedied(status.message))
+        draft.move(Change.FAIL, remedied(status.message))
     else:
-        draft.move(Event.CONFIGURE, sentence(status.message or "The detector is being reached"))
+        draft.move(Change.CONFIGURE, sentence(status.message or "The detector is being reached"))
 
 
 def _remember(draft: Draft, event: events.Remember) -> None:
@@ -123,7 +123,7 @@ def _arm(draft: Draft, event: events.Arm) -> None:
         unplanned=planned is None, ready_for_trigger=False, triggered=0, latest_frame=None,
         counts=Counts(planned=planned, pending=planned or 0),
     )  # fmt: skip
-    draft.move(Event.ARM, "Arming: checks, start message, hardware.")
+    draft.move(Change.ARM, "Arming: checks, start message, hardware.")
     draft.do(RunStep(draft.facts.number, _procedure(draft).steps[0]))
 
 
@@ -202,10 +202,10 @@ def _undone(draft: Draft, event: events.Undone) -> None:
     elif state is SeriesState.STOPPING:
         word = "Abort" if draft.facts.aborted else "Stop"
         verdict = f"The last Arm was ended by {word} before the detector took triggers."
-        draft.end(Event.REFUSED, f"Ready. {verdict}", verdict)
+        draft.end(Change.REFUSED, f"Ready. {verdict}", verdict)
     elif state is SeriesState.ARMING:
         draft.end(
-            Event.REFUSED, f"Ready. The last Arm was refused: {cause}", f"Arm was refused: {sentence(cause)}"
+            Change.REFUSED, f"Ready. The last Arm was refused: {cause}", f"Arm was refused: {sentence(cause)}"
         )
     _over(draft, number, refusal)
 
@@ -256,11 +256,11 @@ def _process_ends(draft: Draft, event: events.ProcessEnds) -> None:
 
 
 def _streamer_reset(draft: Draft, event: events.StreamerReset) -> None:
-    draft.move(Event.RESET, "Ready.")
+    draft.move(Change.RESET, "Ready.")
 
 
 def _reconnect(draft: Draft, event: events.Reconnect) -> None:
-    draft.move(Event.RECONNECT, event.sentence)
+    draft.move(Change.RECONNECT, event.sentence)
 
 
 # The box: settings and Reset
@@ -271,7 +271,7 @@ def _set_box(draft: Draft, event: events.SetBox) -> None:
 
 
 def _reset_box(draft: Draft, event: events.ResetBox) -> None:
-    draft.move(Event.CONFIGURE, "The detector is being reset.")
+    draft.move(Change.CONFIGURE, "The detector is being reset.")
     _call(draft, RESET)
 
 
@@ -285,7 +285,7 @@ def _call_long(draft: Draft, event: events.CallLong) -> None:
     if call is not None:
         draft.set(call=replace(call, awaited=False))
         if draft.view.state is SeriesState.IDLE:
-            draft.move(Event.CONFIGURE, f"{call.what} is being set in the detector.")
+            draft.move(Change.CONFIGURE, f"{call.what} is being set in the detector.")
 
 
 def _call_over(draft: Draft, event: events.CallOver) -> None:
@@ -314,9 +314,9 @@ def _box_read(draft: Draft, event: events.BoxRead) -> None:
     if draft.view.state is not SeriesState.CONFIGURING:
         return
     if status.state == "fault" or (refused and is_reset):
-        draft.move(Event.FAIL, remedied(status.message or refused))
+        draft.move(Change.FAIL, remedied(status.message or refused))
     else:
-        draft.move(Event.CONFIGURED, f"Ready. {refused}".strip())
+        draft.move(Change.CONFIGURED, f"Ready. {refused}".strip())
         draft.warn(warning_of(status))
 
 

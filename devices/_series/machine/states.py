@@ -32,8 +32,8 @@ class SeriesState(StrEnum):
     FAULT = "fault"
 
 
-class Event(Enum):
-    """An event that changes the state."""
+class Change(Enum):
+    """A change of the state; `machine` makes it when something happens."""
 
     CONNECTED = auto()
     """The streamer answers."""
@@ -61,34 +61,34 @@ class Event(Enum):
     """Reset after a fault in which the streamer was lost."""
 
 
-_S, _E = SeriesState, Event
+_S, _C = SeriesState, Change
 
 TABLE = Table({
-    (_S.OFFLINE, _E.CONNECTED): _S.IDLE,
-    (_S.OFFLINE, _E.CONFIGURE): _S.CONFIGURING,
-    (_S.OFFLINE, _E.FAIL): _S.FAULT,
-    (_S.IDLE, _E.CONFIGURE): _S.CONFIGURING,
-    (_S.CONFIGURING, _E.CONFIGURED): _S.IDLE,
-    (_S.CONFIGURING, _E.FAIL): _S.FAULT,
-    (_S.IDLE, _E.ARM): _S.ARMING,
-    (_S.IDLE, _E.FAIL): _S.FAULT,
-    (_S.ARMING, _E.REFUSED): _S.IDLE,
-    (_S.ARMING, _E.READY): _S.TAKING,
-    (_S.ARMING, _E.STOP): _S.STOPPING,
-    (_S.ARMING, _E.FAIL): _S.FAILING,
-    (_S.TAKING, _E.STOP): _S.STOPPING,
-    (_S.TAKING, _E.END_SENT): _S.CLOSING,
-    (_S.TAKING, _E.FAIL): _S.FAILING,
-    (_S.STOPPING, _E.STOP): _S.STOPPING,
-    (_S.STOPPING, _E.REFUSED): _S.IDLE,
-    (_S.STOPPING, _E.END_SENT): _S.CLOSING,
-    (_S.STOPPING, _E.FAIL): _S.FAILING,
-    (_S.CLOSING, _E.CLOSED): _S.IDLE,
-    (_S.CLOSING, _E.FAIL): _S.FAILING,
-    (_S.FAILING, _E.COUNTED): _S.FAULT,
-    (_S.FAULT, _E.RESET): _S.IDLE,
-    (_S.FAULT, _E.CONFIGURE): _S.CONFIGURING,
-    (_S.FAULT, _E.RECONNECT): _S.OFFLINE,
+    (_S.OFFLINE, _C.CONNECTED): _S.IDLE,
+    (_S.OFFLINE, _C.CONFIGURE): _S.CONFIGURING,
+    (_S.OFFLINE, _C.FAIL): _S.FAULT,
+    (_S.IDLE, _C.CONFIGURE): _S.CONFIGURING,
+    (_S.CONFIGURING, _C.CONFIGURED): _S.IDLE,
+    (_S.CONFIGURING, _C.FAIL): _S.FAULT,
+    (_S.IDLE, _C.ARM): _S.ARMING,
+    (_S.IDLE, _C.FAIL): _S.FAULT,
+    (_S.ARMING, _C.REFUSED): _S.IDLE,
+    (_S.ARMING, _C.READY): _S.TAKING,
+    (_S.ARMING, _C.STOP): _S.STOPPING,
+    (_S.ARMING, _C.FAIL): _S.FAILING,
+    (_S.TAKING, _C.STOP): _S.STOPPING,
+    (_S.TAKING, _C.END_SENT): _S.CLOSING,
+    (_S.TAKING, _C.FAIL): _S.FAILING,
+    (_S.STOPPING, _C.STOP): _S.STOPPING,
+    (_S.STOPPING, _C.REFUSED): _S.IDLE,
+    (_S.STOPPING, _C.END_SENT): _S.CLOSING,
+    (_S.STOPPING, _C.FAIL): _S.FAILING,
+    (_S.CLOSING, _C.CLOSED): _S.IDLE,
+    (_S.CLOSING, _C.FAIL): _S.FAILING,
+    (_S.FAILING, _C.COUNTED): _S.FAULT,
+    (_S.FAULT, _C.RESET): _S.IDLE,
+    (_S.FAULT, _C.CONFIGURE): _S.CONFIGURING,
+    (_S.FAULT, _C.RECONNECT): _S.OFFLINE,
 })  # fmt: skip
 
 ACTIVE = frozenset({_S.ARMING, _S.TAKING, _S.STOPPING, _S.CLOSING, _S.FAILING})

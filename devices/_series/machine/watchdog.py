@@ -18,7 +18,7 @@ from penstock.devices._series.machine.events import Tick
 from penstock.devices._series.machine.facts import Lasting
 from penstock.devices._series.machine.left_over import RESTARTED, left_over
 from penstock.devices._series.machine.sentences import capital, remedied, sentence, warning_of
-from penstock.devices._series.machine.states import Event, SeriesState
+from penstock.devices._series.machine.states import Change, SeriesState
 from penstock.devices._series.machine.view import account_sentence, beyond_counts
 from penstock.stins.texts import plural
 
@@ -43,7 +43,7 @@ def ready(draft: Draft) -> None:
     frames = "frames until Stop" if view.unplanned else plural(view.planned, "frame")
     pushes = draft.facts.own_stream and not draft.facts.expects  # others are published to everybody
     more = f"; {UNCHECKED}" if pushes else ""
-    draft.move(Event.READY, f"Taking {frames}, {settings.trigger_mode}, {where}{more}.")
+    draft.move(Change.READY, f"Taking {frames}, {settings.trigger_mode}, {where}{more}.")
     draft.catch_up()
 
 
@@ -69,7 +69,7 @@ def _idle(draft: Draft, event: Tick) -> None:
     if draft.lasts(Lasting.BOX_IN_FAULT, state == "fault") > facts.limits.lasting:
         draft.fail(message)
     elif draft.lasts(Lasting.BOX_BUSY, state == "configuring") > facts.limits.lasting:
-        draft.move(Event.CONFIGURE, sentence(message or "The detector is being configured"))
+        draft.move(Change.CONFIGURE, sentence(message or "The detector is being configured"))
     else:
         draft.warn(waits or warning_of(status), absent)
 
@@ -125,7 +125,7 @@ def _taking(draft: Draft, event: Tick) -> None:
     elif status is not None and status.state == "idle":
         # Even if no receiver has taken the end message: it is then told over HTTP.
         draft.set(ended_alone=draft.view.state is SeriesState.TAKING)
-        draft.move(Event.END_SENT, "The last frame has been sent; the receiver is closing the file.")
+        draft.move(Change.END_SENT, "The last frame has been sent; the receiver is closing the file.")
     elif facts.streamer_lost:
         draft.warn(silence.warning(facts, draft.now))  # its last snapshot may be out of date
     elif _receiver_lives(draft) and _both_agree(draft):
@@ -229,7 +229,7 @@ def _closed(draft: Draft) -> None:
         account = f"{account_sentence(view, _where(view.filename))}{f' ({why})' if why else ''}"
         first = f"Ready. {capital(sentence(by))}" if by else "Ready."
         verdict = f"{capital(account)}: {sentence(by)}" if by else f"{capital(account)}."
-        draft.end(Event.CLOSED, f"{first} Last series: {account}.{more}", f"{verdict}{more}")
+        draft.end(Change.CLOSED, f"{first} Last series: {account}.{more}", f"{verdict}{more}")
     elif draft.lasts(Lasting.RECEIVER_OVER, True) > facts.limits.disagreement:
         draft.fail("the receiver was restarted before it had closed the file")
 
@@ -240,7 +240,7 @@ def _without_frames(draft: Draft) -> None:
         draft.fail(why)
     else:
         verdict = expected.verdict(draft.facts)
-        draft.end(Event.CLOSED, f"Ready. Last series: {verdict}", verdict)
+        draft.end(Change.CLOSED, f"Ready. Last series: {verdict}", verdict)
 
 
 def _failing(draft: Draft, event: Tick) -> None:
@@ -264,7 +264,7 @@ def _failing(draft: Draft, event: Tick) -> None:
         where = f" File: {view.filename}." if view.filename and draft.facts.begun else ""
         counts = f"{account_sentence(view).capitalize()}, {view.acquired} acquired."
         verdict = f"{capital(sentence(facts.failure))} {counts}{where}"
-        draft.end(Event.COUNTED, remedied(f"{sentence(facts.failure)} {counts}{where}"), verdict)
+        draft.end(Change.COUNTED, remedied(f"{sentence(facts.failure)} {counts}{where}"), verdict)
 
 
 def _failed(draft: Draft, event: Tick) -> None:

@@ -1,4 +1,7 @@
-"""The two values between which colours run, found from the image, and its histogram: pure functions."""
+"""The two values between which colours run, found from the image, and its histogram: pure functions.
+
+`draw` (`picture.py`) calls them in the thread "penstock-painter".
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What was taken from workers: when others have it, and which answers about it come too late."""
+"""What was taken from workers: when others have it, and which answers about it come too late.
+
+Who is lost is decided by `connections`.
+"""
 
 from __future__ import annotations
 

@@ -20,19 +20,24 @@ from penstock.devices._series.machine.machine import ROWS, handle
 from penstock.devices._series.machine.procedures import BOX, QUIET_BOX, STREAMER, Step
 from penstock.devices._series.machine.states import SeriesState
 from penstock.devices._series.machine.view import SeriesView
+from penstock.receiver.client import ReceiverUnavailable
 from penstock.stins.messages import IndexSource
 from penstock.stins.table import IllegalEvent
 from penstock.streamer.remote.client import Description, StreamerRefused, StreamerStatus
+from tests.devices._series.beamside import HeldClock, StandInReceiver
 from tests.devices._series.test_control import settings
 
 NOW = Moment(1000.0, 1.8e9)
 IDLE = StreamerStatus(state="idle", peers=1)
+STATUS = StandInReceiver(HeldClock()).snapshot()
 DESCRIPTION = Description(
     camera="StandIn", parameters=(), trigger_modes=(), limits={}, values={}, readout_time=0.0,
     index_source=IndexSource.HARDWARE_COUNTER, data_endpoint="", streamer_pid=1,
 )  # fmt: skip
 ONE_OF_EACH: list[events.Event] = [
-    events.StreamerTold(IDLE), events.StreamerTold(None), events.FormatFound(8, (2, 2), "uint16"),
+    events.StreamerTold(IDLE), events.StreamerTold(None), events.ReceiverTold(STATUS),
+    events.ReceiverTold(ReceiverUnavailable("away")), events.Withdrawn(STATUS),
+    events.FormatFound(8, (2, 2), "uint16"),
     events.Connecting(), events.Connected(DESCRIPTION, IDLE), events.NotConnected("no such port"),
     events.Tick(), events.Arm(settings(3), "ascan"), events.CallerGone(), events.Trigger(1),
     events.TriggerRefused(0), events.Stop(), events.Abort(), events.ProcessEnds("its end"),
@@ -64,9 +69,7 @@ def test_an_event_has_a_row_or_raises_and_changes_nothing(state: SeriesState, ev
 
 def test_each_kind_of_event_is_in_the_table() -> None:
     kinds = {kind for _, kind in ROWS}
-    assert kinds == {each for each in vars(events).values() if isinstance(each, type)} & {
-        *events.Event.__subclasses__()
-    }
+    assert kinds == set(events.Event.__subclasses__()) == {type(each) for each in ONE_OF_EACH}
 
 
 def run(before: Facts, *happened: events.Event) -> tuple[Facts, list[Any]]:

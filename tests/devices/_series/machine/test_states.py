@@ -12,7 +12,7 @@ from penstock.devices._series.machine.states import (
     RECEIVER_TANGO_STATE,
     TABLE,
     TANGO_STATE,
-    Event,
+    Change,
     SeriesState,
 )  # fmt: skip
 from penstock.receiver.process.states import State as ReceiverState
@@ -34,7 +34,7 @@ def test_no_series_looks_finished_before_it_is() -> None:
 
 
 @pytest.mark.parametrize(
-    "pair", [p for p in itertools.product(SeriesState, Event) if p not in TABLE], ids=str
+    "pair", [p for p in itertools.product(SeriesState, Change) if p not in TABLE], ids=str
 )
 def test_what_the_table_does_not_have_is_refused(pair: tuple[SeriesState, Event]) -> None:
     with pytest.raises(IllegalEvent):
