@@ -36,7 +36,7 @@ def test_no_series_looks_finished_before_it_is() -> None:
 @pytest.mark.parametrize(
     "pair", [p for p in itertools.product(SeriesState, Change) if p not in TABLE], ids=str
 )
-def test_what_the_table_does_not_have_is_refused(pair: tuple[SeriesState, Event]) -> None:
+def test_what_the_table_does_not_have_is_refused(pair: tuple[SeriesState, Change]) -> None:
     with pytest.raises(IllegalEvent):
         TABLE.after(*pair)
 
