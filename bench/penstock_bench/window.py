@@ -25,6 +25,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, nullcontext
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -162,23 +163,32 @@ def results(bench: Bench, load: Frames) -> Turns:
 
 def _processed(receiver: Receiver, pipeline: Pipeline, series: Frames, look: Callable[[], Turn]) -> Turn:
     spent, began = since(pipeline.seconds), time.monotonic()
+    seen, over = list[tuple[float, int]](), threading.Event()
+
+    def count() -> None:
+        while not over.wait(LOOK):
+            seen.append((time.monotonic(), pipeline.done()))
+
     with ThreadPoolExecutor(1) as beside:
-        with receiver.taking(series):
-            rate = beside.submit(_rate, pipeline, series.count)
-            turn = look()
-        pipeline.over(series.count)
+        counting = beside.submit(count)
+        try:
+            with receiver.taking(series):
+                turn = look()
+            pipeline.over(series.count)
+        finally:
+            over.set()
+        counting.result()
         found, share = spent(), 100 / (time.monotonic() - began)
     ours = per_frame({name: found[name] for name in ("distributor", "workers")}, series.count)
     http = {"HTTP process, % of a core": share * found["pipeline's HTTP"]}
-    return {"frames done/s": rate.result()} | ours | http | turn
+    return {"frames done/s": _rate(seen)} | ours | http | turn
 
 
-def _rate(pipeline: Pipeline, frames: int) -> float:
-    """Return how many frames are done per second, from the first to the last."""
-    look, what = lambda: (time.monotonic(), pipeline.done()), f"{frames} frames are not done"
-    began, first = poll(look, lambda seen: seen[1] > 0, what, pause=LOOK)
-    ended, last = poll(look, lambda seen: seen[1] >= frames, what, 2 * DEADLINE, pause=LOOK)
-    return float((last - first) / (ended - began)) if ended > began else 0.0
+def _rate(seen: list[tuple[float, int]]) -> float:
+    """Return how many frames are done per second, from the first look at which there are more to the last."""
+    growing = [now for (_, last), now in pairwise([(0.0, 0), *seen]) if now[1] > last]
+    (first, least), (last, most) = growing[0], growing[-1]
+    return (most - least) / (last - first) if last > first else 0.0
 
 
 def _look_at(pipeline: Pipeline, seconds: float) -> Turn:
