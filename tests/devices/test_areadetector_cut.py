@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 
@@ -10,9 +11,10 @@ import pytest
 from penstock.beamline.stage import json_line
 from penstock.devices.areadetector import AreaDetector
 from penstock.hosts.child import PENSTOCK, Child
+from penstock.streamer.camera.driver import Refused
 from penstock.streamer.camera.settings import TriggerMode
 from tests.network import Switch, unavailable
-from tests.streamer.rig import Rig
+from tests.streamer.rig import DEADLINE, Rig, done, settings
 
 pytestmark = pytest.mark.slow
 
@@ -55,6 +57,20 @@ def test_an_ioc_that_is_cut_off_is_a_fault_within_ten_seconds_and_the_next_serie
     switch.mend(IOC)
     rig.receive_series()
     rig.engine.reset()
+    _until_it_answers(rig)
     rig.arm(n_triggers=3, exposure_time=0.001)
     assert [frame.image.frame for frame in rig.receive_series()[1]] == [0, 1, 2]
     rig.until_state("idle")
+
+
+def _until_it_answers(rig: Rig) -> None:
+    """Prepare series until one is not refused: the network may need seconds to find its way again."""
+    end = time.monotonic() + 3 * DEADLINE
+    while True:
+        try:
+            done(rig.engine.prepare(settings()))
+        except Refused as refused:  # each has waited for the IOC
+            if "no answer from" not in str(refused) or time.monotonic() > end:
+                raise
+        else:
+            return
