@@ -7,6 +7,7 @@ import statistics
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from penstock.stins.texts import plural
 from penstock_bench.results import Group, median_error
 
 
@@ -84,9 +85,10 @@ BARS = (
     Bar("latency", "RAM disk", "last frame → ON, ms", most=200.0),
     Bar("latency", "disk, synced", "last frame → ON, less its sync, ms", most=200.0),
     # 20 MB has no bar: a frame costs the loop as much as one of 2 MB, and the rate is a tenth.
-    *(Bar("loop", f"{files} files, {sockets}", "loop, µs", "live, 1 socket" if kb else f"live, {sockets}",
-          most=1.4 if kb else 1.15, load="200 kB" if kb else "2 MB")
-      for kb in (True, False) for files in (2, 4) for sockets in ("1 socket", "2 sockets", "4 sockets")),
+    *(Bar(f"loop-{n}", f"{files} files, {plural(n, 'socket')}", "loop, µs",
+          "live, 1 socket" if kb else f"live, {plural(n, 'socket')}", most=1.4 if kb else 1.15,
+          load="200 kB" if kb else "2 MB")
+      for kb in (True, False) for files in (2, 4) for n in (1, 2, 4)),
     # With 16 cores and more: GB/s of the receiver, and what is enough: see `cores.judged`.
     *(Bar("cores", f"judged: {what}", "of enough", least=1.0)
       for what in ("4 or 6 files", "2 modules", "4 modules", "live, 4 sockets")),

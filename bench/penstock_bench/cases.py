@@ -125,8 +125,10 @@ PAGE = (
 
 CASES = (
     *PAGE,
-    Case("loop", "what a frame costs the receiver's loop with several files, beside the same live",
-         "loop:loop", [KB_200.of(4_000), MB_2.of(600), MB_20.of(60)], 3, "live, 1 socket", "loop, µs"),
+    *(Case(f"loop-{sockets}", "what a frame costs the receiver's loop with several files, beside live",
+           "loop:loop", [KB_200.of(16_000), MB_2.of(2_400), MB_20.of(60)], 15, "live, 1 socket", "loop, µs",
+           options={"sockets": sockets})
+      for sockets in (1, 2, 4)),
     Case("cores", "one receiver on many cores, of 1 to 6 files, of modules and live, beside a C program",
          "cores:cores", SIZES[1:], 3),
     Case("viewer", "what a viewer costs the data path, of frames of 4 million pixels",

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from functools import partial
-from itertools import product
 from pathlib import Path
 
 import msgspec
@@ -25,14 +24,19 @@ from penstock_bench.unwritten import COMMAND, Series
 
 FLUSH_SECONDS = 1.0
 """Between two flushes: the default of `flush_seconds`."""
-TAKERS = tuple(product((0, 2, 4), (1, 2, 4)))
-"""Files, 0 for live; and sockets, with as many of ZeroMQ's threads."""
+FILES = (0, 2, 4)
+"""0: live."""
 
 
-def loop(bench: Bench, frames: Frames, takers: tuple[tuple[int, int], ...] = TAKERS) -> Turns:
-    """Let receivers with so many files and sockets take the same series, without pixels in their files."""
+def loop(bench: Bench, frames: Frames) -> Turns:
+    """Let receivers with so many files take the same series, without pixels in their files, and one with a
+    single socket live. There are no more at a time than are compared: each has some thirty threads."""
+    sockets = bench.options["sockets"]
     with ExitStack() as processes:
-        made = {name(*each): _taker(bench.folder, frames, *each, processes) for each in takers}
+        made = {
+            name(*each): _taker(bench.folder, frames, *each, processes)
+            for each in dict.fromkeys([(0, 1), *((files, sockets) for files in FILES)])
+        }
         return bench.in_turn(made, warm_up=1)
 
 

@@ -37,7 +37,7 @@ def test_the_first_frames_and_the_flushes_are_not_counted() -> None:
 @pytest.mark.slow
 def test_a_comparison_writes_no_pixels_and_counts_all_frames(tmp_path: Path) -> None:
     frames = Frames(name="200 kB", shape=(250, 400), count=200)
-    turns = loop(Bench(folder=tmp_path), frames, ((0, 2), (2, 2)))
-    assert list(turns) == ["live, 2 sockets", "2 files, 2 sockets"]
+    turns = loop(Bench(folder=tmp_path, options={"sockets": 2}), frames)
+    assert list(turns) == ["live, 1 socket", "live, 2 sockets", "2 files, 2 sockets", "4 files, 2 sockets"]
     assert all(turn["loop, µs"] > 0 for (turn,) in turns.values())
     assert not list(tmp_path.glob("*.h5")) and not list(tmp_path.glob("*.yaml"))
