@@ -58,7 +58,8 @@ def main() -> None:
         detector = tango.DeviceProxy(line.detector)
         detector.PhotonFlux = 5e6
         line.take(40, lambda written: None)
-        window = open_window(Options(devices=(line.detector,), size=SIZE), None, Fleet())
+        fleet = Fleet()
+        window = open_window(Options(devices=(line.detector,), size=SIZE), None, fleet)
         window.show()
         (panel,) = window.panels()
         until(lambda: panel.view().check is not None)
@@ -78,6 +79,7 @@ def main() -> None:
         process_events(0.3)
         save(window, "panel-running")
         window.tabs.setCurrentIndex(0)
+        until(lambda: {row.state for row in fleet.rows()} == {"RUNNING"})
         process_events()
         save(window, "fleet")
         detector.Stop()
