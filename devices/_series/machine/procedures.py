@@ -1,7 +1,8 @@
 """The order of Arm, as tables: its steps, and what undoes them if one is refused.
 
-A detector of several units would have the rows of each unit one after the other, and those of the receiver
-once: a row is then a step and its unit, and `arm_steps` has a streamer for each.
+A detector of several control units would have the rows of each one after the other, and those of the
+receiver once: a row is then a step and its unit. What is single today, and would be one per unit: the
+streamer of `ArmCall` and of `SeriesControl`, its last status in `Facts`, and the verdict of `silence`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from enum import Enum, auto
 
 
 class Step(Enum):
-    """A call of the streamer or the receiver; `effects` makes it."""
+    """A call of the streamer or the receiver; `arm_steps` makes it."""
 
     PREPARE = auto()
     """The streamer sets up the camera, or the box, for the series."""

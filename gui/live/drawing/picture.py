@@ -1,4 +1,4 @@
-"""What is in sight of a frame, in colours: pure functions, for a thread beside the window's."""
+"""What is in sight of a frame, in colours: pure functions, for `ImagePlot`'s thread "penstock-painter"."""
 
 from __future__ import annotations
 
