@@ -6,6 +6,7 @@ when its server is started.
 
 from __future__ import annotations
 
+import difflib
 import ipaddress
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -119,7 +120,9 @@ def _class_of(device: PlannedDevice, warnings: list[str]) -> Kind | None:
     try:
         classes = {kind.__name__.lower(): kind for kind in server_classes(server)}
     except UnknownCamera:
-        why = f"this installation has no server {server} (it has {', '.join(server_names())})"
+        near = difflib.get_close_matches(server, server_names(), 1, 0.75)
+        meant = f"; did you mean {near[0]}?" if near else f" (it has {', '.join(server_names())})"
+        why = f"this installation has no server {server}{meant}"
     except CameraFileError as error:
         why = str(error)
     else:

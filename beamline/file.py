@@ -79,7 +79,9 @@ def load(path: Path) -> BeamlineFile:
         raise BeamlineFileError(path, ["it is nested too deeply for a list of devices"]) from error
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
-        raise BeamlineFileError(path, [f"it is not JSON: {error.msg} at {where}"]) from error
+        raise BeamlineFileError(
+            path, [f"it is not JSON, as dsconfig writes it: {error.msg} at {where}"]
+        ) from error
     except _DuplicateKey as error:
         raise BeamlineFileError(path, [f'the key "{error}" occurs twice in one object']) from error
     reading = _Reading()

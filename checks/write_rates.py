@@ -121,10 +121,11 @@ def several_files(
     value = ", ".join(f"{count}: {_text(rate)}" for count, rate in rates.items()) + " GB/s"
     if files == 1:
         return Finding("several files", value, "good", "one file is as fast as several")
+    few = f"; this one has {cores.usable()}: keep one file" if cores.usable() < cores.needed(2) else ""
     return Finding(
         "several files", value, "note",
-        f"set files: {files} in the receiver's entry, if the writing holds series up and the host has "
-        f"{cores.needed(files)} cores",
+        f"set files: {files} in the receiver's entry, if the writing holds series up and its host has "
+        f"{cores.needed(files)} cores{few}",
     )  # fmt: skip
 
 

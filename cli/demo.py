@@ -135,7 +135,11 @@ def _take(demonstration: Demonstration, frames: int, console: Console) -> Outcom
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console) as progress:
         bar = progress.add_task("frames written", total=frames)
-        return demonstration.take(frames, lambda written: progress.update(bar, completed=written))
+        try:
+            return demonstration.take(frames, lambda written: progress.update(bar, completed=written))
+        except KeyboardInterrupt:
+            console.print(f"stopped: penstock check {demonstration.folder}/*.h5 says what was taken")
+            raise
 
 
 def _report(outcome: Outcome, console: Console, *, at_panel: bool, same: str) -> None:

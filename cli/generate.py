@@ -206,7 +206,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         emit(report)
     else:
-        print(_sentence(report), flush=True)
+        print(_sentence(report, args.filename), flush=True)
     if report.reason == DIED:
         os.kill(os.getpid(), signal.SIGKILL)
     if signal.SIGINT in signals:
@@ -334,7 +334,7 @@ def _await_peers(push: PushSocket, args: argparse.Namespace, signals: list[int])
             )
 
 
-def _sentence(report: Report) -> str:
+def _sentence(report: Report, filename: str) -> str:
     counts = {kind: sum(len(getattr(log, kind)) for log in report.faults) for kind in FAULTS}
     faults = ", ".join(f"{kind.replace('_', ' ')} {count}" for kind, count in counts.items() if count)
     return (
@@ -342,6 +342,7 @@ def _sentence(report: Report) -> str:
         f"{report.rate:,.0f} frames/s, "
         f"{report.megabytes_per_second:,.0f} MB/s, {report.cpu_microseconds_per_frame:.1f} µs CPU per frame"
         + (f"; faults as requested: {faults}" if faults else "")
+        + (f". What of it is in {filename} says penstock status" if filename else "")
     )
 
 

@@ -111,6 +111,10 @@ def _summary(plan: Plan, write: bool) -> str:
 def _next_step(server: str, runs: bool) -> str:
     if runs:
         return f"{server} is running: restart it, or send Init to its devices to have changed properties read"
+    from penstock.devices._server.server import server_names
+
+    if server.partition("/")[0].lower() not in map(str.lower, server_names()):
+        return f"{server} can only be started where its camera is installed: this installation has none of it"
     return f"start it with: penstock device {server.replace('/', ' ')}"
 
 

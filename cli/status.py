@@ -6,7 +6,7 @@ Examples:
   penstock status --wait                      once the running series, or the first one, has ended
   penstock status --wait --timeout 60         the same, for a minute at most
   penstock status --json | jq .counts         everything that GET /status returns
-  penstock status http://127.0.0.1:5200       the bridge to EPICS clients at this address
+  penstock status http://127.0.0.1:5100       the pipeline or the bridge to EPICS clients at this address
   penstock status --pipeline                  the pipeline of live processing at http://127.0.0.1:5100
   penstock status --pipeline spots.yaml       the one of this file
   penstock status eiger-1 --pipeline          the one behind this receiver, whose forward entry has its page
@@ -34,6 +34,7 @@ with a device is UNKNOWN.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import math
 import shlex
 import sys
@@ -49,7 +50,6 @@ from penstock.stins.errors import UserError
 from penstock.stins.texts import counted, plural
 
 if TYPE_CHECKING:
-    from penstock.bridges.epics.models import Status as BridgeStatus
     from penstock.receiver.client import ReceiverClient
     from penstock.receiver.models import Connection, Status
 
@@ -81,16 +81,23 @@ def run(args: argparse.Namespace) -> int:
     """Ask the receiver and print its state; return the exit status."""
     if args.all:
         return _all(args)
+    if args.receiver.endswith((".yaml", ".yml")):
+        args.pipeline = args.receiver
     if args.pipeline is not None:
-        from penstock.cli._status.pipeline import run
-
-        return run(args)
+        return _pipeline(args)
 
     client = receiver_client(args)
-    if (bridge := _bridge(client)) is not None:
+    if _is_another(client):
+        from penstock.bridges.epics.client import read_status
         from penstock.cli._status.bridge import show
+        from penstock.processing.client import NoAnswer, what_answers
 
-        return show(args, bridge)
+        if (bridge := read_status(client.url)) is not None:
+            return show(args, bridge)
+        with contextlib.suppress(NoAnswer):
+            if what_answers(client.url) == "pipeline":
+                args.pipeline = client.url
+                return _pipeline(args)
     due = time.monotonic() + args.timeout
     late = False
     status = client.status()
@@ -106,20 +113,22 @@ def run(args: argparse.Namespace) -> int:
     return 1 if ill else 0
 
 
-def _bridge(client: ReceiverClient) -> BridgeStatus | None:
-    """Return the status of a bridge that is at the address in place of a receiver."""
-    from penstock.bridges.epics.client import read_status
+def _pipeline(args: argparse.Namespace) -> int:
+    from penstock.cli._status.pipeline import run
+
+    return run(args)
+
+
+def _is_another(client: ReceiverClient) -> bool:
+    """Return whether something else is at the address in place of a receiver."""
     from penstock.receiver.client import ReceiverRefused, ReceiverUnavailable
 
     try:
-        if client.status().detector:
-            return None
+        return not client.status().detector
     except ReceiverUnavailable as error:
-        if not error.foreign:
-            return None
+        return error.foreign
     except ReceiverRefused:
-        return None
-    return read_status(client.url)
+        return False
 
 
 def _all(args: argparse.Namespace) -> int:

@@ -21,6 +21,8 @@ from penstock.stins.errors import UserError
 T = TypeVar("T", bound=Any)
 MOST_PORT = 65535
 """The highest port."""
+RECEIVERS = "receivers"
+"""The first key of a receivers' configuration, which is often given in place of a service's own file."""
 
 
 class ConfigFileError(UserError):
@@ -81,6 +83,11 @@ class FileKind(Generic[T]):
             raw = yaml_text.read_file(path, f"give the file of a {self.service}, such as {self.example}")
         except ValueError as error:
             raise self.error(str(error)) from error
+        if isinstance(raw, dict) and RECEIVERS in raw:
+            raise self.error(
+                f"{path} is the configuration of receivers; give the file of a {self.service}, such as "
+                f"{self.example}, or the name of one of them with --config {path}"
+            )
         if not isinstance(raw, dict):
             raise self.error(f"{path}: a {self.service} has lines of KEY: VALUE, such as {self.line}")
         return raw

@@ -119,7 +119,11 @@ def _converted(what: str, value: Any, wanted: Any) -> Any:
         # Text may stand for a number, as from a command line; nothing else is converted.
         return msgspec.convert(value, wanted, strict=not isinstance(value, str))
     except msgspec.ValidationError as error:
-        raise ParameterError(f"{what} is {value!r:.60}; it has to be {_written(wanted)} ({error})") from error
+        if typing.get_origin(wanted) is typing.Literal:
+            needed = f"one of {', '.join(map(str, typing.get_args(wanted)))}"
+        else:
+            needed = f"{_written(wanted)} ({error})"
+        raise ParameterError(f"{what} is {value!r:.60}; it has to be {needed}") from error
 
 
 def _written(wanted: Any) -> str:

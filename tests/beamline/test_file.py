@@ -188,9 +188,11 @@ def test_what_this_installation_does_not_know_is_a_warning() -> None:
     findings = check([
         device("a/b/1", "Motor/lab", "Motor"), device("a/b/2", kind="Motor"), device("a/b/3", BufferMB="1"),
         device("a/b/4", "Simulator/x", __SubDevices="dserver/Simulator/x"),
+        device("a/b/5", "Simulatr/x", "Simulatr"),
     ])  # fmt: skip
     assert not findings.refusals
-    server, kind, prop, port = findings.warnings
+    server, kind, prop, port, misspelt = findings.warnings
+    assert "no server Simulatr; did you mean Simulator?" in misspelt
     assert server.startswith(
         f"a/b/1: this installation has no server Motor (it has {', '.join(server_names())})"
     )

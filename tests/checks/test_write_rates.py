@@ -11,6 +11,7 @@ import pytest
 
 from penstock.checks import write_rates
 from penstock.checks.write_rates import BLOCK, fewest, several_files, shares
+from penstock.receiver.config import cores
 
 
 @pytest.mark.parametrize(
@@ -89,17 +90,21 @@ def test_several_files_are_written_by_threads_of_their_own_in_turns_and_removed(
 
 
 @pytest.mark.parametrize(
-    ("rates", "value", "meaning"),
+    ("here", "rates", "value", "meaning"),
     [
-        ([1.9, 3.6, 1.7, 3.8, 9.9, 0.1], "1: 1.9, 2: 3.6 GB/s",
-         "set files: 2 in the receiver's entry, if the writing holds series up and the host has 6 cores"),
-        ([0.055, 0.05, 0.054, 0.052, 0.056, 0.051], "1: 0.055, 2: 0.051 GB/s",
+        (8, [1.9, 3.6, 1.7, 3.8, 9.9, 0.1], "1: 1.9, 2: 3.6 GB/s",
+         "set files: 2 in the receiver's entry, if the writing holds series up and its host has 6 cores"),
+        (2, [1.9, 3.6, 1.7, 3.8, 9.9, 0.1], "1: 1.9, 2: 3.6 GB/s",
+         "set files: 2 in the receiver's entry, if the writing holds series up and its host has 6 cores; "
+         "this one has 2: keep one file"),
+        (2, [0.055, 0.05, 0.054, 0.052, 0.056, 0.051], "1: 0.055, 2: 0.051 GB/s",
          "one file is as fast as several"),
     ],
 )  # fmt: skip
 def test_the_median_of_three_rounds_counts(
-    rates: list[float], value: str, meaning: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    here: int, rates: list[float], value: str, meaning: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(cores, "usable", lambda: here)
     monkeypatch.setattr(write_rates, "_rate", lambda *_: rates.pop(0))
     finding = several_files(tmp_path, 8 * BLOCK)
     assert (finding.value, finding.meaning) == (value, meaning)

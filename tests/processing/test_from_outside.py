@@ -185,3 +185,6 @@ def test_what_leads_to_no_pipeline_is_one_sentence(
     (tmp_path / "spots.yaml").write_text("processor: spots.py:Spots\nhttp: 127.0.0.1:0\n")
     assert main(["status", "--pipeline", str(tmp_path / "spots.yaml")]) == 2
     assert "take any free port: give the address that it has printed" in capsys.readouterr().err
+    (tmp_path / "beamline.yaml").write_text("receivers: {}")
+    assert main(["status", str(tmp_path / "beamline.yaml")]) == 2
+    assert "is the configuration of receivers; give the file of a pipeline" in capsys.readouterr().err

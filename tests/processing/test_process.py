@@ -144,7 +144,7 @@ def test_a_class_runs_on_every_frame_and_its_results_are_asked_for_over_http(
         changed = made.client.change({"threshold": 5})
         assert changed.taken and len(changed.acknowledged) == 2
 
-        assert main(["status", "--pipeline", made.client.url]) == 0
+        assert main(["status", made.client.url]) == 0  # what it is need not be said
         said = capsys.readouterr().out
         assert f"{raw}, all done\n    50 frames: 50 done\n    results: {receiver.root}/a.spots.h5" in said
         assert "threshold = 5 (version 2, from frame" in said and "\n  2 workers\n" in said

@@ -65,7 +65,7 @@ def test_text_stands_for_a_number_as_from_a_command_line() -> None:
     [
         ({"threshold": True}, "parameter threshold of Spots is True; it has to be int"),
         ({"threshold": None}, "parameter threshold of Spots is None; it has to be int"),
-        ({"method": "mean"}, "parameter method of Spots is 'mean'; it has to be Literal"),
+        ({"method": "mean"}, "parameter method of Spots is 'mean'; it has to be one of max, sum"),
         (
             {"box": [1, 2, 3]},
             r"box of Spots is \[1, 2, 3\]; it has to be tuple\[int, int\] \| None",
