@@ -46,7 +46,7 @@ KNOWN_KEYS: Mapping[str, str] = {
     "source.probe": "x-ray, electron, neutron",
     "source.mode": "Single Bunch, Multi Bunch",
 }
-"""What each known key takes: text, a number with its unit, or one of these texts. A point leads into an object."""
+"""What each takes: text, a number with its unit, or one of these texts. A point leads into an object."""
 OBJECTS = frozenset({"sample", "user", "source"})
 """Keys that may be a name, or an object with a name and more."""
 FIELDS: Mapping[str, tuple[str, ...]] = {

@@ -1,7 +1,7 @@
 """The next file: a name with a number, which goes up with each series, and the first that is free.
 
-A numbered name is "scan_####.h5" and a number; the device's DestinationFilename is the one truth. The receiver
-is asked for the first that is free, since it sees the disk.
+A numbered name is "scan_####.h5" and a number; the device's DestinationFilename is the one truth. The
+receiver is asked for the first that is free, since it sees the disk.
 """
 
 from __future__ import annotations

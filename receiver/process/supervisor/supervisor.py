@@ -23,19 +23,17 @@ from penstock.receiver.files.recovery import recover
 from penstock.receiver.files.recovery.journal import Journal
 from penstock.receiver.files.recovery.recover import SeriesLeft
 from penstock.receiver.live import last_frame
-from penstock.receiver.live.frame_refusal import FrameRefused
-from penstock.receiver.live.request import FrameAnswer, Request
+from penstock.receiver.live.request import FrameAnswer, FrameRefused, Request
 from penstock.receiver.live.requested_frame import SHARE
 from penstock.receiver.models import Ending, PastSeries, SeriesCheck, SeriesCheckResult, Status
 from penstock.receiver.process.history import History
 from penstock.receiver.process.link import Command, Setup, Snapshot
 from penstock.receiver.process.stage_times import Measures
-from penstock.receiver.process.supervisor import expecting, series_check
+from penstock.receiver.process.supervisor import series_check
 from penstock.receiver.process.supervisor.chosen_regions import KeptRegions
 from penstock.receiver.process.supervisor.folders import DataRoot
 from penstock.receiver.process.supervisor.free_space import FreeSpace
-from penstock.receiver.process.supervisor.receiver_lock import ReceiverLock
-from penstock.receiver.process.supervisor.waiting import Waiting
+from penstock.receiver.process.supervisor.receiver_lock import ReceiverLock, Waiting
 from penstock.receiver.regions import memory
 from penstock.receiver.series.running_series import MAX_REASON
 from penstock.service.child import Child
@@ -295,7 +293,7 @@ class Supervisor(Parent[Snapshot]):
         Raises:
             Refused: it could not be taken, or its stream has start messages; the sentence says why.
         """
-        expecting.check(self.name, self.config, part)
+        series_check.check_expected(self.name, self.config, part)
         question = SeriesCheck(
             filename=part.filename, frames=part.frames or None, overwrite=part.overwrite, series=part.arm
         )
