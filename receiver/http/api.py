@@ -47,8 +47,7 @@ from penstock.receiver.models import (
 from penstock.receiver.process.history import KEPT
 from penstock.receiver.process.supervisor.supervisor import Supervisor
 from penstock.service import assets, web
-from penstock.service.models import Health
-from penstock.service.refusal import Refused
+from penstock.service.models import Health, Refused
 from penstock.service.web import MAX_WAIT, Absent
 from penstock.stins.messages import MAX_NAME
 from penstock.stins.texts import quoted

@@ -25,7 +25,7 @@ import msgspec
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.files.recovery.journal import FOLDER, state_folder
 from penstock.receiver.files.stores.disk.file_locks import NO_LOCKS
-from penstock.service.refusal import Refused
+from penstock.service.models import Refused
 
 NOT_OURS = (errno.EACCES, errno.EPERM, errno.EROFS)
 """Errors of a file or folder that this user may not write."""

@@ -18,7 +18,7 @@ from penstock.receiver.transforms.steps.chain import Chain
 from penstock.receiver.transforms.steps.format import Format, TransformConfigError
 from penstock.receiver.transforms.steps.orientation import does
 from penstock.service.datagrams import LONGEST
-from penstock.service.refusal import Refused
+from penstock.service.models import Refused
 from penstock.stins.errors import BlobError
 from penstock.stins.user_part import UserPart
 

@@ -37,9 +37,8 @@ from penstock.receiver.process.supervisor.receiver_lock import ReceiverLock, Wai
 from penstock.receiver.regions import memory
 from penstock.receiver.series.running_series import MAX_REASON
 from penstock.service.child import Child
-from penstock.service.models import Health
+from penstock.service.models import Health, Refused
 from penstock.service.parent import Parent
-from penstock.service.refusal import Refused
 from penstock.stins.texts import quoted
 from penstock.stins.user_part import UserPart
 

@@ -35,7 +35,7 @@ from penstock.gui.live.results.sources.snapshot import OverFrames, Page, Snapsho
 from penstock.gui.live.results.steps import Progress
 from penstock.processing.client import Rows
 from penstock.processing.models import Counts, Result, Series, Status
-from penstock.processing.results.beyond import Beyond
+from penstock.processing.results.rows import Beyond
 from penstock.receiver.client import LastFrame
 from penstock.receiver.validity.pixels import Flag
 from tests.gui.live.result_files import Written
