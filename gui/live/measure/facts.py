@@ -10,7 +10,7 @@ import numpy.typing as npt
 from silx.gui import qt
 
 from penstock.gui.background import later
-from penstock.gui.live.measure.beam.turned import NOT_ASKED, Step, Turned
+from penstock.gui.live.measure.beam.geometry import NOT_ASKED, Step, Turned
 from penstock.gui.live.sources.source import Away, Refused, Source
 from penstock.gui.live.threads import Worker
 from penstock.receiver.client import LastFrame

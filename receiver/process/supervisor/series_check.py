@@ -1,11 +1,8 @@
-"""The check whether a receiver could take a series now, which Arm asks for before anything is set up; and the
-one of a series that it is told to expect, since its stream has no start message."""
+"""The check whether a receiver could take a series now, which Arm asks for before anything is set up."""
 
 from __future__ import annotations
 
 from pathlib import Path
-
-import msgspec
 
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.files import names, storage
@@ -13,14 +10,11 @@ from penstock.receiver.files.contents import nexus
 from penstock.receiver.files.refusals import StorageError
 from penstock.receiver.models import SeriesCheck, SeriesCheckResult, Status
 from penstock.receiver.process import memory, transform_files
-from penstock.receiver.sources import KINDS
 from penstock.receiver.transforms.steps.chain import Chain
 from penstock.receiver.transforms.steps.format import Format, TransformConfigError
 from penstock.receiver.transforms.steps.orientation import does
-from penstock.service.datagrams import LONGEST
 from penstock.service.models import Refused
 from penstock.stins.errors import BlobError
-from penstock.stins.user_part import UserPart
 
 
 def check(name: str, config: ReceiverConfig, status: Status, series: SeriesCheck) -> SeriesCheckResult:
@@ -155,31 +149,4 @@ def _check_connections(name: str, status: Status, endpoint: str | None) -> None:
             "not_connected",
             f"receiver {name} is not connected to a streamer (it looks for {wanted}, "
             f"the streamer is at {endpoint}); compare the addresses",
-        )
-
-
-MOST_BYTES = LONGEST // 2
-"""Most bytes of a plan with its metadata: it goes to the data process in one message, with room to spare."""
-
-
-def check_expected(name: str, config: ReceiverConfig, part: UserPart) -> None:
-    """Check that the series has to be announced, and can be.
-
-    Raises:
-        Refused: its stream has start messages, or its metadata is too long.
-    """
-    kind = config.source.type
-    if not KINDS[kind].expects:
-        without = ", ".join(name for name, each in KINDS.items() if each.expects)
-        raise Refused(
-            "not_expected",
-            f"receiver {name} takes a stream of type {kind}, whose start messages announce each series; only "
-            f"series of {without} are announced here",
-        )
-    nbytes = len(msgspec.json.encode(part))
-    if nbytes > MOST_BYTES:
-        raise Refused(
-            "too_much_metadata",
-            f"the plan of this series has {nbytes} bytes with its metadata, and receiver {name} takes "
-            f"{MOST_BYTES} for a series without start message; shorten Metadata",
         )

@@ -29,7 +29,7 @@ from penstock.receiver.models import Ending, PastSeries, SeriesCheck, SeriesChec
 from penstock.receiver.process.history import History
 from penstock.receiver.process.link import Command, Setup, Snapshot
 from penstock.receiver.process.stage_times import Measures
-from penstock.receiver.process.supervisor import series_check
+from penstock.receiver.process.supervisor import expecting, series_check
 from penstock.receiver.process.supervisor.chosen_regions import KeptRegions
 from penstock.receiver.process.supervisor.folders import DataRoot
 from penstock.receiver.process.supervisor.free_space import FreeSpace
@@ -292,7 +292,7 @@ class Supervisor(Parent[Snapshot]):
         Raises:
             Refused: it could not be taken, or its stream has start messages; the sentence says why.
         """
-        series_check.check_expected(self.name, self.config, part)
+        expecting.check(self.name, self.config, part)
         question = SeriesCheck(
             filename=part.filename, frames=part.frames or None, overwrite=part.overwrite, series=part.arm
         )
