@@ -11,8 +11,7 @@ from penstock.cluster.deployment import Deployment
 from penstock.cluster.kubernetes import Deployments
 from penstock.cluster.models import Status
 from penstock.cluster.parts import AnyPart, ProgramPart, WorkersPart, pipeline, receiver
-from penstock.service.models import Health
-from penstock.service.refusal import Refused
+from penstock.service.models import Health, Refused
 from penstock.service.threads import Threads
 
 VERSION = version("penstock")

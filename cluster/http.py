@@ -18,8 +18,8 @@ from penstock.cluster.control import Control
 from penstock.cluster.kubernetes import KubernetesRefused
 from penstock.cluster.models import Status
 from penstock.service import assets, web
+from penstock.service.models import Refused
 from penstock.service.prometheus import Moment
-from penstock.service.refusal import Refused
 from penstock.service.versions import Versions
 
 ASSETS = assets.of("penstock.cluster", "control", "control.js", "control.css")

@@ -10,7 +10,7 @@ import msgspec
 import urllib3
 
 from penstock.cluster.config import KubernetesConfig
-from penstock.service.refusal import Refused
+from penstock.service.models import Refused
 
 TIMEOUT = 5.0
 """Seconds in which the API server has to answer."""

@@ -7,11 +7,10 @@ from collections.abc import Mapping
 import msgspec
 
 from penstock.codecs import bslz4
-from penstock.devices._camserver import modes, space
+from penstock.devices._camserver import modes
 from penstock.devices._camserver import parameters as keys
 from penstock.devices._camserver.client import IDLE, Camserver
-from penstock.devices._camserver.configuring import configure
-from penstock.devices._camserver.counting import Counting
+from penstock.devices._camserver.configuring import Counting, Space, configure
 from penstock.devices._camserver.light import BUSY, Light
 from penstock.devices._camserver.modes import Plan
 from penstock.devices._camserver.readings import Readings
@@ -55,7 +54,7 @@ class Pilatus(StreamingDetector):
         self._camserver = Camserver(host, int(unit["Port"]))
         self._light = Light(keys.light_address(str(unit["LightStreamer"]), host))
         self._readings = Readings(self._camserver, lambda: self._series is None)
-        self._space = space.Space(float(unit["BytesPerPixel"]))
+        self._space = Space(float(unit["BytesPerPixel"]))
         self._counting = Counting()
         self._trimmed: dict[str, Value] = {}
         self._local = {p.name: p.default for p in keys.LOCAL}

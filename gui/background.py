@@ -1,4 +1,4 @@
-"""Calls that wait for a network or a disk, outside the window's thread; their results are delivered in it."""
+"""Calls that are made later, in the window's thread: after a time, or with what a network or a disk said."""
 
 from __future__ import annotations
 
@@ -7,6 +7,21 @@ from collections.abc import Callable
 from typing import Any
 
 from silx.gui import qt
+
+
+def later(call: Callable[[], object], parent: qt.QObject, milliseconds: int = 0) -> qt.QTimer:
+    """Return a timer that makes one call so long after its `start`; starting it again puts the call off.
+
+    Args:
+        call: what is called.
+        parent: object with which the timer ends.
+        milliseconds: until then, where `start` is not told another time.
+    """
+    timer = qt.QTimer(parent)
+    timer.setSingleShot(True)
+    timer.setInterval(milliseconds)
+    timer.timeout.connect(call)
+    return timer
 
 
 class Background(qt.QObject):

@@ -1,4 +1,4 @@
-"""What every service says over HTTP beside its own status, as plain dataclasses."""
+"""What every service says over HTTP beside its own status, as plain dataclasses, and refusals of requests."""
 
 from __future__ import annotations
 
@@ -15,6 +15,16 @@ class Health:
     """The data process answers now and is not in Error: a series can be taken, or is being taken."""
     message: str = ""
     """Why it is not alive or not ready, in one sentence."""
+
+
+class Refused(Exception):
+    """A service refuses a request; `kind` is stable, the sentence says what to change (`Refusal`)."""
+
+    http_status = 409
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
 
 
 @dataclass(frozen=True, kw_only=True)

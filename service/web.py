@@ -1,4 +1,5 @@
-"""What the HTTP interfaces of services have in common: pages, refusals, and optional query values."""
+"""What the HTTP interfaces of services have in common: pages, refusals, optional query values, and a
+limit for bodies, each of which is held in memory; valid ones are small."""
 
 from __future__ import annotations
 
@@ -15,10 +16,10 @@ from fastapi.responses import JSONResponse, PlainTextResponse
 from pydantic.json_schema import SkipJsonSchema
 from starlette.exceptions import HTTPException
 from starlette.routing import Match, Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from penstock.service import open_files
 from penstock.service.assets import HEADERS, Asset
-from penstock.service.body_limit import BodyLimit
 from penstock.service.models import Health, Refusal
 from penstock.service.prometheus import CONTENT_TYPE
 from penstock.stins.texts import quoted
@@ -222,3 +223,32 @@ def _methods(app: FastAPI, request: fastapi.Request) -> str:
     routes = [route for route in app.routes if isinstance(route, Route)]
     found = (route for route in routes if route.matches(request.scope)[0] is not Match.NONE)
     return ", ".join(sorted({method for route in found for method in route.methods or ()}))
+
+
+class BodyLimit:
+    """Middleware that answers 413 to a request that announces more than `limit` bytes, or has sent them:
+    bytes are counted as they arrive, since a chunked request announces no length."""
+
+    def __init__(self, app: ASGIApp, limit: int) -> None:
+        self._app = app
+        self._limit = limit
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass one request on, or refuse it."""
+        if scope["type"] != "http":
+            return await self._app(scope, receive, send)
+        taken, announced = 0, int(dict(scope["headers"]).get(b"content-length", 0))  # h11 has checked it
+
+        def check(length: int) -> None:
+            if length > self._limit:
+                raise HTTPException(413, f"the body has more than {self._limit} bytes")
+
+        async def counted() -> Message:
+            nonlocal taken
+            check(announced)
+            message = await receive()
+            taken += len(message.get("body", b""))
+            check(taken)
+            return message
+
+        await self._app(scope, counted, send)

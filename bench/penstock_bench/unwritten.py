@@ -48,7 +48,7 @@ def main() -> None:
 
 def _write_nothing() -> None:
     from penstock.receiver.files.stores import preallocated
-    from penstock.receiver.files.stores.disk import blob_writes, gathered, write_thread
+    from penstock.receiver.files.stores.disk import blob_writes, write_thread
     from penstock.receiver.files.stores.parts import store
 
     def all_at_once(descriptor: int, blobs: Sequence[Buffer], offset: int) -> Iterator[int]:
@@ -62,7 +62,7 @@ def _write_nothing() -> None:
     queue_bytes = store.queue_bytes
     store.queue_bytes = lambda frame_bytes: QUEUES * queue_bytes(frame_bytes)
     blob_writes.pwrite_all = lambda descriptor, blob, offset: None
-    for module in (gathered, write_thread):
+    for module in (blob_writes, write_thread):
         module.pwritev_all = all_at_once  # type: ignore[attr-defined]
     preallocated.allocate = allocated  # type: ignore[attr-defined]
 

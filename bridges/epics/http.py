@@ -13,8 +13,8 @@ from penstock.bridges.epics import metrics
 from penstock.bridges.epics.bridge import Bridge
 from penstock.bridges.epics.models import Status
 from penstock.service import assets, web
+from penstock.service.models import Refused
 from penstock.service.prometheus import Moment
-from penstock.service.refusal import Refused
 from penstock.service.versions import Versions
 
 ASSETS = assets.of("penstock.bridges.epics", "bridge", "bridge.js", "bridge.css", title="bridge to EPICS")

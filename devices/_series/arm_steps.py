@@ -1,26 +1,68 @@
-"""The calls of Arm, by step: what can fail, fails here and not during the series."""
+"""One Arm: what is known of it, the client that waits for its answer, and its calls by step.
+
+What can fail, fails here and not during the series.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import logging
+import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
+from queue import SimpleQueue
 from typing import Any
 
 import msgspec
 
 from penstock.devices._series import arming
-from penstock.devices._series.arm_call import ArmCall
-from penstock.devices._series.arming import Budget
+from penstock.devices._series.arming import ARM_LIMIT, Budget
+from penstock.devices._series.machine.actions import Answer, RunStep, Undo
 from penstock.devices._series.machine.procedures import Step
 from penstock.devices._series.machine.states import SeriesState
 from penstock.devices._series.record import SeriesRecord
 from penstock.receiver.client import ReceiverClient, ReceiverRefused, ReceiverUnavailable
 from penstock.receiver.models import SeriesCheckResult, Status
-from penstock.streamer.remote.client import Prepared, StreamerRefused, StreamerUnavailable
+from penstock.streamer.camera.settings import Settings
+from penstock.streamer.remote.client import Prepared, StreamerClient, StreamerRefused, StreamerUnavailable
 
 log = logging.getLogger(__name__)
+
+UNDO_LIMIT = 0.3
+"""Seconds for which a refusal waits while everything is undone."""
+
+
+@dataclass
+class ArmCall:
+    """One Arm; what it does next is in `jobs`."""
+
+    number: int
+    streamer: StreamerClient
+    endpoint: str
+    settings: Settings
+    budget: Budget
+    own_stream: bool
+    expected_for: float
+    """Seconds for which the receiver expects a series without a start message; 0 for ever."""
+    prepared: Prepared | None = None
+    jobs: SimpleQueue[RunStep | Undo] = field(default_factory=SimpleQueue)
+    answered: threading.Event = field(default_factory=threading.Event)
+    over: threading.Event = field(default_factory=threading.Event)
+    found: str = ""
+    """State in which the streamer was found when this was undone."""
+
+    def answer(self, answer: Answer) -> None:
+        """Let the client go on; a box may still have to be disarmed."""
+        self.answered.set()
+        if answer.over:
+            self.over.set()
+
+    def wait(self) -> None:
+        """Wait for the answer, for `ARM_LIMIT` at most."""
+        if self.answered.wait(ARM_LIMIT):
+            self.over.wait(UNDO_LIMIT)
+
 
 NO_STREAMER = (StreamerRefused, StreamerUnavailable)
 NO_RECEIVER = (ReceiverRefused, ReceiverUnavailable)

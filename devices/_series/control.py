@@ -11,8 +11,7 @@ import threading
 from collections.abc import Callable, Mapping
 
 from penstock.devices._series import arming
-from penstock.devices._series.arm_call import ArmCall
-from penstock.devices._series.arm_steps import NO_RECEIVER, NO_STREAMER, ArmSteps
+from penstock.devices._series.arm_steps import NO_RECEIVER, NO_STREAMER, ArmCall, ArmSteps
 from penstock.devices._series.arming import Budget
 from penstock.devices._series.checking import Answer, Checker
 from penstock.devices._series.effects import Effects

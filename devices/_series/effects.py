@@ -12,8 +12,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from penstock.devices._series.arm_call import ArmCall
-from penstock.devices._series.arm_steps import NO_RECEIVER, NO_STREAMER, ArmSteps
+from penstock.devices._series.arm_steps import NO_RECEIVER, NO_STREAMER, ArmCall, ArmSteps
 from penstock.devices._series.machine import actions, events
 from penstock.devices._series.machine.actions import Action, RunStep, Undo
 from penstock.devices._series.record import SeriesRecord

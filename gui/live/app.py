@@ -12,6 +12,7 @@ from silx.gui.utils.glutils import isOpenGLAvailable
 
 from penstock.gui import theme
 from penstock.gui.application import application, closing
+from penstock.gui.background import later
 from penstock.gui.live.drawing.levels import Scale
 from penstock.gui.live.memory import Memory
 from penstock.gui.live.plot.look import Look
@@ -27,7 +28,6 @@ from penstock.gui.live.sources.receiver_source import PIPELINE, ReceiverSource
 from penstock.gui.live.sources.source import Source
 from penstock.gui.live.view import Viewer
 from penstock.gui.live.window import View, Window
-from penstock.gui.timers import later
 from penstock.processing.client import NoAnswer, what_answers
 from penstock.processing.results.read import is_result_file
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from silx.gui import qt
 
 from penstock.gui.application import take_picture
+from penstock.gui.background import later
 from penstock.gui.live.window import View, Window
-from penstock.gui.timers import later
 from penstock.stins.texts import plural
 
 LOOK = 500

@@ -23,8 +23,7 @@ from penstock.gui.model.attributes.attribute import (
     with_labels,
 )
 from penstock.gui.model.files import next_file
-from penstock.gui.model.files.file_name import FileName
-from penstock.gui.model.files.next_file import NextFile
+from penstock.gui.model.files.next_file import FileName, NextFile
 from penstock.gui.model.files.place import Place, Places
 from penstock.gui.model.files.place import client as place_client
 from penstock.gui.model.log import Kind, Log

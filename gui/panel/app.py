@@ -11,6 +11,7 @@ from silx.gui import qt
 
 from penstock.gui import theme
 from penstock.gui.application import application, closing, take_picture
+from penstock.gui.background import later
 from penstock.gui.model.detector import DetectorModel
 from penstock.gui.model.fleet.fleet import Fleet
 from penstock.gui.model.fleet.row import ASKING
@@ -22,7 +23,6 @@ from penstock.gui.panel.detector_panel import DetectorPanel
 from penstock.gui.panel.fleet.page import FleetPage
 from penstock.gui.panel.notifier import Notifier
 from penstock.gui.panel.window import Window
-from penstock.gui.timers import later
 
 PATIENCE = 1.5
 """Seconds without a device after which the terminal reports it."""

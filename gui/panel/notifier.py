@@ -8,7 +8,7 @@ from typing import Protocol
 
 from silx.gui import qt
 
-from penstock.gui.timers import later
+from penstock.gui.background import later
 
 GATHER = 30
 """Milliseconds that changes are gathered: Tango sends one event per attribute, in groups."""

@@ -9,12 +9,11 @@ from silx.gui import qt
 from penstock.cluster.client import ControlClient
 from penstock.cluster.models import Part, Status
 from penstock.gui import theme
-from penstock.gui.background import Background
+from penstock.gui.background import Background, later
 from penstock.gui.layouts import STRETCH, in_column, in_row
 from penstock.gui.model.columns import Column
 from penstock.gui.panel.style import look, sheet
 from penstock.gui.panel.table import Rows, Table, wrapped
-from penstock.gui.timers import later
 
 BAD = frozenset({"away", "error", "unknown"})
 GOOD = frozenset({"running"})

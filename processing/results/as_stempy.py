@@ -22,8 +22,8 @@ import numpy as np
 from h5py import h5s
 
 from penstock.processing.results import layout
-from penstock.processing.results.beyond import beyond
 from penstock.processing.results.errors import ResultError, not_written
+from penstock.processing.results.rows import beyond
 from penstock.receiver.reading.frame_files import open_frames
 from penstock.receiver.reading.reader import ReaderError
 from penstock.stins.texts import plural

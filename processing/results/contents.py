@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,6 @@ import h5py
 import numpy as np
 
 from penstock.processing.results import accumulated
-from penstock.processing.results.begun import Begun
 from penstock.processing.results.columns import Column
 from penstock.processing.results.layout import (
     ACCOUNT,
@@ -54,6 +54,36 @@ from penstock.processing.results.layout import (
     valid_path,
 )
 from penstock.processing.wire import Array, Step
+
+
+@dataclass(frozen=True, kw_only=True)
+class Begun:
+    """A series, and what is done with its frames."""
+
+    series: str
+    """Its id."""
+    planned: int | None
+    """Frames that are planned; `None` if unknown."""
+    pipeline: str
+    """Name of the pipeline."""
+    steps: tuple[Step, ...] = ()
+    program: str = "penstock process"
+    version: str = ""
+    """Version of the program."""
+    version_of_parameters: int = 1
+    parameters: dict[str, Any] = field(default_factory=dict)
+    """The parameters from frame 0 on, by name."""
+    channels: dict[str, dict[str, str | float]] = field(default_factory=dict)
+    """What is said of each channel, by its name: attribute, and how it is joined."""
+    units: dict[str, str] = field(default_factory=dict)
+    """Units of the values of channels, by their names, as far as they are known."""
+    raw: Path | None = None
+    """File of the series; `None` if it has none."""
+    detector: str = ""
+    """Path of the detector's group in it, such as "/entry/instrument/sim"; "" if it is not one
+    of a receiver."""
+    started: float = 0.0
+    """Start of the series, in seconds since 1970 (UTC)."""
 
 
 def create(path: Path, target: Path, begun: Begun) -> None:

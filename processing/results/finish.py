@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from penstock.processing.results import contents, layout
-from penstock.processing.results.beyond import Beyond
 from penstock.processing.results.columns import Column, runs
 from penstock.processing.results.errors import ResultError
 from penstock.processing.results.open_result import OpenResult
+from penstock.processing.results.rows import Beyond
 from penstock.processing.wire import Array
 
 MOST_FILLED = 2**26

@@ -14,8 +14,8 @@ import h5py
 import numpy as np
 
 from penstock.processing.results import contents, layout
-from penstock.processing.results.begun import Begun
 from penstock.processing.results.columns import Column, Segment
+from penstock.processing.results.contents import Begun
 from penstock.processing.results.errors import ResultError, not_written
 from penstock.processing.results.place import Place, reserve, taken
 from penstock.processing.results.sparse import copy_data

@@ -18,9 +18,17 @@ import msgspec
 import numpy as np
 
 from penstock.processing.results import described, layout
-from penstock.processing.results.beyond import Beyond, beyond, padded
 from penstock.processing.results.errors import ResultError
-from penstock.processing.results.rows import Rows, check_size, has_value, no_result, read_rows
+from penstock.processing.results.rows import (
+    Beyond,
+    Rows,
+    beyond,
+    check_size,
+    has_value,
+    no_result,
+    padded,
+    read_rows,
+)
 
 
 class Described(NamedTuple):

@@ -17,12 +17,12 @@ from penstock.processing.describe import Plot
 from penstock.processing.results import accumulated, contents, described, finish, layout
 from penstock.processing.results.account_rows import AccountRows
 from penstock.processing.results.accumulated import Totals
-from penstock.processing.results.begun import Begun
-from penstock.processing.results.beyond import Beyond
 from penstock.processing.results.columns import Column, runs
+from penstock.processing.results.contents import Begun
 from penstock.processing.results.errors import ResultError, not_written
 from penstock.processing.results.known_results import KnownResults
 from penstock.processing.results.open_result import OpenResult
+from penstock.processing.results.rows import Beyond
 from penstock.processing.wire import Array, Step
 
 IN_PROGRESS = "in progress"

@@ -12,8 +12,8 @@ from penstock.processing.config.classes import MOST_PARAMETERS
 from penstock.processing.config.pipeline_config import PipelineConfig
 from penstock.processing.distributor.link import Command, Snapshot
 from penstock.processing.models import Changed, Status
+from penstock.service.models import Refused
 from penstock.service.parent import Parent
-from penstock.service.refusal import Refused
 
 COMMAND_SECONDS = 10.0
 """Longest time in which the distributor carries a command out."""

@@ -15,8 +15,8 @@ from penstock.processing.service import metrics
 from penstock.processing.service.result_values import RANGE, NoResults, ResultValues
 from penstock.processing.service.supervisor import Supervisor
 from penstock.service import assets, web
+from penstock.service.models import Refused
 from penstock.service.prometheus import Moment
-from penstock.service.refusal import Refused
 from penstock.service.web import Absent
 from penstock.stins.messages import MAX_NAME
 

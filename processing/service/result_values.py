@@ -12,10 +12,9 @@ import numpy as np
 
 from penstock.processing.distributor.frames.account import State
 from penstock.processing.models import Latest, Result, Series, Values
-from penstock.processing.results.beyond import padded
 from penstock.processing.results.errors import ResultError
 from penstock.processing.results.read import Described, Results
-from penstock.processing.results.rows import Rows
+from penstock.processing.results.rows import Rows, padded
 from penstock.stins.texts import plural
 
 MOST_VALUES = 1_000_000

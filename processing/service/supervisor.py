@@ -21,8 +21,7 @@ from penstock.processing.service.recorder import Recorder
 from penstock.processing.service.result_values import NoResults
 from penstock.processing.wire import Step, local
 from penstock.service.child import Child
-from penstock.service.models import Health
-from penstock.service.refusal import Refused
+from penstock.service.models import Health, Refused
 
 log = logging.getLogger(__name__)
 

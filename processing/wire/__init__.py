@@ -15,14 +15,26 @@ from typing import Any
 import msgspec
 
 from penstock.processing.wire.array import Array, WireError, arrays, of_total, parts_of
-from penstock.processing.wire.distributor_messages import (
+from penstock.processing.wire.messages import (
+    WIRE,
     Begin,
+    Bye,
     Configure,
+    Done,
     End,
     Finish,
+    Finished,
     FromDistributor,
+    FromWorker,
+    HandedOver,
     HandOver,
+    Hello,
     MessageOfDistributor,
+    MessageOfWorker,
+    Parameter,
+    Ready,
+    Refused,
+    Started,
     Step,
     Stop,
     StoredFile,
@@ -30,20 +42,6 @@ from penstock.processing.wire.distributor_messages import (
     Use,
     Welcome,
     Work,
-)
-from penstock.processing.wire.worker_messages import (
-    WIRE,
-    Bye,
-    Done,
-    Finished,
-    FromWorker,
-    HandedOver,
-    Hello,
-    MessageOfWorker,
-    Parameter,
-    Ready,
-    Refused,
-    Started,
 )
 from penstock.stins.messages import Buffer
 

@@ -18,8 +18,7 @@ import zmq
 
 from penstock.receiver.config import ForwardConfig
 from penstock.receiver.forward.by_reference import SharingConsumer
-from penstock.receiver.forward.consumer import Consumer
-from penstock.receiver.forward.consumer_socket import CLOSE_SECONDS, bind
+from penstock.receiver.forward.consumer import CLOSE_SECONDS, Consumer, bind
 from penstock.receiver.forward.shared import SharedSlots, remove_stale
 from penstock.receiver.models import ConsumerStatus
 from penstock.stins import metadata as free_metadata

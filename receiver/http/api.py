@@ -22,14 +22,11 @@ from penstock.receiver.http.document import (
     TAGS,
     refusals,
 )
-from penstock.receiver.http.frames import Frames
+from penstock.receiver.http.frames import Frames, Masks
 from penstock.receiver.http.live_view import UnpackedFrame
-from penstock.receiver.http.masks import Masks
-from penstock.receiver.http.page import ASSETS
 from penstock.receiver.http.pictures import ViewError
 from penstock.receiver.http.requests import ID, ExpectedSeries, RoisRequest, SeriesCheck, StopRequest
-from penstock.receiver.live.frame_refusal import FrameRefused
-from penstock.receiver.live.request import Request
+from penstock.receiver.live.request import FrameRefused, Request
 from penstock.receiver.models import (
     Colormap,
     Contrast,
@@ -49,13 +46,16 @@ from penstock.receiver.models import (
 )
 from penstock.receiver.process.history import KEPT
 from penstock.receiver.process.supervisor.supervisor import Supervisor
-from penstock.service import web
-from penstock.service.models import Health
-from penstock.service.refusal import Refused
+from penstock.service import assets, web
+from penstock.service.models import Health, Refused
 from penstock.service.web import MAX_WAIT, Absent
 from penstock.stins.messages import MAX_NAME
 from penstock.stins.texts import quoted
 
+ASSETS = assets.of(
+    "penstock.receiver.http", "receiver", "page.js", "words.js", links={"series": "Past series (JSON)"}
+)
+"""What a browser loads, by path."""
 MAX_VALUES = 10_000
 """Most frames whose values one answer has."""
 Length = Annotated[int, Field(ge=1)]

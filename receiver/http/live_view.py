@@ -11,8 +11,8 @@ import numpy as np
 from penstock.codecs.packed import CODECS
 from penstock.codecs.pixel_type import fill_value, little_endian, pixel_type
 from penstock.receiver.http.pictures import ViewError
-from penstock.receiver.live.frame_refusal import FrameRefused, check_status, out_of_range
 from penstock.receiver.live.last_frame import CAPACITY, Held
+from penstock.receiver.live.request import FrameRefused, check_status, out_of_range
 from penstock.receiver.models import FrameStatus
 from penstock.receiver.reading.reader import ReaderError, SeriesFile
 from penstock.receiver.transforms.module_layout import Region, assemble

@@ -12,7 +12,7 @@ from penstock.receiver.models import RoiSeries, RoiValues
 from penstock.receiver.process.supervisor.supervisor import Supervisor
 from penstock.receiver.regions.memory import Progress
 from penstock.receiver.regions.pixels import VALUES
-from penstock.service.refusal import Refused
+from penstock.service.models import Refused
 from penstock.stins.texts import plural
 
 SERIES_SECONDS = 0.5

@@ -15,9 +15,15 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from penstock.receiver.files.writer import SeriesWriter
-from penstock.receiver.live.frame_refusal import FrameRefused, check_status, live_only, out_of_range
 from penstock.receiver.live.last_frame import LastFrame
-from penstock.receiver.live.request import FrameAnswer, Request
+from penstock.receiver.live.request import (
+    FrameAnswer,
+    FrameRefused,
+    Request,
+    check_status,
+    live_only,
+    out_of_range,
+)
 from penstock.receiver.live.series_facts import SeriesFacts
 from penstock.receiver.series.running_series import RunningSeries
 from penstock.stins.messages import Buffer, Frame, Image

@@ -12,7 +12,7 @@ import numpy as np
 
 from penstock.receiver import geometry
 from penstock.receiver.files.contents import nexus
-from penstock.receiver.live.frame_refusal import FrameRefused
+from penstock.receiver.live.request import FrameRefused
 from penstock.receiver.models import Geometry, LostFrames, LostRange, Scan
 from penstock.receiver.series.running_series import RunningSeries
 from penstock.receiver.transforms.joined import NO_PIXEL, assembled_metadata

@@ -14,8 +14,7 @@ from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 from penstock.receiver.transforms.channels import PartialFrame, sound_ones
-from penstock.receiver.transforms.memory_limit import MemoryLimit
-from penstock.receiver.transforms.steps.chain import Chain
+from penstock.receiver.transforms.steps.chain import Chain, MemoryLimit
 from penstock.receiver.transforms.steps.format import NO_RULE
 from penstock.receiver.transforms.steps.orientation import BEFORE
 from penstock.receiver.validity.pixels import PixelRule

@@ -24,11 +24,10 @@ from penstock.receiver.transforms.joined import (
     assembled_metadata,
     single,
 )
-from penstock.receiver.transforms.memory_limit import MemoryLimit
 from penstock.receiver.transforms.module_layout import Layout, LayoutError, assemble
 from penstock.receiver.transforms.steps import tables
 from penstock.receiver.transforms.steps.assemble import Assemble
-from penstock.receiver.transforms.steps.chain import Chain
+from penstock.receiver.transforms.steps.chain import Chain, MemoryLimit
 from penstock.receiver.transforms.steps.facts import moved
 from penstock.receiver.transforms.steps.format import NO_RULE, ReadArray, Step
 from penstock.receiver.transforms.steps.orientation import turned

@@ -16,8 +16,7 @@ from sardana.pool.controller import (
 )
 
 from penstock.sardana.axes_controller import AxesController
-from penstock.sardana.regions.counter import RegionCounter
-from penstock.sardana.regions.source import TangoSource
+from penstock.sardana.regions import RegionCounter, TangoSource
 
 
 class PenstockRegions(AxesController, CounterTimerController):

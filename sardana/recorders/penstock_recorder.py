@@ -12,9 +12,8 @@ import tango
 from sardana.macroserver.recorders.h5storage import NXscanH5_FileRecorder
 from taurus.core.util.log import Logger
 
+from penstock.sardana import scan_file
 from penstock.sardana.reference import parse
-from penstock.sardana.scan_file import entry as scan_entry
-from penstock.sardana.scan_file import links
 from penstock.sardana.shelter import Shelter
 
 UNITS = {"timestamp": "s", "epoch": "s"}
@@ -63,9 +62,9 @@ class PenstockRecorder(NXscanH5_FileRecorder):
             if column.value_ref_enabled and self._link(entry, column):
                 images.append(column.label)
         try:
-            scan_entry.drop_claim(entry)
+            scan_file.drop_claim(entry)
             self._write_units(entry, columns)
-            scan_entry.add_plots(entry, self._columns(entry, images, columns))
+            scan_file.add_plots(entry, self._columns(entry, images, columns))
         except Exception as error:
             self._warn(f"{self.filename}: not all plots of {self.entryname} could be written ({error})")
 
@@ -107,8 +106,8 @@ class PenstockRecorder(NXscanH5_FileRecorder):
             self._warn(f"{label}: {strange} references have another form and read as missing; see _{label}")
         return True
 
-    def _replace(self, measurement: Any, label: str, texts: list[str], frame: links.FrameFormat) -> None:
-        points, kept = len(measurement[scan_entry.POINTS]), f"_{label}"
+    def _replace(self, measurement: Any, label: str, texts: list[str], frame: scan_file.FrameFormat) -> None:
+        points, kept = len(measurement[scan_file.POINTS]), f"_{label}"
         if len(texts) < points:  # they end with the last one received
             measurement[label].resize(points, axis=0)
         files = measurement.parent.create_group(f"files_{label}")
@@ -116,7 +115,7 @@ class PenstockRecorder(NXscanH5_FileRecorder):
         measurement.move(label, kept)
         try:
             folder = Path(self.filename).absolute().parent
-            links.link_frames(measurement, files, label, links.blocks(texts), points, frame, folder)
+            scan_file.link_frames(measurement, files, label, scan_file.blocks(texts), points, frame, folder)
         except BaseException:
             measurement.move(kept, label)
             del measurement.parent[f"files_{label}"]
@@ -142,7 +141,7 @@ class PenstockRecorder(NXscanH5_FileRecorder):
             if unit:
                 entry["measurement"][column.label].attrs["units"] = unit
 
-    def _columns(self, entry: Any, images: Sequence[str], columns: Sequence[Any]) -> scan_entry.Columns:
+    def _columns(self, entry: Any, images: Sequence[str], columns: Sequence[Any]) -> scan_file.Columns:
         env = self.currentlist.getEnviron()
         measurement = entry["measurement"]
         counters = [
@@ -153,7 +152,7 @@ class PenstockRecorder(NXscanH5_FileRecorder):
             and measurement[column.label].dtype.kind in "iuf"
         ]
         moveables = [column.label for column in columns if column.name in env["ref_moveables"]]
-        return scan_entry.Columns(images, counters, moveables)
+        return scan_file.Columns(images, counters, moveables)
 
     def _warn(self, sentence: str) -> None:
         macro = None if self.macro is None else self.macro()
@@ -162,13 +161,13 @@ class PenstockRecorder(NXscanH5_FileRecorder):
         self.warning(sentence)
 
 
-def _frame_format(name: str) -> links.FrameFormat:
+def _frame_format(name: str) -> scan_file.FrameFormat:
     """Return shape and type of the channel's frames."""
     channel = tango.DeviceProxy(name)
     shape = json.loads(channel.read_attribute("FrameShape").value)
     if not shape:
         raise ValueError(f"{name} does not know the shape of its frames")
-    return links.FrameFormat(
+    return scan_file.FrameFormat(
         tuple(int(length) for length in shape), np.dtype(channel.read_attribute("FrameType").value)
     )
 

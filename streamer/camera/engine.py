@@ -18,7 +18,7 @@ import msgspec
 
 from penstock.stins.messages import EndReason, Header
 from penstock.stins.texts import plural
-from penstock.streamer.camera.checks import check_orientation, check_settings
+from penstock.streamer.camera.checks import check_orientation, check_settings, differences
 from penstock.streamer.camera.clock import Clock
 from penstock.streamer.camera.contract import Camera
 from penstock.streamer.camera.driver import (
@@ -39,7 +39,6 @@ from penstock.streamer.camera.series import ENDINGS, Series, rotated_shape
 from penstock.streamer.camera.series_sender import SeriesSender
 from penstock.streamer.camera.settings import Settings, frames_in_words
 from penstock.streamer.camera.states import Event, State, machine
-from penstock.streamer.camera.taken import differences
 from penstock.streamer.camera.unit import CameraError, Overrun
 
 log = logging.getLogger(__name__)

@@ -30,8 +30,7 @@ from penstock.streamer.camera.settings import Settings, TriggerMode, Value, fram
 from penstock.streamer.camera.unit import CameraError
 from penstock.streamer.own_stream.series import LostSettings, Series
 from penstock.streamer.own_stream.states import IN_SERIES, Event, State, machine
-from penstock.streamer.own_stream.troubles import sentence_of, wrong
-from penstock.streamer.own_stream.watcher import LOOK_EVERY, Watcher
+from penstock.streamer.own_stream.watcher import LOOK_EVERY, Watcher, sentence_of, wrong
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")

@@ -1,7 +1,8 @@
-"""The watcher of a box: it detects that a series has ended, or that the box is lost."""
+"""The watcher of a box: it detects that a series has ended, that the box is lost, or what is wrong."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from threading import Event as Flag
 
@@ -11,9 +12,38 @@ from penstock.streamer.camera.header import period_of
 from penstock.streamer.camera.machine import Machine
 from penstock.streamer.camera.own_stream import BoxLost, BoxState, Progress, StreamingDetector
 from penstock.streamer.camera.parameters import Parameters
+from penstock.streamer.camera.unit import CameraError
 from penstock.streamer.own_stream.series import Series
 from penstock.streamer.own_stream.states import IN_SERIES, Event, State
-from penstock.streamer.own_stream.troubles import sentence_of, wrong
+
+log = logging.getLogger(__name__)
+
+
+def wrong(progress: Progress) -> str:
+    """Return why the box cannot take a series, with the remedy; "" where it can."""
+    said = f": {progress.message}" if progress.message else ""
+    match progress.state:
+        case BoxState.ARMED:
+            return f"the detector was armed by somebody else{said}; Reset disarms it, and ends that series"
+        case BoxState.UNINITIALISED:
+            return f"the detector was switched on, and is not initialised{said}; Reset initialises it"
+        case BoxState.ERROR:
+            return f"the detector reports an error{said}; Reset tries to bring it to rest"
+    return ""
+
+
+def sentence_of(error: Exception, name: str) -> str:
+    """Return what an error says; a detector's file may raise anything, in any call.
+
+    Args:
+        error: the exception.
+        name: name of the detector's class.
+    """
+    if isinstance(error, CameraError):
+        return str(error)
+    log.error("%s raised what is no CameraError", name, exc_info=error)
+    return f"{name} raised {type(error).__name__}: {error}; the streamer's log says where"
+
 
 LOOK_EVERY, LOOK_EVERY_IN_SERIES = 1.0, 0.1
 """Seconds between two checks of the box."""

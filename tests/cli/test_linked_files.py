@@ -17,7 +17,7 @@ from penstock.cli.main import main
 from penstock.receiver.reading.frame_files import open_frames
 from penstock.receiver.reading.reader import ReaderError, SeriesFile
 from penstock.sardana.reference import Reference
-from penstock.sardana.scan_file.links import FrameFormat, blocks, link_frames
+from penstock.sardana.scan_file import FrameFormat, blocks, link_frames
 from tests import rings
 from tests.receiver.files.stores.written import DETECTOR, SHAPE, Written, array, frame
 from tests.receiver.sample_series import start

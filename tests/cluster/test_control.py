@@ -16,7 +16,7 @@ from penstock.cluster.config import ControlConfig
 from penstock.cluster.control import Control
 from penstock.cluster.models import Part, Status
 from penstock.hosts.child import free_port
-from penstock.service.refusal import Refused
+from penstock.service.models import Refused
 from tests.cluster.kubernetes_stub import Kubernetes
 
 DEADLINE = 20.0

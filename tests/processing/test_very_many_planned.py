@@ -18,8 +18,8 @@ import pytest
 
 from penstock.cli.main import main
 from penstock.processing.client import PipelineClient
-from penstock.processing.results.beyond import Beyond
 from penstock.processing.results.read import Results
+from penstock.processing.results.rows import Beyond
 from penstock.sardana.pipelines.frame_results import FrameResults
 from penstock.sardana.pipelines.source import TangoSource
 from tests.processing.distributor.pipelines import NUMBER, pipeline

@@ -13,7 +13,7 @@ import pytest
 from penstock.codecs.pixel_type import fill_value
 from penstock.receiver.models import FrameStatus
 from penstock.sardana.reference import Reference
-from penstock.sardana.scan_file.links import MISSING, Block, FrameFormat, blocks, link_frames, source_name
+from penstock.sardana.scan_file import MISSING, Block, FrameFormat, blocks, link_frames, source_name
 
 DATASET = "entry/instrument/sim_1/data"
 FRAME = FrameFormat((2, 3), np.dtype("uint16"))

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from penstock.sardana.regions import counter as region_counter
-from penstock.sardana.regions.counter import RegionCounter
-from penstock.sardana.regions.source import SourceError
+from penstock.sardana import regions as region_counter
+from penstock.sardana.armed_series import SourceError
+from penstock.sardana.regions import RegionCounter
 from tests.sardana.stand_in_source import StandInReceiver, wait
 
 AXIS = 1

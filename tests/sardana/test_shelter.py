@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from penstock.sardana.regions.counter import RegionCounter
+from penstock.sardana.regions import RegionCounter
 from penstock.sardana.shelter import Shelter
 from penstock.sardana.trigger_train import Group, TriggerLine
 from tests.sardana.stand_in_source import StandInReceiver

@@ -10,7 +10,7 @@ import pytest
 from penstock.bridges.epics import http as bridge
 from penstock.cluster import http as control
 from penstock.processing.service import http as pipeline
-from penstock.receiver.http import page as receiver
+from penstock.receiver.http import api as receiver
 from penstock.service.assets import Asset
 
 

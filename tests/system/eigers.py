@@ -7,8 +7,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+from penstock.streamer.simulated.simplon.box import Faults
 from penstock.streamer.simulated.simplon.control_unit import ControlUnit
-from penstock.streamer.simulated.simplon.faults import Faults
 from tests.system.beamline import FAULT, ON, Beamline, until, wait_state
 
 STREAMS = {"v1": "legacy", "v2": "cbor"}

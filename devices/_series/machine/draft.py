@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 from penstock.devices._series.machine.actions import Action, Log, Show, StopAtEnd, StopStreamer, Withdraw
 from penstock.devices._series.machine.facts import Facts, Lasting, Mark
 from penstock.devices._series.machine.last_series import last_series
-from penstock.devices._series.machine.sentences import remedied, sentence
 from penstock.devices._series.machine.states import ACTIVE, TABLE, Change, SeriesState
-from penstock.devices._series.machine.view import SeriesView, without_pending
+from penstock.devices._series.machine.view import SeriesView, remedied, sentence, without_pending
 
 
 class Moment(NamedTuple):

@@ -16,8 +16,8 @@ from penstock.devices._series.machine.actions import Action, Answer, RunStep, Un
 from penstock.devices._series.machine.draft import Draft, Moment
 from penstock.devices._series.machine.facts import BoxCall, Facts
 from penstock.devices._series.machine.procedures import Procedure, procedure
-from penstock.devices._series.machine.sentences import remedied, sentence, warning_of
 from penstock.devices._series.machine.states import ACTIVE, Change, SeriesState
+from penstock.devices._series.machine.view import remedied, sentence, warning_of
 from penstock.devices._series.machine.watchdog import ABORTING, ready, tick
 from penstock.devices._series.refusals import ArmRefused
 from penstock.receiver.client import NoAnswer, ReceiverUnavailable

@@ -13,13 +13,18 @@ from collections.abc import Callable, Mapping
 from penstock.devices._series.machine import expected, silence, trigger_waits
 from penstock.devices._series.machine.actions import ReadBox, StopReceiver, StopStreamer, Withdraw
 from penstock.devices._series.machine.draft import Draft
-from penstock.devices._series.machine.earlier_series import look_back
+from penstock.devices._series.machine.earlier_series import RESTARTED, left_over, look_back
 from penstock.devices._series.machine.events import Tick
 from penstock.devices._series.machine.facts import Lasting
-from penstock.devices._series.machine.left_over import RESTARTED, left_over
-from penstock.devices._series.machine.sentences import capital, remedied, sentence, warning_of
 from penstock.devices._series.machine.states import Change, SeriesState
-from penstock.devices._series.machine.view import account_sentence, beyond_counts
+from penstock.devices._series.machine.view import (
+    account_sentence,
+    beyond_counts,
+    capital,
+    remedied,
+    sentence,
+    warning_of,
+)
 from penstock.stins.texts import plural
 
 

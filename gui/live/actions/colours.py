@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from silx.gui import qt
 
-from penstock.gui.live.actions.tool import Tool
+from penstock.gui.live.actions.tool_line import Tool
 from penstock.gui.live.drawing.blocks import Reduction
 from penstock.gui.live.drawing.levels import CHOICES, Scale
 from penstock.gui.live.plot.look import COLOUR_MAPS, Look

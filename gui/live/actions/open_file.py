@@ -7,7 +7,7 @@ from pathlib import Path
 
 from silx.gui import qt
 
-from penstock.gui.live.actions.tool import Tool
+from penstock.gui.live.actions.tool_line import Tool
 
 FILTERS = (
     "Frames (*.h5 *.hdf5 *.nxs *.cxi *.cbf *.tif *.tiff *.edf)",

@@ -7,7 +7,7 @@ from typing import Literal
 
 from silx.gui import qt
 
-from penstock.gui.live.actions.tool import Tool
+from penstock.gui.live.actions.tool_line import Tool
 
 Form = Literal["whole", "tile", "bare"]
 

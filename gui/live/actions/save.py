@@ -14,7 +14,7 @@ import numpy.typing as npt
 from silx.gui import qt
 
 from penstock.gui.background import Background
-from penstock.gui.live.actions.tool import Tool
+from penstock.gui.live.actions.tool_line import Tool
 from penstock.receiver.client import LastFrame
 from penstock.receiver.reading.image_files import write_tiff
 from penstock.receiver.reading.reader import ReaderError

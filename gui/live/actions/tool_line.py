@@ -1,16 +1,50 @@
-"""A line of tools above a view: what is rarely wanted is in the menu behind *More*, in words."""
+"""Tools, and the line of them above a view: what is rarely wanted is in the menu behind *More*, in words."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import qtawesome  # type: ignore[import-untyped]
 from silx.gui import qt
 from silx.gui.plot import PlotWidget
 from silx.gui.plot.actions.control import ResetZoomAction
 from silx.gui.plot.actions.mode import PanModeAction, ZoomModeAction
 
 from penstock.gui import theme
-from penstock.gui.live.actions.tool import Tool, icon
+
+
+def icon(name: str) -> qt.QIcon:
+    """Return an icon of Font Awesome 5, as "fa5s.pause"; silx' own are drawn for a light background."""
+    colours = theme.current()
+    return qtawesome.icon(name, color=colours.text, color_disabled=colours.disabled)
+
+
+class Tool(qt.QAction):
+    """A tool of a view.
+
+    Args:
+        name: stands in place of the icon where there is room for words.
+        picture: the icon, see `icon`; "": none.
+        tip: what it is for.
+        parent: widget to which it belongs.
+        key: its shortcut; "": none.
+        checkable: whether it is a switch.
+    """
+
+    said = qt.Signal(str, bool)
+    """What was done, or why it was not: a sentence; and whether something is wrong."""
+
+    def __init__(
+        self, name: str, picture: str, tip: str, parent: qt.QObject | None, key: object = "", *,
+        checkable: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__(name, parent)
+        if picture:
+            self.setIcon(icon(picture))
+        self.setToolTip(tip)
+        self.setShortcut(key)
+        self.setCheckable(checkable)
+
 
 MARGIN = 2
 """Pixels around the tools; Qt takes the left margin for the upper one, so that they have to be the same."""

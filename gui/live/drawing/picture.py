@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from silx.math.colormap import cmap
 
-from penstock.gui.live.drawing.blocks import Blocks, Reduction, greatest_colours
+from penstock.gui.live.drawing.blocks import Blocks, Reduction, Span, greatest_colours
 from penstock.gui.live.drawing.levels import (
     Ends,
     Histogram,
@@ -21,7 +21,6 @@ from penstock.gui.live.drawing.levels import (
     with_ends,
 )
 from penstock.gui.live.drawing.marked import Extremes
-from penstock.gui.live.drawing.span import Span
 from penstock.gui.live.drawing.whole import Whole
 from penstock.receiver.validity.pixels import Flag
 

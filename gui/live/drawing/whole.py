@@ -9,11 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from penstock.gui.live.drawing import pixels
-from penstock.gui.live.drawing.blocks import Blocks, Reduction, reduce
+from penstock.gui.live.drawing.blocks import Blocks, Reduction, Span, all_of, reduce
 from penstock.gui.live.drawing.levels import every_row, stride
 from penstock.gui.live.drawing.marked import Extremes, Marked, extremes
 from penstock.gui.live.drawing.pixels import as_bytes, as_numbers
-from penstock.gui.live.drawing.span import Span, all_of
 from penstock.receiver.client import LastFrame
 from penstock.receiver.validity.pixels import Flag, PixelRule
 

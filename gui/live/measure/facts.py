@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 from silx.gui import qt
 
-from penstock.gui.live.measure.beam.turned import NOT_ASKED, Step, Turned
+from penstock.gui.background import later
+from penstock.gui.live.measure.beam.geometry import NOT_ASKED, Step, Turned
 from penstock.gui.live.sources.source import Away, Refused, Source
 from penstock.gui.live.threads import Worker
-from penstock.gui.timers import later
 from penstock.receiver.client import LastFrame
 from penstock.receiver.models import Geometry, Rectangle, Scan
 

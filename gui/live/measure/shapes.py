@@ -9,7 +9,7 @@ from silx.gui import qt
 from silx.gui.plot.items.roi import RectangleROI, RegionOfInterest
 from silx.gui.plot.tools.roi import RegionOfInterestManager
 
-from penstock.gui.live.actions.tool import Tool
+from penstock.gui.live.actions.tool_line import Tool
 from penstock.gui.live.plot.image_plot import ImagePlot
 from penstock.gui.live.regions.model import rectangle
 from penstock.receiver.models import Rectangle

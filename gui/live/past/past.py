@@ -10,12 +10,12 @@ from typing import cast, get_args
 
 from silx.gui import qt
 
+from penstock.gui.background import later
 from penstock.gui.live.past.asker import Asker, Wish
 from penstock.gui.live.past.bar import PastBar
 from penstock.gui.live.sources import ranges
 from penstock.gui.live.sources.follower import Snapshot
 from penstock.gui.live.sources.source import NoAnswer, Part, Refused, Source
-from penstock.gui.timers import later
 from penstock.receiver.client import LastFrame
 from penstock.receiver.models import Fate, FrameStatus, Lost, Status
 

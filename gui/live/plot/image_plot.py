@@ -14,16 +14,16 @@ from silx.gui.plot import PlotWidget
 from silx.gui.plot.items import Curve
 
 from penstock.gui import theme
+from penstock.gui.background import later
+from penstock.gui.live.drawing.blocks import span
 from penstock.gui.live.drawing.items import FrameItem, PictureItem
 from penstock.gui.live.drawing.levels import Scale
 from penstock.gui.live.drawing.picture import Picture, Port, draw, levels_of
 from penstock.gui.live.drawing.pixels import flags_of
-from penstock.gui.live.drawing.span import span
 from penstock.gui.live.drawing.whole import Whole
 from penstock.gui.live.plot.axes import dress, use_plain
 from penstock.gui.live.plot.look import Look
 from penstock.gui.live.threads import Worker
-from penstock.gui.timers import later
 from penstock.receiver.client import LastFrame
 from penstock.receiver.validity.pixels import Flag
 

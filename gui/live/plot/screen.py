@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 from silx.gui import qt
 
+from penstock.gui.background import later
 from penstock.gui.live.plot.image_plot import ImagePlot
-from penstock.gui.timers import later
 from penstock.receiver.client import LastFrame
 
 SPAN = 3.0

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 from silx.gui import qt
 
+from penstock.gui.background import later
 from penstock.gui.live.past.bar import PastBar
 from penstock.gui.live.results.sources.held import gaps, newest_done, state_of
 from penstock.gui.live.results.sources.snapshot import Snapshot
 from penstock.gui.live.sources import ranges
-from penstock.gui.timers import later
 
 SPAN = 5.0
 """Seconds looked back at."""

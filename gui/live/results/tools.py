@@ -19,8 +19,7 @@ from penstock.gui.live.actions.colours import (
     scale_choice,
 )
 from penstock.gui.live.actions.parts import show_histogram
-from penstock.gui.live.actions.tool import Tool, icon
-from penstock.gui.live.actions.tool_line import PlotTools, ToolLine, pause
+from penstock.gui.live.actions.tool_line import PlotTools, Tool, ToolLine, icon, pause
 from penstock.gui.live.results.pages.curve_plot import CurvePlot
 from penstock.gui.live.results.pages.image_plot import ResultPlot
 from penstock.gui.live.results.pages.pages import IMAGES

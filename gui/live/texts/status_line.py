@@ -5,9 +5,9 @@ from __future__ import annotations
 from silx.gui import qt
 
 from penstock.gui import theme
+from penstock.gui.background import later
 from penstock.gui.labels import ElidedLabel, line_height
 from penstock.gui.live.plot.image_plot import Pixel
-from penstock.gui.timers import later
 from penstock.receiver.validity.pixels import Flag
 
 LONGEST = "row 10,000   column 10,000   value 4,294,967,295   saturated"

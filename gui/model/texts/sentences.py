@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 
 from penstock.gui.message import Message
 from penstock.gui.model.attributes.attribute import label
-from penstock.gui.model.files.file_name import parse
+from penstock.gui.model.files.next_file import parse
 from penstock.gui.model.view import DetectorView, Presence
 from penstock.gui.words import capital, clock, sentence
 

@@ -7,8 +7,7 @@ from silx.gui import qt
 from penstock.gui import theme
 from penstock.gui.labels import ElidedLabel
 from penstock.gui.layouts import in_row
-from penstock.gui.model.attributes.attribute import Attribute, explanation, label, unit
-from penstock.gui.model.attributes.numbers import grouped
+from penstock.gui.model.attributes.attribute import Attribute, explanation, grouped, label, unit
 from penstock.gui.model.detector import DetectorModel
 from penstock.gui.model.texts.sentences import why_locked
 from penstock.gui.model.view import DetectorView, Edit

@@ -13,7 +13,7 @@ from typing import Protocol
 from silx.gui import qt
 
 from penstock.gui import theme
-from penstock.gui.background import Background
+from penstock.gui.background import Background, later
 from penstock.gui.layouts import in_column, in_row
 from penstock.gui.model.columns import as_text
 from penstock.gui.model.series.past import COLUMNS, DAY, FOLDER, MOST, VERDICT, PastRow, filtered
@@ -26,7 +26,6 @@ from penstock.gui.panel.series.files import (
 )
 from penstock.gui.panel.style import filter_line, look, sheet
 from penstock.gui.panel.table import Rows, Table, wrapped
-from penstock.gui.timers import later
 from penstock.receiver.client import ReceiverClient
 from penstock.receiver.models import PastSeries
 

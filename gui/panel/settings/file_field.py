@@ -11,7 +11,7 @@ from penstock.gui.background import Background
 from penstock.gui.labels import ClampedLabel, ElidedLabel
 from penstock.gui.layouts import STRETCH, in_row
 from penstock.gui.model.detector import FILE, DetectorModel
-from penstock.gui.model.files.file_name import FileName
+from penstock.gui.model.files.next_file import FileName
 from penstock.gui.model.files.place import client_root
 from penstock.gui.model.texts.file_words import file_words
 from penstock.gui.model.texts.sentences import why_locked

@@ -9,8 +9,14 @@ from silx.gui import qt
 
 from penstock.gui.labels import ClampedLabel
 from penstock.gui.model.attributes import metadata
-from penstock.gui.model.attributes.known_keys import FIELDS, KNOWN_KEYS, explanation
-from penstock.gui.model.attributes.metadata import METADATA, BadMetadata, Entry
+from penstock.gui.model.attributes.metadata import (
+    FIELDS,
+    KNOWN_KEYS,
+    METADATA,
+    BadMetadata,
+    Entry,
+    explanation,
+)
 from penstock.gui.model.detector import DetectorModel
 from penstock.gui.model.texts.sentences import why_locked
 from penstock.gui.model.view import DetectorView

@@ -14,8 +14,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from penstock.processing.models import Counts
-from penstock.processing.results.beyond import Beyond
 from penstock.processing.results.layout import MOST_PLANNED
+from penstock.processing.results.rows import Beyond
 
 Indices: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 """Indices of frames, each once."""

@@ -16,7 +16,7 @@ from penstock.processing.distributor.series.answers import Answers
 from penstock.processing.distributor.series.run import Phase, Run
 from penstock.processing.distributor.series.store import Store
 from penstock.processing.distributor.versions import Versions
-from penstock.processing.results.begun import Begun
+from penstock.processing.results.contents import Begun
 from penstock.processing.results.errors import ResultError
 from penstock.processing.results.place import begun_of, path_for
 from penstock.processing.results.read import Results

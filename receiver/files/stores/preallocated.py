@@ -22,9 +22,13 @@ from penstock.receiver.files.stores.allocation import allocate
 from penstock.receiver.files.stores.chunked import stored_frame
 from penstock.receiver.files.stores.contract import FrameFormat, FrameStore, Writing
 from penstock.receiver.files.stores.disk import chunk_places, disk_file, space_ahead
-from penstock.receiver.files.stores.disk.blob_writes import BlobWrites, DirectWrites
+from penstock.receiver.files.stores.disk.blob_writes import (
+    MOST_FRAME_BYTES,
+    BlobWrites,
+    DirectWrites,
+    GatheredWrites,
+)
 from penstock.receiver.files.stores.disk.disk_file import descriptor_of
-from penstock.receiver.files.stores.disk.gathered import MOST_FRAME_BYTES, GatheredWrites
 from penstock.receiver.files.stores.disk.space_ahead import SpaceAhead
 from penstock.receiver.files.stores.disk.write_thread import WriteThread
 from penstock.receiver.files.stores.gaps import close_gaps

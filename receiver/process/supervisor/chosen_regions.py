@@ -16,7 +16,7 @@ import msgspec
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.config.rectangles import BadRegionError, Rectangle, parse
 from penstock.receiver.files.recovery.journal import state_folder
-from penstock.service.refusal import Refused
+from penstock.service.models import Refused
 
 log = logging.getLogger(__name__)
 

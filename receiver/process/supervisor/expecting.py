@@ -7,7 +7,7 @@ import msgspec
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.sources import KINDS
 from penstock.service.datagrams import LONGEST
-from penstock.service.refusal import Refused
+from penstock.service.models import Refused
 from penstock.stins.user_part import UserPart
 
 MOST_BYTES = LONGEST // 2

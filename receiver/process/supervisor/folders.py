@@ -10,7 +10,7 @@ from concurrent.futures import Future
 from pathlib import Path, PurePosixPath
 
 from penstock.receiver.models import Folders
-from penstock.service.refusal import Refused
+from penstock.service.models import Refused
 
 MOST = 1_000
 """Most names in one list; other names can be typed."""

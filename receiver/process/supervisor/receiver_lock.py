@@ -1,4 +1,5 @@
-"""The lock that one receiver of a name and data root holds for its whole life.
+"""The lock that one receiver of a name and data root holds for its whole life; another one waits for it, and
+says so.
 
 It is an flock(2) of a file in the data root's `.penstock` and in the state folder. Both processes of a
 receiver hold it, so that the next one does not begin before the last one of them has ended, however it ends.
@@ -7,12 +8,15 @@ Where the file system keeps locks for all hosts, it keeps receivers on other hos
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import errno
 import fcntl
+import logging
 import os
 import socket
 import time
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from urllib.parse import quote
 
@@ -21,6 +25,7 @@ import msgspec
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.files.recovery.journal import FOLDER, state_folder
 from penstock.receiver.files.stores.disk.file_locks import NO_LOCKS
+from penstock.service.models import Refused
 
 NOT_OURS = (errno.EACCES, errno.EPERM, errno.EROFS)
 """Errors of a file or folder that this user may not write."""
@@ -146,3 +151,86 @@ def _holder(descriptor: int) -> Holder:
         return msgspec.json.decode(os.pread(descriptor, 4096, 0), type=Holder)
     except (msgspec.DecodeError, OSError):
         return Holder(host="", pid=0, since=0.0)
+
+
+log = logging.getLogger(__name__)
+
+LOOK_SECONDS = 0.5
+"""Time in seconds between two looks whether the other receiver has ended."""
+
+
+class Waiting:
+    """The beginning of a receiver: at once, or when the other one has ended.
+
+    Args:
+        lock: that only one of them holds.
+        start: starts this receiver.
+        failed: told why that failed, if it had to wait.
+        news: called when `sentence` has changed.
+    """
+
+    def __init__(
+        self, lock: ReceiverLock, start: Callable[[], Awaitable[None]], failed: Callable[[str], None],
+        news: Callable[[], None],
+    ) -> None:  # fmt: skip
+        self._lock, self._start, self._failed, self._news = lock, start, failed, news
+        self._task: asyncio.Task[None] | None = None
+        self._when_over: Callable[[], None] = lambda: None
+        self.sentence = ""
+        """Sentence that says for whom it waits; "" if it does not."""
+
+    async def begin(self) -> None:
+        """Start the receiver, or begin to wait.
+
+        Raises:
+            RuntimeError: it could not be started.
+        """
+        self.sentence = await asyncio.to_thread(self._lock.take)
+        if self.sentence:
+            log.warning("%s", self.sentence)
+            self._task = asyncio.get_running_loop().create_task(self._wait())
+            return
+        self._warn()
+        await self._start()
+
+    def when_over(self, call: Callable[[], None]) -> None:
+        """Call when it waits no more, or now."""
+        if self.sentence:
+            self._when_over = call
+        else:
+            call()
+
+    def check(self) -> None:
+        """Check that it does not wait.
+
+        Raises:
+            Refused: it does.
+        """
+        if self.sentence:
+            raise Refused("waiting", self.sentence)
+
+    def cancel(self) -> None:
+        """Wait no more, since the service ends."""
+        if self._task is not None:
+            self._task.cancel()
+
+    async def _wait(self) -> None:
+        while sentence := await asyncio.to_thread(self._lock.take):
+            if sentence != self.sentence:
+                log.warning("%s", sentence)
+                self.sentence = sentence
+                self._news()
+            await asyncio.sleep(LOOK_SECONDS)
+        log.info("the other receiver has ended")
+        self._warn()
+        try:
+            await self._start()
+        except RuntimeError as error:
+            self._failed(str(error))
+        self.sentence = ""
+        self._news()
+        self._when_over()
+
+    def _warn(self) -> None:
+        if self._lock.unguarded:
+            log.warning("%s", self._lock.unguarded)

@@ -13,7 +13,7 @@ from penstock.receiver.process import memory, transform_files
 from penstock.receiver.transforms.steps.chain import Chain
 from penstock.receiver.transforms.steps.format import Format, TransformConfigError
 from penstock.receiver.transforms.steps.orientation import does
-from penstock.service.refusal import Refused
+from penstock.service.models import Refused
 from penstock.stins.errors import BlobError
 
 

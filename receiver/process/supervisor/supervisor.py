@@ -23,8 +23,7 @@ from penstock.receiver.files.recovery import recover
 from penstock.receiver.files.recovery.journal import Journal
 from penstock.receiver.files.recovery.recover import SeriesLeft
 from penstock.receiver.live import last_frame
-from penstock.receiver.live.frame_refusal import FrameRefused
-from penstock.receiver.live.request import FrameAnswer, Request
+from penstock.receiver.live.request import FrameAnswer, FrameRefused, Request
 from penstock.receiver.live.requested_frame import SHARE
 from penstock.receiver.models import Ending, PastSeries, SeriesCheck, SeriesCheckResult, Status
 from penstock.receiver.process.history import History
@@ -34,14 +33,12 @@ from penstock.receiver.process.supervisor import expecting, series_check
 from penstock.receiver.process.supervisor.chosen_regions import KeptRegions
 from penstock.receiver.process.supervisor.folders import DataRoot
 from penstock.receiver.process.supervisor.free_space import FreeSpace
-from penstock.receiver.process.supervisor.receiver_lock import ReceiverLock
-from penstock.receiver.process.supervisor.waiting import Waiting
+from penstock.receiver.process.supervisor.receiver_lock import ReceiverLock, Waiting
 from penstock.receiver.regions import memory
 from penstock.receiver.series.running_series import MAX_REASON
 from penstock.service.child import Child
-from penstock.service.models import Health
+from penstock.service.models import Health, Refused
 from penstock.service.parent import Parent
-from penstock.service.refusal import Refused
 from penstock.stins.texts import quoted
 from penstock.stins.user_part import UserPart
 

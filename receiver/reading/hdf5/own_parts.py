@@ -12,7 +12,7 @@ import numpy as np
 from penstock.receiver.models import FrameStatus
 from penstock.receiver.reading.hdf5.mappings import shows_other_files
 from penstock.receiver.reading.hdf5.module_places import place_of_module
-from penstock.receiver.reading.hdf5.stored import Stored
+from penstock.receiver.reading.hdf5.stack import Stored
 from penstock.receiver.reading.reader import SeriesFile
 from penstock.receiver.validity.frames import WITH_DATA
 

@@ -17,8 +17,7 @@ from h5py import h5d, h5f, h5p
 
 from penstock.receiver.files.stores.parts.linked_frames import is_virtual, place_of
 from penstock.receiver.reading.hdf5.chunks import NEVER, Bools, Box, Chunks
-from penstock.receiver.reading.hdf5.mappings import Mapping, mappings
-from penstock.receiver.reading.hdf5.selections import Indices, all_of, flat
+from penstock.receiver.reading.hdf5.mappings import Indices, Mapping, all_of, flat, mappings
 from penstock.receiver.reading.reader import ReaderError, open_hdf5
 
 DEEPEST = 8

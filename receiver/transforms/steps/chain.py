@@ -1,18 +1,17 @@
-"""The chain of transforms: it derives the format of the result, and applies the steps to frames."""
+"""The chain of transforms: it derives the format of the result, asks for memory, and applies the steps."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 import numpy as np
 
 from penstock.codecs import bslz4
 from penstock.codecs.pixel_type import little_endian
-from penstock.receiver.transforms.memory_limit import MemoryLimit
 from penstock.receiver.transforms.steps import tables
 from penstock.receiver.transforms.steps.facts import moved
 from penstock.receiver.transforms.steps.format import (
@@ -33,6 +32,34 @@ from penstock.stins import blobs
 from penstock.stins.errors import BlobError
 from penstock.stins.messages import Buffer, Frame, Header
 from penstock.stins.texts import plural
+
+
+class MemoryLimit(Protocol):
+    """The limit for the memory of a series."""
+
+    def begin(self, header: Header, after: Header, images: int = 0) -> None:
+        """Admit a series.
+
+        Args:
+            header: header as received.
+            after: header after the transforms.
+            images: bytes of the images in the metadata.
+
+        Raises:
+            StinsError: the series could take more than is allowed; the sentence says what to change.
+        """
+
+    def unpack(self, plain_bytes: int, given_bytes: int) -> None:
+        """Admit frames for unpacking and assembling whose size was not announced in a start message.
+
+        Args:
+            plain_bytes: size of one frame, unpacked.
+            given_bytes: size of the frame after the transforms.
+
+        Raises:
+            BlobError: even a few such frames take more than is allowed.
+        """
+
 
 FORMATS = 16
 """Formats whose plan is cached; a stream has one or two."""

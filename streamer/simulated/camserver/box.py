@@ -10,10 +10,9 @@ from pathlib import Path
 from threading import Event, RLock
 from typing import NamedTuple, Protocol
 
-from penstock.streamer.simulated.camserver import header
 from penstock.streamer.simulated.camserver.exposure import Exposure, Plan
 from penstock.streamer.simulated.camserver.faults import Faults
-from penstock.streamer.simulated.camserver.images import Images, Kind
+from penstock.streamer.simulated.camserver.images import Images, Kind, header_lines
 from penstock.streamer.simulated.camserver.language import answer, parse
 from penstock.streamer.simulated.camserver.settings import NUMBERS, SEND, Refused, Settings
 from penstock.streamer.simulated.triggers import Edge
@@ -181,7 +180,7 @@ class Box:
                 period=settings["ExpPeriod"], delay=settings["Delay"], per_frame=int(settings["NExpFrame"]),
                 acknowledge=int(settings["SetAckInt"]), target=settings.folder / argument,
             )  # fmt: skip
-            self._images.prepare(Kind(settings.folder, int(settings["GapFill"]), header.lines(settings)))
+            self._images.prepare(Kind(settings.folder, int(settings["GapFill"]), header_lines(settings)))
             settings.header = ""  # it holds for one exposure ([cs] `end_exposure`)
             if name in ("Exposure", "ExtEnable"):
                 settings.reset("Delay")

@@ -2,7 +2,8 @@
 
 Encoding one takes longer than a detector's period; a hard link takes microseconds, and a file that appears by
 a rename is what camserver does ([maxiv] `src/pilatus.c` line 424, `IN_MOVED_TO`). The layout of the file is
-that of DECTRIS' own (fabio `cbfimage.py`; CBFlib manual, "Binary sections").
+that of DECTRIS' own (fabio `cbfimage.py`; CBFlib manual, "Binary sections"); the lines of the header and
+their order are those of PILATUS3 as camserver writes them ("PILATUS 1.2"). "(nil)" is what was not loaded.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from penstock.streamer.simulated import patterns
+from penstock.streamer.simulated.camserver.settings import Settings
 
 PATTERNS = {"gradient": "gradient", "diffraction": "spots", "powder": "powder"}
 PHOTONS = 200.0
@@ -182,3 +184,23 @@ class Images:
         if self.pattern != "gradient" and len(self._made) >= len(self._pool):
             return True
         return self._bytes >= POOL_BYTES and len(self._made) >= POOL
+
+
+SENSOR = "Silicon sensor, thickness 0.000450 m"
+VRF = -0.2
+"""Volt, of the gain."""
+
+
+def header_lines(settings: Settings) -> tuple[str, ...]:
+    """Return the lines that all images of an exposure have in common, without their first character."""
+    threshold = settings.threshold or 0.0
+    return (
+        "Pixel_size 172e-6 m x 172e-6 m", SENSOR,
+        f"Exposure_time {settings['ExpTime']:.7f} s", f"Exposure_period {settings['ExpPeriod']:.7f} s",
+        f"Tau = {settings.tau:.4g} s", f"Count_cutoff {settings.cutoff} counts",
+        f"Threshold_setting: {threshold:.0f} eV", f"Gain_setting: mid gain (vrf = {VRF:.3f})",
+        "N_excluded_pixels = 0", "Excluded_pixels: (nil)", "Flat_field: (nil)",
+        f"Trim_file: {settings.trim_file}", f"Image_path: {settings.folder}/",
+        "Ratecorr_lut_directory: (nil)", f"Retrigger_mode: {settings['SetRetriggerMode']:.0f}",
+        *([settings.header] if settings.header else []),
+    )  # fmt: skip

@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from threading import Event, Lock
 from typing import Any
 
+import msgspec
+
 from penstock.streamer.camera.push_socket import PushSocket
 from penstock.streamer.simulated.simplon import couplings
-from penstock.streamer.simulated.simplon.faults import Faults
 from penstock.streamer.simulated.simplon.monitor import Monitor, Shown
 from penstock.streamer.simulated.simplon.pixels import Picture, Pixels
 from penstock.streamer.simulated.simplon.recorded import Recorded
@@ -16,6 +17,26 @@ from penstock.streamer.simulated.simplon.series import SOFTWARE, Series
 from penstock.streamer.simulated.simplon.settings import Settings
 from penstock.streamer.simulated.simplon.subsystems import COMMANDS
 from penstock.streamer.simulated.triggers import Edge
+
+
+class Faults(msgspec.Struct, forbid_unknown_fields=True):
+    """Faults that last until they are changed; the fields are the keys of `PUT /simulator/faults`."""
+
+    slow_arm: float = 0.0
+    """Additional seconds that `arm` takes."""
+    slow_put: float = 0.0
+    """Additional seconds that a PUT of a configuration takes, as with the energy of a real detector."""
+    slow_initialize: float = 0.0
+    """Additional seconds that `initialize` takes."""
+    errors: dict[str, int] = {}
+    """HTTP status by path without the version, such as {"detector/command/arm": 500}."""
+    drop_stream: bool = False
+    """The stream drops all messages; `stream/status/dropped` counts them."""
+    stays_armed: bool = False
+    """Series that are armed from now on stay armed after their last frame; they
+    send the end message when disarmed."""
+    changed: dict[str, float | int | str | bool] = {}
+    """Values of `detector/config` that the next PUT also changes, once."""
 
 
 class Refused(Exception):

@@ -7,8 +7,7 @@ from types import TracebackType
 
 from penstock.stins.addresses import host_port
 from penstock.streamer.camera.push_socket import PushSocket
-from penstock.streamer.simulated.simplon.box import Box, Stream
-from penstock.streamer.simulated.simplon.faults import Faults
+from penstock.streamer.simulated.simplon.box import Box, Faults, Stream
 from penstock.streamer.simulated.simplon.http import Server
 from penstock.streamer.simulated.simplon.key import NEW
 from penstock.streamer.simulated.simplon.pixels import Pixels

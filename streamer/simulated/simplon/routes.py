@@ -12,10 +12,9 @@ from typing import Any
 
 import msgspec
 
-from penstock.streamer.simulated.simplon import darray, tiff
-from penstock.streamer.simulated.simplon.box import Box
-from penstock.streamer.simulated.simplon.faults import Faults
-from penstock.streamer.simulated.simplon.monitor import PATIENCE, Shown
+from penstock.streamer.simulated.simplon import darray
+from penstock.streamer.simulated.simplon.box import Box, Faults
+from penstock.streamer.simulated.simplon.monitor import PATIENCE, Shown, tiff
 from penstock.streamer.simulated.simplon.pixels import unpacked
 from penstock.streamer.simulated.simplon.settings import CHANGE_STATES, UNINITIALISED, now
 from penstock.streamer.simulated.simplon.subsystems import COMMANDS
@@ -185,4 +184,4 @@ def _tiff(image: Shown, threshold: str | None = None) -> bytes:
         raise KeyError(f"threshold {name}")
     pixels = unpacked(image.picture, names.index(name))
     said = {"series_id": image.series, "image_id": image.number, "threshold": name}
-    return tiff.encoded(pixels, **said, energy=image.channels[name])
+    return tiff(pixels, **said, energy=image.channels[name])

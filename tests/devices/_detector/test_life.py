@@ -162,7 +162,7 @@ def test_without_a_series_the_last_one_stays_and_arm_takes_the_note_away(ending:
 
 
 def test_an_arm_that_init_has_ended_leaves_the_series_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("penstock.devices._series.arm_call.ARM_LIMIT", 0.01)
+    monkeypatch.setattr("penstock.devices._series.arm_steps.ARM_LIMIT", 0.01)
     loop = BoxLoop()
     ending = Ending(loop)
     held = loop.hold("prepare")

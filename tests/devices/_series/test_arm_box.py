@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from penstock.devices._series import arm_call
+from penstock.devices._series import arm_steps
 from penstock.devices._series.control import UNCHECKED, SeriesControl
 from penstock.devices._series.machine.states import SeriesState
 from penstock.devices._series.refusals import ArmRefused
@@ -55,7 +55,7 @@ class BoxLoop(Loop):
 
 @pytest.fixture
 def loop(monkeypatch: pytest.MonkeyPatch) -> Iterator[BoxLoop]:
-    monkeypatch.setattr(arm_call, "ARM_LIMIT", LATE)
+    monkeypatch.setattr(arm_steps, "ARM_LIMIT", LATE)
     loop = BoxLoop()
     assert loop.state is SeriesState.IDLE
     yield loop
@@ -66,7 +66,7 @@ def loop(monkeypatch: pytest.MonkeyPatch) -> Iterator[BoxLoop]:
 @pytest.fixture
 def patient(loop: BoxLoop, monkeypatch: pytest.MonkeyPatch) -> BoxLoop:
     """A device whose Arm waits for as long as in life."""
-    monkeypatch.setattr(arm_call, "ARM_LIMIT", 2.2)
+    monkeypatch.setattr(arm_steps, "ARM_LIMIT", 2.2)
     return loop
 
 

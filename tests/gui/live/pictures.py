@@ -15,7 +15,7 @@ from PIL import Image
 
 from penstock.gui.live.app import Options, open_window
 from penstock.gui.live.drawing.levels import Scale
-from penstock.gui.live.measure.counts.profiles import Kind
+from penstock.gui.live.measure.counts.counts import Kind
 from penstock.gui.live.sources.file_source import FileSource
 from penstock.gui.live.sources.receiver_source import ReceiverSource
 from penstock.gui.live.view import LiveView

@@ -14,7 +14,7 @@ import pytest
 from penstock.gui.model import detector
 from penstock.gui.model.actions import Action
 from penstock.gui.model.detector import DetectorModel
-from penstock.gui.model.files.file_name import FileName
+from penstock.gui.model.files.next_file import FileName
 from penstock.gui.model.log import Kind
 from penstock.gui.model.tango import calls
 from penstock.gui.model.texts.sentences import message, stop_question

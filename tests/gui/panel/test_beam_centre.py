@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from silx.gui import qt
 
-from penstock.gui.live.measure.beam.turned import IN_BLOCKS
+from penstock.gui.live.measure.beam.geometry import IN_BLOCKS
 from penstock.gui.model.tango.device import Greeting
 from tests.gui.live.stand_in import stand_in
 from tests.gui.model.stand_in import ATTRIBUTES, VALUES, setting

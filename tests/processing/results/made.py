@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.processing.results.begun import Begun
+from penstock.processing.results.contents import Begun
 from penstock.processing.results.layout import DONE
 from penstock.processing.results.result_file import ResultFile
 from penstock.processing.wire import Array, Step

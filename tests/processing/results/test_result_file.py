@@ -16,13 +16,13 @@ import pytest
 from penstock.processing.distributor.frames.bunches import Bunch, Item
 from penstock.processing.distributor.series.store import Store
 from penstock.processing.results import finish as finishing
-from penstock.processing.results.beyond import Beyond
 from penstock.processing.results.errors import ResultError
 from penstock.processing.results.layout import DONE, FIRST_ROWS, MOST_LISTED, PENDING
 from penstock.processing.results.open_result import OpenResult
 from penstock.processing.results.place import path_for
 from penstock.processing.results.read import Results
 from penstock.processing.results.result_file import ResultFile
+from penstock.processing.results.rows import Beyond
 from penstock.processing.wire import Array
 from tests.processing.results import made
 from tests.processing.results.made import BRIGHT, CURVE, begun, created, curves, fill, finish

@@ -19,8 +19,8 @@ import urllib3
 
 from penstock.processing.client import PipelineClient, PipelineRefused, PipelineUnavailable, what_answers
 from penstock.processing.models import Counts, Parameters, Series, Status, Worker
-from penstock.processing.results.beyond import Beyond
 from penstock.processing.results.layout import DONE
+from penstock.processing.results.rows import Beyond
 from penstock.processing.service import http
 from penstock.processing.service.metrics import METRICS, PREFIX
 from penstock.processing.service.result_values import ResultValues, plain

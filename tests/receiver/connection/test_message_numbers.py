@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from penstock.receiver.connection import message_numbers
-from penstock.receiver.connection.message_numbers import MessageNumbers
+from penstock.receiver.connection import numbering
+from penstock.receiver.connection.numbering import MessageNumbers
 
 
 @pytest.mark.parametrize("seed", range(200))
@@ -29,7 +29,7 @@ def test_a_stream_in_order_is_one_range() -> None:
 
 
 def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(message_numbers, "MOST_RANGES", 10)
+    monkeypatch.setattr(numbering, "MOST_RANGES", 10)
     numbers = MessageNumbers()
     for number in range(0, 2**53, 2**48):
         numbers.take(number)

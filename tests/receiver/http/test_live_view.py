@@ -22,9 +22,8 @@ from penstock.codecs.packed import CODECS
 from penstock.receiver.client import ReceiverRefused
 from penstock.receiver.http import live_view
 from penstock.receiver.live import last_frame, requested_frame
-from penstock.receiver.live.frame_refusal import FrameRefused
 from penstock.receiver.live.last_frame import FrameInfo, Held, LastFrame
-from penstock.receiver.live.request import Request
+from penstock.receiver.live.request import FrameRefused, Request
 from penstock.receiver.live.requested_frame import RequestedFrames
 from penstock.receiver.models import Contrast, FrameStatus, View
 from penstock.receiver.series.running_series import RunningSeries

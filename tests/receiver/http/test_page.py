@@ -13,7 +13,7 @@ import pytest
 import urllib3
 from PIL import Image
 
-from penstock.receiver.http import page
+from penstock.receiver.http import api
 from penstock.receiver.models import Counts, Series, Status
 from tests.receiver.conftest import Shared
 from tests.receiver.processes import DEADLINE
@@ -86,7 +86,7 @@ def test_all_that_a_page_needs_comes_from_the_receiver(path: str, url: str) -> N
 
 
 def test_the_picture_is_the_first_that_is_read_where_all_is_in_one_column() -> None:
-    ids = Page(page.ASSETS["/"].read().decode()).ids
+    ids = Page(api.ASSETS["/"].read().decode()).ids
     assert ids.index("sentence") < ids.index("picture") < ids.index("series-part")
 
 
@@ -99,7 +99,7 @@ def test_every_link_of_the_page_is_answered(url: str) -> None:
 
 
 def test_no_file_of_ours_names_another_host() -> None:
-    ours = [asset for asset in page.ASSETS.values() if asset.package.startswith("penstock.")]
+    ours = [asset for asset in api.ASSETS.values() if asset.package.startswith("penstock.")]
     assert len(ours) >= 6
     for asset in ours:
         assert not re.search(rb"https?:|//\w+\.", asset.read()), asset.name
@@ -113,7 +113,7 @@ def test_what_comes_from_the_receiver_is_set_as_text() -> None:
 
 def test_the_script_and_the_page_know_the_same_elements() -> None:
     wanted = set(re.findall(r'element\("([\w-]+)"\)', SCRIPTS["page.js"] + SCRIPTS["shown.js"]))
-    assert wanted == set(Page(page.ASSETS["/"].read().decode()).ids)
+    assert wanted == set(Page(api.ASSETS["/"].read().decode()).ids)
 
 
 def test_a_spot_beside_a_gap_is_seen_in_the_picture_of_the_page(shared: Shared) -> None:
@@ -156,7 +156,7 @@ def test_every_fate_of_a_frame_has_its_part_of_the_bar_and_a_colour() -> None:
 
 
 def test_no_file_is_taken_for_another_kind_or_kept_when_a_new_version_is_installed(url: str) -> None:
-    for path in page.ASSETS:
+    for path in api.ASSETS:
         answer = ask(url + path)
         assert answer.headers["X-Content-Type-Options"] == "nosniff"
         assert answer.headers["Cache-Control"] == "no-cache"

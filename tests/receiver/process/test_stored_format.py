@@ -12,7 +12,7 @@ import pytest
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.models import SeriesCheck, Status
 from penstock.receiver.process.supervisor import series_check
-from penstock.service.refusal import Refused
+from penstock.service.models import Refused
 
 SENT = SeriesCheck(filename="", shape=[3, 4], dtype="uint16")
 

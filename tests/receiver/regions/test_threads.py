@@ -19,7 +19,7 @@ from penstock.receiver.regions import memory, threads
 from penstock.receiver.regions.memory import RegionMemory
 from penstock.receiver.regions.series import RegionSeries, Row
 from penstock.receiver.regions.threads import FRAMES_PER_THREAD, RegionThreads
-from penstock.service.refusal import Refused
+from penstock.service.models import Refused
 from penstock.stins.messages import Frame
 from tests.streams import image, pixels
 

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from penstock.streamer.camera.taken import differences
+from penstock.streamer.camera.checks import differences
 from tests.streamer.rig import settings
 
 ASKED = settings(exposure_time=0.0126, latency_time=0.0, camera={"Gain": 3.5, "Mode": "fast", "Rows": 0})

@@ -12,9 +12,8 @@ from silx.gui import qt
 from penstock.gui import theme
 from penstock.gui.layouts import STRETCH, in_column, in_row
 from penstock.gui.live.measure.beam import calibrants
-from penstock.gui.live.measure.beam.geometry import PLANCK_LIGHT, Beam
+from penstock.gui.live.measure.beam.geometry import NOT_ASKED, PLANCK_LIGHT, Beam, NotKnown, Turned
 from penstock.gui.live.measure.beam.state import BeamState
-from penstock.gui.live.measure.beam.turned import NOT_ASKED, NotKnown, Turned
 from penstock.gui.live.measure.parts import Sentence, tool_button
 from penstock.gui.number_fields import choice_box, select_one, select_whole
 

@@ -14,7 +14,7 @@ from penstock.gui.labels import ElidedLabel
 from penstock.gui.layouts import in_column, in_row
 from penstock.gui.live.drawing.whole import Whole
 from penstock.gui.live.measure.counts.counting import counted
-from penstock.gui.live.measure.counts.profiles import Kind, Profile, along, projected
+from penstock.gui.live.measure.counts.counts import Kind, Profile, along, projected
 from penstock.gui.live.measure.parts import tool_button
 from penstock.gui.live.measure.shapes import OneShape, RectangleTool
 from penstock.gui.live.plot.curves import Curve, CurvePlace, RegionCurve

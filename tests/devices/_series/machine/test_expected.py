@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from penstock.devices._series import arm_call
+from penstock.devices._series import arm_steps
 from penstock.devices._series.arm_steps import TAKEN_LIMIT
 from penstock.devices._series.control import EXPECTED_BEYOND, SeriesControl
 from penstock.devices._series.machine.states import SeriesState
@@ -225,7 +225,7 @@ def test_an_entry_that_is_gone_when_the_box_is_armed_is_a_refusal(loop: QuietLoo
 def test_stop_while_the_box_is_being_armed_takes_the_entry_back(
     loop: QuietLoop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(arm_call, "ARM_LIMIT", 0.05)
+    monkeypatch.setattr(arm_steps, "ARM_LIMIT", 0.05)
     loop.hold("start")
     loop.control.arm(settings(3))
     assert loop.state is SeriesState.ARMING

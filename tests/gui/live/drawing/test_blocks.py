@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from penstock.gui.live.drawing import blocks, marked
-from penstock.gui.live.drawing.blocks import Reduction, greatest_colours
-from penstock.gui.live.drawing.span import Span, span
+from penstock.gui.live.drawing.blocks import Reduction, Span, greatest_colours, span
 from penstock.receiver.validity.pixels import Flag, PixelRule
 
 SHAPE = (37, 53)

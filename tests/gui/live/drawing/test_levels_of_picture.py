@@ -13,10 +13,9 @@ pytest.importorskip("silx.gui.plot", reason="the viewer needs the extra gui")
 
 from penstock.gui.live.drawing import levels as levels_module
 from penstock.gui.live.drawing import whole as whole_module
-from penstock.gui.live.drawing.blocks import Reduction
+from penstock.gui.live.drawing.blocks import Reduction, Span, all_of
 from penstock.gui.live.drawing.levels import Levels, Percentiles, Scale
 from penstock.gui.live.drawing.picture import Picture, Port, Style, draw
-from penstock.gui.live.drawing.span import Span, all_of
 from penstock.gui.live.drawing.whole import Whole
 from penstock.gui.live.memory import Memory
 from penstock.gui.live.plot.image_plot import ImagePlot

@@ -7,8 +7,7 @@ import json
 import pytest
 
 from penstock.gui.model.attributes import metadata
-from penstock.gui.model.attributes.known_keys import FIELDS, KNOWN_KEYS, explanation
-from penstock.gui.model.attributes.metadata import BadMetadata, Entry
+from penstock.gui.model.attributes.metadata import FIELDS, KNOWN_KEYS, BadMetadata, Entry, explanation
 from penstock.receiver.files.contents.known import USER, Kind
 
 OTHERS = (

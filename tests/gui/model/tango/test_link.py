@@ -12,7 +12,7 @@ import tango
 
 from penstock.gui.model.actions import Action
 from penstock.gui.model.detector import DetectorModel
-from penstock.gui.model.files.file_name import FileName
+from penstock.gui.model.files.next_file import FileName
 from penstock.gui.model.tango import errors
 from penstock.gui.model.tango.device import DeviceRefused
 from penstock.gui.model.tango.link import TangoDevice

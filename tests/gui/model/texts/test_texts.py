@@ -7,8 +7,7 @@ import math
 import pytest
 
 from penstock.gui.model.attributes.attribute import Attribute, BadText
-from penstock.gui.model.files import file_name
-from penstock.gui.model.files.file_name import BadName, FileName
+from penstock.gui.model.files.next_file import BadName, FileName, parse
 from penstock.gui.model.series.account import FATES, account
 from penstock.gui.model.series.plan import plan
 from penstock.gui.model.tango.answers import lost_in_words, read_last_series
@@ -136,7 +135,7 @@ def test_a_sentence_begins_with_a_capital_and_an_address_does_not(text: str, sai
     ],
 )
 def test_a_file_name_is_taken_apart_and_put_together(path: str, name: FileName) -> None:
-    assert file_name.parse(path) == name
+    assert parse(path) == name
     assert name.path() == path
 
 

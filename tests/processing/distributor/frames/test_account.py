@@ -17,7 +17,7 @@ from penstock.processing.distributor.frames.account import (
     State,
     rest_of,
 )
-from penstock.processing.results.beyond import Beyond
+from penstock.processing.results.rows import Beyond
 
 
 def total(account: Account) -> int:

@@ -12,8 +12,8 @@ from penstock.processing.config.pipeline_config import ExportConfig
 from penstock.processing.distributor.series import exports
 from penstock.processing.distributor.series.exports import Exported, Exports
 from penstock.processing.results import as_stempy
-from penstock.processing.results.beyond import Beyond
 from penstock.processing.results.layout import DONE
+from penstock.processing.results.rows import Beyond
 from penstock.processing.wire import Array
 from tests.processing.results.made import created, finish
 from tests.processing.service.pipeline_process import wait_until

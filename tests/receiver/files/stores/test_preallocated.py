@@ -21,7 +21,7 @@ from penstock.receiver.files.recovery.interrupted import mark_interrupted
 from penstock.receiver.files.refusals import StorageError
 from penstock.receiver.files.stores import gaps, preallocated
 from penstock.receiver.files.stores.contract import FrameFormat
-from penstock.receiver.files.stores.disk import chunk_places, disk_file, gathered, write_thread
+from penstock.receiver.files.stores.disk import blob_writes, chunk_places, disk_file, write_thread
 from penstock.receiver.files.stores.preallocated import PreallocatedStore
 from penstock.receiver.files.writer import WriterError
 from penstock.receiver.models import FrameStatus
@@ -357,7 +357,7 @@ def test_frames_next_to_each_other_are_written_by_one_call(
     written = Written(path, start(frames=100))
     written.add(*(frame(number) for number in range(70)))
     # HDF5 may have put an index of its own between two of them.
-    assert max(calls) == gathered.GATHERED_FRAMES and len(calls) <= 4
+    assert max(calls) == blob_writes.GATHERED_FRAMES and len(calls) <= 4
     assert written.writer.waiting_bytes == (70 - sum(calls)) * array(0).nbytes
     written.add(frame(90), frame(91))  # not next to the ones before
     written.writer.flush()

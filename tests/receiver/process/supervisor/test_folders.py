@@ -14,7 +14,7 @@ import pytest
 from penstock.receiver.client import ReceiverRefused
 from penstock.receiver.models import Folders
 from penstock.receiver.process.supervisor.folders import AT_ONCE, MOST, DataRoot, below
-from penstock.service.refusal import Refused
+from penstock.service.models import Refused
 from tests.receiver.processes import ReceiverProcess
 
 

@@ -252,7 +252,7 @@ def test_of_very_many_files_each_is_looked_at_when_its_frame_is_read(
     raw(tmp_path / "raw_0.h5", (0,))
     (tmp_path / "raw_1.h5").write_bytes(b"no frames")
     view(tmp_path / "a.h5", 3, [(number, 1, f"raw_{number}.h5") for number in range(3)])
-    monkeypatch.setattr("penstock.receiver.reading.hdf5.stored.Stored.__init__.__defaults__", (1,))
+    monkeypatch.setattr("penstock.receiver.reading.hdf5.stack.Stored.__init__.__defaults__", (1,))
     with open_frames(tmp_path / "a.h5") as opened:
         assert opened.status is not None and opened.status.tolist() == [THERE, THERE, GONE]
         with pytest.raises(ReaderError, match=r"frame 1 of .* is not there: .*raw_1\.h5 is not an HDF5 file"):

@@ -12,8 +12,7 @@ import pytest
 from fabio.tifimage import TifImage
 
 from penstock.streamer.simulated import patterns
-from penstock.streamer.simulated.simplon import tiff
-from penstock.streamer.simulated.simplon.monitor import Monitor, Shown
+from penstock.streamer.simulated.simplon.monitor import Monitor, Shown, tiff
 from penstock.streamer.simulated.simplon.pixels import Picture
 
 
@@ -74,7 +73,7 @@ def test_without_an_image_a_client_waits_and_after_clear_there_is_none() -> None
 @pytest.mark.parametrize("shape", [(3, 5), (20, 30)])
 def test_the_tiff_has_pixels_and_the_tag_of_the_monitor(dtype: str, shape: tuple[int, int]) -> None:
     image = patterns.gradient(shape, dtype, 3)
-    data = tiff.encoded(image, series_id=7, image_id=3, threshold="1", energy=4000.0)
+    data = tiff(image, series_id=7, image_id=3, threshold="1", energy=4000.0)
     read = TifImage().read(io.BytesIO(data))
     assert read.data.dtype == dtype and np.array_equal(read.data, image)
     assert data[8 : 8 + image.nbytes] == image.tobytes(), "where ADEiger looks for them"

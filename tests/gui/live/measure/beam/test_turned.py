@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from penstock.gui.live.measure.beam.turned import IN_BLOCKS, NOT_ASKED, NotKnown, Turned
+from penstock.gui.live.measure.beam.geometry import IN_BLOCKS, NOT_ASKED, NotKnown, Turned
 
 ROTATE = [{"type": "rotate", "quarter_turns": turns} for turns in (1, 2, 3)]
 FLIP = [{"type": "flip", "direction": direction} for direction in ("left-right", "up-down")]

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from penstock.gui.live.measure.counts.counts import Counted
+from penstock.gui.live.measure.counts.counts import Counted, Kind, along, projected
 from penstock.gui.live.measure.counts.profile_tab import BLOCKS, NO_LINE
-from penstock.gui.live.measure.counts.profiles import Kind, along, projected
 from penstock.gui.live.view import Viewer
 from penstock.receiver.models import Rectangle
 from tests.gui.live.stand_in import StandIn

@@ -10,10 +10,9 @@ import pytest
 
 pytest.importorskip("silx.gui.plot", reason="the viewer needs the extra gui")
 
-from penstock.gui.live.drawing.blocks import Reduction
+from penstock.gui.live.drawing.blocks import Reduction, Span
 from penstock.gui.live.drawing.levels import Levels, Scale
 from penstock.gui.live.drawing.picture import Port, Style, draw
-from penstock.gui.live.drawing.span import Span
 from penstock.gui.live.plot.axes import Places, Ticks
 from penstock.gui.live.results.pages.curve_plot import _is_out, _range
 from penstock.gui.live.results.pages.image_plot import _Computed
@@ -36,7 +35,7 @@ from penstock.gui.live.results.sources.snapshot import OverFrames, Page, Snapsho
 from penstock.gui.live.results.steps import Progress
 from penstock.processing.client import Rows
 from penstock.processing.models import Counts, Result, Series, Status
-from penstock.processing.results.beyond import Beyond
+from penstock.processing.results.rows import Beyond
 from penstock.receiver.client import LastFrame
 from penstock.receiver.validity.pixels import Flag
 from tests.gui.live.result_files import Written

@@ -1,1 +1,0 @@
-"""Counters of the receiver's regions of interest, by frame index."""

@@ -1,1 +1,0 @@
-"""What the recorder adds to a scan: links to the frames, and plots that viewers find."""
