@@ -80,7 +80,7 @@ def load(path: Path) -> BeamlineFile:
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
         raise BeamlineFileError(
-            path, [f"it is not JSON, as dsconfig writes it: {error.msg} at {where}"]
+            path, [f"it is not JSON: {error.msg} at {where}; write it as dsconfig does"]
         ) from error
     except _DuplicateKey as error:
         raise BeamlineFileError(path, [f'the key "{error}" occurs twice in one object']) from error
