@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import os
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -86,11 +87,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> Answer:
     """Run it."""
     from penstock.beamline.demonstration import Demonstration
+    from penstock.gui.display import why_no_display
 
     opens = _viewer if args.view else _panel if args.panel else None
     frames = args.frames if args.frames is not None else FRAMES if opens is None else FRAMES_IN_A_WINDOW
     if opens is not None:
-        import_module("silx")  # its absence is said before anything is started
+        import_module("silx")  # its absence, and a screen's, is said before anything is started
+        if (trouble := why_no_display(os.environ)) is not None:
+            raise UserError(trouble)
     leave_when_asked_to_end()
     # Text for people goes to standard error when a program reads standard output.
     words = console(args)

@@ -32,7 +32,10 @@ def away(name: str, error: tango.DevFailed) -> str:
     if TIMED_OUT in reasons or any("CallTimedout" in each.desc for each in error.args):
         return f"{device} does not answer in time. Is its host very busy, or the network slow?"
     if reasons & NO_SERVER:
-        return f"The device server of {device} is not running or not reachable. Start it (Astor, systemd)."
+        return (
+            f"The device server of {device} is not running or not reachable. Start it (Astor, systemd, or "
+            "`penstock device`)."
+        )
     return f"{device} cannot be reached: {sentence(error)}"
 
 

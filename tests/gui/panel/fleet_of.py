@@ -116,7 +116,7 @@ def eight() -> Beamtime:
         "p09/pilatus/1", url=third, cls="Pilatus", State="ON", Status="Ready.", SeriesId="s3",
         FileWritten="/data/a.h5", nFramesPlanned=10, nFramesWritten=10,
         why="The device server of p09/pilatus/1 is not running or not reachable. Start it (Astor, "
-        "systemd).",
+        "systemd, or `penstock device`).",
     )  # fmt: skip
     line.detector(
         "p09/basler/1", cls="Basler", State="RUNNING", Status="Live view.", SeriesId="s4",
