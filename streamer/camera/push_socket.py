@@ -151,6 +151,9 @@ class PushSocket:
     def wait_writable(self, seconds: float) -> bool:
         """Wait until there may be room for a message; return false if there was none."""
         if self._is_full():
+            # What a lost peer has not taken is let go of only once ZeroMQ has processed its commands, and
+            # nothing is sent meanwhile, which would have it do so.
+            self._socket.getsockopt(zmq.EVENTS)
             try:
                 self._in_flight[0].wait(seconds)
             except zmq.NotDone:
