@@ -70,11 +70,19 @@ def also_partial(counts: Counts) -> str:
     )
 
 
-def gone(path: Path, counts: Counts, series: str) -> str:
-    """Return the sentence for a file that was removed, moved or replaced, with the remedy."""
+def gone(path: Path, counts: Counts, series: str, *, is_view: bool) -> str:
+    """Return the sentence for a file that was removed, moved or replaced, with the remedy.
+
+    Args:
+        path: the file.
+        counts: of its series.
+        series: its id.
+        is_view: whether the frames are in other files.
+    """
+    where = f"went with it, but for the pixels, which are in {path.stem}_….h5" if is_view else "went with it"
     return (
         f"{path} was removed, moved or replaced while it was written; the frames stored so far "
-        f"({counts.stored}) went with it. Find out who did that (a clean-up job, a sync program?), then "
+        f"({counts.stored}) {where}. Find out who did that (a clean-up job, a sync program?), then "
         f"reset the receiver{of_series(series)}"
     )
 

@@ -422,7 +422,8 @@ class SeriesWriter:
 
     def _check_place(self) -> None:
         if not self._open.is_in_place():
-            raise FileGoneError(gone(self.path, self._account.counts(), self._series.id))
+            is_view = self._store is not None and self._store.data.is_virtual
+            raise FileGoneError(gone(self.path, self._account.counts(), self._series.id, is_view=is_view))
 
     def _failed(self, what: str, error: Exception) -> WriterError:
         return WriterError(self._sentence(what, error))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 
 from penstock.devices._series.machine.states import ACTIVE, SeriesState
@@ -10,6 +11,8 @@ from penstock.stins.texts import plural
 from penstock.streamer.camera.settings import Value
 from penstock.streamer.remote.client import StreamerStatus
 
+MENTIONS_RESET = re.compile(r"(?<![\w/.-])Reset(?![\w./-]*[\w/])")
+"""The command, and not part of a file name."""
 READY = "Ready."
 """Beginning of the sentence of a detector at rest."""
 
@@ -78,9 +81,10 @@ class SeriesView:
         """The whole text for the user."""
         before = self.sentence  # a refusal ends as its author ended it
         if self.reservation and before.startswith(READY):
-            before = f"{READY[:-1]}, but {self.reservation}{before[len(READY) :]}"
-        if (self.note or self.waiting or self.warning) and before and not before.endswith("."):
-            before += "."
+            more = before[len(READY) :]
+            before = f"{READY[:-1]}, but {sentence(self.reservation) if more else self.reservation}{more}"
+        if (self.note or self.waiting or self.warning) and before:
+            before = sentence(before)
         return " ".join(filter(None, (before, self.note, self.waiting, self.warning)))
 
     @property
@@ -208,7 +212,7 @@ def capital(text: str) -> str:
 def remedied(text: str) -> str:
     """Return the text with the remedy for FAULT, unless it mentions Reset itself."""
     text = sentence(text)
-    return text if "Reset" in text else f"{text} Call Reset."
+    return text if MENTIONS_RESET.search(text) else f"{text} Call Reset."
 
 
 def warning_of(status: StreamerStatus | None) -> str:

@@ -15,7 +15,7 @@ from penstock.devices._series.machine.actions import ReadBox, StopReceiver, Stop
 from penstock.devices._series.machine.draft import Draft
 from penstock.devices._series.machine.earlier_series import RESTARTED, left_over, look_back
 from penstock.devices._series.machine.events import Tick
-from penstock.devices._series.machine.facts import Lasting
+from penstock.devices._series.machine.facts import Facts, Lasting
 from penstock.devices._series.machine.states import Change, SeriesState
 from penstock.devices._series.machine.view import (
     account_sentence,
@@ -63,7 +63,7 @@ def _idle(draft: Draft, event: Tick) -> None:
         return
     facts, status = draft.facts, draft.facts.streamer_status
     waits = silence.of_streamer(facts, draft.now) or _end_left_over(draft)
-    absent = silence.of_absent_receiver(draft)
+    absent = silence.of_absent_receiver(draft) or _in_error(facts)
     if not facts.own_stream:
         draft.warn(waits or warning_of(status), absent)
         return
@@ -268,6 +268,8 @@ def _failing(draft: Draft, event: Tick) -> None:
         view = draft.view
         where = f" File: {view.filename}." if view.filename and draft.facts.begun else ""
         counts = f"{account_sentence(view).capitalize()}, {view.acquired} acquired."
+        if view.counts.pending:  # nobody counts them any more
+            counts += " What is pending was not counted before the receiver ended: penstock check names it."
         verdict = f"{capital(sentence(facts.failure))} {counts}{where}"
         draft.end(Change.COUNTED, remedied(f"{sentence(facts.failure)} {counts}{where}"), verdict)
 
@@ -310,6 +312,14 @@ def _streamer_lives(draft: Draft, event: Tick) -> bool:
     return False
 
 
+def _in_error(facts: Facts) -> str:
+    """Return that the receiver takes no series before it is reset, in a sentence; "" if it is well."""
+    status = facts.receiver_status
+    if status is None or status.state != "error":
+        return ""
+    return f"the receiver is in error: {status.error}; RestartReceiver resets it"
+
+
 def _receiver_lives(draft: Draft) -> bool:
     """Return whether the receiver lives and is well; if not, fail the series."""
     facts, cause = draft.facts, ""
@@ -317,8 +327,8 @@ def _receiver_lives(draft: Draft) -> bool:
         cause = facts.receiver_silence
     elif facts.receiver_silence is not None:
         return True
-    elif facts.receiver_status is not None and facts.receiver_status.state == "error":
-        cause = f"the receiver is in error: {facts.receiver_status.error}; RestartReceiver resets it"
+    elif _in_error(facts):
+        cause = _in_error(facts)
     elif (series := facts.own_receiver_series) is not None and not series.taken:
         cause = f"the receiver has refused the series: {series.reason}"
     else:

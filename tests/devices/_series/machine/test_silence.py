@@ -64,6 +64,15 @@ def test_between_series_a_receiver_that_does_not_answer_is_said_after_two_second
         assert each.control.view.status == "Ready."
 
 
+def test_between_series_a_receiver_in_error_is_said_with_what_resets_it(loop: Loop, box: Remote) -> None:
+    for each in (loop, box):
+        each.receiver.state, each.receiver.error = "error", "the disk is full"
+        each.wait(0.1)
+        assert each.control.view.status == (
+            "Ready, but the receiver is in error: the disk is full; RestartReceiver resets it"
+        )
+
+
 @pytest.mark.parametrize("refused", [False, True])
 def test_a_series_goes_on_while_the_silent_receiver_is_connected(loop: Loop, refused: bool) -> None:
     loop.control.arm(settings(3, TriggerMode.INTERNAL))

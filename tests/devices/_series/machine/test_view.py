@@ -5,12 +5,28 @@ from __future__ import annotations
 import pytest
 
 from penstock.devices._detector.view_attributes import VIEW_ATTRIBUTES
-from penstock.devices._series.machine.view import SeriesView
+from penstock.devices._series.machine.states import SeriesState
+from penstock.devices._series.machine.view import SeriesView, remedied
 from penstock.devices._tango.attributes import Unread
 from penstock.receiver.models import Series, Status
 from penstock.streamer.remote.client import StreamerStatus
 
 OWN = SeriesView(series="a")
+
+
+def test_reset_in_a_file_name_is_not_the_remedy() -> None:
+    assert remedied("it failed. File: /data/Reset_1.h5") == "it failed. File: /data/Reset_1.h5. Call Reset."
+    assert remedied("in /Reset.h5") == "in /Reset.h5. Call Reset."
+    for text in ("Call Reset and Arm.", "call Reset.", "Reset and Arm take it as it is now."):
+        assert remedied(text) == text
+
+
+def test_a_reservation_ends_before_the_last_series() -> None:
+    view = SeriesView(
+        state=SeriesState.IDLE, sentence="Ready. Last series: 3 of 3.", reservation="it is away"
+    )
+    assert view.status == "Ready, but it is away. Last series: 3 of 3."
+    assert SeriesView(sentence="Is it there?", warning="Look.").status == "Is it there? Look."
 
 
 def value_of(view: SeriesView, name: str) -> object:

@@ -342,7 +342,7 @@ def test_a_file_of_the_series_that_is_gone_is_said(path: Path, series: Begin) ->
     written = series(2, 30)
     written.add(*(frame(number) for number in range(12)))
     path.unlink()
-    with pytest.raises(FileGoneError):
+    with pytest.raises(FileGoneError, match=r"but for the pixels, which are in x_….h5"):
         written.writer.flush()
     with contextlib.suppress(WriterError):
         written.close("gone")
