@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from penstock.cluster.models import Status
-from penstock.service.http_client import HttpClient, NoAnswer, RefusedCall, Unavailable
+from penstock.service.http_client import HttpClient
+from penstock.service.models import NoAnswer, RefusedCall, Unavailable
 
 __all__ = ["ControlClient", "NoAnswer", "RefusedCall", "Unavailable"]
 PATIENCE = 10.0

@@ -16,7 +16,8 @@ import msgspec
 import numpy as np
 
 from penstock.processing.models import Changed, Latest, Parameters, Result, Status, Values
-from penstock.service.http_client import HttpClient, NoAnswer, RefusedCall, Unavailable
+from penstock.service.http_client import HttpClient
+from penstock.service.models import NoAnswer, RefusedCall, Unavailable
 
 __all__ = [
     "Newest", "NoAnswer", "PipelineClient", "PipelineRefused", "PipelineUnavailable", "Rows", "States",

@@ -29,7 +29,8 @@ from penstock.receiver.models import (
     Status,
     View,
 )
-from penstock.service.http_client import HttpClient, NoAnswer, RefusedCall, Unavailable
+from penstock.service.http_client import HttpClient
+from penstock.service.models import NoAnswer, RefusedCall, Unavailable
 from penstock.stins.user_part import UserPart
 
 __all__ = ["LastFrame", "NoAnswer", "ReceiverClient", "ReceiverRefused", "ReceiverUnavailable"]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from penstock.bridges.epics.models import Status
-from penstock.service.http_client import HttpClient, NoAnswer, RefusedCall, Unavailable
+from penstock.service.http_client import HttpClient
+from penstock.service.models import NoAnswer, RefusedCall, Unavailable
 
 __all__ = ["BridgeClient", "NoAnswer", "RefusedCall", "Unavailable", "read_status"]
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, Generic, Protocol, TypeVar
 
 from penstock.bridges.epics import models
-from penstock.service.http_client import NoAnswer
+from penstock.service.models import NoAnswer
 
 log = logging.getLogger(__name__)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import msgspec
 
 from penstock.devices._series.machine.procedures import Step
-from penstock.receiver.client import NoAnswer
 from penstock.receiver.models import SeriesCheckResult, Status
+from penstock.service.models import NoAnswer
+from penstock.streamer.camera.driver import Description, Prepared, StreamerStatus
 from penstock.streamer.camera.settings import Settings
-from penstock.streamer.remote.client import Description, Prepared, StreamerStatus
 
 
 class Event(msgspec.Struct, frozen=True):

@@ -13,8 +13,8 @@ from functools import partial
 from penstock.devices._series.machine.limits import WatchdogLimits
 from penstock.devices._series.machine.view import SeriesView
 from penstock.receiver.models import Series, Status
+from penstock.streamer.camera.driver import StreamerStatus
 from penstock.streamer.camera.settings import Settings, TriggerMode
-from penstock.streamer.remote.client import StreamerStatus
 
 
 class Lasting(Enum):

@@ -20,10 +20,10 @@ from penstock.devices._series.machine.states import ACTIVE, Change, SeriesState
 from penstock.devices._series.machine.view import remedied, sentence, warning_of
 from penstock.devices._series.machine.watchdog import ABORTING, ready, tick
 from penstock.devices._series.refusals import ArmRefused
-from penstock.receiver.client import NoAnswer, ReceiverUnavailable
 from penstock.receiver.models import Counts, SeriesCheckResult, Status
+from penstock.service.models import NoAnswer, Unavailable
 from penstock.stins.table import IllegalEvent
-from penstock.streamer.remote.client import Prepared
+from penstock.streamer.camera.driver import Prepared
 
 Rule = Callable[[Draft, Any], None]
 RESET = "Reset"
@@ -60,7 +60,7 @@ def _streamer_told(draft: Draft, event: events.StreamerTold) -> None:
 def _receiver_told(draft: Draft, event: events.ReceiverTold) -> None:
     status = event.status
     if isinstance(status, NoAnswer):
-        refuses = isinstance(status, ReceiverUnavailable) and status.refused
+        refuses = isinstance(status, Unavailable) and status.refused
         draft.set(receiver_silence=str(status), receiver_refuses=refuses, view=draft.view.without_receiver())
     else:
         draft.set(

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from penstock.devices._series.machine.states import ACTIVE, SeriesState
 from penstock.receiver.models import Counts, Status
 from penstock.stins.texts import plural
+from penstock.streamer.camera.driver import StreamerStatus
 from penstock.streamer.camera.settings import Value
-from penstock.streamer.remote.client import StreamerStatus
 
 MENTIONS_RESET = re.compile(r"(?<![\w/.-])Reset(?![\w./-]*[\w/])")
 """The command, and not part of a file name."""

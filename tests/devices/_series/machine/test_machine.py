@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from dataclasses import fields, replace
 from itertools import product
 from pathlib import Path
@@ -140,3 +142,12 @@ def test_nothing_of_a_series_is_assigned_but_by_a_draft() -> None:
             if isinstance(node, ast.Call) and ast.unparse(node.func) == "replace" and path.name != "draft.py":
                 changed = ast.unparse(node.args[0])
                 assert changed in ("self", "view", "call", "counts"), f"{path.name}:{node.lineno}: {changed}"
+
+
+def test_it_loads_no_library_that_talks_to_anybody() -> None:
+    look = (
+        "import sys; import penstock.devices._series.machine.machine; "
+        "print({'http.client', 'socket', 'subprocess', 'tango', 'urllib3', 'zmq'} & set(sys.modules))"
+    )
+    said = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, check=True)
+    assert said.stdout == "set()\n"
