@@ -11,14 +11,14 @@ from tango.server import attribute, command
 
 from penstock.devices._series.machine.states import RECEIVER_TANGO_STATE
 from penstock.devices._tango import events
-from penstock.devices._tango.attributes import attribute_options
+from penstock.devices._tango.attributes import Unread, attribute_options
 from penstock.devices._tango.device_properties import CheckedProperties, declared
 from penstock.devices._tango.facility_limits import FacilityLimits
 from penstock.devices._tango.faults import as_tango_error
 from penstock.devices._tango.publisher import Publisher
 from penstock.devices._tango.status_attributes import StatusAttribute, entry, values_of, with_attributes
 from penstock.devices._tango.status_watch import StatusWatch
-from penstock.receiver.client import NoAnswer, ReceiverClient
+from penstock.receiver.client import NoAnswer, ReceiverClient, ReceiverUnavailable
 from penstock.receiver.models import Status
 from penstock.streamer.camera.settings import Limits, Parameter
 
@@ -173,7 +173,13 @@ class PenstockReceiver(CheckedProperties):
         """Return the down-sampling for all viewers of this receiver."""
         with as_tango_error("Downsample"):
             self.refuse_if_broken()
-            return self._client.downsample()
+            try:
+                return self._client.downsample()
+            except ReceiverUnavailable:
+                # Busy for a moment: who subscribes just then would hear the value with its next change only.
+                if self._unavailable or self._status is None:
+                    raise
+                return self._status.downsample
 
     @Downsample.setter
     def set_downsample(self, value: int) -> None:
@@ -186,7 +192,11 @@ class PenstockReceiver(CheckedProperties):
     def _values(self) -> Mapping[str, Any]:
         status = self._status
         values = values_of(STATUS_ATTRIBUTES, status)
-        return values if status is None else {**values, "Downsample": status.downsample}
+        if status is None:
+            return values
+        # Nobody can read it while the receiver is away, so it is told again when it is back.
+        known = Unread(status.downsample) if self._unavailable else status.downsample
+        return {**values, "Downsample": known}
 
     def _on_receiver(self, status: Status | NoAnswer) -> None:
         if isinstance(status, NoAnswer):

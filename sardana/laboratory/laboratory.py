@@ -174,7 +174,7 @@ class Laboratory:
         return self.door.end(run, [self.device(motor) for motor in MOTORS], timeout=timeout)
 
     def tidy(self) -> None:
-        """Leave no macro and no series running, whatever has gone wrong.
+        """Leave no macro, no timer and no series running, whatever has gone wrong.
 
         Raises:
             LaboratoryFailed: a detector does not become ready.
@@ -185,6 +185,9 @@ class Laboratory:
                 self.end(MacroRun(("the macro that ran",)), timeout=30.0)
             except MacroTimeout:
                 self.restart(SARDANA)
+        # Sardana leaves it counting where a channel has failed, and nothing can be started meanwhile.
+        if self._plugins and self.device(TIMER).State() is tango.DevState.MOVING:
+            self.device(GROUP).Stop()
         for unit in self.units:
             proxy = self.detector(unit)
             if proxy.State() is tango.DevState.RUNNING:

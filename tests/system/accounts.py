@@ -47,7 +47,7 @@ def check_account(station: Station, file: Path | None, planned: int, **expected:
         return {name: station.detector.read_attribute(tango).value for name, tango in TANGO_NAMES.items()}
 
     assert station.detector.nFramesPlanned == planned
-    until(lambda: tango_counts() == http, f"Tango counts {tango_counts()} equal {http}", 2.0)
+    until(lambda: tango_counts() == http, f"Tango counts {tango_counts()} equal {http}")
     if file is not None:
         assert file_counts(file, planned) == {name: http[name] for name in FINAL}
     return http

@@ -24,7 +24,11 @@ ON, MOVING, RUNNING, FAULT, INIT, UNKNOWN = (
 )
 
 
-def until(condition: Callable[[], Any], what: str, deadline: float = 10.0) -> Any:
+DEADLINE = 30.0
+"""Seconds after which a test gives up; nothing waits so long when all is well, on a busy machine neither."""
+
+
+def until(condition: Callable[[], Any], what: str, deadline: float = DEADLINE) -> Any:
     """Wait for `condition` to be true; what it returned."""
     limit = time.monotonic() + deadline
     while True:
@@ -35,7 +39,7 @@ def until(condition: Callable[[], Any], what: str, deadline: float = 10.0) -> An
         time.sleep(0.01)
 
 
-def wait_state(device: tango.DeviceProxy, *states: tango.DevState, deadline: float = 10.0) -> None:
+def wait_state(device: tango.DeviceProxy, *states: tango.DevState, deadline: float = DEADLINE) -> None:
     """Wait until the device has one of these states; shows its own sentence otherwise."""
     limit = time.monotonic() + deadline
     while (state := device.State()) not in states:
@@ -59,7 +63,7 @@ class ReceiverProcess:
         }
         self._config.write_text(json.dumps({"receivers": {name: entry}}))  # JSON is YAML
         self.url = f"http://{entry['http']}"
-        self.client = ReceiverClient(self.url, timeout=2.0)
+        self.client = ReceiverClient(self.url, timeout=DEADLINE)
         self.child: Child[ReadyLine] | None = None
         self.start()
 

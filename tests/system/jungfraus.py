@@ -26,6 +26,14 @@ from tests.devices.sls_box import SlsBox
 from tests.system.beamline import FAULT, MOVING, ON, RUNNING, Beamline, until, wait_state
 from tests.third_party import program_of
 
+CLIENT = """
+import sys
+import slsdet
+detector = slsdet.{model}()
+print("ready", flush=True)
+sys.stdin.readline()
+"""
+"""Lines of another client before it does what it is there for."""
 FOREIGN = """
 import time
 detector.timing, detector.triggers = slsdet.timingMode.AUTO_TIMING, 1
@@ -177,14 +185,31 @@ class VirtualStation(JungfrauStation):
         _, port = self.modules[number]
         return [str(program_of("slsdet", server_of(self.model))), "-p", str(port)]
 
+    @contextmanager
+    def another_client(self, code: str) -> Iterator[Callable[[], list[str]]]:
+        """Another client, whose detector is `detector`, ready to run lines: what is yielded has it do so, and
+        returns the words that they have printed."""
+        with subprocess.Popen(
+            [sys.executable, "-P", "-c", CLIENT.format(model=self.model) + code], stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, env={**os.environ, "SLSDETNAME": memory_name(self.modules)}, text=True,
+        ) as process:  # fmt: skip
+
+            def run() -> list[str]:
+                printed, _ = process.communicate("go\n", timeout=60.0)
+                assert process.returncode == 0
+                return printed.split()
+
+            try:
+                assert process.stdout is not None
+                assert process.stdout.readline() == "ready\n"
+                yield run
+            finally:
+                process.kill()
+
     def as_another_client(self, code: str) -> list[str]:
         """Run lines with another client, whose detector is `detector`; the words that they have printed."""
-        begin = f"import slsdet\ndetector = slsdet.{self.model}()\n"
-        done = subprocess.run(
-            [sys.executable, "-P", "-c", begin + code], check=True, capture_output=True, timeout=60.0,
-            env={**os.environ, "SLSDETNAME": memory_name(self.modules)}, text=True,
-        )  # fmt: skip
-        return done.stdout.split()
+        with self.another_client(code) as run:
+            return run()
 
     def close(self) -> None:
         super().close()

@@ -116,11 +116,13 @@ def test_a_stop_by_another_client_is_named_and_the_rest_was_not_triggered(
     station: VirtualStation, mode: str
 ) -> None:
     triggers, frames = (2, 20) if mode == "SOFTWARE" else (40, 1)
-    file = station.arm(mode, triggers, nFramesPerTrigger=frames, ExposureTime=0.05, LatencyTime=0.05)
-    if mode == "SOFTWARE":
-        station.detector.SoftwareTrigger()
-    until(lambda: station.detector.nFramesAcquired >= 2, "two frames")
-    station.as_another_client("detector.stopDetector()")
+    # Started before the series, which does not wait for it; the frames take much longer than the stop.
+    with station.another_client("detector.stopDetector()") as stop:
+        file = station.arm(mode, triggers, nFramesPerTrigger=frames, ExposureTime=0.05, LatencyTime=0.95)
+        if mode == "SOFTWARE":
+            station.detector.SoftwareTrigger()
+        until(lambda: station.detector.nFramesAcquired >= 2, "two frames")
+        stop()
     wait_state(station.detector, ON)
     assert f"Ready. {STOPPED} Last series: " in station.detector.Status()
     assert STOPPED.removeprefix("A") in str(station.last()["verdict"])

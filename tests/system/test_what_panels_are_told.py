@@ -17,7 +17,17 @@ import tango
 
 from penstock.hosts.version import version
 from penstock.processing.client import PipelineClient, PipelineUnavailable
-from tests.system.beamline import FAULT, ON, RUNNING, Station, children, refusal, until, wait_state
+from tests.system.beamline import (
+    FAULT,
+    ON,
+    RUNNING,
+    UNKNOWN,
+    Station,
+    children,
+    refusal,
+    until,
+    wait_state,
+)
 
 INVALID = tango.AttrQuality.ATTR_INVALID
 CLIENT = """
@@ -248,6 +258,26 @@ def test_the_receivers_down_sampling_has_a_set_point_and_events(station: Station
         assert "above the maximum" in refusal(lambda: device.write_attribute("Downsample", 65))
         client.set_downsample(1)
         until(lambda: device.read_attribute("Downsample").w_value == 1, "the set point")
+
+
+def test_the_down_sampling_is_told_to_who_has_subscribed_while_the_receiver_was_silent(
+    station: Station,
+) -> None:
+    device, client, heard = station.receiver_device, station.receiver.client, Events()
+    client.set_downsample(3)
+    until(lambda: device.read_attribute("Downsample").w_value == 3, "the set point")
+    assert station.receiver.child is not None
+    os.kill(station.receiver.child.pid, signal.SIGSTOP)
+    try:
+        until(lambda: device.State() == UNKNOWN, "the device has noticed")
+        ident = device.subscribe_event("Downsample", tango.EventType.CHANGE_EVENT, heard.take)
+    finally:
+        os.kill(station.receiver.child.pid, signal.SIGCONT)
+    try:
+        until(lambda: heard.of("Downsample")[-1:] == [3], "the value")
+    finally:
+        device.unsubscribe_event(ident)
+        client.set_downsample(1)
 
 
 def test_archivers_get_the_changes_that_their_configuration_lets_through(station: Station) -> None:

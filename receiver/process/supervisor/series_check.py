@@ -10,6 +10,7 @@ from penstock.receiver.files.contents import nexus
 from penstock.receiver.files.refusals import StorageError
 from penstock.receiver.models import SeriesCheck, SeriesCheckResult, Status
 from penstock.receiver.process import memory, transform_files
+from penstock.receiver.sources import KINDS
 from penstock.receiver.transforms.steps.chain import Chain
 from penstock.receiver.transforms.steps.format import Format, TransformConfigError
 from penstock.receiver.transforms.steps.orientation import does
@@ -31,7 +32,7 @@ def check(name: str, config: ReceiverConfig, status: Status, series: SeriesCheck
     """
     _check_state(name, status)
     _check_source(name, config, series.source)
-    _check_connections(name, status, series.endpoint)
+    _check_connections(name, config, status, series.endpoint)
     free = creates = None
     try:
         path = _file(name, config, series)
@@ -142,11 +143,19 @@ def _check_source(name: str, config: ReceiverConfig, source: str | None) -> None
         )
 
 
-def _check_connections(name: str, status: Status, endpoint: str | None) -> None:
-    if endpoint is not None and not any(item.connections for item in status.connections):
-        wanted = ", ".join(item.endpoint for item in status.connections)
+def _check_connections(name: str, config: ReceiverConfig, status: Status, endpoint: str | None) -> None:
+    if endpoint is None:
+        return
+    lacking = [item.endpoint for item in status.connections if not item.connections]
+    if len(lacking) == len(status.connections):
         raise Refused(
             "not_connected",
-            f"receiver {name} is not connected to a streamer (it looks for {wanted}, "
+            f"receiver {name} is not connected to a streamer (it looks for {', '.join(lacking)}, "
             f"the streamer is at {endpoint}); compare the addresses",
+        )
+    # What is published waits for nobody: the first frames of these modules would be missing.
+    if lacking and KINDS[config.source.type].published:
+        raise Refused(
+            "not_connected",
+            f"receiver {name} is not connected to {', '.join(lacking)}; are the programs there running?",
         )

@@ -60,8 +60,8 @@ class ResultsFeed(SnapshotFeed):
         if now < (self._due if self._told else min(self._due, self._due_at_once())):
             return None
         wish, self._told = self._wish, True
-        values = self._wanted and now >= self._drawn_by
-        return lambda: self._step(wish, values=values)
+        is_drawn = now >= self._drawn_by
+        return lambda: self._step(wish, values=lambda: is_drawn and self._wanted)
 
     def _due_at_once(self) -> float:
         return self._due if self._retry else 0.0
@@ -69,7 +69,7 @@ class ResultsFeed(SnapshotFeed):
     def _until_due(self) -> float | None:
         return max(0.0, self._due - time.monotonic())
 
-    def _step(self, wish: Wish, *, values: bool) -> None:
+    def _step(self, wish: Wish, *, values: Callable[[], bool]) -> None:
         began, before = time.monotonic(), self._slot
         try:
             found = self._questions.ask(wish, before, values=values)

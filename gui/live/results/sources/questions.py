@@ -6,6 +6,7 @@ Values are asked for only of frames that are done and not here yet.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
@@ -106,13 +107,14 @@ class Questions:
         self._held = _Series("")
         self._status_due = self._list_due = self._all_due = 0.0
 
-    def ask(self, wish: Wish, before: Snapshot, *, values: bool) -> Snapshot:
+    def ask(self, wish: Wish, before: Snapshot, *, values: Callable[[], bool]) -> Snapshot:
         """Ask for what is due, and return what is to be seen now.
 
         Args:
             wish: what is wanted.
             before: the snapshot before this one.
-            values: whether values are asked for.
+            values: returns whether values are asked for. It is called once the states are here: so of a
+                frame that is done after a pause has begun, none is.
 
         Raises:
             Away: the source does not answer.
@@ -129,7 +131,7 @@ class Questions:
         mine = self._held
         if series is not None and series.result_file is not None:
             self._look(mine, now, series)
-            if values and mine.id == series.id and mine.result(wish.name) is not None:
+            if mine.id == series.id and mine.result(wish.name) is not None and values():
                 mine.shown = self._show(mine, wish)
         frame = wish.frame
         return Snapshot(

@@ -107,7 +107,7 @@ def test_of_very_many_planned_frames_the_window_holds_those_that_came(tmp_path: 
     questions = Questions(ResultFileSource(written.path))
 
     def seen() -> Snapshot:
-        return questions.ask(Wish(name="total", page=Page.OVER_FRAMES), Snapshot(), values=True)
+        return questions.ask(Wish(name="total", page=Page.OVER_FRAMES), Snapshot(), values=lambda: True)
 
     running = seen()
     assert (running.codes.tolist(), running.beyond) == ([1, 1, PENDING, 1], PENDING)
