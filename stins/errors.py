@@ -1,6 +1,7 @@
-"""Protocol errors, each with a kind for counters, and a class that tells whose error it is.
+"""Errors: of the protocol, each with a kind for counters, and a class that tells whose it is; and those that
+the user of a command can correct, which every room raises.
 
-They follow h11's split into local and remote errors: whoever reads the log has to know at once whether to
+Those of the protocol follow h11's split into local and remote errors: whoever reads the log has to know at once whether to
 look at the sender or at the caller.
 """
 
