@@ -134,8 +134,8 @@ def _is_another(client: ReceiverClient) -> bool:
 def _all(args: argparse.Namespace) -> int:
     if args.receiver != args.usual or args.config or args.wait or args.pipeline is not None:
         raise UserError(
-            "--all shows every detector and receiver as they are now; leave out URL, --config, --pipeline and "
-            "--wait"
+            "--all shows every detector and receiver as they are now; leave out URL, --config, --pipeline "
+            "and --wait"
         )
 
     from penstock.cli._status.fleet import run

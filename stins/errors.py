@@ -1,8 +1,8 @@
 """Errors: of the protocol, each with a kind for counters, and a class that tells whose it is; and those that
 the user of a command can correct, which every room raises.
 
-Those of the protocol follow h11's split into local and remote errors: whoever reads the log has to know at once whether to
-look at the sender or at the caller.
+Those of the protocol follow h11's split into local and remote errors: whoever reads the log has to know at
+once whether to look at the sender or at the caller.
 """
 
 from __future__ import annotations

@@ -44,10 +44,12 @@ def test_a_database_without_our_devices_says_how_to_register_one(
     assert "penstock device Simulator sim --register sim/det/1" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("other", [["http://127.0.0.1:5000/x"], ["--wait"], ["--config", "detectors.yaml"]])
+@pytest.mark.parametrize(
+    "other", [["http://127.0.0.1:5000/x"], ["--wait"], ["--config", "detectors.yaml"], ["--pipeline"]]
+)
 def test_it_is_every_receiver_and_not_one(other: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["status", "--all", *other]) == 2
-    assert "leave out URL, --config and --wait" in capsys.readouterr().err
+    assert "leave out URL, --config, --pipeline and --wait" in capsys.readouterr().err
 
 
 def test_who_lacks_tango_is_told_what_to_install() -> None:
