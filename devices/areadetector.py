@@ -100,8 +100,8 @@ class AreaDetector(Camera, HasFeatures):
             "ExposureTime": self._exposure,
             "AOILeft": Limits(0, width - 1),
             "AOITop": Limits(0, height - 1),
-            "AOIWidth": Limits(0, width - left),
-            "AOIHeight": Limits(0, height - top),
+            "AOIWidth": Limits(0, max(1, width - left)),  # the corner may be of a larger sensor
+            "AOIHeight": Limits(0, max(1, height - top)),
         }
 
     def readout_time(self) -> float:
@@ -121,17 +121,18 @@ class AreaDetector(Camera, HasFeatures):
             )
         if mode in (TriggerMode.EXTERNAL_MULTI, TriggerMode.SOFTWARE) and settings.n_frames_per_trigger > 1:
             raise CameraError("each trigger takes one frame; set nFramesPerTrigger to 1")
+        self._check_region(settings.camera)
         return None
 
     def prepare(self, settings: Settings) -> FrameFormat:
         """See `Unit`."""
-        self.check(settings)
         if settings.frames > MOST_IMAGES:
             raise CameraError(f"a driver takes {MOST_IMAGES:,} images at most, and not {settings.frames:,}")
         if self._ioc.get([self._record("Acquire")], seconds=0.2) == [None]:
             self._ioc.close()  # a new connection is made at once, the old one only after seconds
             self._ioc = Ioc(self._servers)
         self._open()
+        self.check(settings)
         ioc, record = self._ioc, self._record
         ioc.put_choice(record("Acquire"), 0)
         ioc.choose(record("ImageMode"), "Multiple")
@@ -299,6 +300,20 @@ class AreaDetector(Camera, HasFeatures):
         self._sensor = int(columns.value), int(rows.value)
         self._exposure = exposure.limits
         self._is_silent = False
+
+    def _check_region(self, values: Mapping[str, Value]) -> None:
+        """Raise if the region is not within the sensor, which may be another one since it was set."""
+        sides = ("columns", "AOILeft", "AOIWidth"), ("rows", "AOITop", "AOIHeight")
+        for (what, first, length), pixels in zip(sides, self._sensor, strict=True):
+            at, number = int(values[first]), int(values[length])
+            has = f"the sensor of the driver has {pixels} {what} now"
+            if at >= pixels:
+                raise CameraError(f"{first} is {at}, and {has}: set it to {pixels - 1} at most")
+            if at + number > pixels:
+                raise CameraError(
+                    f"{length} is {number} from {first} {at} on, and {has}: set it to {pixels - at} at most, "
+                    "or to 0 for the rest"
+                )
 
     def _write_region(self, values: Mapping[str, Value]) -> None:
         columns, rows = self._sensor

@@ -334,6 +334,41 @@ def test_arm_says_what_is_not_taken(
         done(rig.engine.prepare(settings(n_triggers=1)))
 
 
+@pytest.mark.parametrize(
+    ("region", "says", "shape"),
+    [
+        ({"AOILeft": 100}, "AOILeft is 100, and the .* has 96 columns now: set it to 95 at most", (64, 95)),
+        ({"AOITop": 64}, "AOITop is 64, and the .* has 64 rows now: set it to 63 at most", (63, 96)),
+        (
+            {"AOILeft": 90, "AOIWidth": 7},
+            "AOIWidth is 7 from AOILeft 90 on, .*: set it to 6 at most",
+            (64, 1),
+        ),
+        ({"AOIHeight": 120, "BinningY": 2}, "AOIHeight is 120 from .*: set it to 64 at most", (1, 96)),
+    ],
+)
+def test_a_region_that_the_sensor_has_no_more_is_refused_at_arm(
+    region: Mapping[str, Value], says: str, shape: tuple[int, int], ioc: SimulatedIoc, rig: Rig
+) -> None:
+    done(rig.engine.set(region))
+    ioc.stop()
+    smaller = SimulatedIoc(port=int(ioc.address.rpartition(":")[2]), shape=(64, 96))
+    try:
+        with pytest.raises(Refused, match=says):
+            done(rig.engine.prepare(settings(n_triggers=1)))
+        done(rig.engine.set(dict.fromkeys(region, 1)))
+        assert done(rig.engine.prepare(settings(n_triggers=1))).shape == shape
+    finally:
+        smaller.close()
+
+
+def test_the_stand_in_has_no_pixels_beyond_its_sensor(ioc: SimulatedIoc) -> None:
+    ioc.put("MinX", 300)
+    assert (ioc.value("SizeX_RBV"), ioc.value("ArraySizeX_RBV")) == (20, 20)
+    ioc.put("MinX", 400)
+    assert (ioc.value("MinX_RBV"), ioc.value("SizeX_RBV")) == (319, 1)
+
+
 def test_a_mode_without_the_drivers_name_for_it_is_refused_with_the_property(ioc: SimulatedIoc) -> None:
     camera = AreaDetector({**MODES, "NameServers": ioc.address, "ModeExternal": ""})
     try:
