@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 import h5py
@@ -210,6 +211,72 @@ def test_what_others_change_in_a_series_ends_it_in_words(
     message = rig.until_state("fault").message
     assert re.search(says, message), message
     assert "is lost" in says or ioc.value("Acquire") == 0  # it does not go on exposing
+
+
+def one_frame_then_forward(ioc: SimulatedIoc, rig: Rig) -> None:
+    """A series of which one frame has come when somebody sets the counter forward by three."""
+    take(rig, 2)
+    rig.arm(n_triggers=9, exposure_time=0.001, trigger_mode=TriggerMode.EXTERNAL_MULTI)
+    ioc.edge()
+    rig.until(lambda status: status.acquired == 1)
+    until(lambda: ioc.value("NumImagesCounter_RBV") == 1, "the driver has counted the frame")
+    ioc.put("ArrayCounter", ioc.value("ArrayCounter_RBV") + 3)
+
+
+@pytest.mark.parametrize(
+    ("goes_on", "says"),
+    [
+        (SimulatedIoc.edge, "it is 7, 5 frames after the begin, and the driver has made 2"),
+        (lambda ioc: ioc.put("Acquire", 0), "it is 6, 4 frames after the begin, and the driver has made 1"),
+    ],
+)  # fmt: skip
+def test_a_counter_that_was_set_forward_is_a_fault_and_no_frames_are_missing(
+    goes_on: Callable[[SimulatedIoc], None], says: str, ioc: SimulatedIoc, rig: Rig
+) -> None:
+    one_frame_then_forward(ioc, rig)
+    goes_on(ioc)
+    message = rig.until_state("fault").message
+    assert re.search(f"ArrayCounter_RBV was set forward at index 1, by another client: {says}", message)
+    _, frames, end = rig.receive_series()
+    assert [frame.image.frame for frame in frames] == [0]  # none at the index of another one
+    assert end.reason == "fault"
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_of_a_driver_that_counts_no_images_a_jump_is_frames_that_are_missing(
+    is_there: bool, ioc: SimulatedIoc, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    images = ioc.records["NumImagesCounter_RBV"]
+    if is_there:  # and stays at 0
+        monkeypatch.setattr(images, "post", lambda value: None)
+    else:
+        ioc.stop()
+        del ioc.records["NumImagesCounter_RBV"]
+        ioc.start()
+        ioc.records["NumImagesCounter_RBV"] = images
+    with Rig(TestAreaDetector().open(), buffers=64 * 2**20) as rig:
+        rig.connect()
+        ioc.lost = (3, 5, 9)
+        frames, end = take(rig, 10)
+        assert [frame.image.frame for frame in frames] == [0, 1, 2, 4, 6, 7, 8]
+        assert (end.reason, end.lost) == ("complete", {"camera": 3})
+
+
+def test_images_that_are_counted_late_are_no_fault(
+    ioc: SimulatedIoc, rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    images, told = ioc.records["NumImagesCounter_RBV"], list[Timer]()
+    post = images.post
+
+    def late(value: int) -> None:
+        told.append(Timer(0.0 if value < 3 else 0.1, post, [value]))
+        told[-1].start()
+
+    monkeypatch.setattr(images, "post", late)  # behind the last frame, for a moment
+    ioc.lost = (2,)
+    assert take(rig, 5)[1].lost == {"camera": 1}
+    for each in told:
+        each.join()
 
 
 def test_the_last_array_of_before_is_no_frame_of_a_series_whose_counter_was_reset(
