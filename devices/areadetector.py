@@ -39,6 +39,11 @@ WRITTEN = {
     "TargetSensorTemperature": "Temperature",
 }  # fmt: skip
 """The record of each setting that is written as it is."""
+REGION = {
+    "MinX": "left", "MinY": "top", "SizeX": "width", "SizeY": "height", "BinX": "binning_x",
+    "BinY": "binning_y",
+}  # fmt: skip
+"""Names in the file of what is read out of the sensor, by the record."""
 USED = (
     "ADCoreVersion_RBV", "MaxSizeX_RBV", "MaxSizeY_RBV", "AcquireTime", "AcquireTime_RBV", "AcquirePeriod",
     "AcquirePeriod_RBV", "NumImages", "NumImages_RBV", "ImageMode", "TriggerMode", "Acquire",
@@ -205,9 +210,10 @@ class AreaDetector(Camera, HasFeatures):
             described["serial_number"] = serial.text
         if gain is not None:
             described["gain_setting"] = gain.text
+        region = self._ioc.require([self._record(f"{name}_RBV") for name in REGION])
+        described["region"] = dict(zip(REGION.values(), (int(each.value) for each in region), strict=True))
         if size := float(self._unit["PixelSize"]):
-            binning = self._ioc.require([self._record(f"Bin{axis}_RBV") for axis in "XY"])
-            bin_x, bin_y = (int(each.value) for each in binning)
+            bin_x, bin_y = (int(each.value) for each in region[-2:])
             described |= {"x_pixel_size": size * bin_x, "y_pixel_size": size * bin_y}
         if records := self._shown.values(self._ioc):
             described["records"] = records

@@ -429,6 +429,17 @@ def test_a_region_that_the_sensor_has_no_more_is_refused_at_arm(
         smaller.close()
 
 
+def test_the_file_has_the_region_and_the_binning_as_the_driver_has_made_them(
+    ioc: SimulatedIoc, rig: Rig
+) -> None:
+    rig.arm(n_triggers=1, exposure_time=0.001, camera={"AOILeft": 20, "AOIHeight": 64, "BinningX": 2})
+    start, (frame,), _ = rig.receive_series()
+    assert frame.image.shape == (64, 150)
+    assert start.metadata["region"] == {
+        "left": 20, "top": 0, "width": 300, "height": 64, "binning_x": 2, "binning_y": 1,
+    }  # fmt: skip
+
+
 def test_the_stand_in_has_no_pixels_beyond_its_sensor(ioc: SimulatedIoc) -> None:
     ioc.put("MinX", 300)
     assert (ioc.value("SizeX_RBV"), ioc.value("ArraySizeX_RBV")) == (20, 20)
