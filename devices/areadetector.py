@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+import time
 from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
@@ -56,6 +57,8 @@ WATCHED = ("AcquirePeriod", "TriggerMode", "Gain", "MinX", "MinY", "SizeX", "Siz
 """Records that nobody else may set in a series, beside exposure, images and counter."""
 SERVER = r"(\[[0-9A-Fa-f:.]+\]|[^\s:\[\]]+):[0-9]{1,5}"
 MOST_IMAGES = 2**31 - 1
+CONNECT_EVERY = 2.0
+"""Seconds between two new connections to an IOC that does not answer."""
 READ = {"SensorTemperature": "TemperatureActual", "ArrayCounter": "ArrayCounter_RBV"}
 
 
@@ -85,7 +88,8 @@ class AreaDetector(Camera, HasFeatures):
         names = [parameter.name for parameter in (*STANDARD, *SETTINGS, *UNIT)]
         self._shown = ShownRecords(str(self._unit["ShownRecords"]), self._prefix, names, USED)
         self._ioc = Ioc(self._servers)
-        self._is_silent = False
+        self._connected_at = time.monotonic()
+        self._is_silent = self._is_taking = False
         self._codec = ""
         self._form: FrameFormat | None = None
         self._kept: dict[str, Value] = {}
@@ -134,8 +138,7 @@ class AreaDetector(Camera, HasFeatures):
         if settings.frames > MOST_IMAGES:
             raise CameraError(f"a driver takes {MOST_IMAGES:,} images at most, and not {settings.frames:,}")
         if self._ioc.get([self._record("Acquire")], seconds=0.2) == [None]:
-            self._ioc.close()  # a new connection is made at once, the old one only after seconds
-            self._ioc = Ioc(self._servers)
+            self._connect_anew()
         self._open()
         self.check(settings)
         ioc, record = self._ioc, self._record
@@ -240,6 +243,8 @@ class AreaDetector(Camera, HasFeatures):
     def trouble(self) -> str:
         """See `Unit`."""
         if self._is_silent:
+            if not self._is_taking and time.monotonic() - self._connected_at >= CONNECT_EVERY:
+                self._connect_anew()
             (found,) = self._ioc.get([self._record("Acquire")], seconds=0.1)
             self._is_silent = found is None
         return f"The IOC of {self._prefix} does not answer" if self._is_silent else ""
@@ -267,10 +272,15 @@ class AreaDetector(Camera, HasFeatures):
         trigger = ""
         if acquisition.settings.trigger_mode is TriggerMode.SOFTWARE:
             trigger = self._record(str(self._unit["SoftwareTriggerRecord"]))
-        with Arrays(
-            self._ioc, self._prefix, self._image, acquisition, self._form, self._codec, self._kept, trigger
-        ) as arrays:
-            yield from arrays.take()
+        self._is_taking = True
+        try:
+            with Arrays(
+                self._ioc, self._prefix, self._image, acquisition, self._form, self._codec, self._kept,
+                trigger,
+            ) as arrays:  # fmt: skip
+                yield from arrays.take()
+        finally:
+            self._is_taking = False
 
     def close(self) -> None:
         """See `Unit`."""
@@ -280,6 +290,11 @@ class AreaDetector(Camera, HasFeatures):
 
     def _record(self, name: str) -> str:
         return f"{self._prefix}{name}"
+
+    def _connect_anew(self) -> None:
+        """Connect again: a new connection is made at once, a lost one only after up to 10 s."""
+        self._ioc.close()
+        self._ioc, self._connected_at = Ioc(self._servers), time.monotonic()
 
     def _open(self, seconds: float | None = None) -> None:
         """Look at the driver: version, size of the sensor, limits of the exposure.

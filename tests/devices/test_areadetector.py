@@ -536,6 +536,20 @@ def test_a_wrong_image_record_is_named_at_arm(ioc: SimulatedIoc) -> None:
         camera.close()
 
 
+def test_an_ioc_that_is_back_is_no_trouble_any_more(ioc: SimulatedIoc) -> None:
+    camera = TestAreaDetector().open()
+    try:
+        ioc.stop()
+        with pytest.raises(CameraError, match="no answer from SIM:cam1:ArrayCounter_RBV"):
+            camera.read("ArrayCounter")
+        assert camera.trouble() == "The IOC of SIM:cam1: does not answer"
+        ioc.start()
+        until(lambda: not camera.trouble(), "it answers", deadline=5.0)  # the library itself looks every 10 s
+        assert camera.read("ArrayCounter") == 0
+    finally:
+        camera.close()
+
+
 def test_the_port_of_another_ioc_is_not_taken(ioc: SimulatedIoc) -> None:
     with pytest.raises(RuntimeError, match="the port is taken"):
         SimulatedIoc(port=int(ioc.address.rpartition(":")[2]))
