@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+import time
 from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
@@ -39,6 +40,11 @@ WRITTEN = {
     "TargetSensorTemperature": "Temperature",
 }  # fmt: skip
 """The record of each setting that is written as it is."""
+REGION = {
+    "MinX": "left", "MinY": "top", "SizeX": "width", "SizeY": "height", "BinX": "binning_x",
+    "BinY": "binning_y",
+}  # fmt: skip
+"""Names in the file of what is read out of the sensor, by the record."""
 USED = (
     "ADCoreVersion_RBV", "MaxSizeX_RBV", "MaxSizeY_RBV", "AcquireTime", "AcquireTime_RBV", "AcquirePeriod",
     "AcquirePeriod_RBV", "NumImages", "NumImages_RBV", "ImageMode", "TriggerMode", "Acquire",
@@ -51,6 +57,8 @@ WATCHED = ("AcquirePeriod", "TriggerMode", "Gain", "MinX", "MinY", "SizeX", "Siz
 """Records that nobody else may set in a series, beside exposure, images and counter."""
 SERVER = r"(\[[0-9A-Fa-f:.]+\]|[^\s:\[\]]+):[0-9]{1,5}"
 MOST_IMAGES = 2**31 - 1
+CONNECT_EVERY = 2.0
+"""Seconds between two new connections to an IOC that does not answer."""
 READ = {"SensorTemperature": "TemperatureActual", "ArrayCounter": "ArrayCounter_RBV"}
 
 
@@ -80,7 +88,8 @@ class AreaDetector(Camera, HasFeatures):
         names = [parameter.name for parameter in (*STANDARD, *SETTINGS, *UNIT)]
         self._shown = ShownRecords(str(self._unit["ShownRecords"]), self._prefix, names, USED)
         self._ioc = Ioc(self._servers)
-        self._is_silent = False
+        self._connected_at = time.monotonic()
+        self._is_silent = self._is_taking = False
         self._codec = ""
         self._form: FrameFormat | None = None
         self._kept: dict[str, Value] = {}
@@ -100,8 +109,8 @@ class AreaDetector(Camera, HasFeatures):
             "ExposureTime": self._exposure,
             "AOILeft": Limits(0, width - 1),
             "AOITop": Limits(0, height - 1),
-            "AOIWidth": Limits(0, width - left),
-            "AOIHeight": Limits(0, height - top),
+            "AOIWidth": Limits(0, max(1, width - left)),  # the corner may be of a larger sensor
+            "AOIHeight": Limits(0, max(1, height - top)),
         }
 
     def readout_time(self) -> float:
@@ -121,17 +130,17 @@ class AreaDetector(Camera, HasFeatures):
             )
         if mode in (TriggerMode.EXTERNAL_MULTI, TriggerMode.SOFTWARE) and settings.n_frames_per_trigger > 1:
             raise CameraError("each trigger takes one frame; set nFramesPerTrigger to 1")
+        self._check_region(settings.camera)
         return None
 
     def prepare(self, settings: Settings) -> FrameFormat:
         """See `Unit`."""
-        self.check(settings)
         if settings.frames > MOST_IMAGES:
             raise CameraError(f"a driver takes {MOST_IMAGES:,} images at most, and not {settings.frames:,}")
         if self._ioc.get([self._record("Acquire")], seconds=0.2) == [None]:
-            self._ioc.close()  # a new connection is made at once, the old one only after seconds
-            self._ioc = Ioc(self._servers)
+            self._connect_anew()
         self._open()
+        self.check(settings)
         ioc, record = self._ioc, self._record
         ioc.put_choice(record("Acquire"), 0)
         ioc.choose(record("ImageMode"), "Multiple")
@@ -204,9 +213,10 @@ class AreaDetector(Camera, HasFeatures):
             described["serial_number"] = serial.text
         if gain is not None:
             described["gain_setting"] = gain.text
+        region = self._ioc.require([self._record(f"{name}_RBV") for name in REGION])
+        described["region"] = dict(zip(REGION.values(), (int(each.value) for each in region), strict=True))
         if size := float(self._unit["PixelSize"]):
-            binning = self._ioc.require([self._record(f"Bin{axis}_RBV") for axis in "XY"])
-            bin_x, bin_y = (int(each.value) for each in binning)
+            bin_x, bin_y = (int(each.value) for each in region[-2:])
             described |= {"x_pixel_size": size * bin_x, "y_pixel_size": size * bin_y}
         if records := self._shown.values(self._ioc):
             described["records"] = records
@@ -233,6 +243,8 @@ class AreaDetector(Camera, HasFeatures):
     def trouble(self) -> str:
         """See `Unit`."""
         if self._is_silent:
+            if not self._is_taking and time.monotonic() - self._connected_at >= CONNECT_EVERY:
+                self._connect_anew()
             (found,) = self._ioc.get([self._record("Acquire")], seconds=0.1)
             self._is_silent = found is None
         return f"The IOC of {self._prefix} does not answer" if self._is_silent else ""
@@ -260,10 +272,15 @@ class AreaDetector(Camera, HasFeatures):
         trigger = ""
         if acquisition.settings.trigger_mode is TriggerMode.SOFTWARE:
             trigger = self._record(str(self._unit["SoftwareTriggerRecord"]))
-        with Arrays(
-            self._ioc, self._prefix, self._image, acquisition, self._form, self._codec, self._kept, trigger
-        ) as arrays:
-            yield from arrays.take()
+        self._is_taking = True
+        try:
+            with Arrays(
+                self._ioc, self._prefix, self._image, acquisition, self._form, self._codec, self._kept,
+                trigger,
+            ) as arrays:  # fmt: skip
+                yield from arrays.take()
+        finally:
+            self._is_taking = False
 
     def close(self) -> None:
         """See `Unit`."""
@@ -273,6 +290,11 @@ class AreaDetector(Camera, HasFeatures):
 
     def _record(self, name: str) -> str:
         return f"{self._prefix}{name}"
+
+    def _connect_anew(self) -> None:
+        """Connect again: a new connection is made at once, a lost one only after up to 10 s."""
+        self._ioc.close()
+        self._ioc, self._connected_at = Ioc(self._servers), time.monotonic()
 
     def _open(self, seconds: float | None = None) -> None:
         """Look at the driver: version, size of the sensor, limits of the exposure.
@@ -299,6 +321,20 @@ class AreaDetector(Camera, HasFeatures):
         self._sensor = int(columns.value), int(rows.value)
         self._exposure = exposure.limits
         self._is_silent = False
+
+    def _check_region(self, values: Mapping[str, Value]) -> None:
+        """Raise if the region is not within the sensor, which may be another one since it was set."""
+        sides = ("columns", "AOILeft", "AOIWidth"), ("rows", "AOITop", "AOIHeight")
+        for (what, first, length), pixels in zip(sides, self._sensor, strict=True):
+            at, number = int(values[first]), int(values[length])
+            has = f"the sensor of the driver has {pixels} {what} now"
+            if at >= pixels:
+                raise CameraError(f"{first} is {at}, and {has}: set it to {pixels - 1} at most")
+            if at + number > pixels:
+                raise CameraError(
+                    f"{length} is {number} from {first} {at} on, and {has}: set it to {pixels - at} at most, "
+                    "or to 0 for the rest"
+                )
 
     def _write_region(self, values: Mapping[str, Value]) -> None:
         columns, rows = self._sensor

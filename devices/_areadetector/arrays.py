@@ -2,7 +2,8 @@
 
 Each array has the number of the driver's counter (`uniqueId`, `ArrayCounter_RBV`), which runs on between
 acquisitions. Its value before Acquire makes the first index exact; what it has reached at the end makes the
-last one exact, so that a frame which is lost anywhere in EPICS is missing at its index.
+last one exact, so that a frame which is lost anywhere in EPICS is missing at its index. Where it jumps, the
+driver has to have made as many images by its own count (`NumImagesCounter_RBV`): else somebody has set it.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from penstock.devices._areadetector import payload
-from penstock.devices._areadetector.ioc import Ioc, Reading
+from penstock.devices._areadetector.ioc import POLL, SETTLE, Ioc, Reading
 from penstock.stins.texts import plural
 from penstock.streamer.camera.contract import Acquisition, Exposure
 from penstock.streamer.camera.settings import TriggerMode
@@ -61,17 +62,23 @@ class Arrays:
         self._frames = acquisition.settings.frames
         self._plain_bytes = int(np.prod(form.shape)) * np.dtype(form.dtype).itemsize
         self._counter_record = f"{prefix}ArrayCounter_RBV"
+        self._images_record = f"{prefix}NumImagesCounter_RBV"
         self._acquire_record = f"{prefix}Acquire"
         self._answered = acquisition.now()
         self._asked = 0.0
         self._question: Any = None
         self._next = 0  # index behind the last frame that has come
+        self._jump: int | None = None  # where the counter has jumped, until the images were asked for
+        self._has_images = False  # the driver counts them
+        self._images_asked = -ASK
         self._fired = 0  # software triggers
         self._firing: Any = None
         self._refusal = ""  # of the last one
         self._events = self._seen = 0  # calls from the client's threads, and those that were looked at
 
     def __enter__(self) -> Arrays:
+        # Not waited for: a driver without this record would cost each series that time.
+        self._images_question = self._ioc.ask(self._images_record, self._count_images)
         watched = [self._counter_record, self._acquire_record, *self._kept]
         acquires, counter = self._ioc.require([self._acquire_record, self._counter_record])
         if acquires.value:
@@ -146,6 +153,7 @@ class Arrays:
             )  # fmt: skip
         self._look()  # before a record is asked that does not answer
         self._ioc.put_choice(self._acquire_record, 0)
+        self._compare_images()
         (counter,) = self._ioc.require([self._counter_record])
         taken = max(0, min(self._index(int(counter.value)) + 1, self._frames))
         quiet = acquisition.now() + QUIET
@@ -187,6 +195,11 @@ class Arrays:
                 f"frame {index} came again, or after frame {self._next - 1}; is the driver's counter set "
                 "back, or does something merge arrays in front of the PVA plugin?"
             )
+        if index > self._next and self._jump is None:
+            self._jump = self._next
+        # Not each time: where every second frame is lost, questions would lose more.
+        if self._jump is not None and self._acquisition.now() - self._images_asked >= ASK:
+            self._compare_images()
         self._check(array, index)
         buffer = self._acquisition.buffer()
         nbytes = payload.write(self._codec, np.asarray(array.value), self._plain_bytes, buffer)
@@ -305,6 +318,38 @@ class Arrays:
                     f"{name} was set to {found[name].text} at index {self._next}, by another client: it was "
                     f"{value} when the series began"
                 )
+
+    def _count_images(self) -> None:
+        self._has_images = True
+
+    def _compare_images(self) -> None:
+        """Raise if the counter has come further than the driver has made images.
+
+        One that was lost on its way was made. The two records are told one after the other, so that a
+        difference has to last. A driver that leaves the images at 0 does not count them.
+        """
+        if not self._has_images:
+            return
+        acquisition = self._acquisition
+        end = acquisition.now() + SETTLE
+        while True:
+            counter, images = self._ioc.get([self._counter_record, self._images_record])
+            self._images_asked = acquisition.now()
+            if counter is None or images is None or not images.value:
+                return
+            counted = self._index(int(counter.value)) + 1
+            if counted <= int(images.value):
+                self._jump = None
+                return
+            if self._images_asked >= end:
+                break
+            acquisition.wait(lambda: False, self._images_asked + POLL, exposing=True)
+        index = self._next if self._jump is None else self._jump
+        raise CameraError(
+            f"{self._counter_record} was set forward at index {index}, by another client: it is "
+            f"{counter.text}, {plural(counted, 'frame')} after the begin, and the driver has made "
+            f"{plural(int(images.value), 'image')} ({self._images_record}); later indices would be guesses"
+        )
 
     def _counted(self) -> int:
         """Return how many frames the driver has taken, as far as is known."""

@@ -136,11 +136,13 @@ class SimulatedIoc:
         self.records[name].post(value)
         if f"{name}_RBV" in self.records:
             self.records[f"{name}_RBV"].post(self._made_of(name, value))
-        if name in ("SizeX", "SizeY", "BinX", "BinY"):
+        if name in ("MinX", "MinY", "SizeX", "SizeY", "BinX", "BinY"):
             axis = name[-1]
-            length = self.value(f"Size{axis}_RBV") // self.value(f"Bin{axis}_RBV")
-            for size in (axis, "XY".index(axis)):
-                self.records[f"ArraySize{size}_RBV"].post(length)
+            size = self.records[f"Size{axis}_RBV"]
+            size.post(self._made_of(f"Size{axis}", size.value))
+            length = size.value // self.value(f"Bin{axis}_RBV")
+            for suffix in (axis, "XY".index(axis)):
+                self.records[f"ArraySize{suffix}_RBV"].post(length)
         if name == "DataType":
             self.dtype = np.dtype(DATA_TYPES[value].lower())
 
@@ -150,9 +152,11 @@ class SimulatedIoc:
             return max(LEAST_EXPOSURE, round(value, 6))
         if name == "AcquirePeriod":
             return max(self.value("AcquireTime_RBV") + DEAD_TIME, round(value, 6))
+        if name in ("MinX", "MinY"):
+            return max(0, min(value, self.value(f"MaxSize{name[-1]}_RBV") - 1))
         if name in ("SizeX", "SizeY"):
             axis = name[-1]
-            return max(1, min(value, self.value(f"MaxSize{axis}_RBV") - self.value(f"Min{axis}")))
+            return max(1, min(value, self.value(f"MaxSize{axis}_RBV") - self.value(f"Min{axis}_RBV")))
         return value
 
     # -- acquisition -------------------------------------------------------------------------------

@@ -154,6 +154,10 @@ class Detector(CheckedProperties):
         self._readout = 0.0
         self._obtained: dict[str, tuple[Value, Value]] = {}
         """What a client has requested, and what the box of the detector has made of it, by setting."""
+        self._found: Mapping[str, Limits] = {}
+        """Limits of the camera as the last Arm has found it."""
+        self._taken: Mapping[str, Limits] = {}
+        """Its limits as they were last taken."""
         self._set_points: dict[str, Value] = {}
         self._unmeasured = True
         """True if a setting was written or a series ended since the frame format was last asked for."""
@@ -458,7 +462,13 @@ class Detector(CheckedProperties):
         self.refuse_if_broken()
         self._check_limits()
         self._programs.wake()
-        self._control.arm(settings, self._clients.caller(self))
+        try:
+            self._control.arm(settings, self._clients.caller(self))
+        finally:
+            # Not in the thread of the arming: Tango's monitor, which it needs, is held here.
+            if self._found and self._found != self._taken:
+                self._taken = self._found
+                self._limits.take(self._found)
         self._unmeasured = True  # asked again once the series has ended
 
     def _check_limits(self) -> None:
@@ -541,6 +551,7 @@ class Detector(CheckedProperties):
 
     def _on_prepared(self, prepared: Prepared) -> None:
         """Show what the box has made of the settings of a series; nothing can be written meanwhile."""
+        self._found = prepared.limits
         for name, value in prepared.values.items():
             if value != self._values[name]:
                 self._obtained[name] = self._values[name], value
@@ -556,6 +567,7 @@ class Detector(CheckedProperties):
 
     def _take_limits(self, description: Description) -> None:
         self._readout = description.readout_time
+        self._taken = description.limits
         self._limits.take(description.limits)
         self._show_set_points()  # Tango compares them with the limits
 

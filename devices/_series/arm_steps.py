@@ -87,7 +87,7 @@ class ArmSteps:
         receiver: client of the receiver.
         died: returns how the streamer's process ended, `None` while it lives.
         clock: monotonic seconds.
-        prepared: called with a series that a box has been configured for, from the thread of the arming.
+        prepared: called with a series that the detector was set up for, from the thread of the arming.
     """
 
     def __init__(
@@ -137,8 +137,8 @@ class ArmSteps:
 
     def _check(self, call: ArmCall) -> tuple[Prepared, SeriesCheckResult]:
         prepared, budget = _series(call), call.budget
+        self._prepared(prepared)
         if call.own_stream:
-            self._prepared(prepared)
             budget = Budget(self._clock)
         found = arming.check_receiver(
             self._receiver, call.streamer, call.settings, prepared, call.endpoint, budget,

@@ -51,7 +51,7 @@ class SeriesControl:
         clock: monotonic seconds.
         connected: called with a streamer that has just been reached, before it may be armed; and again when
             the box of a detector that streams by itself has taken settings.
-        prepared: called while it is being armed, with the series as its box will take it.
+        prepared: called while it is being armed, with the series as the detector will take it.
         changed: called after every change that requires a `step`; must return at once.
         limits: time limits of the watchdog.
         may_connect: returns whether the streamer may be opened; called often until it may.

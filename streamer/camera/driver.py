@@ -72,6 +72,8 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     """Type of the receiver's source that takes the frames."""
     values: dict[str, Value] = {}
     """Standard settings as a detector that streams by itself has them, by parameter: it may round them."""
+    limits: dict[str, Limits] = {}
+    """Limits of a camera as it was found, as in `Description`."""
     expected: UserPart | None = None
     """File and plan for the receiver, which is told of the series before it is armed; `None` where a start
     message announces it."""

@@ -372,6 +372,7 @@ class Engine:
             frame_bytes=frames.frame_bytes,
             frames=settings.frames,
             index_source=self._camera.index_source,
+            limits=self._parameters.description.limits,
         )
 
     def _complete(self, settings: Settings) -> Settings:

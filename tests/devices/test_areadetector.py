@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 import h5py
@@ -212,6 +213,72 @@ def test_what_others_change_in_a_series_ends_it_in_words(
     assert "is lost" in says or ioc.value("Acquire") == 0  # it does not go on exposing
 
 
+def one_frame_then_forward(ioc: SimulatedIoc, rig: Rig) -> None:
+    """A series of which one frame has come when somebody sets the counter forward by three."""
+    take(rig, 2)
+    rig.arm(n_triggers=9, exposure_time=0.001, trigger_mode=TriggerMode.EXTERNAL_MULTI)
+    ioc.edge()
+    rig.until(lambda status: status.acquired == 1)
+    until(lambda: ioc.value("NumImagesCounter_RBV") == 1, "the driver has counted the frame")
+    ioc.put("ArrayCounter", ioc.value("ArrayCounter_RBV") + 3)
+
+
+@pytest.mark.parametrize(
+    ("goes_on", "says"),
+    [
+        (SimulatedIoc.edge, "it is 7, 5 frames after the begin, and the driver has made 2"),
+        (lambda ioc: ioc.put("Acquire", 0), "it is 6, 4 frames after the begin, and the driver has made 1"),
+    ],
+)  # fmt: skip
+def test_a_counter_that_was_set_forward_is_a_fault_and_no_frames_are_missing(
+    goes_on: Callable[[SimulatedIoc], None], says: str, ioc: SimulatedIoc, rig: Rig
+) -> None:
+    one_frame_then_forward(ioc, rig)
+    goes_on(ioc)
+    message = rig.until_state("fault").message
+    assert re.search(f"ArrayCounter_RBV was set forward at index 1, by another client: {says}", message)
+    _, frames, end = rig.receive_series()
+    assert [frame.image.frame for frame in frames] == [0]  # none at the index of another one
+    assert end.reason == "fault"
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_of_a_driver_that_counts_no_images_a_jump_is_frames_that_are_missing(
+    is_there: bool, ioc: SimulatedIoc, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    images = ioc.records["NumImagesCounter_RBV"]
+    if is_there:  # and stays at 0
+        monkeypatch.setattr(images, "post", lambda value: None)
+    else:
+        ioc.stop()
+        del ioc.records["NumImagesCounter_RBV"]
+        ioc.start()
+        ioc.records["NumImagesCounter_RBV"] = images
+    with Rig(TestAreaDetector().open(), buffers=64 * 2**20) as rig:
+        rig.connect()
+        ioc.lost = (3, 5, 9)
+        frames, end = take(rig, 10)
+        assert [frame.image.frame for frame in frames] == [0, 1, 2, 4, 6, 7, 8]
+        assert (end.reason, end.lost) == ("complete", {"camera": 3})
+
+
+def test_images_that_are_counted_late_are_no_fault(
+    ioc: SimulatedIoc, rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    images, told = ioc.records["NumImagesCounter_RBV"], list[Timer]()
+    post = images.post
+
+    def late(value: int) -> None:
+        told.append(Timer(0.0 if value < 3 else 0.1, post, [value]))
+        told[-1].start()
+
+    monkeypatch.setattr(images, "post", late)  # behind the last frame, for a moment
+    ioc.lost = (2,)
+    assert take(rig, 5)[1].lost == {"camera": 1}
+    for each in told:
+        each.join()
+
+
 def test_the_last_array_of_before_is_no_frame_of_a_series_whose_counter_was_reset(
     ioc: SimulatedIoc, rig: Rig
 ) -> None:
@@ -334,6 +401,52 @@ def test_arm_says_what_is_not_taken(
         done(rig.engine.prepare(settings(n_triggers=1)))
 
 
+@pytest.mark.parametrize(
+    ("region", "says", "shape"),
+    [
+        ({"AOILeft": 100}, "AOILeft is 100, and the .* has 96 columns now: set it to 95 at most", (64, 95)),
+        ({"AOITop": 64}, "AOITop is 64, and the .* has 64 rows now: set it to 63 at most", (63, 96)),
+        (
+            {"AOILeft": 90, "AOIWidth": 7},
+            "AOIWidth is 7 from AOILeft 90 on, .*: set it to 6 at most",
+            (64, 1),
+        ),
+        ({"AOIHeight": 120, "BinningY": 2}, "AOIHeight is 120 from .*: set it to 64 at most", (1, 96)),
+    ],
+)
+def test_a_region_that_the_sensor_has_no_more_is_refused_at_arm(
+    region: Mapping[str, Value], says: str, shape: tuple[int, int], ioc: SimulatedIoc, rig: Rig
+) -> None:
+    done(rig.engine.set(region))
+    ioc.stop()
+    smaller = SimulatedIoc(port=int(ioc.address.rpartition(":")[2]), shape=(64, 96))
+    try:
+        with pytest.raises(Refused, match=says):
+            done(rig.engine.prepare(settings(n_triggers=1)))
+        done(rig.engine.set(dict.fromkeys(region, 1)))
+        assert done(rig.engine.prepare(settings(n_triggers=1))).shape == shape
+    finally:
+        smaller.close()
+
+
+def test_the_file_has_the_region_and_the_binning_as_the_driver_has_made_them(
+    ioc: SimulatedIoc, rig: Rig
+) -> None:
+    rig.arm(n_triggers=1, exposure_time=0.001, camera={"AOILeft": 20, "AOIHeight": 64, "BinningX": 2})
+    start, (frame,), _ = rig.receive_series()
+    assert frame.image.shape == (64, 150)
+    assert start.metadata["region"] == {
+        "left": 20, "top": 0, "width": 300, "height": 64, "binning_x": 2, "binning_y": 1,
+    }  # fmt: skip
+
+
+def test_the_stand_in_has_no_pixels_beyond_its_sensor(ioc: SimulatedIoc) -> None:
+    ioc.put("MinX", 300)
+    assert (ioc.value("SizeX_RBV"), ioc.value("ArraySizeX_RBV")) == (20, 20)
+    ioc.put("MinX", 400)
+    assert (ioc.value("MinX_RBV"), ioc.value("SizeX_RBV")) == (319, 1)
+
+
 def test_a_mode_without_the_drivers_name_for_it_is_refused_with_the_property(ioc: SimulatedIoc) -> None:
     camera = AreaDetector({**MODES, "NameServers": ioc.address, "ModeExternal": ""})
     try:
@@ -419,6 +532,20 @@ def test_a_wrong_image_record_is_named_at_arm(ioc: SimulatedIoc) -> None:
     try:
         with pytest.raises(CameraError, match="no answer from SIM:Pva1:Imag; is the PVA plugin loaded"):
             camera.prepare(settings(n_triggers=1, exposure_time=0.001, camera=defaults))
+    finally:
+        camera.close()
+
+
+def test_an_ioc_that_is_back_is_no_trouble_any_more(ioc: SimulatedIoc) -> None:
+    camera = TestAreaDetector().open()
+    try:
+        ioc.stop()
+        with pytest.raises(CameraError, match="no answer from SIM:cam1:ArrayCounter_RBV"):
+            camera.read("ArrayCounter")
+        assert camera.trouble() == "The IOC of SIM:cam1: does not answer"
+        ioc.start()
+        until(lambda: not camera.trouble(), "it answers", deadline=5.0)  # the library itself looks every 10 s
+        assert camera.read("ArrayCounter") == 0
     finally:
         camera.close()
 

@@ -125,6 +125,10 @@ def test_the_demonstration_writes_a_clean_file(tmp_path: Path) -> None:
         assert detector["description"].asstr()[()] == "Penstock Simulated areaDetector"
         assert (np.diff(detector["timestamp_hw"][()]) > 0).all()
         assert detector["x_pixel_size"][()] == 5.5e-6
+        assert {name: each[()] for name, each in detector["region"].items()} == {
+            "left": 0, "top": 0, "width": data.shape[2], "height": data.shape[1], "binning_x": 1,
+            "binning_y": 1,
+        }  # fmt: skip
     for number, pixels in enumerate(data, 1):  # the number of the array, which begins with 1
         assert (pixels[1:] == number % 100).all()
     checked = subprocess.run(["penstock", "check", path], capture_output=True, text=True, timeout=DEADLINE)
