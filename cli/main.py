@@ -13,6 +13,7 @@ import argparse
 import difflib
 import importlib
 import os
+import re
 import signal
 import sys
 from collections.abc import Collection, Sequence
@@ -69,6 +70,10 @@ EXTRA_OF = {
 """The extra of setup.cfg that installs each package that may be missing."""
 
 
+CHOICE = re.compile(r"(?P<of>argument .*): invalid choice: '(?P<given>[^']*)' \(choose from (?P<all>.*)\)")
+"""What argparse says of a word that is none of those it knows."""
+
+
 class _WrongUse(Exception):
     """Arguments that cannot be understood: the usage, and what is wrong."""
 
@@ -77,6 +82,10 @@ class _Parser(argparse.ArgumentParser):
     """Raises on wrong use, since it may have to be reported in JSON, too."""
 
     def error(self, message: str) -> NoReturn:
+        if (found := CHOICE.fullmatch(message)) is not None:
+            near = difflib.get_close_matches(found["given"], re.findall("'([^']+)'", found["all"]), 1, 0.7)
+            if near:
+                message = f"{found['of']}: there is no {found['given']}; did you mean {near[0]}?"
         raise _WrongUse(self.format_usage(), f"{self.prog}: error: {message}")
 
 

@@ -155,3 +155,13 @@ def test_device_needs_no_options_for_tango(capsys: pytest.CaptureFixture[str]) -
     text = said(capsys, "device", "Simulator")
     assert "which instance of Simulator? Write: penstock device Simulator INSTANCE" in text
     assert "OPTIONS" not in text
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"), [(["recever"], "receiver"), (["demo", "--detector", "eigr"], "eiger")]
+)
+def test_a_word_that_is_nearly_one_of_them_is_asked_about(
+    words: list[str], meant: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words) == 2
+    assert f"there is no {words[-1]}; did you mean {meant}?" in capsys.readouterr().err
