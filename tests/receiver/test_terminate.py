@@ -115,7 +115,7 @@ def streaming(streamer: Streamer, frames: int) -> Iterator[threading.Event]:
         for number in range(frames):
             array[0, 0] = number
             streamer.frame(number, array)
-            due = max(due + 1 / RATE, time.monotonic() - 0.5)  # what waited comes faster, as from a ring
+            due = max(due + 1 / RATE, time.monotonic())  # never faster, however busy the machine was
             if ends.wait(max(0.0, due - time.monotonic())):
                 return
 
