@@ -21,8 +21,8 @@ Start = Callable[..., ReceiverProcess]
 ENDS = 10
 """Times that the receiver is asked to end in one series."""
 MOST_LOST = 25
-"""Frames that each of them may cost: those of a quarter of a second, which it takes a busy machine to close the
-sockets. A quiet one loses none."""
+"""Frames that each of them may cost: those of a quarter of a second, which it takes a busy machine to close
+the sockets. A quiet one loses none."""
 RATE, SIDE = 100.0, 724
 """Frames per second of 1 MB."""
 
