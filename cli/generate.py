@@ -342,7 +342,7 @@ def _sentence(report: Report, filename: str) -> str:
         f"{report.rate:,.0f} frames/s, "
         f"{report.megabytes_per_second:,.0f} MB/s, {report.cpu_microseconds_per_frame:.1f} µs CPU per frame"
         + (f"; faults as requested: {faults}" if faults else "")
-        + (f". `penstock status` says what of them is in {filename}" if filename else "")
+        + (f". `penstock status` says which of them are in {filename}" if filename else "")
     )
 
 

@@ -268,8 +268,8 @@ def _failing(draft: Draft, event: Tick) -> None:
         view = draft.view
         where = f" File: {view.filename}." if view.filename and draft.facts.begun else ""
         counts = f"{account_sentence(view).capitalize()}, {view.acquired} acquired."
-        if view.counts.pending:  # nobody counts them any more
-            counts += " What is pending was not counted before the receiver ended: penstock check names it."
+        if view.counts.pending:  # the receiver is gone, or needs longer
+            counts += " What is pending the receiver has not counted in time: penstock check names it."
         verdict = f"{capital(sentence(facts.failure))} {counts}{where}"
         draft.end(Change.COUNTED, remedied(f"{sentence(facts.failure)} {counts}{where}"), verdict)
 
