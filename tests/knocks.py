@@ -1,4 +1,4 @@
-"""Connections to a data port that are made by hand: each step is taken when a test says so."""
+"""Connections that are made by hand: each step is taken when a test says so."""
 
 from __future__ import annotations
 
@@ -9,6 +9,15 @@ DEADLINE = 10.0
 GREETING = b"\xff" + bytes(8) + b"\x7f\x03\x00" + b"NULL".ljust(20, b"\0") + bytes(32)
 """Of a peer that speaks ZMTP 3. Source: RFC 37/ZMTP."""
 READY = b"\x05READY\x0bSocket-Type\x00\x00\x00\x04"
+
+
+def listens(host: str, port: int) -> bool:
+    """Whether anybody accepts connections there.
+
+    To bind the port would tell as well, and may take it from a program that is about to listen there.
+    """
+    with socket.socket() as trial:
+        return trial.connect_ex((host, port)) == 0
 
 
 def knock(endpoint: str) -> socket.socket:

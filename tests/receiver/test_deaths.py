@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import resource
 import signal
-import socket
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,6 +18,7 @@ import pytest
 
 from penstock.receiver.models import PastSeries, Status
 from penstock.receiver.series.account import COUNTERS
+from tests.knocks import listens
 from tests.receiver.disks import small_file_system
 from tests.receiver.processes import DEADLINE, ReceiverProcess
 from tests.streams import Streamer, pixels, text
@@ -58,12 +58,6 @@ def gone(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     except FileNotFoundError:
         return True
-
-
-def listens(address: tuple[str, int]) -> bool:
-    """Whether anybody accepts connections there."""
-    with socket.socket() as trial:
-        return trial.connect_ex(address) == 0
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
@@ -214,7 +208,7 @@ def test_a_second_ctrl_c_closes_the_file_all_the_same(receiver: ReceiverProcess,
     data_process, address = receiver.data_process(), urlsplit(receiver.client.url)
     os.kill(data_process, signal.SIGSTOP)  # so that it does not end before the second one
     receiver.process.send_signal(signal.SIGINT)
-    wait_until(lambda: not listens((address.hostname, address.port)))
+    wait_until(lambda: not listens(address.hostname, address.port))
     receiver.process.send_signal(signal.SIGINT)
     os.kill(data_process, signal.SIGCONT)
     assert receiver.process.wait(DEADLINE) == 0

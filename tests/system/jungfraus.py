@@ -21,8 +21,9 @@ import pytest
 from penstock.beamline.stage import Staged, json_line, jungfrau
 from penstock.devices._sls.connection import memory_name
 from penstock.devices._sls.virtual import server_of
-from penstock.hosts.child import Child, children, is_taken
+from penstock.hosts.child import Child, children
 from tests.devices.sls_box import SlsBox
+from tests.knocks import listens
 from tests.system.beamline import FAULT, MOVING, ON, RUNNING, Beamline, until, wait_state
 from tests.third_party import program_of
 
@@ -168,8 +169,7 @@ class VirtualStation(JungfrauStation):
             os.killpg(group, signal.SIGKILL)
         if again is not None:
             again.wait()
-        _, port = self.modules[number]
-        until(lambda: not is_taken("127.0.0.1", port), "the module is off")
+        until(lambda: not any(self._listening(number)), "the module is off")
 
     def switch_on(self, number: int) -> None:
         """Start the server of a module again; return once it listens."""
@@ -177,9 +177,16 @@ class VirtualStation(JungfrauStation):
             self._server(number), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             start_new_session=True,
         )  # fmt: skip
-        _, port = self.modules[number]
-        for each in (port, port + 1):
-            until(lambda port=each: is_taken("127.0.0.1", port), "the module listens", 45.0)  # type: ignore[misc]
+        until(lambda: self._is_on(number), "the module listens", 45.0)
+
+    def _is_on(self, number: int) -> bool:
+        assert self._restarted[number].poll() is None, f"module {number} has ended"
+        return all(self._listening(number))
+
+    def _listening(self, number: int) -> list[bool]:
+        """Whether its server and its second process accept connections."""
+        host, port = self.modules[number]
+        return [listens(host, each) for each in (port, port + 1)]
 
     def _server(self, number: int) -> list[str]:
         _, port = self.modules[number]

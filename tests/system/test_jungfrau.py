@@ -19,8 +19,9 @@ import pytest
 import tango
 
 from penstock.beamline.stage import moench
-from penstock.hosts.child import children, is_taken
+from penstock.hosts.child import children
 from tests.devices.sls_box import VENDOR, box
+from tests.knocks import listens
 from tests.system.beamline import (
     FAULT,
     ON,
@@ -260,7 +261,7 @@ def test_an_slsreceiver_that_dies_and_is_started_again(virtual: VirtualStation) 
     assert "slsReceiver" in virtual.detector.Status() and "is it running" in virtual.detector.Status()
     again = subprocess.Popen([program, "-p", port], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        until(lambda: is_taken("127.0.0.1", int(port)), "slsReceiver listens")
+        until(lambda: listens("127.0.0.1", int(port)), "slsReceiver listens")
         virtual.detector.Reset()
         wait_state(virtual.detector, ON, deadline=60.0)
         until(lambda: virtual.receiver.client.status().connections[0].connections == 1, "connected")
