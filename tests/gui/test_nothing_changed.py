@@ -143,6 +143,7 @@ def test_an_idle_page_of_all_detectors(qtbot: Any) -> None:
     qtbot.addWidget(page)
     page.show()
     qtbot.waitUntil(lambda: len(page.names()) == len(line.entries), timeout=DEADLINE)
+    qtbot.waitUntil(lambda: all(each.has_started for each in line.devices.values()), timeout=DEADLINE)
     device = line.devices["p09/eiger/1"]
     assert paintings(qtbot, lambda: device.say(State="RUNNING", nFramesPlanned=12000)) == []
     page.close()

@@ -68,6 +68,7 @@ def test_receiver_in_error(station: Station) -> None:
     station.detector.Reset()
     wait_state(station.detector, ON)
     station.set(Faults="")
+    until(lambda: "the receiver is in error" in station.detector.Status(), "the device knows of it")
     check_refused_and_intact(station, "in_error", "Error", "reset")
     station.detector.RestartReceiver()
     check_next_series(station)

@@ -22,6 +22,8 @@ class StandInDevice:
     def __init__(self, values: Mapping[str, Value | None], why: str = "", url: str = "") -> None:
         self.values, self.why, self.url = values, why, url
         self.listener: Listener | None = None
+        self.has_started = False
+        """True once it has said everything."""
 
     def start(self, listener: Listener) -> None:
         self.listener = listener
@@ -30,6 +32,7 @@ class StandInDevice:
             listener.said(self.values)
         if self.why:
             listener.away(self.why)
+        self.has_started = True
 
     def say(self, **values: Value | None) -> None:
         assert self.listener is not None

@@ -11,6 +11,7 @@ pytest.importorskip("silx.gui.qt", reason="the panel needs the extra gui")
 from silx.gui import qt
 
 from penstock.gui import theme
+from penstock.gui.model.columns import as_text
 from penstock.gui.model.tango.directory import NO_HOST
 from penstock.gui.panel.fleet.page import FleetPage
 from penstock.gui.panel.fleet.table import COLUMNS
@@ -40,6 +41,9 @@ def show(qtbot: Any) -> Iterator[Open]:
         page.show()
         rows = len(line.entries) + len(line.behind)
         qtbot.waitUntil(lambda: len(page.names()) == rows and not page.said().startswith("Asking"))
+        # Rows are there before their devices have said anything, and the page is a moment behind them.
+        qtbot.waitUntil(lambda: all(each.has_started for each in line.devices.values()))
+        qtbot.waitUntil(lambda: page.text() == as_text(COLUMNS, line.fleet.rows()))
         return page
 
     yield opened
