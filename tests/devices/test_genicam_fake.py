@@ -29,6 +29,8 @@ from tests.streamer import rig as rigs
 from tests.streamer.rig import Rig, done
 from tests.system.beamline import until
 
+pytestmark = pytest.mark.slow
+
 ADDRESS = {"Address": "127.0.0.1"}
 SMALL = {"AOIWidth": 128, "AOIHeight": 64}
 UNITY = 0.01

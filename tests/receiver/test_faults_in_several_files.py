@@ -20,6 +20,8 @@ from penstock.hosts.child import free_port
 from penstock.receiver.models import FrameStatus
 from tests.receiver.processes import DEADLINE, ReceiverProcess
 
+pytestmark = pytest.mark.slow
+
 FRAMES = 80
 SHAPE = (512, 1024)
 """1 MB: blocks of eight frames, so ten blocks."""

@@ -17,6 +17,8 @@ from tests.receiver.disks import more_than_free
 from tests.receiver.processes import ReceiverProcess, bound_by_rights
 from tests.streams import Streamer, text
 
+pytestmark = pytest.mark.slow
+
 PLAIN = {"shape": [1, 2], "type": "uint16", "compression": "none"}
 
 

@@ -19,6 +19,8 @@ from penstock.sardana.door import MacroRun
 from penstock.sardana.laboratory.laboratory import SARDANA, Laboratory
 from tests.sardana.scan_file import ScanFile
 
+pytestmark = pytest.mark.slow
+
 OWN = Path(__file__).parent / "plugins"
 SCAN = ("ascan", "mot01", "0", "1", "4", "0.01")
 

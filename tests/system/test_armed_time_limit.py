@@ -12,6 +12,8 @@ import tango
 from tests.system.accounts import check_account
 from tests.system.beamline import ON, RUNNING, Station, wait_state
 
+pytestmark = pytest.mark.slow
+
 WHY = "no trigger came within 0.2 s of Arm (ArmedTimeLimit); the series was stopped"
 
 

@@ -29,6 +29,8 @@ from tests.system.beamline import (
 )
 from tests.system.eigers import EigerStation, EigerUnit
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def shared(beamline: Beamline) -> Iterator[EigerUnit]:

@@ -10,6 +10,8 @@ import pytest
 from tests.system.beamline import ON, Beamline, until, wait_state
 from tests.system.eigers import EigerUnit
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def unit(beamline: Beamline) -> Iterator[EigerUnit]:

@@ -19,6 +19,8 @@ import tango
 from penstock.devices._tango.own_configuration import UNFINISHED
 from tests.system.beamline import ON, Beamline, ReceiverProcess, refusal, until, wait_state
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 SERVER = "Simulator/facility"
 ONE, TWO, RECEIVER = "facility/det/1", "facility/det/2", "facility/receiver/1"

@@ -19,6 +19,8 @@ from penstock.hosts.child import PYTHON, Child, children
 from tests.system.beamline import FAULT, MOVING, ON, RUNNING, Beamline, refusal, until, wait_state
 from tests.system.sender_box import Box
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 SERVER, DEVICE = "SenderBox/test", "box/det/1"
 OFF = "does not answer; is it switched on?"

@@ -21,6 +21,8 @@ from penstock.streamer.simulated.patterns import frame_number
 from tests.system.beamline import FAULT, MOVING, ON, RUNNING, Beamline, until, wait_state
 from tests.system.pilatuses import STEPS, PilatusUnit
 
+pytestmark = pytest.mark.slow
+
 SENSOR = (407, 487)
 """Two modules with a gap."""
 

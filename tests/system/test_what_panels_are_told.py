@@ -29,6 +29,8 @@ from tests.system.beamline import (
     wait_state,
 )
 
+pytestmark = pytest.mark.slow
+
 INVALID = tango.AttrQuality.ATTR_INVALID
 CLIENT = """
 import sys, tango

@@ -15,6 +15,8 @@ from penstock.streamer.camera.settings import Parameter
 from tests.devices._tango.test_device_properties import TEXTS
 from tests.system.beamline import FAULT, ON, Beamline, refusal, until, wait_state
 
+pytestmark = pytest.mark.slow
+
 URL = "http://127.0.0.1:1"
 
 

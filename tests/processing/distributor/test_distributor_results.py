@@ -12,6 +12,8 @@ from tests.processing.distributor.small_series import SHAPE, send
 from tests.receiver.processes import ReceiverProcess
 from tests.streams import Streamer, pixels
 
+pytestmark = pytest.mark.slow
+
 
 def test_results_of_the_series_as_a_whole_and_events_and_batches(
     receiver: ReceiverProcess, sender: Streamer

@@ -31,6 +31,8 @@ from tests.receiver.disks import small_file_system
 from tests.receiver.processes import DEADLINE, ReceiverProcess
 from tests.streams import Streamer, pixels
 
+pytestmark = pytest.mark.slow
+
 LARGE = (300, 500)
 """300 kB: copied with the interpreter's lock released."""
 

@@ -22,6 +22,8 @@ from penstock.stins.messages import Frame, Message
 from tests.receiver.processes import DEADLINE, ReceiverProcess
 from tests.streams import Streamer, pixels
 
+pytestmark = pytest.mark.slow
+
 GROUP = "entry/instrument/sim_1"
 FILL = 2**16 - 1
 STORED, PARTIAL, MISSING = FrameStatus.STORED, FrameStatus.PARTIAL, FrameStatus.MISSING

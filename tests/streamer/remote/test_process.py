@@ -19,6 +19,8 @@ from penstock.streamer.camera.settings import TriggerMode
 from penstock.streamer.remote.client import StreamerClient, StreamerStatus
 from tests.streamer.rig import DEADLINE, settings
 
+pytestmark = pytest.mark.slow
+
 COMMAND = [sys.executable, "-m", "penstock.streamer.remote.process"]
 UNIT = {"SensorWidth": 64, "SensorHeight": 32}
 

@@ -28,6 +28,8 @@ from tests.receiver.h5_file import picture, write_series
 from tests.receiver.processes import ReceiverProcess
 from tests.streams import Streamer
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["receiver", "start_receiver", "streamer"]
 
 DEADLINE = 60_000
