@@ -66,6 +66,9 @@ class PenstockPipeline(CheckedProperties):
     checked = PROPERTIES
     PipelineUrl, CurveResult, ScalarResults = map(declared, PROPERTIES)
 
+    _is_made = False
+    """True once Tango has made the device, which may have attributes of its own from then on."""
+
     def init_device(self) -> None:
         """Begin to follow the pipeline."""
         super().init_device()
@@ -78,21 +81,28 @@ class PenstockPipeline(CheckedProperties):
         for name in ("State", "Status"):
             events.has_events(self, name)
         self._publisher = Publisher(
-            self, step=self._show_numbers, values=self._all_values, failed=self._on_unexpected,
+            self, step=lambda: None, values=self._all_values, failed=self._on_unexpected,
             states=lambda: [{"Status": self.dev_status(), "State": self.dev_state()}],
         )  # fmt: skip
         self._configuring = Configuring(client, self._publisher.wake)
         names = self.ScalarResults.replace(",", " ").split()
-        self._scalars, self._numbers_shown = ShownAttributes(self, FacilityLimits(self, [])), False
+        self._scalars = ShownAttributes(self, FacilityLimits(self, []))
         self._results = PipelineResults(
             client, self.CurveResult.strip(), names,
             on_curve=self._on_curve, on_means=self._on_means, on_change=self._publisher.wake,
         )  # fmt: skip
         self._watch = StatusWatch(client, self._on_pipeline, "pipeline")
+        if self._is_made:  # this is Init
+            self._show_numbers()
         self._publisher.start()
         if not self.has_wrong_property:
             self._results.start()
             self._watch.start()
+
+    def initialize_dynamic_attributes(self) -> None:
+        """Have the attributes of ScalarResults before a client can ask for any: see `ShownAttributes`."""
+        self._is_made = True
+        self._show_numbers()
 
     def delete_device(self) -> None:
         """Stop following; the threads end by themselves."""
@@ -240,10 +250,6 @@ class PenstockPipeline(CheckedProperties):
         events.push(self, "CurveMeaning", self._meaning())
 
     def _show_numbers(self) -> None:
-        if self._numbers_shown:
-            return
-        self._numbers_shown = True
-        self._scalars.tidy()
         self._scalars.show(
             Parameter(name=name, default=0.0, doc=f"Newest {name} of a frame.", writable=False)
             for name in self._results.numbers

@@ -3,6 +3,11 @@
 Tango keeps attributes by class. What is added to a device is part of its class from then on: devices that are
 made later have it too, and a second definition of its name must have the same type. So every device removes
 those that are none of its own, and has its own texts, units and limits for those that are.
+
+Tango does not protect its list of attributes from a client that asks for all of them at the moment when one
+is added (cppTango 10.3: `Device_5Impl::get_attribute_config_5` and `DeviceImpl::add_attribute` take different
+monitors), which may kill the server. So attributes whose types are known are added before the device is
+exported; those of a detector's unit once only, when it has told their types.
 """
 
 from __future__ import annotations
@@ -27,7 +32,8 @@ _added: dict[str, set[str]] = {}
 
 
 class ShownAttributes:
-    """The attributes of one device alone. It is used by the device's publisher thread only.
+    """The attributes of one device alone. It is used by the device's publisher thread, and before that is
+    started.
 
     Args:
         device: has the methods `read_shown` and `write_shown`, which take a tango.Attribute.

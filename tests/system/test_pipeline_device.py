@@ -139,9 +139,8 @@ class Events:
 
 @pytest.fixture
 def events(made: Setup) -> Iterator[Events]:
-    if "number" not in made.device.get_attribute_list():  # it is there once a series has had that result
+    if made.device.read_attribute("CurveFrame").value < 0:
         made.take(1)
-        until(lambda: "number" in made.device.get_attribute_list(), "the device has the number")
         until(lambda: made.device.read_attribute("CurveFrame").value == 0, "its curve is no news any more")
     found = Events(made.device, "Curve", "CurveFrame", "CurveEncoded", "Done", "State", "number")
     until(lambda: bool(found.seen("Done")), "the first event of each comes at once")
@@ -387,6 +386,28 @@ def test_a_pipeline_that_is_away_is_said(made: Setup) -> None:
     with pytest.raises(tango.DevFailed, match="127.0.0.1:1"):
         device.Reset()
     beamline.end("PenstockPipeline/away")
+
+
+def test_numbers_are_attributes_as_soon_as_a_client_can_ask_each_of_its_device_alone(made: Setup) -> None:
+    beamline, two, three = made.beamline, "lab/pipeline/two", "lab/pipeline/three"
+    for device, names in ((two, "a, b"), (three, "b, c")):
+        beamline.register(
+            "PenstockPipeline/both", "PenstockPipeline", device, PipelineUrl="http://127.0.0.1:1",
+            ScalarResults=names,
+        )  # fmt: skip
+    beamline.serve("PenstockPipeline/both")
+
+    def shown(device: str) -> set[str]:
+        return set(beamline.device(device).get_attribute_list()) & set("abcd")
+
+    assert shown(two) == set("ab")
+    assert shown(three) == set("bc")
+    beamline.device(two).put_property({"ScalarResults": "b, d"})
+    beamline.device(two).Init()
+    assert shown(two) == set("bd")
+    assert shown(three) == set("bc")
+    assert beamline.device(three).read_attribute("c").quality is tango.AttrQuality.ATTR_INVALID
+    beamline.end("PenstockPipeline/both")
 
 
 @pytest.mark.slow
