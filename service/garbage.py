@@ -1,7 +1,7 @@
-"""When Python need not look for unreachable objects: while a process begins.
+"""When Python need not look for unreachable objects: while a process begins, and among what stays.
 
 It looks at every object there is for those that only refer to each other. A process that imports the web
-framework would spend 50 ms of its start on it.
+framework would spend 50 ms of its start on it; a receiver's loop, now and then, 15 ms of a series.
 """
 
 from __future__ import annotations
@@ -19,3 +19,8 @@ def no_search() -> Iterator[None]:
         yield
     finally:
         gc.enable()
+
+
+def stays() -> None:
+    """Never look at the objects that there are now: they stay until the process ends."""
+    gc.freeze()

@@ -89,7 +89,10 @@ class SeriesWriter:
         self.detector = nexus.name_of(detector)
         self._series = series
         self._account: Account = series.account
-        self._writing = replace(writing or Writing(), path=path, overwrite=series.header.overwrite)
+        self._before_wait: list[Callable[[], None]] = []
+        self._writing = replace(
+            writing or Writing(), path=path, overwrite=series.header.overwrite, before_wait=self._before_wait
+        )
         self._store: FrameStore | None = None
         folder = storage.open_folder(path)
         try:
@@ -257,6 +260,13 @@ class SeriesWriter:
         except (OSError, RuntimeError, ValueError) as error:
             raise self._failed(f"late modules of frame {index}", error) from error
         self._rows.complete(index, frame.image)
+
+    def hand_over(self) -> None:
+        """Hand the threads of several files what is complete."""
+        if self._before_wait:
+            for call in self._before_wait:
+                call()
+            self._before_wait.clear()
 
     def read(self, index: int) -> Frame:
         """Return a stored frame with its blobs as received, not unpacked.
@@ -462,4 +472,5 @@ class SeriesWriter:
             except (OSError, RuntimeError) as error:
                 log.error("closing the frames of %s failed: %s", self.path, error)
             self._store = None
+        self._before_wait.clear()
         self._open.release_lease()

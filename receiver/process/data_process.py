@@ -23,7 +23,7 @@ from penstock.receiver.process.history import History
 from penstock.receiver.process.link import GONE, Link
 from penstock.receiver.process.pipeline import Pipeline
 from penstock.receiver.regions.memory import RegionMemory
-from penstock.service import logs
+from penstock.service import garbage, logs
 
 log = logging.getLogger("penstock.receiver.process.data_process")  # run with -m, so that __name__ is __main__
 
@@ -91,6 +91,7 @@ def run(link: Link, last_frame: LastFrame, requested_frame: LastFrame, rois: Reg
     state = pipeline.machine.state
     telling = Telling()
     why = "the receiver was shut down"
+    garbage.stays()
     try:
         while True:
             pipeline.step(TICK)

@@ -290,6 +290,12 @@ class Outputs:
         self.last_frame.step(now)
         self.forwarder.step()
 
+    def hand_over(self) -> None:
+        """Hand the threads of several files what is complete: before the loop waits for messages, and every
+        few milliseconds of a long turn."""
+        if self.writer is not None:
+            self.writer.hand_over()
+
     def flush_if_due(self, now: float) -> None:
         """Flush the file of the running series every `flush_seconds`.
 

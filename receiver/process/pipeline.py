@@ -145,7 +145,9 @@ class Pipeline:
         stalled = bool(outputs.forwarder.stalled_by)
         self._arrivals.expected.tick(before := self._clock())
         forwarder = outputs.forwarder
-        ingest.wait(forwarder.soonest(seconds), writable=forwarder.unsent(), paused=stalled)
+        longest, unsent = forwarder.soonest(seconds), forwarder.unsent()
+        outputs.hand_over()
+        ingest.wait(longest, writable=unsent, paused=stalled)
         now = self._clock()
         self._waited += now - before
         # The collector's clock stands still while a consumer blocks the stream, while other sockets are read,
@@ -341,6 +343,7 @@ class Pipeline:
             done = clock()
             if done >= times.due:
                 self._settled()
+                outputs.hand_over()
                 done = times.turn(before, done, outputs.frames)
             before = done
             if several and self._arrivals.may_release:

@@ -56,7 +56,7 @@ class ChunkedStore(FrameStore):
         self._thread: WriteThread | None = None
         if writing is not None and writing.queue_bytes and not self._split:
             self._descriptor = os.dup(self._disk.descriptor)  # the file may be closed before the thread ends
-            self._thread = WriteThread(self._descriptor, writing.queue_bytes)
+            self._thread = WriteThread(self._descriptor, writing.queue_bytes, writing.before_wait)
 
     def _create(self, detector: Any, frames: FrameFormat, name: str) -> Any:
         shape = frames.shape

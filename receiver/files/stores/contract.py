@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -68,6 +68,9 @@ class Writing:
     """Number of files among which they are dealt; with 1 they are in the file of the series."""
     queue_bytes: int = 0
     """Most bytes that wait for a thread which writes them; 0 for no thread."""
+    before_wait: list[Callable[[], None]] | None = None
+    """Calls that the loop makes before it waits, and every few milliseconds at least; threads add theirs.
+    `None` if it makes none."""
     path: Path | None = None
     """File of the series; segments and parts are created next to it."""
     space_seconds: float = 0.01

@@ -106,7 +106,7 @@ class PreallocatedStore(FrameStore):
                 self._make_room(0)  # now, since only Arm waits for it
             self._writes: BlobWrites
             if writing.queue_bytes:
-                self._writes = WriteThread(self._descriptor, writing.queue_bytes)
+                self._writes = WriteThread(self._descriptor, writing.queue_bytes, writing.before_wait)
             elif frames.nbytes <= MOST_FRAME_BYTES:
                 self._writes = GatheredWrites(self._descriptor)
             else:

@@ -12,7 +12,7 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from queue import SimpleQueue
 from typing import TypeAlias
 
@@ -24,7 +24,7 @@ CALL_BYTES, CALL_BLOBS = 2**22, 256
 BATCH_BYTES = 2 * CALL_BYTES
 """The thread is handed so many bytes at once, or what there is when the caller waits for it, as in a flush:
 to wake it up takes the caller longer than to gather a frame, and then they hand the interpreter lock to and
-fro."""
+fro. So it is woken up when the caller is about to wait, and needs that lock no more."""
 
 Batch: TypeAlias = deque[tuple[int, Buffer, int]]
 """Frame, blob and offset, in the order in which they came."""
@@ -39,9 +39,13 @@ class WriteThread:
     Args:
         descriptor: descriptor of the file; remains the caller's.
         most_bytes: most bytes that may be waiting or being written; a single larger frame is accepted.
+        before_wait: calls that the caller makes before it waits for anything, and every few milliseconds at
+            least; this object adds its own. `None` if it makes none.
     """
 
-    def __init__(self, descriptor: int, most_bytes: int) -> None:
+    def __init__(
+        self, descriptor: int, most_bytes: int, before_wait: list[Callable[[], None]] | None = None
+    ) -> None:
         self.held_seconds = 0.0
         self.lost: set[int] = set()
         self._descriptor = descriptor
@@ -51,6 +55,9 @@ class WriteThread:
         """What the thread was not handed yet."""
         self._taken_bytes = self._handed_bytes = self._done_bytes = 0
         """Bytes taken, handed to the thread, and no longer waiting; the last one is counted by the thread."""
+        self._before_wait = before_wait
+        self._is_due = False
+        """True if there is a batch, which is handed over before the caller waits."""
         self._handed: SimpleQueue[Batch | None] = SimpleQueue()
         """Batches for the thread; `None` for its end."""
         self._is_awaited = False
@@ -108,9 +115,18 @@ class WriteThread:
     def _take(self, nbytes: int) -> None:
         self._taken_bytes += nbytes
         if self._taken_bytes - self._handed_bytes >= self._batch_bytes:
+            if self._before_wait is None:
+                self._hand_over()
+            elif not self._is_due:
+                self._is_due = True
+                self._before_wait.append(self._hand_over_batch)
+
+    def _hand_over_batch(self) -> None:
+        if self._is_due:
             self._hand_over()
 
     def _hand_over(self) -> None:
+        self._is_due = False
         if self._gathered:
             batch, self._gathered = self._gathered, deque()
             self._handed_bytes = self._taken_bytes
@@ -121,6 +137,8 @@ class WriteThread:
         if self.waiting_bytes <= most:
             return
         self._hand_over()
+        for hand_over in self._before_wait or ():
+            hand_over()
         began = time.monotonic()
         self._is_awaited = True  # before the look at what the thread has counted
         while self.waiting_bytes > most:

@@ -9,7 +9,7 @@ import random
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -106,6 +106,16 @@ def test_a_thread_writes_the_frames_and_what_waits_for_it_is_bounded(
         assert verify(file).is_sound
 
 
+def noting_what_is_handed(thread: WriteThread) -> list[int]:
+    """Return a list that grows by the number of blobs in each batch; 0 for the end of the thread."""
+    handed: list[int] = []
+    hand_over = thread._handed.put
+    thread._handed = SimpleNamespace(  # type: ignore[assignment]
+        put=lambda batch: (handed.append(len(batch or ())), hand_over(batch)), get=thread._handed.get
+    )
+    return handed
+
+
 def test_the_thread_is_handed_batches_and_takes_no_core_from_the_loop(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -118,11 +128,7 @@ def test_the_thread_is_handed_batches_and_takes_no_core_from_the_loop(
     monkeypatch.setattr(write_thread, "pwritev_all", noted)
     with path.open("wb") as file:
         thread = WriteThread(file.fileno(), 2 * write_thread.BATCH_BYTES)
-        handed: list[int] = []
-        hand_over = thread._handed.put
-        thread._handed = SimpleNamespace(  # type: ignore[assignment]
-            put=lambda batch: (handed.append(len(batch or ())), hand_over(batch)), get=thread._handed.get
-        )
+        handed = noting_what_is_handed(thread)
         quarter = bytes(write_thread.CALL_BYTES // 4)
         thread.put_run(0, [quarter] * 6, [number * len(quarter) for number in range(6)])
         thread.put(6, quarter, 6 * len(quarter))
@@ -137,6 +143,46 @@ def test_the_thread_is_handed_batches_and_takes_no_core_from_the_loop(
         policies = [os.sched_getscheduler(each.native_id) for each in threading.enumerate() if each.native_id]
         assert os.SCHED_BATCH in policies and os.sched_getscheduler(0) == os.SCHED_OTHER
         thread.close()
+
+
+def test_a_batch_is_handed_over_before_the_loop_waits_for_anything(path: Path) -> None:
+    before_wait: list[Callable[[], None]] = []
+    half = bytes(write_thread.BATCH_BYTES // 2)
+    with path.open("wb") as file, (path.parent / "other").open("wb") as other_file:
+        thread = WriteThread(file.fileno(), 4 * len(half), before_wait)
+        other = WriteThread(other_file.fileno(), 4 * len(half), before_wait)
+        handed, handed_to_other = noting_what_is_handed(thread), noting_what_is_handed(other)
+
+        def put(*numbers: int, to: WriteThread = thread) -> None:
+            for number in numbers:
+                to.put(number, half, number * len(half))
+
+        def wait() -> None:
+            for call in before_wait:
+                call()
+            before_wait.clear()
+
+        put(0)
+        wait()
+        assert handed == [], "there is no batch"
+        put(1)
+        assert handed == [], "the loop goes on"
+        wait()
+        assert handed == [2]
+        thread.drain()
+        put(2, 3, 4)
+        put(0, 1, to=other)
+        assert (handed, handed_to_other) == ([2], [])
+        put(5, 6)  # for which there is no room
+        assert (handed, handed_to_other) == ([2, 4], [2]), "of all threads, before it waits for one of them"
+        put(2, to=other)
+        wait()
+        assert (handed, handed_to_other) == ([2, 4], [2])
+        for each in (thread, other):
+            each.close()
+        wait()
+        assert (handed, handed_to_other) == ([2, 4, 1, 0], [2, 1, 0])
+    assert (path.stat().st_size, (path.parent / "other").stat().st_size) == (7 * len(half), 3 * len(half))
 
 
 def test_how_long_the_loop_waits_for_room_is_counted_and_nothing_else(
