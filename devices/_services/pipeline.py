@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import time
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -30,6 +31,8 @@ from penstock.devices._tango.tango_text import tango_json, tango_text
 from penstock.processing.client import NoAnswer, PipelineClient
 from penstock.processing.models import Status
 from penstock.streamer.camera.settings import Parameter
+
+log = logging.getLogger(__name__)
 
 VALID, INVALID = tango.AttrQuality.ATTR_VALID, tango.AttrQuality.ATTR_INVALID
 MOST_NAMES = 256
@@ -250,10 +253,14 @@ class PenstockPipeline(CheckedProperties):
         events.push(self, "CurveMeaning", self._meaning())
 
     def _show_numbers(self) -> None:
-        self._scalars.show(
-            Parameter(name=name, default=0.0, doc=f"Newest {name} of a frame.", writable=False)
-            for name in self._results.numbers
-        )
+        try:
+            self._scalars.show(
+                Parameter(name=name, default=0.0, doc=f"Newest {name} of a frame.", writable=False)
+                for name in self._results.numbers
+            )
+        except Exception as error:  # it would keep the whole server from starting
+            log.exception("%s: unexpected error", self.get_name())
+            self._on_unexpected(error)
 
     def _all_values(self) -> dict[str, Any]:
         numbers = self._results.numbers

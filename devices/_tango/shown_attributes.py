@@ -7,7 +7,7 @@ those that are none of its own, and has its own texts, units and limits for thos
 Tango does not protect its list of attributes from a client that asks for all of them at the moment when one
 is added (cppTango 10.3: `Device_5Impl::get_attribute_config_5` and `DeviceImpl::add_attribute` take different
 monitors), which may kill the server. So attributes whose types are known are added before the device is
-exported; those of a detector's unit once only, when it has told their types.
+exported; those of a detector's unit once only, when it has told their types, and changed ones at Init.
 """
 
 from __future__ import annotations
@@ -66,6 +66,9 @@ class ShownAttributes:
     def _add(self, parameter: Parameter, added: set[str]) -> bool:
         """Add one attribute, unless it is there; return whether it is there then."""
         name = parameter.name
+        if not name.isascii():
+            log.warning("%s: %s is not shown: Tango takes only ASCII", self._device.get_name(), name)
+            return False
         there = self._attribute(name)
         if there is not None and name not in added:
             log.warning("%s: %s is not shown: it is another attribute's name", self._device.get_name(), name)

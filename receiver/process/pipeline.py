@@ -424,6 +424,7 @@ class Pipeline:
             else:
                 for ready in self._prefetch.push(event, self._collector.series is not None):
                     self._handle(ready.message, now, ready.result)
+                    self.outputs.hand_over()  # the next one may not be ready
 
     @property
     def _may_gather(self) -> bool:
@@ -446,6 +447,7 @@ class Pipeline:
         for ready in self._prefetch.drain():
             self._handle(ready.message, now, ready.result)
             self._settled()
+            self.outputs.hand_over()  # the next one may not be ready
 
     def _settled(self) -> bool:
         """Hand on the frames that were gathered; return whether the receiver is not in Error then."""

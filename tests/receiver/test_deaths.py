@@ -149,6 +149,26 @@ def test_one_that_dies_again_without_having_done_anything_is_an_error_until_rese
 
 
 @pytest.mark.slow
+def test_a_data_process_that_cannot_go_on_in_damaged_files_ends_in_order_all_the_same(
+    start_receiver: Start, streamer: Streamer
+) -> None:
+    receiver = start_receiver(files=2)
+    path, shape = receiver.root / "x.h5", (1024, 1024)
+    streamer.start(str(path), frames=30, shape=shape, trigger_mode="SOFTWARE")
+    for number in range(20):
+        streamer.frame(number, pixels(number, shape))
+    receiver.flushed(20)
+    os.kill(receiver.process.pid, signal.SIGSTOP)
+    os.kill(receiver.data_process(), signal.SIGKILL)
+    (receiver.root / "x_part1.h5").write_bytes(b"no")
+    os.kill(receiver.process.pid, signal.SIGCONT)
+    receiver.wait(lambda status: status.series is not None and not status.series.active)
+    assert state_of(path)[0] == "incomplete"
+    receiver.close()
+    assert "ended by signal SIGSEGV" not in receiver.log.read_text()
+
+
+@pytest.mark.slow
 def test_kill_9_of_both_processes_leaves_a_file_that_opens_and_says_in_progress(
     receiver: ReceiverProcess, streamer: Streamer
 ) -> None:

@@ -23,10 +23,21 @@ def test_they_are_searched_for_again_after_an_import_that_fails() -> None:
     assert gc.isenabled()
 
 
-def test_a_search_does_not_look_at_what_was_there_before() -> None:
-    code = (
-        "import gc; from penstock.service import garbage; before = len(gc.get_objects()); garbage.stays(); "
-        "print(before > 1000 and len(gc.get_objects()) < 100 and gc.collect() == 0)"
-    )
-    done = subprocess.run([*PYTHON, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "True\n"
+LEFT = """
+import gc, weakref
+from penstock.service import garbage
+
+class Garbage:
+    pass
+
+left = Garbage()
+left.itself, reference, before = left, weakref.ref(left), len(gc.get_objects())
+del left
+garbage.stays()
+print(before > 1000, reference() is None, len(gc.get_objects()) < 100, gc.collect())
+"""
+
+
+def test_a_search_does_not_look_at_what_was_there_before_except_for_garbage() -> None:
+    done = subprocess.run([*PYTHON, "-c", LEFT], capture_output=True, text=True, check=True)
+    assert done.stdout == "True True True 0\n"

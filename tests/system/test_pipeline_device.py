@@ -389,8 +389,8 @@ def test_a_pipeline_that_is_away_is_said(made: Setup) -> None:
 
 
 def test_numbers_are_attributes_as_soon_as_a_client_can_ask_each_of_its_device_alone(made: Setup) -> None:
-    beamline, two, three = made.beamline, "lab/pipeline/two", "lab/pipeline/three"
-    for device, names in ((two, "a, b"), (three, "b, c")):
+    beamline, two, three, four = made.beamline, *(f"lab/pipeline/{name}" for name in ("two", "three", "four"))
+    for device, names in ((two, "a, b"), (three, "b, c"), (four, "\N{MICRO SIGN}m, d")):
         beamline.register(
             "PenstockPipeline/both", "PenstockPipeline", device, PipelineUrl="http://127.0.0.1:1",
             ScalarResults=names,
@@ -402,6 +402,7 @@ def test_numbers_are_attributes_as_soon_as_a_client_can_ask_each_of_its_device_a
 
     assert shown(two) == set("ab")
     assert shown(three) == set("bc")
+    assert shown(four) == {"d"}, "a name that Tango cannot have keeps nothing else away"
     beamline.device(two).put_property({"ScalarResults": "b, d"})
     beamline.device(two).Init()
     assert shown(two) == set("bd")

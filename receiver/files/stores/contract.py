@@ -69,8 +69,8 @@ class Writing:
     queue_bytes: int = 0
     """Most bytes that wait for a thread which writes them; 0 for no thread."""
     before_wait: list[Callable[[], None]] | None = None
-    """Calls that the loop makes before it waits, and every few milliseconds at least; threads add theirs.
-    `None` if it makes none."""
+    """Calls that the loop makes before it waits for messages or frames, and every few milliseconds of a long
+    turn; threads add theirs. `None` if it makes none."""
     path: Path | None = None
     """File of the series; segments and parts are created next to it."""
     space_seconds: float = 0.01

@@ -39,8 +39,8 @@ class WriteThread:
     Args:
         descriptor: descriptor of the file; remains the caller's.
         most_bytes: most bytes that may be waiting or being written; a single larger frame is accepted.
-        before_wait: calls that the caller makes before it waits for anything, and every few milliseconds at
-            least; this object adds its own. `None` if it makes none.
+        before_wait: calls that the caller makes before it waits for messages or frames, and every few
+            milliseconds of a long turn; this object adds its own. `None` if it makes none.
     """
 
     def __init__(
