@@ -8,6 +8,7 @@ INSTANCE` does the same.
 
 from __future__ import annotations
 
+import faulthandler
 import logging
 import sys
 from collections.abc import Sequence
@@ -93,6 +94,8 @@ def _announce(classes: Sequence[type[tango.server.Device]]) -> None:
 
 def main() -> int:
     """Entry point of every server's console script."""
+    if sys.__stderr__ is not None:  # if Tango or an SDK crashes, the log has where each thread was
+        faulthandler.enable(sys.__stderr__)
     name, arguments = Path(sys.argv[0]).name, sys.argv[1:]
     if name == Path(__file__).name:
         if not arguments:

@@ -429,3 +429,13 @@ def test_a_paused_software_series_is_ended_by_nobody(station: Station) -> None:
     station.trigger()
     wait_state(station.detector, ON)
     check_account(station, file, 3, stored=3, missing=0)
+
+
+def test_a_server_that_crashes_leaves_in_its_log_where_each_thread_was(beamline: Beamline) -> None:
+    away = {"ReceiverUrl": "http://127.0.0.1:1", "DataPort": 0}
+    beamline.register("Simulator/crash", "Simulator", "crash/det/1", **away)
+    server = beamline.serve("Simulator/crash")
+    os.kill(server.pid, signal.SIGSEGV)
+    assert server.wait(30.0) == -signal.SIGSEGV
+    until(lambda: any("publisher.py" in line for line in server.tail), "its threads are in the log")
+    assert any("Fatal Python error: Segmentation fault" in line for line in server.tail)
