@@ -91,9 +91,14 @@ class ReceiverProcess:
             )
         )
 
-    def received(self, frames: int) -> Status:
-        """Wait until so many frames of the series have come."""
-        return self.wait(lambda status: status.counts.received >= frames)
+    def received(self, frames: int, series: str | None = None) -> Status:
+        """Wait until so many frames of the series, or of the one with this id, have come."""
+
+        def come(status: Status) -> bool:
+            is_it = series is None or (status.series is not None and status.series.id == series)
+            return is_it and status.counts.received >= frames
+
+        return self.wait(come)
 
     def flushed(self, frames: int) -> Status:
         """Wait until so many frames of the series survive the death of the process."""

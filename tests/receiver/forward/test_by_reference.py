@@ -342,7 +342,7 @@ def test_after_sigkill_of_the_distributor_all_slots_are_free_and_the_next_one_ge
     free_again(receiver)
 
     streamer.frame(3)  # nobody is there
-    receiver.received(4)
+    receiver.received(4, name)
     with distributor(receiver) as live:
         rest = live.begun()
         assert rest.header.series == name and rest.header.frames == 6
@@ -368,7 +368,7 @@ def test_a_distributor_that_comes_within_a_series_gets_the_rest_and_the_frames_b
     name = streamer.start("", frames=5, **announced((4, 6)))
     for number in range(2):
         streamer.frame(number)
-    receiver.received(2)
+    receiver.received(2, name)
     with distributor(receiver) as live:
         rest = live.begun()
         assert rest.header.series == name
