@@ -145,8 +145,8 @@ class Beamline:
             {name: str(value) for name, value in properties.items()},
         )  # fmt: skip
 
-    def serve(self, server: str) -> Child[bool]:
-        """Start a device server (again)."""
+    def serve(self, server: str, relay: Callable[[str], None] | None = None) -> Child[bool]:
+        """Start a device server (again); `relay` is called with each line of its log."""
         self.end(server)
         name, _, instance = server.partition("/")
         child = Child(
@@ -156,7 +156,7 @@ class Beamline:
                 "-ORBendPoint", "giop:tcp:127.0.0.1:0",
             ],
             lambda line: True if "Ready to accept request" in line else None,
-            deadline=30.0, environment={"TANGO_HOST": self.tango_host},
+            deadline=30.0, environment={"TANGO_HOST": self.tango_host}, relay=relay,
         )  # fmt: skip
         self._servers[server] = child
         return child
