@@ -28,6 +28,10 @@ class MacroTimeout(Exception):
     """A macro has not ended in time; the sentence has its messages."""
 
 
+class DoorHangs(MacroTimeout):
+    """It has not ended, and the Door answers no command any more; only a restart of the MacroServer helps."""
+
+
 @dataclass
 class MacroRun:
     """A macro that has run."""
@@ -127,7 +131,9 @@ class Door:
         Sardana 3.7 loses a Stop or Abort that is sent as the macro begins. And where Pool and MacroServer are
         one process, a motor that starts may swallow the exception of an Abort together with its own event
         (`Motor.on_motor_changed`); the macro then waits for that event for ever and ignores every further
-        Abort and Release, until the motor is moved to its own position.
+        Abort and Release, until the motor is moved to its own position. The exception may also come as the
+        macro has taken the Door's monitor (PyTango 10.3, `AutoTangoMonitor.__enter__`), which nobody gives
+        back then: the Door answers no command any more.
 
         Args:
             run: as returned by `start`.
@@ -136,15 +142,22 @@ class Door:
 
         Raises:
             MacroTimeout: it has not ended; only a restart of the MacroServer will help.
+            DoorHangs: so it is, and the Door does not answer either.
         """
-        limit = time.monotonic() + timeout
+        limit, answers = time.monotonic() + timeout, True
         while True:
             try:
                 return self.wait(run, timeout=min(AGAIN, timeout))
-            except MacroTimeout:
+            except MacroTimeout as error:
                 if time.monotonic() > limit:
-                    raise
-            self.abort()
+                    if answers:
+                        raise
+                    raise DoorHangs(f"the Door does not answer: restart the MacroServer; {error}") from error
+            try:
+                self.abort()
+                answers = True
+            except tango.CommunicationFailed:
+                answers = False
             for motor in motors:
                 with contextlib.suppress(tango.DevFailed):  # it moves
                     motor.Position = motor.Position

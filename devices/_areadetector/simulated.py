@@ -52,6 +52,8 @@ class SimulatedIoc:
         self.lost: Collection[int] = ()
         """Numbers, from 0, of the frames of the next acquisition that are lost on their way."""
         self._lock = threading.Condition()
+        self._counting = threading.Lock()
+        """Held while a frame is counted; a counter that a client sets meanwhile is set after it."""
         self._edges = 0
         self._ends = threading.Event()
         self._thread: threading.Thread | None = None
@@ -135,7 +137,8 @@ class SimulatedIoc:
             return
         self.records[name].post(value)
         if f"{name}_RBV" in self.records:
-            self.records[f"{name}_RBV"].post(self._made_of(name, value))
+            with self._counting:
+                self.records[f"{name}_RBV"].post(self._made_of(name, value))
         if name in ("MinX", "MinY", "SizeX", "SizeY", "BinX", "BinY"):
             axis = name[-1]
             size = self.records[f"Size{axis}_RBV"]
@@ -204,10 +207,11 @@ class SimulatedIoc:
         return not self._ends.is_set()
 
     def _frame(self, frame: int) -> None:
-        counter = self.value("ArrayCounter_RBV") + 1
-        if frame not in self.lost:
-            self.image.post(self._array(counter))
-        self.records["ArrayCounter_RBV"].post(counter)
+        with self._counting:
+            counter = self.value("ArrayCounter_RBV") + 1
+            if frame not in self.lost:
+                self.image.post(self._array(counter))
+            self.records["ArrayCounter_RBV"].post(counter)
         self.records["UniqueId_RBV"].post(counter)
         self.records["NumImagesCounter_RBV"].post(frame + 1)
 

@@ -179,12 +179,12 @@ class Laboratory:
         Raises:
             LaboratoryFailed: a detector does not become ready.
         """
-        if self.door.proxy.State() not in IDLE:
-            self.door.abort()
-            try:
+        try:
+            if self.door.proxy.State() not in IDLE:
+                self.door.abort()
                 self.end(MacroRun(("the macro that ran",)), timeout=30.0)
-            except MacroTimeout:
-                self.restart(SARDANA)
+        except (MacroTimeout, tango.CommunicationFailed):
+            self.restart(SARDANA)
         # Sardana leaves it counting where a channel has failed, and nothing can be started meanwhile.
         if self._plugins and self.device(TIMER).State() is tango.DevState.MOVING:
             self.device(GROUP).Stop()

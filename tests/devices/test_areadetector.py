@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from threading import Timer
+from threading import Thread, Timer
 from typing import Any
 
 import h5py
@@ -445,6 +445,25 @@ def test_the_stand_in_has_no_pixels_beyond_its_sensor(ioc: SimulatedIoc) -> None
     assert (ioc.value("SizeX_RBV"), ioc.value("ArraySizeX_RBV")) == (20, 20)
     ioc.put("MinX", 400)
     assert (ioc.value("MinX_RBV"), ioc.value("SizeX_RBV")) == (319, 1)
+
+
+def test_a_counter_that_is_set_while_the_stand_in_counts_a_frame_stays_set(
+    ioc: SimulatedIoc, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a test that sets it back would now and then wait in vain."""
+    post, client = ioc.image.post, Thread(target=ioc.put, args=("ArrayCounter", 70))
+
+    def meanwhile(array: Any) -> None:
+        client.start()
+        client.join(0.2)  # it must wait for the end of this frame
+        post(array)
+
+    monkeypatch.setattr(ioc.image, "post", meanwhile)
+    ioc.put("ImageMode", 0)
+    ioc.put("Acquire", 1)
+    until(lambda: not ioc.value("Acquire_RBV"), "taken")
+    client.join()
+    assert (ioc.value("UniqueId_RBV"), ioc.value("ArrayCounter_RBV")) == (1, 70)
 
 
 def test_a_mode_without_the_drivers_name_for_it_is_refused_with_the_property(ioc: SimulatedIoc) -> None:

@@ -169,6 +169,21 @@ def test_a_macro_whose_motor_has_swallowed_an_abort_is_ended(
     laboratory.define("mv", "mot01", "0")
 
 
+@pytest.mark.slow
+def test_a_door_that_hangs_is_named_and_a_new_macroserver_works(
+    laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sardana's own, too."""
+    monkeypatch.setattr(door, "AGAIN", 1.0)
+    run = laboratory.door.start("kept_monitor")
+    laboratory.door.wait(run, until=run.said)
+    laboratory.door.abort()
+    with pytest.raises(door.DoorHangs, match="restart the MacroServer"):
+        laboratory.end(run, timeout=2.0)
+    laboratory.tidy()
+    laboratory.define("mv", "mot01", "0")
+
+
 def test_a_series_of_somebody_else_is_left_alone(laboratory: Laboratory) -> None:
     detector = laboratory.detector()
     detector.TriggerMode = "INTERNAL"
