@@ -1,4 +1,4 @@
-"""The exception of an abort comes as a macro takes the Door's monitor, as it may once in some 300 aborts."""
+"""The exception of an abort comes as a macro takes the Door's monitor, as it may once in some hundreds."""
 
 from __future__ import annotations
 
