@@ -55,7 +55,7 @@ class LocalWorkers:
             return
         self._address = address
         for worker in self._running.values():
-            lifelines.tell(worker, signal.SIGTERM)  # it waits for a distributor that is gone
+            lifelines.close(worker)  # it waits for a distributor that is gone
         if not self._tasks:
             loop = asyncio.get_running_loop()
             self._tasks = [loop.create_task(self._keep(number)) for number in range(1, self._count + 1)]
@@ -82,7 +82,7 @@ class LocalWorkers:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         left = list(self._running.values())
         for worker in left:
-            lifelines.tell(worker, signal.SIGTERM)
+            lifelines.close(worker)
         await asyncio.gather(
             *(
                 asyncio.to_thread(lifelines.end, each, "a worker", LEAVE_SECONDS, has_group=True)

@@ -31,6 +31,8 @@ SAY_FIRST, SAY_AGAIN = 5.0, 60.0
 
 
 WITH_PARENT = "with-parent"
+GONE_SECONDS = 5.0
+"""Longest time for which a worker that has left waits to see whether its parent lets it go, or is gone."""
 PREPARED = b"\0"
 """What wakes the loop, besides the numbers of signals: new parameters are prepared."""
 
@@ -228,7 +230,8 @@ def main() -> None:
     if has_parent:
         threading.Thread(target=_leave_with_parent, daemon=True).start()
     status = run(address, name=name, key=Path(key) if key else None, has_parent=has_parent, once=True)
-    if _parent_is_gone.is_set() and os.getpgrp() == os.getpid():
+    # The distributor of a parent that was killed says goodbye, and may be faster than standard input.
+    if has_parent and _parent_is_gone.wait(GONE_SECONDS) and os.getpgrp() == os.getpid():
         os.killpg(0, signal.SIGKILL)  # with the children of the class, which else the parent ends
     sys.exit(status)
 

@@ -194,6 +194,13 @@ class Laboratory:
                 proxy.Abort()
             self.recover(unit)
 
+    def renew(self) -> None:
+        """Restart Sardana, and every process that has ended."""
+        for name in [*self._children]:
+            if name != SARDANA and self._children[name].exit_status() is not None:
+                self.restart(name)
+        self.restart(SARDANA)
+
     def wait_idle(self, unit: str = "sim", within: float = 10.0) -> None:
         """Wait until a detector is ready for the next series and its receiver idle.
 

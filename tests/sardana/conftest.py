@@ -64,7 +64,9 @@ def _tidy(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Iterator[object]:
-    """Repeat once a test in which an Abort has left the Door hanging, as it may: see `Door.end`."""
+    """Repeat once a test in which an Abort has left the Door hanging, as it may (see `Door.end`); behind one
+    that has failed begin with a new Sardana, whatever it has left moving."""
+    laboratory = pyfuncitem.funcargs.get("laboratory")
     try:
         return (yield)
     except DoorHangs as error:
@@ -72,3 +74,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Iterator[object]:
         given = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
         given["laboratory"].tidy()
         return pyfuncitem.obj(**given)
+    except (Exception, pytest.fail.Exception):
+        if isinstance(laboratory, Laboratory):
+            laboratory.renew()
+        raise
