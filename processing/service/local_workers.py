@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import signal
@@ -13,7 +14,7 @@ from collections.abc import Callable
 
 from penstock.processing.service import lifelines
 from penstock.processing.worker.thread_counts import limit
-from penstock.processing.worker.worker import WITH_PARENT
+from penstock.processing.worker.worker import LEAVE, WITH_PARENT
 from penstock.service.child import ending
 
 log = logging.getLogger(__name__)
@@ -55,7 +56,7 @@ class LocalWorkers:
             return
         self._address = address
         for worker in self._running.values():
-            lifelines.close(worker)  # it waits for a distributor that is gone
+            _let_go(worker)  # it waits for a distributor that is gone
         if not self._tasks:
             loop = asyncio.get_running_loop()
             self._tasks = [loop.create_task(self._keep(number)) for number in range(1, self._count + 1)]
@@ -82,7 +83,7 @@ class LocalWorkers:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         left = list(self._running.values())
         for worker in left:
-            lifelines.close(worker)
+            _let_go(worker)
         await asyncio.gather(
             *(
                 asyncio.to_thread(lifelines.end, each, "a worker", LEAVE_SECONDS, has_group=True)
@@ -131,3 +132,11 @@ class LocalWorkers:
 
     def _name(self, number: int) -> str:
         return f"{socket.gethostname()}-{number}"
+
+
+def _let_go(worker: subprocess.Popen[bytes]) -> None:
+    """Let a worker end its bunch, hand over and leave; its own interpreter ends as usual."""
+    assert worker.stdin is not None
+    with contextlib.suppress(BrokenPipeError, ValueError):  # it has ended, or was let go before
+        worker.stdin.write(LEAVE)
+        worker.stdin.close()

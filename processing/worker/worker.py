@@ -31,6 +31,8 @@ SAY_FIRST, SAY_AGAIN = 5.0, 60.0
 
 
 WITH_PARENT = "with-parent"
+LEAVE = b"leave"
+"""What a parent says before it closes a worker's standard input: it lives, and ends what that leaves."""
 GONE_SECONDS = 5.0
 """Longest time for which a worker that has left waits to see whether its parent lets it go, or is gone."""
 PREPARED = b"\0"
@@ -211,13 +213,15 @@ def run(
     ).run()
 
 
-_parent_is_gone = threading.Event()
+_is_let_go = threading.Event()
+_said: list[bytes] = []
+"""What the parent has said as it let this worker go; nothing if it was killed."""
 
 
 def _leave_with_parent() -> None:
-    while os.read(sys.stdin.fileno(), 4096):
-        pass
-    _parent_is_gone.set()
+    while said := os.read(sys.stdin.fileno(), 4096):
+        _said.append(said)
+    _is_let_go.set()
     os.kill(os.getpid(), signal.SIGTERM)
 
 
@@ -231,7 +235,7 @@ def main() -> None:
         threading.Thread(target=_leave_with_parent, daemon=True).start()
     status = run(address, name=name, key=Path(key) if key else None, has_parent=has_parent, once=True)
     # The distributor of a parent that was killed says goodbye, and may be faster than standard input.
-    if has_parent and _parent_is_gone.wait(GONE_SECONDS) and os.getpgrp() == os.getpid():
+    if has_parent and _is_let_go.wait(GONE_SECONDS) and not _said and os.getpgrp() == os.getpid():
         os.killpg(0, signal.SIGKILL)  # with the children of the class, which else the parent ends
     sys.exit(status)
 

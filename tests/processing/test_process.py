@@ -443,6 +443,21 @@ def test_of_a_pipeline_that_is_killed_nothing_is_left(
 
 
 @pytest.mark.slow
+def test_what_a_class_has_left_for_the_end_of_its_worker_is_done(
+    receiver: ReceiverProcess, sender: Streamer, tmp_path: Path
+) -> None:
+    raw, said = receiver.root / "a.h5", tmp_path / "said.txt"
+    receiver.ended(sender.series_of(str(raw), 3))
+    source = SPOTS.replace(
+        "def process(",
+        "def start(self, series):\n        import atexit, pathlib\n"
+        f"        atexit.register(pathlib.Path({str(said)!r}).write_text, 'ended')\n\n    def process(",
+    )
+    assert main(["process", str(pipeline_file(tmp_path, source, workers=1)), str(raw)]) == 0
+    assert said.read_text() == "ended"
+
+
+@pytest.mark.slow
 def test_a_class_whose_start_ends_its_worker_is_given_up(
     receiver: ReceiverProcess, sender: Streamer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
