@@ -253,12 +253,12 @@ class Arrays:
         """Drop the first update, which has the last array of before: if its number is 1, say, and the counter
         was set to 0 since, it would be taken for the first frame."""
         acquisition, moment = self._acquisition, self._acquisition.now() + CONNECT
-        while self._arrays.take() is None:
-            self._seen = self._events
+        while True:
+            self._seen = self._events  # before the look: what comes behind it is news
+            if self._arrays.take() is not None or acquisition.stopping:
+                return
             if not acquisition.wait(self._has_news, moment) and acquisition.now() >= moment:
                 raise CameraError(f"no answer from {self._image_record}; is the PVA plugin enabled?")
-            if acquisition.stopping:
-                return
 
     @property
     def _queue(self) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from threading import Thread, Timer
+from threading import Event, Thread
 from typing import Any
 
 import h5py
@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 from penstock.codecs import lz4
-from penstock.devices._areadetector import payload
+from penstock.devices._areadetector import arrays, payload
+from penstock.devices._areadetector.ioc import Ioc, Reading, Subscription
 from penstock.devices._areadetector.simulated import DEAD_TIME, SimulatedIoc
 from penstock.devices.areadetector import AreaDetector
 from penstock.stins.messages import Frame, SeriesEnd
@@ -22,7 +23,7 @@ from penstock.streamer.camera.driver import Refused
 from penstock.streamer.camera.settings import TriggerMode, Value
 from penstock.streamer.camera.unit import CameraError
 from tests.contract.test_camera_contract import CameraContract
-from tests.streamer.rig import Rig, done, settings
+from tests.streamer.rig import DEADLINE, Rig, done, settings
 from tests.system.beamline import until
 
 MODES = {
@@ -265,18 +266,42 @@ def test_of_a_driver_that_counts_no_images_a_jump_is_frames_that_are_missing(
 def test_images_that_are_counted_late_are_no_fault(
     ioc: SimulatedIoc, rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    images, told = ioc.records["NumImagesCounter_RBV"], list[Timer]()
-    post = images.post
+    images, held = ioc.records["NumImagesCounter_RBV"], list[int]()
+    post, get = images.post, Ioc.get
 
-    def late(value: int) -> None:
-        told.append(Timer(0.0 if value < 3 else 0.1, post, [value]))
-        told[-1].start()
+    def late(self: Ioc, names: list[str], **limit: float) -> list[Reading | None]:
+        found = get(self, names, **limit)
+        while held and "SIM:cam1:NumImagesCounter_RBV" in names:  # which the next question finds
+            post(held.pop(0))
+        return found
 
-    monkeypatch.setattr(images, "post", late)  # behind the last frame, for a moment
+    monkeypatch.setattr(images, "post", lambda value: held.append(value) if value >= 3 else post(value))
+    monkeypatch.setattr(Ioc, "get", late)
+    monkeypatch.setattr(arrays, "SETTLE", DEADLINE)
     ioc.lost = (2,)
     assert take(rig, 5)[1].lost == {"camera": 1}
-    for each in told:
-        each.join()
+    assert ioc.value("NumImagesCounter_RBV") == 5 and not held
+
+
+def test_an_array_of_before_that_comes_between_look_and_wait_is_not_waited_for(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    come, looked = Event(), list[None]()
+    subscribe, take_update = Ioc.subscribe, Subscription.take
+
+    def watched(self: Ioc, name: str, tell: Callable[[], None], queue: int) -> Subscription:
+        return subscribe(self, name, lambda: (tell(), come.set())[0], queue)
+
+    def late(self: Subscription) -> Any:
+        looked.append(None)
+        if len(looked) > 1:
+            return take_update(self)
+        assert come.wait(DEADLINE)
+        return None  # as if it had looked before
+
+    monkeypatch.setattr(Ioc, "subscribe", watched)
+    monkeypatch.setattr(Subscription, "take", late)
+    assert take(rig, 3)[1].reason == "complete"
 
 
 def test_the_last_array_of_before_is_no_frame_of_a_series_whose_counter_was_reset(
