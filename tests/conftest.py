@@ -24,6 +24,9 @@ os.environ["PYTHONSAFEPATH"] = "1"
 # A test must never reach a facility's database by accident. Empty, for without it Tango looks into ~/.tangorc
 # and /etc/tangorc.
 os.environ["TANGO_HOST"] = ""
+# Of Tango's clients: milliseconds in which a connection has to be made, 100 by default. On a busy machine a
+# client may itself not run for so long.
+os.environ["TANGOconnectTimeout"] = "5000"  # noqa: SIM112
 # As the commands do for themselves; and hundreds of processes import NumPy without them.
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
 # Output that nobody flushes must show up here, not at a user's.

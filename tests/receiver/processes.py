@@ -130,6 +130,7 @@ class ReceiverProcess:
                 self.process.wait()
         assert self.process.stdout is not None
         self.process.stdout.close()
+        assert "SIGSEGV" not in (log := self.log.read_text(errors="replace")), log
 
     def ready(self) -> dict[str, Any]:
         """Wait for the line that it prints once it is ready; what that says."""

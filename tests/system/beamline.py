@@ -75,9 +75,10 @@ class ReceiverProcess:
 
     def stop(self) -> None:
         """End it if it runs."""
-        if self.child is not None:
-            self.child.stop()
+        if (child := self.child) is not None:
             self.child = None
+            child.stop()
+            assert not any("SIGSEGV" in line for line in child.tail), list(child.tail)
 
     def kill(self) -> None:
         """SIGKILL to it and to its data process, as a power cut would."""

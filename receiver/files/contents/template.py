@@ -6,7 +6,6 @@ long as copying them.
 
 from __future__ import annotations
 
-import io
 from functools import lru_cache
 
 import h5py
@@ -47,7 +46,9 @@ def _made(detector: str, chunk: int, libver: tuple[str, str]) -> h5py.File:
         chunk: rows per chunk of the values per frame.
         libver: versions of HDF5's formats, which a copy keeps.
     """
-    file = h5py.File(io.BytesIO(), "w", libver=libver)
+    # In memory of HDF5's own: it closes the file when Python has ended, and calls none of its objects then.
+    name = f"template-{detector}-{chunk}-{libver}"
+    file = h5py.File(name, "w", libver=libver, driver="core", backing_store=False)
     entry = create_group(file, "entry", "NXentry")
     set_attribute(entry, "default", "data")
     set_attribute(create_value(entry, "program_name", "Penstock"), "version", version())
