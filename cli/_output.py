@@ -104,8 +104,8 @@ def _plain(value: Any) -> Any:
 
 
 def end_now(status: int) -> NoReturn:
-    """End the process at once: a Tango call that nobody answers cannot be cancelled, and Python aborts
-    (SIGABRT) if it ends while a thread is inside one."""
+    """End the process at once: a Tango call that nobody answers cannot be cancelled, Python aborts (SIGABRT)
+    if it ends while a thread is inside one, and threads of Tango's own may crash it then (SIGSEGV)."""
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(status)

@@ -30,7 +30,7 @@ import sys
 from pathlib import Path
 
 from penstock.cli._arguments.numbers import real
-from penstock.cli._output import end
+from penstock.cli._output import end, end_now
 from penstock.stins.errors import UserError
 
 
@@ -85,6 +85,8 @@ def run(args: argparse.Namespace) -> int:
     )  # fmt: skip
     if trouble is not None:
         raise UserError(trouble)
+    if args.screenshot is None:
+        end_now(0)
     return end(0)
 
 

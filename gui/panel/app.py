@@ -73,6 +73,8 @@ def run(
     qt.QTimer.singleShot(0, ready)
     with closing(window, window.failure):
         running.exec_()
+    if layout is not None:
+        layout.sync()  # the process may end without Qt's own end
     return failure[0] if failure else None
 
 
