@@ -100,7 +100,7 @@ class Worker:
 
     def _tell_prepared(self) -> None:
         """Wake the loop, from another thread."""
-        with contextlib.suppress(BlockingIOError):  # then it is woken anyhow
+        with contextlib.suppress(OSError):  # it is woken anyhow, or has ended
             os.write(self._waker, PREPARED)
 
     def _take_changes(self) -> None:
@@ -204,13 +204,17 @@ def run(
     """
     secret = None if key is None else keys.read(key)
     ours, theirs = socket.socketpair()
-    theirs.setblocking(False)
-    signal.set_wakeup_fd(theirs.fileno(), warn_on_full_buffer=False)
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda _number, _frame: None)
-    return Worker(
-        address, name, secret, ours.fileno(), theirs.fileno(), has_parent=has_parent, once=once
-    ).run()
+    with ours, theirs:
+        theirs.setblocking(False)
+        signal.set_wakeup_fd(theirs.fileno(), warn_on_full_buffer=False)
+        try:
+            for number in (signal.SIGTERM, signal.SIGINT):
+                signal.signal(number, lambda _number, _frame: None)
+            return Worker(
+                address, name, secret, ours.fileno(), theirs.fileno(), has_parent=has_parent, once=once
+            ).run()
+        finally:
+            signal.set_wakeup_fd(-1)  # a signal may still come
 
 
 _is_let_go = threading.Event()

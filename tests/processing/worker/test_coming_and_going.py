@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 
 import numpy as np
 import pytest
 import zmq
 
 from penstock.processing import wire
+from penstock.processing.worker.worker import LEAVE, WITH_PARENT
 from tests.processing.worker.worker_process import (
     PIXELS,
     SECONDS,
@@ -42,6 +44,18 @@ def test_a_signal_lets_a_worker_end_its_bunch_hand_over_and_leave(number: int, r
         assert message.bunches == (bunch,) and np.array_equal(arrays["sum"], 2 * PIXELS)
         router.expect(wire.Bye)
         assert ended(process)[0] == 0
+
+
+def test_a_signal_to_a_worker_that_has_left_and_is_not_let_go_yet_is_none(router: Router) -> None:
+    with worker(router, "w", "", WITH_PARENT, stdin=subprocess.PIPE) as process:
+        router.welcome(step(TOTAL))
+        router.say(wire.Stop())
+        router.expect(wire.Bye)
+        router.events(zmq.EVENT_DISCONNECTED)
+        process.terminate()
+        assert process.stdin is not None
+        process.stdin.write(LEAVE.decode())
+        assert ended(process) == (0, "")
 
 
 def test_a_worker_that_waits_for_a_distributor_leaves_at_a_signal() -> None:

@@ -154,10 +154,12 @@ class Router:
 
 
 @contextlib.contextmanager
-def worker(router: Router, *arguments: str, cwd: Path | None = None) -> Iterator[subprocess.Popen[str]]:
+def worker(
+    router: Router, *arguments: str, cwd: Path | None = None, stdin: int | None = None
+) -> Iterator[subprocess.Popen[str]]:
     """Run a worker for a router; it is killed at the end if it still runs."""
     command = [sys.executable, "-P", "-m", "penstock.processing.worker.worker", router.address, *arguments]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=cwd)
+    process = subprocess.Popen(command, stdin=stdin, stderr=subprocess.PIPE, text=True, cwd=cwd)
     try:
         yield process
     finally:
