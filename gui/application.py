@@ -24,18 +24,22 @@ def application(name: str, look: theme.Name) -> qt.QApplication:
 
 @contextmanager
 def closing(window: qt.QWidget, failure: FailureStrip) -> Iterator[None]:
-    """Close a window at Ctrl+C, or at the end; what fails meanwhile is said in it.
+    """Close a window at Ctrl+C, at SIGTERM, or at the end; what fails meanwhile is said in it.
+
+    Tango takes SIGTERM where nobody else does, and ends the process while threads run, which may crash it.
 
     Args:
         window: with a clock that ticks, which lets Python see the signal.
         failure: says it.
     """
-    previous = signal.signal(signal.SIGINT, lambda *_: window.close())
+    ends = (signal.SIGINT, signal.SIGTERM)
+    previous = [signal.signal(number, lambda *_: window.close()) for number in ends]
     hook, sys.excepthook = sys.excepthook, failure.say
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, previous)
+        for number, handler in zip(ends, previous, strict=True):
+            signal.signal(number, handler)
         sys.excepthook = hook
         window.close()
 

@@ -63,3 +63,4 @@ def test_the_panel_opens_it(tmp_path: Path) -> None:
         ) as panel:  # fmt: skip
             assert panel.exit_status() is None
             assert not any("Traceback" in line for line in panel.tail), list(panel.tail)
+        assert panel.exit_status() == 0, list(panel.tail)
