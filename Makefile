@@ -65,7 +65,7 @@ sardana-demo: $(STAMPS)/sardana ## try Sardana with a simulated detector, at spo
 .PHONY: test
 test: lint ## lint, types, import contracts, and all tests except the slow ones: ten minutes on two processors
 	@.ci/debian-packages $(TEST_PACKAGES)
-	QT_QPA_PLATFORM=offscreen pytest -m 'not slow' $(PARALLEL) --durations=25 $(ARGS)
+	QT_QPA_PLATFORM=offscreen .ci/tests -m 'not slow' $(PARALLEL) --durations=25 $(ARGS)
 
 # Pure code: no process, window, Tango or disk that has to be waited for.
 QUICK := $(addprefix bridges/epics/test_,config_file.py ndarray.py) $(addprefix cluster/test_,idle.py page.py states.py) stins codecs checks receiver/config receiver/connection receiver/series \
@@ -89,7 +89,7 @@ quick: $(STAMPS)/develop ## the tests of pure code, in half a minute: for every 
 test-slow: $(STAMPS)/develop judges $(DOCS)/stamp ## the slow tests: many seeds and variants, most how-tos, kills at every moment, every window on a screen
 	@.ci/debian-packages $(TEST_PACKAGES) gcc libc6-dev
 	@.ci/debian-packages $(XVFB_PACKAGES) || echo "Xvfb is missing: the windows are not drawn on a screen." >&2
-	PENSTOCK_JUDGES=1 QT_QPA_PLATFORM=offscreen pytest -m slow $(PARALLEL) --durations=25 $(ARGS)
+	PENSTOCK_JUDGES=1 QT_QPA_PLATFORM=offscreen .ci/tests -m slow $(PARALLEL) --durations=25 $(ARGS)
 
 .PHONY: test-container
 test-container: $(STAMPS)/develop ## build the container image and run it, with podman: root, some minutes for the first time

@@ -66,6 +66,9 @@ class ArmCall:
 
 NO_STREAMER = (StreamerRefused, StreamerUnavailable)
 NO_RECEIVER = (ReceiverRefused, ReceiverUnavailable)
+PREPARE_LIMIT = 1.7
+"""Seconds for a camera to be set up: more than for another call, since its SDK and the memory of its frames
+take their time. If it does not answer, undoing adds one `CALL_LIMIT`: less than the 3 s of a Tango client."""
 PATIENCE = 120.0
 """Seconds for one call of the box: to configure, or to arm."""
 DISARM_LIMIT = 10.0
@@ -131,9 +134,7 @@ class ArmSteps:
 
     def _prepare(self, call: ArmCall) -> None:
         streamer, settings = call.streamer, call.settings
-        call.prepared = (
-            streamer.prepare(settings, PATIENCE) if call.own_stream else streamer.prepare(settings)
-        )
+        call.prepared = streamer.prepare(settings, PATIENCE if call.own_stream else PREPARE_LIMIT)
 
     def _check(self, call: ArmCall) -> tuple[Prepared, SeriesCheckResult]:
         prepared, budget = _series(call), call.budget

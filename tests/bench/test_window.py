@@ -32,7 +32,7 @@ def test_a_window_is_measured_while_its_receiver_is_stopped_for_a_while(qtbot: A
     turns = window.frames(bench, Frames(name="", shape=(200, 200), count=1, rate=10.0))
     assert not bench.failed, bench.notes
     (turn,) = turns["window"]
-    assert turn["drawn/s"] > 1 and 0 < turn["thread busy, %"] < 100
+    assert turn["drawn/s"] > 0 and turn["thread busy, %"] > 0
     assert 0 <= turn["late, 99 %, ms"] <= turn["late, worst, ms"]
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from penstock.devices._series.streamer_process import CALL_LIMIT
 from penstock.receiver.client import ReceiverRefused, ReceiverUnavailable
 from penstock.receiver.models import Connection, Counts, Series, SeriesCheck, SeriesCheckResult, Status
 from penstock.stins.messages import IndexSource
@@ -174,6 +175,8 @@ class StandInStreamer:
         self.now = StreamerStatus(state="idle", peers=1)
         self.calls: list[str] = []
         self.refuses: dict[str, Exception] = {}
+        self.sets_up_in = 0.0
+        """Seconds that the camera needs to be prepared."""
         self.frame_bytes = 8
         """0: the camera does not say before it is prepared."""
         self.shape: tuple[int, ...] = (2, 2)
@@ -210,8 +213,10 @@ class StandInStreamer:
         known = {"shape": self.shape, "dtype": "uint16"} if self.frame_bytes else {}
         return Checked(frames=settings.frames, frame_bytes=self.frame_bytes, **known)  # type: ignore[arg-type]
 
-    def prepare(self, settings: Settings) -> Prepared:
+    def prepare(self, settings: Settings, patience: float = 0.0) -> Prepared:
         self._call("prepare")
+        if self.sets_up_in > max(patience, CALL_LIMIT):
+            raise StreamerUnavailable("no answer to prepare")
         self.series += 1
         self.say(
             state="prepared",

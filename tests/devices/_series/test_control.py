@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -276,6 +277,16 @@ def test_a_receiver_that_cannot_create_the_file_fails_arm(loop: Loop) -> None:
     with pytest.raises(ArmRefused, match="no space left"):
         loop.control.arm(settings())
     assert loop.state is SeriesState.IDLE
+
+
+@pytest.mark.parametrize(("seconds", "state"), [(1.6, SeriesState.TAKING), (1.8, SeriesState.IDLE)])
+def test_a_camera_may_be_set_up_for_longer_than_another_call(
+    seconds: float, state: SeriesState, loop: Loop
+) -> None:
+    loop.streamer.sets_up_in = seconds
+    with nullcontext() if state is SeriesState.TAKING else pytest.raises(ArmRefused, match="prepare"):
+        loop.control.arm(settings(3))
+    assert loop.state is state
 
 
 @pytest.mark.parametrize("call", ["prepare", "announce", "start"])
