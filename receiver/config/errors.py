@@ -10,7 +10,7 @@ WORDS = setting_errors.Words(
     schema="`penstock receiver --schema`",
     removed={
         "write_with": "leave it out",
-        "writers": "set files instead: several threads write one file no faster than one does",
+        "writers": "leave it out, or set files: several threads write one file no faster than one does",
         "write_queue_mb": "leave it out: what waits for a file follows from the size of its frames",
     },
     texts={"http": "HOST:PORT, such as 127.0.0.1:5000", "data_root": "an absolute path, such as /data"},

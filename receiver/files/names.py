@@ -89,11 +89,14 @@ def check_free(path: Path, *, overwrite: bool, further: Further | None) -> None:
         further: further files of the series, if it has any.
 
     Raises:
-        NameTakenError: a file has the name, or that of one of the further files, or is being written.
+        NameTakenError: a file has the name, or that of one of the further files, or is being written, or is
+            one of the further files of another series.
         NameRefusedError: the name cannot be used, or is too long for those of the further files.
         StorageError: the disk cannot be reached.
     """
     storage.check_free(path, overwrite=overwrite)
+    if overwrite and (parts.is_marked(path) or segments.is_one(path)):
+        raise refusals.of_another_series(path)
     if further is not None:
         storage.is_there(path.with_name(further.name(path, 0)))
         further.check_free(path, overwrite=overwrite)

@@ -74,6 +74,15 @@ def exists(path: Path) -> NameTakenError:
     )
 
 
+def of_another_series(path: Path) -> NameTakenError:
+    """Return the error for a part or a segment, whose series would show the pixels of this one instead."""
+    return NameTakenError(
+        "file_exists",
+        f"{shown(path)} holds frames of another series, so it is not replaced, overwrite or not; give "
+        "another name (DestinationFilename), or remove that series first",
+    )
+
+
 def segment_exists(error: FileExistsError) -> NameTakenError:
     """Return the error for a file that has the name of a segment, from the error that says so."""
     return NameTakenError("file_exists", f"{error}; give another name (DestinationFilename), or move it away")

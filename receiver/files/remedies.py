@@ -9,6 +9,7 @@ from pathlib import Path
 from penstock.receiver.files.causes import NO_MEMORY, UNKNOWN, cause_of, errno_of, reason
 from penstock.receiver.files.stores.errors import FilesGoneError, OverLimitError
 from penstock.receiver.models import Counts
+from penstock.receiver.series.running_series import MORE_UNKNOWN
 from penstock.stins.texts import of_series, plural
 
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
@@ -38,7 +39,9 @@ def remedy(error: Exception, folder: Path) -> str:
     return found.format(folder=folder, user=os.geteuid())
 
 
-def not_written(path: Path, what: str, error: Exception, counts: Counts, series: str, more: str) -> str:
+def not_written(
+    path: Path, what: str, error: Exception, counts: Counts, series: str, more: str, *, is_all: bool = True
+) -> str:
     """Return the sentence for a failed write: the cause, what is in the file, the remedy.
 
     Args:
@@ -48,9 +51,11 @@ def not_written(path: Path, what: str, error: Exception, counts: Counts, series:
         counts: counts of the series.
         series: id of the series.
         more: text to follow the remedy.
+        is_all: False if the series has ended, and how many more frames were to come is not known.
     """
+    there = in_the_file(counts) + MORE_UNKNOWN * (not is_all)
     return (
-        f"{path}: could not write {what}: {reason(error)}; {in_the_file(counts)}. "
+        f"{path}: could not write {what}: {reason(error)}; {there}. "
         f"{remedy(error, path.parent)}, then reset the receiver{more}{of_series(series)}"
     )
 

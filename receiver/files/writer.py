@@ -94,6 +94,7 @@ class SeriesWriter:
             writing or Writing(), path=path, overwrite=series.header.overwrite, before_wait=self._before_wait
         )
         self._store: FrameStore | None = None
+        self._is_all = True
         folder = storage.open_folder(path)
         try:
             reserve = bytes_for(series)
@@ -317,6 +318,7 @@ class SeriesWriter:
             UnfinishedError: nor could the end of the file; the account holds what was flushed.
             FileGoneError: the file was closed, but had been removed, moved or replaced before.
         """
+        self._is_all = outcome.is_all
         try:
             # Frames still queued for threads must not use up the space reserved for the account.
             failure = self._flush_frames() if self.waiting_bytes else None
@@ -440,7 +442,8 @@ class SeriesWriter:
 
     def _sentence(self, what: str, error: Exception, more: str = "") -> str:
         self._take_back()
-        return not_written(self.path, what, error, self._account.counts(), self._series.id, more)
+        counts = self._account.counts()
+        return not_written(self.path, what, error, counts, self._series.id, more, is_all=self._is_all)
 
     def _unfinished(self, error: Exception) -> UnfinishedError:
         """Return the error of a file whose end could not be written: only what was flushed counts."""

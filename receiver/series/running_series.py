@@ -36,6 +36,8 @@ MOST_INDICES = 100
 """Most frames remembered per kind of error: one that is replaced by a sound copy no longer counts."""
 MOST_CAUSES = 4
 """Most causes in one reason."""
+MORE_UNKNOWN = ", how many more were to come is not known"
+"""What follows the counts of a series whose number of frames nobody has said."""
 DROPPED = {
     "out_of_range": ("frame was out of range", "frames were out of range"),
     "undecodable": ("message could not be read", "messages could not be read"),
@@ -106,6 +108,8 @@ class Outcome(msgspec.Struct, frozen=True):
     complete: bool
     reason: str
     """One sentence: what is missing and what the user can do, or that everything is there."""
+    is_all: bool = True
+    """False if how many more frames were to come is not known."""
 
 
 @dataclass(frozen=True)
@@ -257,7 +261,7 @@ class RunningSeries:
             *self._why_ended(cause),
             *told(self.interruptions, account),
         ]
-        return Outcome(complete, quoted("; ".join(sentences), MAX_REASON))
+        return Outcome(complete, quoted("; ".join(sentences), MAX_REASON), is_all)
 
     def _is_all(self, cause: str | None, expected: Expected, *, stopped: bool) -> bool:
         """Return whether nothing more was to come of a series without an announced number."""
@@ -285,7 +289,7 @@ class RunningSeries:
                 if announced
                 else plural(good, "frame")
             )
-        return said + ", how many more were to come is not known" * (not is_all)
+        return said + MORE_UNKNOWN * (not is_all)
 
     def _lost_messages(self, counts: Counts, tail: int) -> list[str]:
         """Return, in words, which messages were lost, unless gaps between the frames show it."""

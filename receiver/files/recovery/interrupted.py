@@ -16,6 +16,7 @@ from penstock.receiver.files.reopened import DAMAGED, detector_of, reopen_file
 from penstock.receiver.files.stores.disk.superblock import FOR_SWMR, version_of
 from penstock.receiver.regions import rows as region_rows
 from penstock.receiver.series.account import COUNTERS, Account
+from penstock.receiver.series.running_series import MORE_UNKNOWN
 from penstock.stins.texts import of_series, plural
 
 
@@ -64,7 +65,7 @@ def there(account: Account) -> str:
     if account.announced:
         return in_the_file(counts)
     stored, partial = plural(counts.stored, "frame is", "frames are"), also_partial(counts)
-    return f"{stored} in the file{partial}, how many more were to come is not known"
+    return f"{stored} in the file{partial}{MORE_UNKNOWN}"
 
 
 def mark_interrupted(path: str | Path, reason: str) -> Account:

@@ -259,7 +259,7 @@ def test_the_configuration_reaches_the_data_process_as_it_is() -> None:
         ),
         (
             {"writers": 4},
-            'receiver sim-1: there is no setting "writers"; set files instead: several threads write',
+            'receiver sim-1: there is no setting "writers"; leave it out, or set files: several',
         ),
         ({"write_queue_mb": 64}, 'there is no setting "write_queue_mb"; leave it out: what waits'),
         (

@@ -42,6 +42,15 @@ def mark_of(file: h5py.File) -> Mark | None:
     return None if series is None or number is None else Mark(str(series), int(number) - 1)
 
 
+def is_marked(path: Path) -> bool:
+    """Return whether a file can be read and is a part, of whichever series."""
+    try:
+        with h5py.File(path, "r", locking=False) as file:
+            return mark_of(file) is not None
+    except (OSError, RuntimeError, KeyError, TypeError, ValueError):
+        return False
+
+
 def foreign(file: h5py.File, place: Path, series: str) -> str:
     """Return why an open file is not the part of a series that its name says; "" if it is.
 
@@ -54,8 +63,8 @@ def foreign(file: h5py.File, place: Path, series: str) -> str:
     part = -1 if named is None else int(named[1]) - 1
     if (found := mark_of(file)) == Mark(series, part):
         return ""
-    of = "no part of a series" if found is None else f"part {found.part + 1} of series {found.series}"
-    return f"{place} is {of}, not part {part + 1} of series {series}: put that back"
+    of = "is no part" if found is None else f"holds part {found.part + 1} of series {found.series}"
+    return f"{place} {of}: put part {part + 1} of series {series} back in its place"
 
 
 def existing_parts(path: Path, folder: int | None = None) -> list[str]:
@@ -91,16 +100,16 @@ def check_free(path: Path, *, overwrite: bool) -> None:
     """
     if not (names := existing_parts(path)):
         return
-    if not overwrite:
-        raise refusals.exists(path.with_name(names[0]))
     with contextlib.suppress(FileNotFoundError):  # it was removed just now
         folder = os.open(path.parent, storage.FOLDER)
         try:
-            for name in names:
+            for name in names:  # before overwriting is advised, which would not help
                 if not is_part(name, folder):
                     raise refusals.segment_exists(_no_part(path.with_name(name)))
         finally:
             os.close(folder)
+    if not overwrite:
+        raise refusals.exists(path.with_name(names[0]))
 
 
 def _no_part(place: Path) -> FileExistsError:

@@ -18,7 +18,7 @@ from penstock.receiver.files import refusals
 from penstock.receiver.files.stores.contract import FrameFormat
 from penstock.receiver.files.stores.counted_names import escaped, numbered
 from penstock.receiver.files.stores.disk.disk_file import path_of
-from penstock.receiver.files.stores.segments.segment_file import DATASET
+from penstock.receiver.files.stores.segments.segment_file import DATASET, is_segment
 
 
 class Source(NamedTuple):
@@ -34,6 +34,11 @@ class Source(NamedTuple):
 def file_name(path: Path, number: int) -> str:
     """Return the file name of segment `number`, counted from 0, of the series with this file."""
     return f"{path.stem}_{number + 1:06d}.h5"
+
+
+def is_one(path: Path) -> bool:
+    """Return whether a file is a segment, of whichever series, by its name and its content."""
+    return re.search(r"_\d{6}\.h5$", path.name) is not None and is_segment(path)
 
 
 def existing_segments(path: Path, folder: str | Path) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import h5py
@@ -136,6 +137,15 @@ def may_replace(name: str, folder: int) -> bool:
             return _is_segment(file)
     except (OSError, RuntimeError, KeyError, TypeError):
         return True  # HDF5 cannot read it: the writer was killed
+
+
+def is_segment(path: Path) -> bool:
+    """Return whether a file can be read and has what a segment has, and nothing else."""
+    try:
+        with h5py.File(path, "r", locking=False) as file:
+            return _is_segment(file)
+    except (OSError, RuntimeError, KeyError, TypeError):
+        return False
 
 
 def _is_segment(file: h5py.File) -> bool:

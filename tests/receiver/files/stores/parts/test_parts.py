@@ -249,6 +249,16 @@ def test_a_users_file_with_the_name_of_a_part_is_never_replaced(path: Path, file
     assert path.with_name("x_part2.h5").read_text() == "mine"
 
 
+def test_a_part_of_another_series_is_not_replaced_as_if_it_were_one(path: Path) -> None:
+    whole(path, 3)
+    part = path.with_name("x_part1.h5")
+    config = ReceiverConfig(source=SourceConfig(endpoints=["tcp://127.0.0.1:1"]), data_root="/", files=3)
+    for further in (names.further(config), None):
+        with pytest.raises(NameTakenError, match=r"x_part1\.h5 holds frames of another series, so it is not"):
+            names.check_free(part, overwrite=True, further=further)
+    holds(path, range(20), 20)
+
+
 @pytest.mark.parametrize("what", ["text", "folder", "series"])
 def test_a_series_that_is_refused_for_a_users_file_leaves_the_one_that_it_would_replace(
     what: str, path: Path
@@ -263,8 +273,12 @@ def test_a_series_that_is_refused_for_a_users_file_leaves_the_one_that_it_would_
         part.write_text("mine")
     config = ReceiverConfig(source=SourceConfig(endpoints=["tcp://127.0.0.1:1"]), data_root="/", files=2)
     further = names.further(config)
-    with pytest.raises(NameTakenError, match=r"x_part2\.h5 exists and is no part of a series; give another"):
+    refusal = r"x_part2\.h5 exists and is no part of a series; give another"
+    with pytest.raises(NameTakenError, match=refusal):
         names.check_free(path, overwrite=True, further=further)
+    path.unlink()
+    with pytest.raises(NameTakenError, match=refusal):  # to allow overwriting is no advice here
+        names.check_free(path, overwrite=False, further=further)
     if what == "folder":
         part.rmdir()
     else:
@@ -316,6 +330,23 @@ def test_if_one_part_cannot_be_written_the_series_ends_and_every_frame_that_coun
         with SeriesFile(path) as found:
             judged = verify(found)
         assert judged.is_sound and judged.verified == len(stored)
+
+
+def test_of_frames_that_nobody_announced_the_reason_says_that_more_may_have_come(
+    path: Path, series: Begin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(descriptor: int, blobs: Any, offset: int) -> Iterator[int]:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    written = series(3, None, **ANNOUNCED, compression="none")
+    add_and_flush(written, [frame(n) for n in range(20)])
+    written.add(*(frame(n) for n in range(20, 24)))
+    monkeypatch.setattr(write_thread, "pwritev_all", fails)
+    with pytest.raises(WriterError, match="could not write the last frames"):
+        written.close("the receiver is told to stop")
+    with h5py.File(path) as file:
+        reason = file[f"{DETECTOR}/series/reason"].asstr()[()]
+    assert "20 of 24 frames are in the file, how many more were to come is not known. " in reason
 
 
 @pytest.mark.parametrize(
@@ -372,10 +403,10 @@ def test_a_part_that_is_removed_truncated_or_foreign_is_named_with_its_frames(
     second.unlink()
     assert f"files that do not exist: {second}; put these back" in (said := found()) and frames in said
     shutil.copy(tmp_path / "other" / "x_part2.h5", second)
-    assert f"{second} is part 2 of series b, not part 2 of series a: put that back" in (said := found())
+    assert f"{second} holds part 2 of series b: put part 2 of series a back in its place" in (said := found())
     assert frames in said
     with SeriesFile(path) as file:
-        with pytest.raises(ReaderError, match="frame 4 of .* cannot be read: .* is part 2 of series b"):
+        with pytest.raises(ReaderError, match="frame 4 of .* cannot be read: .* holds part 2 of series b"):
             file.frame(4)
         np.testing.assert_array_equal(file.frame(6), array(6))
     shutil.copy(third, second)

@@ -18,7 +18,7 @@ import pytest
 from penstock.checks.series_check import check_series
 from penstock.checks.verify import verify
 from penstock.receiver.config import ReceiverConfig, SourceConfig
-from penstock.receiver.files import storage
+from penstock.receiver.files import names, storage
 from penstock.receiver.files.recovery import interrupted
 from penstock.receiver.files.refusals import NameTakenError
 from penstock.receiver.files.reopened import reopen_file
@@ -212,6 +212,17 @@ def test_check_and_verify_follow_the_frames_into_the_segments(name: str, path: P
     with SeriesFile(path) as file:
         assert verify(file).gone == "4-7"
         assert "hollow" in {finding.kind for finding in check_series(file).findings}
+
+
+def test_a_segment_of_another_series_is_not_replaced_as_if_it_were_one(path: Path) -> None:
+    series = written(path)
+    series.add(*map(frame, range(10)))
+    series.close(triggered=10)
+    segment = path.with_name(f"{path.stem}_000002.h5")
+    with pytest.raises(NameTakenError, match="holds frames of another series, so it is not replaced"):
+        names.check_free(segment, overwrite=True, further=None)
+    shutil.copy(path, segment)  # a file of a series may have such a name
+    names.check_free(segment, overwrite=True, further=None)
 
 
 def copy_of_a_killed_one(path: Path, series: Written) -> Path:
