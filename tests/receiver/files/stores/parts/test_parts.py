@@ -410,7 +410,7 @@ def test_a_part_that_is_removed_truncated_or_foreign_is_named_with_its_frames(
             file.frame(4)
         np.testing.assert_array_equal(file.frame(6), array(6))
     shutil.copy(third, second)
-    assert f"{second} is part 3 of series a, not part 2 of series a" in found()
+    assert f"{second} holds part 3 of series a: put part 2 of series a back in its place" in found()
     second.write_bytes(kept[: len(kept) // 2])
     assert str(second) in (said := found()) and "truncated" in said and frames in said
     second.write_bytes(kept)
