@@ -160,7 +160,7 @@ def test_a_full_log_costs_little_per_entry(model: Model, view: LogView) -> None:
         model.log.add(Kind.STATE, "one more")
         view.refresh()
         view.grab()
-    assert (time.process_time() - start) / 100 < 0.1  # seconds; some 0.01 on an idle machine
+    assert (time.process_time() - start) / 100 < 0.1  # seconds; some 0.002 on an idle machine
     start = time.process_time()
     view.filter.setText("one more")
     assert len(texts(view)) == 100 and time.process_time() - start < 2.0
