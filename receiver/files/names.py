@@ -95,7 +95,8 @@ def check_free(path: Path, *, overwrite: bool, further: Further | None) -> None:
         StorageError: the disk cannot be reached.
     """
     storage.check_free(path, overwrite=overwrite)
-    if overwrite and (parts.is_marked(path) or segments.is_one(path)):
+    # To open a named pipe would wait for a writer.
+    if overwrite and path.is_file() and (parts.is_marked(path) or segments.is_one(path)):
         raise refusals.of_another_series(path)
     if further is not None:
         storage.is_there(path.with_name(further.name(path, 0)))

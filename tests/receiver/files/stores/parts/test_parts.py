@@ -257,6 +257,8 @@ def test_a_part_of_another_series_is_not_replaced_as_if_it_were_one(path: Path) 
         with pytest.raises(NameTakenError, match=r"x_part1\.h5 holds frames of another series, so it is not"):
             names.check_free(part, overwrite=True, further=further)
     holds(path, range(20), 20)
+    os.mkfifo(pipe := path.with_name("y_part1.h5"))
+    names.check_free(pipe, overwrite=True, further=None)
 
 
 @pytest.mark.parametrize("what", ["text", "folder", "series"])
